@@ -1,0 +1,29 @@
+# Everything happens in a local virtual environment, made from nothing but python3.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: run test soak lint clean
+
+run: $(READY)
+	$(BIN)/punchcard run examples/multiply.subleq --trace
+	$(BIN)/punchcard info examples/multiply.subleq
+
+test: $(READY) lint
+	$(BIN)/python -m pytest -n 2 -m "not soak"
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+soak: $(READY)
+	$(BIN)/python -m pytest -n 2 -m soak -s
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
