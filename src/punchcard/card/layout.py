@@ -1,0 +1,180 @@
+"""The layout: names for the rows and columns of a card, and facts about what stands where.
+
+A card is a matrix X of `width` rows and `columns` columns. Everything else asks the layout for slices by name; no
+other file writes a row or column number. The facts (which rows hold ±1 bits where, what a loop may change) are
+statements about the card when a loop begins. Engines may rely on them, and tests check them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from punchcard.errors import LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
+
+Content = Literal["bits", "one"]
+"""What a row block holds in a region when a loop begins: ±1 bits, or the number 1. Elsewhere it holds 0."""
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """A named block of rows.
+
+    `parts` names consecutive sub-blocks, reached as `block.part`. `holds` maps a region to its content when a loop
+    begins; regions not named hold 0. `changes` names the regions in which a loop may change the block.
+    """
+
+    name: str
+    size: int
+    about: str = ""
+    parts: Mapping[str, int] = field(default_factory=dict)
+    holds: Mapping[str, Content] = field(default_factory=dict)
+    changes: tuple[str, ...] = ()
+    start: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise SizeError(f"row block {self.name!r} has {self.size} rows: it needs at least one")
+        if self.parts and sum(self.parts.values()) != self.size:
+            raise SizeError(f"the parts of row block {self.name!r} have {sum(self.parts.values())} rows, "
+                            f"the block has {self.size}")
+
+
+@dataclass(frozen=True)
+class Region:
+    """A named range of columns."""
+
+    name: str
+    size: int
+    about: str = ""
+    start: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise SizeError(f"region {self.name!r} has {self.size} columns: it needs at least one")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Fixed ±1 bits at a row block of a region's first column: how a machine declares, say, that it has halted."""
+
+    rows: str
+    region: str
+    bits: tuple[int, ...]
+
+
+class Layout:
+    """Row blocks and column regions, packed one after the other unless a block says where it starts."""
+
+    def __init__(self, rows: Iterable[RowBlock], regions: Iterable[Region]) -> None:
+        self.blocks = tuple(rows)
+        self.regions = tuple(regions)
+        self._rows = _place(self.blocks, "row block")
+        self._columns = _place(self.regions, "region")
+        self.width = max((s.stop for s in self._rows.values()), default=0)
+        self.columns = max((s.stop for s in self._columns.values()), default=0)
+        for block in self.blocks:
+            start = self._rows[block.name].start
+            for part, size in block.parts.items():
+                self._rows[f"{block.name}.{part}"] = slice(start, start + size)
+                start += size
+            for region in (*block.holds, *block.changes):
+                self.region(region)
+
+    def rows(self, name: str) -> slice:
+        """The rows of a block, or of a part (`"command.a"`)."""
+        return _find(name, self._rows, "row block")
+
+    def region(self, name: str) -> slice:
+        """The columns of a region."""
+        return _find(name, self._columns, "region")
+
+    def blank(self, dtype: torch.dtype = torch.float64) -> Tensor:
+        """A card of zeros."""
+        return torch.zeros(self.width, self.columns, dtype=dtype)
+
+    def get(self, card: Tensor, rows: str, region: str) -> Tensor:
+        """The entries at a block's rows and a region's columns: a view, (..., rows, columns)."""
+        self.check(card)
+        return card[..., self.rows(rows), self.region(region)]
+
+    def put(self, card: Tensor, rows: str, region: str, values: Tensor | float) -> None:
+        """Write `values` at a block's rows and a region's columns; the sizes must agree."""
+        place = self.get(card, rows, region)
+        if isinstance(values, Tensor) and values.shape[-2:] != place.shape[-2:]:
+            raise SizeError(f"{tuple(values.shape[-2:])} values do not fit {rows!r} in {region!r}, "
+                            f"which is {tuple(place.shape[-2:])}")
+        place[...] = values
+
+    def check(self, card: Tensor) -> None:
+        """Refuse a tensor that is no card of this layout."""
+        if card.ndim < 2 or tuple(card.shape[-2:]) != (self.width, self.columns):
+            raise SizeError(f"a card of shape {tuple(card.shape)} does not fit the layout, "
+                            f"which has {self.width} rows and {self.columns} columns")
+
+    def violations(self, card: Tensor) -> list[str]:
+        """Where a card at the beginning of a loop departs from the declared facts; empty when they hold."""
+        self.check(card)
+        found = []
+        for block in self.blocks:
+            for region in self.regions:
+                entries = self.get(card, block.name, region.name)
+                content = block.holds.get(region.name)
+                expected = {"bits": entries.sign(), "one": torch.ones_like(entries)}.get(
+                    content or "", torch.zeros_like(entries))
+                wrong = (entries != expected) | ((entries == 0) & (content == "bits"))
+                if bool(wrong.any()):
+                    found.append(f"{block.name} in {region.name} holds {float(entries[wrong][0])}, "
+                                 f"not {content or 'zero'}")
+        return found
+
+    def matches(self, card: Tensor, pattern: Pattern) -> Tensor:
+        """Whether the pattern stands on the card: a boolean, one for each card of a batch."""
+        column = self.get(card, pattern.rows, pattern.region)[..., 0]
+        bits = torch.tensor(pattern.bits, dtype=card.dtype, device=card.device)
+        return ((column - bits).abs() < 0.5).all(dim=-1)
+
+    def describe(self) -> dict[str, Any]:
+        """The layout as plain data, for saving."""
+        return {
+            "rows": [
+                {"name": b.name, "start": self.rows(b.name).start, "size": b.size, "parts": dict(b.parts),
+                 "holds": dict(b.holds), "changes": list(b.changes)}
+                for b in self.blocks
+            ],
+            "regions": [
+                {"name": r.name, "start": self.region(r.name).start, "size": r.size} for r in self.regions
+            ],
+        }
+
+
+def _place(items: tuple[RowBlock, ...] | tuple[Region, ...], kind: str) -> dict[str, slice]:
+    placed: dict[str, slice] = {}
+    end = 0
+    for item in items:
+        if item.name in placed:
+            raise OverlapError(f"{kind} {item.name!r} is declared twice")
+        if "." in item.name or not item.name:
+            raise LayoutError(f"{kind} name {item.name!r}: a name is not empty and has no dot")
+        start = end if item.start is None else item.start
+        if start < 0:
+            raise SizeError(f"{kind} {item.name!r} starts at {start}: the first place is 0")
+        for other, there in placed.items():
+            if start < there.stop and there.start < start + item.size:
+                raise OverlapError(f"{kind} {item.name!r} at {start} to {start + item.size - 1} overlaps {other!r} "
+                                   f"at {there.start} to {there.stop - 1}")
+        placed[item.name] = slice(start, start + item.size)
+        end = start + item.size
+    return placed
+
+
+def _find(name: str, places: Mapping[str, slice], kind: str) -> slice:
+    try:
+        return places[name]
+    except KeyError:
+        raise UnknownNameError(f"no {kind} {name!r}{did_you_mean(name, places)}; "
+                               f"there are {', '.join(places)}") from None
