@@ -1,0 +1,189 @@
+"""Formulas in, matrices out: attention heads and feed-forward formulas become the weights of a layer.
+
+A layer is written as what it does to named rows:
+
+    attend(query=pc + position, key=pc + position, value=command, into=v_new, gap=2)
+    assign(flag, relu(b[-1]) + relu((1 - N) * one - b.total()))
+
+`attend` is one head: a column takes `value` from the column whose `key` matches its `query` best, and adds it to the
+rows `into`. `assign` sets rows to a formula, `clear` sets them to 0. `Part`s are put together with `+`, and
+`build` compiles one part a layer to K, Q, V, W1, b1, W2 and b2. The residual connection is handled here and nowhere
+else: to set t to f, the feed-forward adds f - t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from punchcard.errors import FormulaError
+from punchcard.transformer.expression import Array, Expression, Rows
+from punchcard.transformer.model import LayerShape, LoopedTransformer, TransformerLayer
+from punchcard.transformer.precision import Precision
+
+
+@dataclass(frozen=True)
+class Head:
+    """One attention head: what it matches, what it moves, where to, by how much the best match wins, and how many win."""
+
+    query: Expression
+    key: Expression
+    value: Expression
+    into: Rows
+    gap: float
+    winners: int
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Rows and the formula that they are set to after the attention."""
+
+    target: Rows
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Part:
+    """Heads and assignments that share a layer."""
+
+    heads: tuple[Head, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
+
+    def __add__(self, other: Part) -> Part:
+        return Part(self.heads + other.heads, self.assignments + other.assignments)
+
+
+def attend(
+    *, query: Expression, key: Expression, value: Expression, into: Rows, gap: float, winners: int = 1
+) -> Part:
+    """A head. `gap` is the least difference between the score of a match and of any other column.
+
+    `winners` is how many columns may share the best score; each has then the weight 1 / winners, a power of two.
+    """
+    for name, form in {"query": query, "key": key, "value": value}.items():
+        if not form.is_affine:
+            raise FormulaError(f"the {name} of a head has a relu: K, Q and V are matrices")
+        if form.constant.any():
+            raise FormulaError(f"the {name} of a head has a constant: K, Q and V are matrices, use an indicator row")
+    if query.size != key.size:
+        raise FormulaError(f"a query with {query.size} entries cannot match a key with {key.size}")
+    if value.size != into.size:
+        raise FormulaError(f"a value with {value.size} entries does not fit {into.name!r} with {into.size} rows")
+    if gap <= 0:
+        raise FormulaError(f"gap {gap}: a match must win by a positive score")
+    if winners < 1 or winners & (winners - 1):
+        raise FormulaError(f"{winners} winners: the weight 1 / winners is exact for a power of two")
+    return Part(heads=(Head(query, key, value, into, gap, winners),))
+
+
+def assign(target: Rows, value: Expression | float) -> Part:
+    """Set `target` to a formula; a single formula or number is repeated for all rows of the target."""
+    formula = target * 0.0 + value
+    if formula.size != target.size:
+        raise FormulaError(f"a formula with {formula.size} entries does not fit {target.name!r} "
+                           f"with {target.size} rows")
+    return Part(assignments=(Assignment(target, formula),))
+
+
+def clear(target: Rows) -> Part:
+    """Set `target` to 0, by - relu(x) + relu(-x)."""
+    return assign(target, 0.0)
+
+
+@dataclass(frozen=True)
+class LayerWeights:
+    """The matrices of one layer in float64, before they are cast to the machine's number format."""
+
+    key: Array
+    query: Array
+    value: Array
+    gaps: Array
+    winners: Array
+    w1: Array
+    b1: Array
+    w2: Array
+    b2: Array
+
+    @property
+    def shape(self) -> LayerShape:
+        return LayerShape(heads=len(self.key), key_size=self.key.shape[1], hidden=len(self.b1))
+
+
+def compile_layer(part: Part, width: int) -> LayerWeights:
+    """K, Q, V of the heads, and W1, b1, W2, b2 of all assignments together."""
+    heads = part.heads
+    key_size = max((h.key.size for h in heads), default=0)
+    key, query = np.zeros((2, len(heads), key_size, width))
+    value = np.zeros((len(heads), width, width))
+    for i, head in enumerate(heads):
+        key[i, :head.key.size] = head.key.linear
+        query[i, :head.query.size] = head.query.linear
+        value[i, head.into.numbers] = head.value.linear
+    gaps, winners = np.array([(h.gap, h.winners) for h in heads], dtype=np.float64).reshape(-1, 2).T
+    return LayerWeights(key, query, value, gaps, winners, *_compile_feed_forward(part.assignments, width))
+
+
+def build(parts: Sequence[Part], width: int, precision: Precision) -> LoopedTransformer:
+    """The model whose layers are `parts`."""
+    return to_model([compile_layer(part, width) for part in parts], width, precision)
+
+
+def to_model(layers: Sequence[LayerWeights], width: int, precision: Precision) -> LoopedTransformer:
+    """Cast compiled layers to the number format and load them into a model."""
+    model = LoopedTransformer(width, [w.shape for w in layers], precision.dtype)
+    for layer, weights in zip(model.layers, layers, strict=True):
+        if not isinstance(layer, TransformerLayer):
+            raise TypeError(f"{type(layer).__name__} is no TransformerLayer")
+        tensors = {
+            "key": weights.key, "query": weights.query, "value": weights.value,
+            "temperature": np.array([precision.temperature_for(gap) for gap in weights.gaps]),
+            "w1": weights.w1, "b1": weights.b1[:, None], "w2": weights.w2, "b2": weights.b2[:, None],
+        }
+        layer.load_state_dict({name: torch.from_numpy(t).to(precision.dtype) for name, t in tensors.items()})
+    return model
+
+
+def _compile_feed_forward(assignments: Sequence[Assignment], width: int) -> tuple[Array, Array, Array, Array]:
+    inner, bias, outer = [np.zeros((0, width))], [np.zeros(0)], [np.zeros((width, 0))]
+    b2 = np.zeros(width)
+    written: dict[int, str] = {}
+    for assignment in assignments:
+        target = assignment.target
+        for number in target.numbers:
+            if int(number) in written:
+                raise FormulaError(f"{target.name!r} is set twice in one layer, also as {written[int(number)]!r}")
+            written[int(number)] = target.name
+        # The residual connection adds the old value, so the layer adds the difference.
+        change = assignment.value - target
+        b2[target.numbers] = change.constant
+        for forms, sign in ((change.linear, 1.0), (-change.linear, -1.0)):
+            used = np.flatnonzero(forms.any(axis=1))
+            weights = np.zeros((width, len(used)))
+            weights[target.numbers[used], np.arange(len(used))] = sign
+            inner.append(forms[used])  # f = relu(f) - relu(-f)
+            bias.append(np.zeros(len(used)))
+            outer.append(weights)
+        weights = np.zeros((width, len(change.bias)))
+        weights[target.numbers] = change.outer
+        inner.append(change.inner)
+        bias.append(change.bias)
+        outer.append(weights)
+    return _share_units(np.vstack(inner), np.concatenate(bias), np.hstack(outer), b2)
+
+
+def _share_units(w1: Array, b1: Array, w2: Array, b2: Array) -> tuple[Array, Array, Array, Array]:
+    """Merge hidden units that compute the same relu, and drop those that nothing uses."""
+    if len(b1) == 0:
+        return w1, b1, w2, b2
+    units = np.hstack([w1, b1[:, None]]) + 0.0  # -0.0 and 0.0 are the same weight
+    unique, first, member = np.unique(units, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # keep the order in which the formulas were written
+    rank = np.argsort(order)
+    merged = np.zeros((w2.shape[0], len(unique)))
+    np.add.at(merged.T, rank[member.ravel()], w2.T)
+    kept = merged.any(axis=0)
+    unique = unique[order][kept]
+    return unique[:, :-1], unique[:, -1], merged[:, kept], b2

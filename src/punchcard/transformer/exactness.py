@@ -1,0 +1,111 @@
+"""How many significand bits a model's arithmetic needs so that no sum is ever rounded.
+
+Suppose that the card holds what its layout declares when a loop begins, that every entry is an integer of size at most 1
+whenever a later layer begins, and that every head is hard (see `precision`). Then a layer computes nothing but sums
+of multiples of some power of two g, the grid of the sum. A sum whose terms have absolute total s is exact, in any order of
+summation, when s <= 2^p g, with p the significand bits of the number format. `needed_bits` finds the least such p from
+the weights and the layout, for every sum of every layer: keys, queries, scores, values, hidden units and outputs.
+
+It follows by induction that the floating-point model and the same model over the real numbers with a hardmax have the
+same card after every layer, for any program and any number of loops. The tests check the two suppositions on cards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from punchcard.card.layout import Layout
+from punchcard.transformer.build import LayerWeights
+from punchcard.transformer.expression import Array
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Least and greatest value of every row in every region: two matrices, rows by regions."""
+
+    low: Array
+    high: Array
+
+    @property
+    def size(self) -> Array:
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    def __add__(self, other: Intervals) -> Intervals:
+        return Intervals(self.low + other.low, self.high + other.high)
+
+    def through(self, matrix: Array) -> Intervals:
+        """The intervals of `matrix @ x`."""
+        up, down = np.maximum(matrix, 0), np.minimum(matrix, 0)
+        return Intervals(up @ self.low + down @ self.high, up @ self.high + down @ self.low)
+
+    def from_any_region(self) -> Intervals:
+        """What a column may take from one column of any region, or from several of them by equal shares."""
+        return Intervals(self.low.min(axis=1, keepdims=True), self.high.max(axis=1, keepdims=True))
+
+
+def needed_bits(layers: Sequence[LayerWeights], layout: Layout) -> int:
+    """The least significand that makes every sum of every layer exact."""
+    begin = _declared(layout)
+    written = np.any([layer.w2.any(axis=1) | layer.value.any(axis=(0, 2)) for layer in layers], axis=0)[:, None]
+    later = Intervals(np.where(written, -1.0, begin.low), np.where(written, 1.0, begin.high))
+    return max(_layer_bits(layer, later if number else begin) for number, layer in enumerate(layers))
+
+
+def _declared(layout: Layout) -> Intervals:
+    """What the layout says of every row and region when a loop begins."""
+    low, high = np.zeros((2, layout.width, len(layout.regions)))
+    for block in layout.blocks:
+        for number, region in enumerate(layout.regions):
+            content = block.holds.get(region.name)
+            low[layout.rows(block.name), number] = {"bits": -1.0, "one": 1.0}.get(content or "", 0.0)
+            high[layout.rows(block.name), number] = 1.0 if content else 0.0
+    return Intervals(low, high)
+
+
+def _layer_bits(layer: LayerWeights, card: Intervals) -> int:
+    rows = len(card.low)
+    ones = np.ones(rows)
+    bits = [1]
+    attended, grid = card, ones.copy()
+    for key, query, value, winners in zip(layer.key, layer.query, layer.value, layer.winners, strict=True):
+        (keys, key_grid), (queries, query_grid) = (_totals(matrix, card.size, ones) for matrix in (key, query))
+        # A key and a query may come from two regions: take the largest of each.
+        scores = keys.max(axis=1) @ queries.max(axis=1)
+        bits += [_bits(keys, key_grid), _bits(queries, query_grid), _bits(scores, key_grid.min() * query_grid.min())]
+        moved, moved_grid = _totals(value, card.size, ones / winners)
+        bits.append(_bits(moved, moved_grid))
+        attended = attended + card.through(value).from_any_region()
+        grid = np.minimum(grid, moved_grid)
+    bits.append(_bits(attended.size, grid))
+    hidden, hidden_grid = _totals(layer.w1, attended.size, grid)
+    hidden_grid = np.minimum(hidden_grid, _grid(layer.b1))
+    bits.append(_bits(hidden + np.abs(layer.b1)[:, None], hidden_grid))
+    active = np.maximum(attended.through(layer.w1).high + layer.b1[:, None], 0)
+    output, output_grid = _totals(layer.w2, active, hidden_grid)
+    output_grid = np.minimum(np.minimum(output_grid, grid), _grid(layer.b2))
+    bits.append(_bits(output + attended.size + np.abs(layer.b2)[:, None], output_grid))
+    return max(bits)
+
+
+def _totals(matrix: Array, size: Array, grid: Array) -> tuple[Array, Array]:
+    """Absolute totals of `matrix @ x`, for x of the given sizes, and the grid of each entry."""
+    grids = np.where(matrix == 0, np.inf, _grid(matrix) * grid)
+    return np.abs(matrix) @ size, grids.min(axis=1, initial=np.inf)
+
+
+def _grid(values: Array) -> Array:
+    """The largest power of two that divides each value; infinite for 0."""
+    mantissa, exponent = np.frexp(values)
+    integer = np.abs(mantissa * 2.0**53).astype(np.int64)
+    lowest = (integer & -integer).astype(np.float64)
+    return np.where(values == 0, np.inf, np.ldexp(lowest, exponent - 53))
+
+
+def _bits(totals: Array, grid: Array) -> int:
+    """log2 of the largest total in units of its grid, a grid for each row."""
+    ratio = np.max(np.atleast_2d(totals.T) / grid, initial=1.0)
+    return math.ceil(math.log2(float(ratio)))

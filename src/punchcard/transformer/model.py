@@ -1,0 +1,93 @@
+"""The looped transformer: the paper's equation (TF) and nothing else.
+
+For a card X of d rows and n columns, one layer is
+
+    Attn(X) = X + sum_h V_h X softmax(lambda_h (K_h X)^T (Q_h X))                 (TF, attention)
+    f(X)    = Attn(X) + W2 relu(W1 Attn(X) + b1 1^T) + b2 1^T                     (TF, feed-forward)
+
+where the softmax runs down each column and lambda_h is the head's temperature. There is no layer norm, no mask and no
+branch on content. This file needs nothing but torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class LayerShape:
+    """The sizes of one layer: its heads, the height of K and Q, and its hidden units."""
+
+    heads: int
+    key_size: int
+    hidden: int
+
+
+class TransformerLayer(nn.Module):
+    """One layer f of equation (TF). Weights are zero until they are loaded, and are never trained."""
+
+    def __init__(self, width: int, shape: LayerShape, dtype: torch.dtype = torch.float64) -> None:
+        super().__init__()
+
+        def zeros(*size: int) -> nn.Parameter:
+            return nn.Parameter(torch.zeros(*size, dtype=dtype), requires_grad=False)
+
+        self.shape = shape
+        self.key = zeros(shape.heads, shape.key_size, width)
+        self.query = zeros(shape.heads, shape.key_size, width)
+        self.value = zeros(shape.heads, width, width)
+        self.temperature = zeros(shape.heads)
+        self.w1 = zeros(shape.hidden, width)
+        self.b1 = zeros(shape.hidden, 1)
+        self.w2 = zeros(width, shape.hidden)
+        self.b2 = zeros(width, 1)
+
+    def attention(self, card: Tensor, head: int) -> Tensor:
+        """softmax(lambda (K X)^T (Q X)): entry (i, j) is how much column j takes from column i."""
+        scores = (self.key[head] @ card).transpose(-1, -2) @ (self.query[head] @ card)
+        return torch.softmax(self.temperature[head] * scores, dim=-2)
+
+    def attend(self, card: Tensor) -> Tensor:
+        """Attn(X)."""
+        attended = card
+        for head in range(self.shape.heads):
+            attended = attended + self.value[head] @ card @ self.attention(card, head)
+        return attended
+
+    def feed_forward(self, card: Tensor) -> Tensor:
+        """X + W2 relu(W1 X + b1 1^T) + b2 1^T."""
+        return card + self.w2 @ torch.relu(self.w1 @ card + self.b1) + self.b2
+
+    def forward(self, card: Tensor) -> Tensor:
+        return self.feed_forward(self.attend(card))
+
+
+class LoopedTransformer(nn.Module):
+    """TF(W; X): a stack of layers. A computer is this model applied to its own output, again and again.
+
+    Cards may have leading batch dimensions: (..., d, n).
+    """
+
+    def __init__(self, width: int, shapes: Sequence[LayerShape], dtype: torch.dtype = torch.float64) -> None:
+        super().__init__()
+        self.width = width
+        self.dtype = dtype
+        self.layers = nn.ModuleList(TransformerLayer(width, shape, dtype) for shape in shapes)
+
+    def forward(self, card: Tensor) -> Tensor:
+        for layer in self.layers:
+            card = layer(card)
+        return card
+
+    @property
+    def shapes(self) -> tuple[LayerShape, ...]:
+        return tuple(layer.shape for layer in self.layers if isinstance(layer, TransformerLayer))
+
+    def parameter_count(self) -> tuple[int, int]:
+        """How many parameters there are, and how many are not zero."""
+        tensors = list(self.parameters())
+        return sum(t.numel() for t in tensors), sum(int(torch.count_nonzero(t)) for t in tensors)
