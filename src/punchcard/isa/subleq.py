@@ -1,0 +1,142 @@
+"""The instruction set of the paper's one-instruction computer, and its programs. Code and data are apart.
+
+    subleq a, b, c      mem[b] = mem[b] - mem[a]; if mem[b] <= 0 goto instruction c, else goto the next
+    halt                stop
+
+Words are integers modulo 2^N in two's complement; N belongs to the machine, not to the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from punchcard.errors import ProgramError, did_you_mean
+
+OperandKind: TypeAlias = Literal["cell", "target"]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An entry of the instruction table: assembler, disassembler and docs read it."""
+
+    mnemonic: str
+    operands: tuple[OperandKind, ...]
+    optional: int = 0
+    about: str = ""
+
+
+SUBLEQ = Operation("subleq", ("cell", "cell", "target"), optional=1,
+                   about="mem[b] -= mem[a]; if mem[b] <= 0 goto c (by default the next instruction)")
+HALT = Operation("halt", (), about="stop")
+OPERATIONS = {operation.mnemonic: operation for operation in (SUBLEQ, HALT)}
+
+
+@dataclass(frozen=True)
+class Subleq:
+    """One `subleq`: the numbers of two memory cells and of an instruction."""
+
+    a: int
+    b: int
+    c: int
+
+
+@dataclass(frozen=True)
+class Halt:
+    """The end of the program."""
+
+
+Instruction: TypeAlias = Subleq | Halt
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A name for `size` consecutive memory cells."""
+
+    name: str
+    address: int
+    size: int = 1
+
+
+@dataclass(frozen=True)
+class State:
+    """What a program's run is judged by: all memory cells, and the number of the next instruction."""
+
+    memory: tuple[int, ...]
+    program_counter: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """Instructions, initial memory and symbols. The last instruction is a halt; every cell belongs to a symbol."""
+
+    instructions: tuple[Instruction, ...]
+    memory: tuple[int, ...]
+    symbols: tuple[Symbol, ...]
+    labels: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def create(
+        cls,
+        instructions: Sequence[Instruction],
+        memory: Sequence[int] = (),
+        symbols: Sequence[Symbol] | None = None,
+        labels: Mapping[str, int] | None = None,
+    ) -> Program:
+        """A program from its parts. A final halt is added where it is missing; unnamed cells are called m0, m1, ..."""
+        if not instructions:
+            raise ProgramError("the program is empty: it needs at least one instruction")
+        code = tuple(instructions)
+        if not isinstance(code[-1], Halt):
+            code = (*code, Halt())
+        cells = tuple(memory) or (0,)
+        names = tuple(symbols) if symbols else tuple(Symbol(f"m{i}", i) for i in range(len(cells)))
+        return cls(code, cells, names, tuple((labels or {}).items()))
+
+    def __post_init__(self) -> None:
+        if not self.instructions or not isinstance(self.instructions[-1], Halt):
+            raise ProgramError("a program ends with a halt: use Program.create, which adds it")
+        if [s.address for s in self.symbols] != _starts(self.symbols) or _end(self.symbols) != len(self.memory):
+            raise ProgramError("the symbols do not cover the memory cells one after the other")
+        cells, targets = range(len(self.memory)), range(len(self.instructions))
+        for number, instruction in enumerate(self.instructions):
+            if isinstance(instruction, Subleq):
+                for operand in (instruction.a, instruction.b):
+                    if operand not in cells:
+                        raise ProgramError(f"instruction {number} uses memory cell {operand}: there are {len(cells)}, "
+                                           "counted from 0")
+                if instruction.c not in targets:
+                    raise ProgramError(f"instruction {number} jumps to instruction {instruction.c}: there are "
+                                       f"{len(targets)}, counted from 0")
+
+    def cell_names(self) -> list[str]:
+        """A name for every memory cell: `list` is the first cell of an array, `list+1` the second."""
+        return [f"{s.name}+{i}" if i else s.name for s in self.symbols for i in range(s.size)]
+
+    def address(self, name: str) -> int:
+        """The number of the cell with this name."""
+        names = self.cell_names()
+        if name not in names:
+            raise ProgramError(f"unknown memory cell {name!r}{did_you_mean(name, names)}; "
+                               f"the program has {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}")
+        return names.index(name)
+
+    def with_values(self, values: Mapping[str, int]) -> Program:
+        """The same program with other initial values in the named cells."""
+        memory = list(self.memory)
+        for name, value in values.items():
+            memory[self.address(name)] = value
+        return replace(self, memory=tuple(memory))
+
+    def named(self, memory: Sequence[int]) -> dict[str, int]:
+        """Values of all cells by name."""
+        return dict(zip(self.cell_names(), memory, strict=True))
+
+
+def _starts(symbols: Sequence[Symbol]) -> list[int]:
+    return [sum(s.size for s in symbols[:i]) for i in range(len(symbols))]
+
+
+def _end(symbols: Sequence[Symbol]) -> int:
+    return sum(s.size for s in symbols)
