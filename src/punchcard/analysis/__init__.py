@@ -1,0 +1,1 @@
+"""Measured behaviour: machines in lockstep with their oracles."""

@@ -1,0 +1,157 @@
+"""The SUBLEQ machine: sizes, a design and a precision become a layout and a model; programs come later.
+
+Building a machine never receives a program. `punch` writes a program on a card, the model runs on the card, `read` reads
+the card. Two programs run on one unchanged model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from punchcard.card.encoding import signed_range
+from punchcard.engines import Watch, find_engine
+from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
+from punchcard.isa.subleq import Instruction, Program, State, Subleq
+from punchcard.machines.subleq_design import Image, SubleqDesign, SubleqSizes
+from punchcard.machines.subleq_one_layer import OneLayerDesign
+from punchcard.machines.subleq_paper import PaperDesign
+from punchcard.machines.subleq_two_layer import TwoLayerDesign
+from punchcard.transformer.build import compile_layer, to_model
+from punchcard.transformer.exactness import needed_bits
+from punchcard.transformer.precision import Precision, as_precision
+
+DESIGNS: Mapping[str, SubleqDesign] = {d.name: d for d in (PaperDesign(), TwoLayerDesign(), OneLayerDesign())}
+DEFAULT_MAX_STEPS = 100_000
+
+
+@dataclass(frozen=True)
+class Result:
+    """The end of a run: memory by name, whether it halted, instructions executed, loops made, and the card."""
+
+    memory: dict[str, int]
+    state: State
+    halted: bool
+    steps: int
+    loops: int
+    interrupted: bool
+    engine: str
+    card: Tensor = field(repr=False)
+
+
+class SubleqMachine:
+    """A looped transformer that executes SUBLEQ programs, one instruction a loop.
+
+    word_bits      N, the bits of a word; words wrap modulo 2^N
+    memory         how many cells a program may have
+    instructions   how many instructions, the final halt included
+    design         "paper" (nine layers), "two-layer" or "one-layer"
+    precision      a number format ("float64", "float32", ...) or a `Precision`
+    """
+
+    def __init__(
+        self,
+        *,
+        word_bits: int = 16,
+        memory: int = 29,
+        instructions: int = 32,
+        design: str = "paper",
+        precision: Precision | torch.dtype | str = "float64",
+    ) -> None:
+        if design not in DESIGNS:
+            raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, DESIGNS)}: "
+                                 f"there are {', '.join(DESIGNS)}")
+        self.sizes = SubleqSizes(word_bits, memory, instructions)
+        self.design = DESIGNS[design]
+        self.precision = as_precision(precision)
+        self.layout = self.design.layout(self.sizes)
+        parts = self.design.layers(self.sizes, self.layout, self.precision)
+        layers = [compile_layer(part, self.layout.width) for part in parts]
+        self.needed_bits = needed_bits(layers, self.layout)
+        self._check_precision()
+        self.model = to_model(layers, self.layout.width, self.precision)
+        self.halting = self.design.halted(self.sizes)
+
+    def _check_precision(self) -> None:
+        missing = self.needed_bits - self.precision.significand
+        if missing > 0:
+            raise PrecisionError(
+                f"the {self.design.name!r} design with word_bits={self.sizes.word_bits} needs sums of "
+                f"{self.needed_bits} significand bits, {self.precision.name} has {self.precision.significand}: "
+                f"use words of at most {self.sizes.word_bits - missing} bits or a wider number format"
+            )
+
+    def punch(self, program: Program) -> Tensor:
+        """The card of a program: a matrix of `layout.width` rows and `layout.columns` columns."""
+        self._check_fits(program)
+        sizes = self.sizes
+        code = [*program.instructions, *[None] * (sizes.instructions - len(program.instructions))]
+        commands = [self._command(instruction, number) for number, instruction in enumerate(code)]
+        words = [0, -1, *program.memory, *[0] * (sizes.memory - len(program.memory))]
+        card = self.layout.blank()
+        self.design.punch(sizes, self.layout, Image(words, commands), card)
+        return card.to(self.precision.dtype)
+
+    def _command(self, instruction: Instruction | None, number: int) -> tuple[int, int, int]:
+        """Columns a, b, c. A halt, and the room after the program, is EOF: -1 - 0 is not positive, so jump to itself."""
+        sizes = self.sizes
+        if isinstance(instruction, Subleq):
+            return (sizes.memory_column + instruction.a, sizes.memory_column + instruction.b,
+                    sizes.instruction_column + instruction.c)
+        return sizes.zero_column, sizes.minus_one_column, sizes.instruction_column + number
+
+    def read(self, card: Tensor) -> State:
+        """The memory cells and the program counter on a card."""
+        self.layout.check(card)
+        if card.ndim != 2:
+            raise PunchcardError(f"read takes one card, not a batch of shape {tuple(card.shape)}: use read_all")
+        return self.read_all(card.unsqueeze(0))[0]
+
+    def read_all(self, cards: Tensor) -> list[State]:
+        """The states on a batch of cards."""
+        reading = self.design.read(self.layout, cards)
+        counters = (reading.program_counter - self.sizes.instruction_column).tolist()
+        return [State(tuple(words), counter) for words, counter in zip(reading.words.tolist(), counters, strict=True)]
+
+    def run(
+        self,
+        program: Program,
+        *,
+        engine: str = "dense",
+        max_steps: int = DEFAULT_MAX_STEPS,
+        watch: Watch | None = None,
+        interrupted: Callable[[], bool] | None = None,
+    ) -> Result:
+        """Run a program until it halts or has executed `max_steps` instructions."""
+        ran = find_engine(engine)(
+            self.model, self.punch(program), self.design.warm_up + max_steps,
+            facts=self.layout, until=self.halting, watch=watch, interrupted=interrupted,
+        )
+        state = self.read(ran.card)
+        # The loop that reads EOF, or the warm-up loop before the first instruction, executes nothing.
+        matched = ran.reason == "matched"
+        steps = ran.loops - (1 if matched else min(self.design.warm_up, ran.loops))
+        halted = matched or not isinstance(program.instructions[state.program_counter], Subleq)
+        memory = state.memory[: len(program.memory)]
+        return Result(
+            memory=program.named(memory), state=State(memory, state.program_counter), halted=halted, steps=steps,
+            loops=ran.loops, interrupted=ran.reason == "interrupted", engine=engine, card=ran.card,
+        )
+
+    def _check_fits(self, program: Program) -> None:
+        sizes = self.sizes
+        for what, has, room, option in (
+            ("instructions", len(program.instructions), sizes.instructions, "instructions"),
+            ("memory cells", len(program.memory), sizes.memory, "memory"),
+        ):
+            if has > room:
+                raise ProgramError(f"the program has {has} {what}, the machine has room for {room}: "
+                                   f"build it with {option}={has} or more")
+        least, greatest = signed_range(sizes.word_bits)
+        for name, value in zip(program.cell_names(), program.memory, strict=True):
+            if not least <= value <= greatest:
+                raise ProgramError(f"cell {name!r} is {value}, which does not fit a word of {sizes.word_bits} bits: "
+                                   f"the range is {least} to {greatest}")

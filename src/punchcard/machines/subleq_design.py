@@ -1,0 +1,138 @@
+"""What the designs of the SUBLEQ machine share: its sizes, its address map, and the contract of a design.
+
+A card has the scratchpad at column 0, then two constant cells that only the EOF instruction uses (0 and -1), the
+memory, and the instructions. A design turns sizes into a layout and layers; it never sees a program.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from punchcard.card.encoding import encode_unsigned, pointer_bits
+from punchcard.card.layout import Layout, Pattern, Region
+from punchcard.errors import SizeError
+from punchcard.transformer.build import Part
+from punchcard.transformer.precision import Precision
+
+EVERY_CELL = ("constants", "memory")
+OUTSIDE = ("constants", "memory", "instructions")
+EVERYWHERE = ("scratchpad", *OUTSIDE)
+MAX_WORD_BITS = 50  # beyond it the formulas' constants, up to 3 * 2^N, are no longer exact in float64
+MAX_COLUMNS = 1 << 20
+
+
+@dataclass(frozen=True)
+class SubleqSizes:
+    """The sizes of a machine, and which column holds what."""
+
+    word_bits: int
+    memory: int
+    instructions: int
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.word_bits <= MAX_WORD_BITS:
+            raise SizeError(f"word_bits={self.word_bits}: a word has 2 to {MAX_WORD_BITS} bits")
+        if self.memory < 1:
+            raise SizeError(f"memory={self.memory}: a machine has at least one cell")
+        if self.instructions < 1:
+            raise SizeError(f"instructions={self.instructions}: a machine has room for at least one instruction")
+        if self.columns > MAX_COLUMNS:
+            raise SizeError(f"memory={self.memory} and instructions={self.instructions} make a card of {self.columns} "
+                            f"columns: the most is {MAX_COLUMNS}")
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        return (
+            Region("scratchpad", 1, "where the computation happens"),
+            Region("constants", 2, "the cells 0 and -1 of the EOF instruction"),
+            Region("memory", self.memory, "the program's cells"),
+            Region("instructions", self.instructions, "the program"),
+        )
+
+    @property
+    def columns(self) -> int:
+        return sum(region.size for region in self.regions)
+
+    @property
+    def pointer_bits(self) -> int:
+        """L = log n."""
+        return pointer_bits(self.columns)
+
+    zero_column: ClassVar[int] = 1
+    minus_one_column: ClassVar[int] = 2
+    memory_column: ClassVar[int] = 3
+
+    @property
+    def instruction_column(self) -> int:
+        return self.memory_column + self.memory
+
+
+@dataclass(frozen=True)
+class Image:
+    """What is punched: a word for each cell (the two constants first), and pointers (a, b, c) for each instruction."""
+
+    words: list[int]
+    commands: list[tuple[int, int, int]]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What stands on a card, or on each card of a batch: the program's cells, and the next instruction's column."""
+
+    words: Tensor
+    program_counter: Tensor
+
+
+class SubleqDesign(ABC):
+    """A layout and layers for given sizes, and how values get on the card and off it."""
+
+    name: ClassVar[str]
+    warm_up: ClassVar[int]
+    """Loops before the first instruction is executed."""
+    halting_register: ClassVar[str]
+    """The rows that hold pointer b of the last instruction read. Only EOF's b names the cell -1."""
+    paper: ClassVar[Mapping[str, str | int]] = {
+        "layers": 9, "heads": 2, "width": "O(log n + N); the proof's matrix has 8 log n + 3 N + 1 rows",
+        "statement": "Lemma (SUBLEQ), section 5.1",
+    }
+
+    @abstractmethod
+    def layout(self, sizes: SubleqSizes) -> Layout:
+        """The rows and columns of the card."""
+
+    @abstractmethod
+    def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
+        """The layers, first to last."""
+
+    @abstractmethod
+    def punch(self, sizes: SubleqSizes, layout: Layout, image: Image, card: Tensor) -> None:
+        """Write an image and the initial scratchpad on a blank card."""
+
+    @abstractmethod
+    def read(self, layout: Layout, card: Tensor) -> Reading:
+        """Read the cells and the program counter off a card, or a batch of them."""
+
+    def halted(self, sizes: SubleqSizes) -> Pattern:
+        """The pattern that stands on the card once the EOF instruction has been read."""
+        bits = encode_unsigned(sizes.minus_one_column, sizes.pointer_bits).flatten()
+        return Pattern(self.halting_register, "scratchpad", tuple(int(b) for b in bits))
+
+
+def punch_positions(sizes: SubleqSizes, layout: Layout, card: Tensor) -> None:
+    """Every column but the scratchpad holds the encoding of its own number."""
+    for region in OUTSIDE:
+        place = layout.region(region)
+        numbers = list(range(place.start, place.stop))
+        layout.put(card, "position", region, encode_unsigned(numbers, sizes.pointer_bits))
+
+
+def punch_commands(sizes: SubleqSizes, layout: Layout, image: Image, card: Tensor) -> None:
+    """Every instruction column holds the pointers a, b and c."""
+    for i, part in enumerate("abc"):
+        pointers = [command[i] for command in image.commands]
+        layout.put(card, f"command.{part}", "instructions", encode_unsigned(pointers, sizes.pointer_bits))
