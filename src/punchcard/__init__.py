@@ -1,0 +1,68 @@
+"""Punchcard: transformers whose weights are set by formula, run in a loop as programmable computers.
+
+    import punchcard
+
+    program = punchcard.load("examples/multiply.subleq")
+    report = punchcard.run(program)
+    report.result.memory["product"], report.agrees
+
+Names are imported when they are first used, so that `import punchcard` and `punchcard --help` do not wait for torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from punchcard.api import Report, assemble, build, check, disassemble, load, run
+    from punchcard.errors import PunchcardError
+    from punchcard.isa.subleq import Program
+    from punchcard.machines.subleq import SubleqMachine
+    from punchcard.trace import observe
+    from punchcard.transformer.model import LoopedTransformer
+    from punchcard.transformer.precision import Precision
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "LoopedTransformer": "punchcard.transformer.model",
+    "Precision": "punchcard.transformer.precision",
+    "Program": "punchcard.isa.subleq",
+    "PunchcardError": "punchcard.errors",
+    "Report": "punchcard.api",
+    "SubleqMachine": "punchcard.machines.subleq",
+    "assemble": "punchcard.api",
+    "build": "punchcard.api",
+    "check": "punchcard.api",
+    "disassemble": "punchcard.api",
+    "load": "punchcard.api",
+    "observe": "punchcard.trace",
+    "run": "punchcard.api",
+}
+
+__all__ = [
+    "LoopedTransformer",
+    "Precision",
+    "Program",
+    "PunchcardError",
+    "Report",
+    "SubleqMachine",
+    "assemble",
+    "build",
+    "check",
+    "disassemble",
+    "load",
+    "observe",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'punchcard' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -8,12 +8,15 @@ Words are integers modulo 2^N in two's complement; N belongs to the machine, not
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from punchcard.errors import ProgramError, did_you_mean
 
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OperandKind: TypeAlias = Literal["cell", "target"]
 
 
@@ -92,7 +95,8 @@ class Program:
             code = (*code, Halt())
         cells = tuple(memory) or (0,)
         names = tuple(symbols) if symbols else tuple(Symbol(f"m{i}", i) for i in range(len(cells)))
-        return cls(code, cells, names, tuple((labels or {}).items()))
+        in_order = sorted((labels or {}).items(), key=lambda label: label[1])
+        return cls(code, cells, names, tuple(in_order))
 
     def __post_init__(self) -> None:
         if not self.instructions or not isinstance(self.instructions[-1], Halt):
@@ -100,6 +104,15 @@ class Program:
         if [s.address for s in self.symbols] != _starts(self.symbols) or _end(self.symbols) != len(self.memory):
             raise ProgramError("the symbols do not cover the memory cells one after the other")
         cells, targets = range(len(self.memory)), range(len(self.instructions))
+        for kind, names in (("memory cell", [s.name for s in self.symbols]), ("label", [n for n, _ in self.labels])):
+            for name in names:
+                if not NAME.fullmatch(name):
+                    raise ProgramError(f"{kind} {name!r}: a name is letters, digits and _, and starts with no digit")
+                if names.count(name) > 1:
+                    raise ProgramError(f"{kind} {name!r} is declared twice")
+        for label, target in self.labels:
+            if target not in targets:
+                raise ProgramError(f"label {label!r} names instruction {target}: there are {len(targets)}")
         for number, instruction in enumerate(self.instructions):
             if isinstance(instruction, Subleq):
                 for operand in (instruction.a, instruction.b):
@@ -132,6 +145,38 @@ class Program:
     def named(self, memory: Sequence[int]) -> dict[str, int]:
         """Values of all cells by name."""
         return dict(zip(self.cell_names(), memory, strict=True))
+
+    def to_json(self) -> str:
+        """The program as one JSON object; a halt is written as null."""
+        return json.dumps({
+            "isa": "subleq",
+            "instructions": [[i.a, i.b, i.c] if isinstance(i, Subleq) else None for i in self.instructions],
+            "memory": list(self.memory),
+            "symbols": [[s.name, s.address, s.size] for s in self.symbols],
+            "labels": [[name, target] for name, target in self.labels],
+        })
+
+    @classmethod
+    def from_json(cls, text: str) -> Program:
+        """The inverse of `to_json`."""
+        try:
+            data = json.loads(text)
+            if data["isa"] != "subleq":
+                raise ProgramError(f"a program for {data['isa']!r}, not for 'subleq'")
+            return cls(
+                tuple(Halt() if i is None else Subleq(*map(_integer, i)) for i in data["instructions"]),
+                tuple(map(_integer, data["memory"])),
+                tuple(Symbol(name, _integer(address), _integer(size)) for name, address, size in data["symbols"]),
+                tuple((name, _integer(target)) for name, target in data["labels"]),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise ProgramError(f"not a program as `punchcard asm` writes it: {error}") from None
+
+
+def _integer(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is no integer")
+    return value
 
 
 def _starts(symbols: Sequence[Symbol]) -> list[int]:

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from punchcard.card.encoding import signed_range
 from punchcard.engines import Watch, find_engine
-from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
+from punchcard.errors import PrecisionError, ProgramError, PunchcardError, StorageError, did_you_mean
 from punchcard.isa.subleq import Instruction, Program, State, Subleq
+from punchcard.machines import storage
 from punchcard.machines.subleq_design import Image, SubleqDesign, SubleqSizes
 from punchcard.machines.subleq_one_layer import OneLayerDesign
 from punchcard.machines.subleq_paper import PaperDesign
 from punchcard.machines.subleq_two_layer import TwoLayerDesign
 from punchcard.transformer.build import compile_layer, to_model
 from punchcard.transformer.exactness import needed_bits
-from punchcard.transformer.precision import Precision, as_precision
+from punchcard.transformer.precision import DTYPES, Precision, as_precision
 
 DESIGNS: Mapping[str, SubleqDesign] = {d.name: d for d in (PaperDesign(), TwoLayerDesign(), OneLayerDesign())}
 DEFAULT_MAX_STEPS = 100_000
@@ -140,6 +143,39 @@ class SubleqMachine:
             memory=program.named(memory), state=State(memory, state.program_counter), halted=halted, steps=steps,
             loops=ran.loops, interrupted=ran.reason == "interrupted", engine=engine, card=ran.card,
         )
+
+    def describe(self) -> dict[str, Any]:
+        """Sizes, design, precision and layout as plain data."""
+        return {
+            "machine": "subleq",
+            "sizes": {"word_bits": self.sizes.word_bits, "memory": self.sizes.memory,
+                      "instructions": self.sizes.instructions},
+            "design": self.design.name,
+            "precision": {"dtype": self.precision.name, "temperature": self.precision.temperature,
+                          "gate": self.precision.gate},
+            "layout": self.layout.describe(),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the machine to one safetensors file."""
+        storage.save(path, self.model, self.describe())
+
+    @classmethod
+    def load(cls, path: str | Path) -> SubleqMachine:
+        """A machine from its file: description and weights must fit each other and this version's layout."""
+        description, tensors = storage.load(path)
+        if description.get("machine") != "subleq":
+            raise StorageError(f"{str(path)!r} holds a {description.get('machine')!r} machine, not 'subleq'")
+        try:
+            saved = dict(description["precision"])
+            precision = Precision(DTYPES[saved.pop("dtype")], **saved)
+            machine = cls(**description["sizes"], design=description["design"], precision=precision)
+        except (KeyError, TypeError, ValueError, PunchcardError) as error:
+            raise StorageError(f"{str(path)!r} describes a machine that cannot be built: {error}") from None
+        if description.get("layout") != machine.layout.describe():
+            raise StorageError(f"{str(path)!r} has another layout than this version gives the machine it describes")
+        storage.fill(machine.model, tensors, str(path))
+        return machine
 
     def _check_fits(self, program: Program) -> None:
         sizes = self.sizes

@@ -98,7 +98,7 @@ class SubleqDesign(ABC):
     """The rows that hold pointer b of the last instruction read. Only EOF's b names the cell -1."""
     paper: ClassVar[Mapping[str, str | int]] = {
         "layers": 9, "heads": 2, "width": "O(log n + N); the proof's matrix has 8 log n + 3 N + 1 rows",
-        "statement": "Lemma (SUBLEQ), section 5.1",
+        "temperature": "above log(G d n^3 / eps)", "statement": "Lemma (SUBLEQ), section 5.1",
     }
 
     @abstractmethod

@@ -1,0 +1,1 @@
+"""Source text to Programs and back. No tensors here."""

@@ -1,0 +1,27 @@
+"""Programs from files: the extension says which language it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from punchcard.errors import ProgramError
+from punchcard.isa.subleq import Program
+from punchcard.lang import minsky, subleq
+from punchcard.lang.source import read_text
+
+EXTENSIONS = {".subleq": "SUBLEQ assembly", ".minsky": "Minsky machine", ".json": "assembled by `punchcard asm`"}
+
+
+def load(path: str | Path) -> Program:
+    """The program in a file."""
+    suffix = Path(path).suffix.lower()
+    text = read_text(path)
+    source = str(path)
+    if suffix == ".subleq":
+        return subleq.assemble(text, source)
+    if suffix == ".minsky":
+        return minsky.translate(minsky.assemble(text, source))
+    if suffix == ".json":
+        return Program.from_json(text)
+    known = ", ".join(f"{extension} ({about})" for extension, about in EXTENSIONS.items())
+    raise ProgramError(f"{source!r} has the extension {suffix!r}, which is no known language: there are {known}")

@@ -1,0 +1,148 @@
+"""Source text as lines of tokens that know where they stand, so that every error can say so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from punchcard.errors import ProgramError, SourceError, did_you_mean
+
+_TOKEN = re.compile(r"""
+    (?P<space>\s+)
+  | (?P<comment>[;\#].*)
+  | (?P<character>'(?:\\.|[^\\'])')
+  | (?P<directive>\.[A-Za-z_]+)
+  | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+  | (?P<number>[0-9][0-9A-Za-z_]*)
+  | (?P<mark>[,:+\-])
+""", re.VERBOSE)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"'}
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of a line: its kind, its text, and where it begins (both counted from 1)."""
+
+    kind: str
+    text: str
+    line: int
+    column: int
+
+    def error(self, message: str, source: str = "") -> SourceError:
+        return SourceError(message, line=self.line, column=self.column, text=self.text, source=source)
+
+
+class Line:
+    """The tokens of one line, taken from left to right."""
+
+    def __init__(self, tokens: list[Token], end: Token, source: str) -> None:
+        self._tokens = tokens
+        self._end = end
+        self._next = 0
+        self.source = source
+
+    @property
+    def ahead(self) -> Token:
+        """The next token; an empty one at the end of the line."""
+        return self._tokens[self._next] if self._next < len(self._tokens) else self._end
+
+    def at(self, *texts: str) -> bool:
+        return self.ahead.text in texts
+
+    def second_is(self, text: str) -> bool:
+        return self._next + 1 < len(self._tokens) and self._tokens[self._next + 1].text == text
+
+    def take(self) -> Token:
+        token = self.ahead
+        self._next += 1
+        return token
+
+    def take_name(self, what: str) -> Token:
+        if self.ahead.kind != "name":
+            raise self.wrong(f"{what} must be a name")
+        return self.take()
+
+    def take_integer(self, what: str) -> tuple[int, Token]:
+        """A decimal, hexadecimal or character constant, with an optional sign."""
+        first = self.ahead
+        sign = -1 if self.at("-") else 1
+        if self.at("+", "-"):
+            self.take()
+        token = self.ahead
+        if token.kind == "character":
+            self.take()
+            return sign * self._character(token), first
+        if token.kind != "number":
+            raise self.wrong(f"{what} must be a decimal (12), hexadecimal (0x0c) or character ('a') constant")
+        self.take()
+        try:
+            return sign * int(token.text, 16 if token.text[:2].lower() == "0x" else 10), first
+        except ValueError:
+            shown = token.text if len(token.text) <= 40 else token.text[:40] + "..."
+            raise token.error(f"{shown!r} is not a number: write decimal (12) or hexadecimal (0x0c)",
+                              self.source) from None
+
+    def finish(self, what: str) -> None:
+        """Refuse anything that is left on the line."""
+        if self.ahead.kind != "end":
+            raise self.ahead.error(f"unexpected {self.ahead.text!r} after {what}", self.source)
+
+    def wrong(self, rule: str) -> SourceError:
+        found = "the line ends here" if self.ahead.kind == "end" else f"found {self.ahead.text!r}"
+        return self.ahead.error(f"{found}: {rule}", self.source)
+
+    def _character(self, token: Token) -> int:
+        body = token.text[1:-1]
+        if body.startswith("\\"):
+            if body[1] not in _ESCAPES:
+                known = ", ".join("\\" + letter for letter in _ESCAPES)
+                raise token.error(f"unknown escape {token.text}: there are {known}", self.source)
+            body = _ESCAPES[body[1]]
+        return ord(body)
+
+
+def lines(text: str, source: str = "") -> Iterator[Line]:
+    """The lines that hold more than blanks and comments."""
+    for number, content in enumerate(text.splitlines(), start=1):
+        tokens = list(_tokens(content, number, source))
+        if tokens:
+            yield Line(tokens, Token("end", "", number, len(content.rstrip()) + 1), source)
+
+
+def unknown(kind: str, token: Token, known: Iterable[str], rule: str, source: str) -> SourceError:
+    """`unknown label 'lop' (did you mean 'loop'?): ...`."""
+    return token.error(f"unknown {kind} {token.text!r}{did_you_mean(token.text, known)}: {rule}", source)
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file; anything that is not a readable text file is refused with its name."""
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise ProgramError(f"no such file: {str(path)!r}") from None
+    except IsADirectoryError:
+        raise ProgramError(f"{str(path)!r} is a folder, not a program") from None
+    except OSError as error:
+        raise ProgramError(f"cannot read {str(path)!r}: {error.strerror}") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ProgramError(f"{str(path)!r} is not a text file: byte {error.start} is no UTF-8") from None
+    if "\0" in text:
+        raise ProgramError(f"{str(path)!r} is not a text file: it holds a null byte")
+    return text
+
+
+def _tokens(content: str, number: int, source: str) -> Iterator[Token]:
+    place = 0
+    while place < len(content):
+        match = _TOKEN.match(content, place)
+        if match is None:
+            text = content[place]
+            raise SourceError(f"unexpected character {text!r}", line=number, column=place + 1, text=text, source=source)
+        kind = match.lastgroup or ""
+        if kind not in ("space", "comment"):
+            yield Token(kind, match.group(), number, place + 1)
+        place = match.end()

@@ -1,0 +1,70 @@
+"""Machines as files: weights and a description in one safetensors file. Loading executes no code."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from punchcard.errors import StorageError
+from punchcard.transformer.model import LoopedTransformer
+
+FORMAT = 1
+KEY = "punchcard"
+
+
+def save(path: str | Path, model: LoopedTransformer, description: Mapping[str, Any]) -> None:
+    """Write a model and its description. The file appears whole or not at all."""
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    try:
+        save_file(tensors, part, metadata={KEY: json.dumps({"format": FORMAT, **description})})
+        os.replace(part, target)
+    except (OSError, SafetensorError) as error:
+        raise StorageError(f"cannot write {str(path)!r}: {error}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The description and the tensors of a file."""
+    if not Path(path).is_file():
+        raise StorageError(f"no such file: {str(path)!r}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise StorageError(f"{str(path)!r} is no safetensors file: {error}") from None
+    try:
+        description = json.loads(metadata[KEY])
+    except (KeyError, ValueError):
+        raise StorageError(f"{str(path)!r} is no saved machine: its metadata has no {KEY!r} description") from None
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise StorageError(f"{str(path)!r} is not of format {FORMAT}, the one that this version reads")
+    return description, tensors
+
+
+def fill(model: LoopedTransformer, tensors: Mapping[str, Tensor], source: str) -> None:
+    """Put saved tensors into a model; they must fit it one by one."""
+    expected = model.state_dict()
+    if missing := sorted(expected.keys() - tensors.keys()):
+        raise StorageError(f"{source!r} lacks the tensor {missing[0]!r}")
+    if extra := sorted(tensors.keys() - expected.keys()):
+        raise StorageError(f"{source!r} has the tensor {extra[0]!r}, which the machine does not")
+    for name, tensor in tensors.items():
+        want = expected[name]
+        if tensor.shape != want.shape or tensor.dtype != want.dtype:
+            raise StorageError(f"{source!r}: tensor {name!r} is {tuple(tensor.shape)} of {tensor.dtype}, "
+                               f"the machine's is {tuple(want.shape)} of {want.dtype}")
+        if not bool(torch.isfinite(tensor).all()):
+            raise StorageError(f"{source!r}: tensor {name!r} holds an entry that is not finite")
+    model.load_state_dict(dict(tensors))

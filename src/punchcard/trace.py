@@ -1,0 +1,90 @@
+"""Watching a model at work: the card after each layer, by row and region name, and what attention moved where.
+
+    with observe(machine.model, machine.layout) as seen:
+        machine.run(program)
+    seen[0]["pointer.a", "scratchpad"]     the instruction that the first layer of the first loop read
+    seen[0].attention(0)                   that layer's attention matrix: column j takes from column i
+    seen[0].moves(0)                       the same as (from, to, weight), without the columns that read themselves
+
+Observation uses torch's forward hooks. Models and engines know nothing of it, and run the same with or without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from punchcard.card.layout import Layout
+from punchcard.transformer.model import LoopedTransformer, TransformerLayer
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One layer of one loop (both counted from 0): the card before it and after it."""
+
+    loop: int
+    layer: int
+    before: Tensor
+    after: Tensor
+    layout: Layout
+    module: TransformerLayer
+
+    def __getitem__(self, place: tuple[str, str]) -> Tensor:
+        """The entries after the layer at a row block and a region."""
+        rows, region = place
+        return self.layout.get(self.after, rows, region)
+
+    def changed(self) -> list[tuple[str, str]]:
+        """The (row block, region) pairs in which the layer changed an entry."""
+        return [
+            (block.name, region.name)
+            for block in self.layout.blocks
+            for region in self.layout.regions
+            if not torch.equal(self[block.name, region.name],
+                               self.layout.get(self.before, block.name, region.name))
+        ]
+
+    def attention(self, head: int) -> Tensor:
+        """The attention matrix of a head."""
+        with torch.no_grad():
+            return self.module.attention(self.before, head)
+
+    def moves(self, head: int, threshold: float = 0.25) -> list[tuple[int, int, float]]:
+        """(from column, to column, weight) of one card wherever a column takes from another."""
+        weights = self.attention(head)
+        return [(i, j, float(weights[i, j])) for i, j in (weights > threshold).nonzero().tolist() if i != j]
+
+
+@contextmanager
+def observe(
+    model: LoopedTransformer,
+    layout: Layout,
+    callback: Callable[[Snapshot], None] | None = None,
+    *,
+    layers: bool = True,
+) -> Iterator[list[Snapshot]]:
+    """Collect a snapshot of each layer, or pass it to `callback`. With layers=False: the last layer of each loop only."""
+    seen: list[Snapshot] = []
+    loops = [0] * len(model.layers)
+    last = len(model.layers) - 1
+
+    def hook(number: int) -> Callable[[nn.Module, tuple[Any, ...], Tensor], None]:
+        def record(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
+            loop, loops[number] = loops[number], loops[number] + 1
+            if (layers or number == last) and isinstance(module, TransformerLayer):
+                snapshot = Snapshot(loop, number, inputs[0], output, layout, module)
+                (callback or seen.append)(snapshot)
+
+        return record
+
+    handles = [layer.register_forward_hook(hook(number)) for number, layer in enumerate(model.layers)]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
