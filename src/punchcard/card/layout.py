@@ -20,6 +20,11 @@ Content = Literal["bits", "one"]
 """What a row block holds in a region when a loop begins: ±1 bits, or the number 1. Elsewhere it holds 0."""
 
 
+def holding(content: Content, *regions: str) -> dict[str, Content]:
+    """The same content in several regions, for `RowBlock.holds`."""
+    return dict.fromkeys(regions, content)
+
+
 @dataclass(frozen=True)
 class RowBlock:
     """A named block of rows.

@@ -130,6 +130,7 @@ class Program:
     def address(self, name: str) -> int:
         """The number of the cell with this name."""
         names = self.cell_names()
+        name = name.removesuffix("+0")
         if name not in names:
             raise ProgramError(f"unknown memory cell {name!r}{did_you_mean(name, names)}; "
                                f"the program has {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}")

@@ -7,7 +7,7 @@ the card. Two programs run on one unchanged model.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,16 @@ import torch
 from torch import Tensor
 
 from punchcard.card.encoding import signed_range
+from punchcard.card.layout import Layout
 from punchcard.engines import Watch, find_engine
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, StorageError, did_you_mean
 from punchcard.isa.subleq import Instruction, Program, State, Subleq
 from punchcard.machines import storage
-from punchcard.machines.subleq_design import Image, SubleqDesign, SubleqSizes
+from punchcard.machines.subleq_design import MIN_WORD_BITS, Image, SubleqDesign, SubleqSizes
 from punchcard.machines.subleq_one_layer import OneLayerDesign
 from punchcard.machines.subleq_paper import PaperDesign
 from punchcard.machines.subleq_two_layer import TwoLayerDesign
-from punchcard.transformer.build import compile_layer, to_model
+from punchcard.transformer.build import LayerWeights, compile_layer, to_model
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.precision import DTYPES, Precision, as_precision
 
@@ -70,22 +71,29 @@ class SubleqMachine:
         self.sizes = SubleqSizes(word_bits, memory, instructions)
         self.design = DESIGNS[design]
         self.precision = as_precision(precision)
-        self.layout = self.design.layout(self.sizes)
-        parts = self.design.layers(self.sizes, self.layout, self.precision)
-        layers = [compile_layer(part, self.layout.width) for part in parts]
+        self.layout, layers = self._compile(self.sizes)
         self.needed_bits = needed_bits(layers, self.layout)
-        self._check_precision()
+        if self.needed_bits > self.precision.significand:
+            raise PrecisionError(self._refusal())
         self.model = to_model(layers, self.layout.width, self.precision)
         self.halting = self.design.halted(self.sizes)
 
-    def _check_precision(self) -> None:
-        missing = self.needed_bits - self.precision.significand
-        if missing > 0:
-            raise PrecisionError(
-                f"the {self.design.name!r} design with word_bits={self.sizes.word_bits} needs sums of "
-                f"{self.needed_bits} significand bits, {self.precision.name} has {self.precision.significand}: "
-                f"use words of at most {self.sizes.word_bits - missing} bits or a wider number format"
-            )
+    def _compile(self, sizes: SubleqSizes) -> tuple[Layout, list[LayerWeights]]:
+        layout = self.design.layout(sizes)
+        parts = self.design.layers(sizes, layout, self.precision)
+        return layout, [compile_layer(part, layout.width) for part in parts]
+
+    def _refusal(self) -> str:
+        """Why the number format is too narrow, and the widest word that it could hold."""
+        bits, significand = self.sizes.word_bits, self.precision.significand
+        why = (f"the {self.design.name!r} design with word_bits={bits} needs sums of {self.needed_bits} significand bits, "
+               f"{self.precision.name} has {significand}")
+        shorter = bits - (self.needed_bits - significand)
+        if shorter >= MIN_WORD_BITS:
+            layout, layers = self._compile(replace(self.sizes, word_bits=shorter))
+            if needed_bits(layers, layout) <= significand:
+                return f"{why}: use words of at most {shorter} bits or a wider number format"
+        return f"{why}: use a wider number format"
 
     def punch(self, program: Program) -> Tensor:
         """The card of a program: a matrix of `layout.width` rows and `layout.columns` columns."""

@@ -22,6 +22,7 @@ from punchcard.transformer.precision import Precision
 EVERY_CELL = ("constants", "memory")
 OUTSIDE = ("constants", "memory", "instructions")
 EVERYWHERE = ("scratchpad", *OUTSIDE)
+MIN_WORD_BITS = 2
 MAX_WORD_BITS = 50  # beyond it the formulas' constants, up to 3 * 2^N, are no longer exact in float64
 MAX_COLUMNS = 1 << 20
 
@@ -35,8 +36,8 @@ class SubleqSizes:
     instructions: int
 
     def __post_init__(self) -> None:
-        if not 2 <= self.word_bits <= MAX_WORD_BITS:
-            raise SizeError(f"word_bits={self.word_bits}: a word has 2 to {MAX_WORD_BITS} bits")
+        if not MIN_WORD_BITS <= self.word_bits <= MAX_WORD_BITS:
+            raise SizeError(f"word_bits={self.word_bits}: a word has {MIN_WORD_BITS} to {MAX_WORD_BITS} bits")
         if self.memory < 1:
             raise SizeError(f"memory={self.memory}: a machine has at least one cell")
         if self.instructions < 1:

@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 
 from punchcard.card.encoding import decode_signed, decode_unsigned, encode_signed, encode_unsigned
-from punchcard.card.layout import Layout, RowBlock
+from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.subleq_design import (
     EVERY_CELL,
     EVERYWHERE,
@@ -59,21 +59,21 @@ class OneLayerDesign(SubleqDesign):
 
     def layout(self, sizes: SubleqSizes) -> Layout:
         n, length = sizes.word_bits, sizes.pointer_bits
-        outside = dict.fromkeys(OUTSIDE, "bits")
-        scratchpad = {"scratchpad": "bits"}
+        outside = holding("bits", *OUTSIDE)
+        scratchpad = holding("bits", "scratchpad")
         return Layout(
             [
                 RowBlock("memory", n, "the program's words, -1 in columns that are no cells",
-                         holds=dict.fromkeys(EVERYWHERE, "bits"), changes=("memory",)),
+                         holds=holding("bits", *EVERYWHERE), changes=("memory",)),
                 RowBlock("operands", 2 * length, "the columns that a and b name", {"a": length, "b": length}, outside),
                 RowBlock("targets", 2 * length, "c and the following instruction", {"c": length, "next": length},
-                         {"instructions": "bits"}),
+                         holding("bits", "instructions")),
                 RowBlock("cache_a", n, "mem[a], as of the loop before", holds=outside,
                          changes=("memory", "instructions")),
                 RowBlock("cache_b", n, "mem[b], as of the loop before", holds=outside,
                          changes=("memory", "instructions")),
                 RowBlock("position", length, "each column's own number", holds=outside),
-                RowBlock("inside", 1, "indicator of the scratchpad", holds={"scratchpad": "one"}),
+                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
                 RowBlock("program_counter", length, "the next instruction's column", holds=scratchpad,
                          changes=("scratchpad",)),
                 RowBlock("store_address", length, "the cell that waits for its word", holds=scratchpad,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from torch import Tensor
 
 from punchcard.card.encoding import decode_signed, decode_unsigned, encode_signed, encode_unsigned
-from punchcard.card.layout import Layout, RowBlock
+from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.subleq_design import (
     EVERY_CELL,
     OUTSIDE,
@@ -41,17 +42,17 @@ class PaperDesign(SubleqDesign):
         pointers = {"a": length, "b": length, "c": length}
         return Layout(
             [
-                RowBlock("command", 3 * length, "the program's instructions", pointers, {"instructions": "bits"}),
-                RowBlock("memory", n, "the program's words", holds=dict.fromkeys(EVERY_CELL, "bits"),
+                RowBlock("command", 3 * length, "the program's instructions", pointers, holding("bits", "instructions")),
+                RowBlock("memory", n, "the program's words", holds=holding("bits", *EVERY_CELL),
                          changes=("memory",)),
                 RowBlock("read_a", n, "mem[a], then -mem[a]"),
                 RowBlock("read_b", n, "mem[b], then the difference, then the flag"),
-                RowBlock("pointer", 3 * length, "the current instruction", pointers, {"scratchpad": "bits"},
+                RowBlock("pointer", 3 * length, "the current instruction", pointers, holding("bits", "scratchpad"),
                          changes=("scratchpad",)),
-                RowBlock("program_counter", length, "the next instruction's column", holds={"scratchpad": "bits"},
+                RowBlock("program_counter", length, "the next instruction's column", holds=holding("bits", "scratchpad"),
                          changes=("scratchpad",)),
-                RowBlock("position", length, "each column's own number", holds=dict.fromkeys(OUTSIDE, "bits")),
-                RowBlock("inside", 1, "indicator of the scratchpad", holds={"scratchpad": "one"}),
+                RowBlock("position", length, "each column's own number", holds=holding("bits", *OUTSIDE)),
+                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
                 RowBlock("v_new", max(3 * length, 2 * n), "what attention has just moved"),
             ],
             sizes.regions,
@@ -64,19 +65,19 @@ class PaperDesign(SubleqDesign):
         )
         pointer_a, pointer_b, pointer_c = (rows(layout, f"pointer.{x}") for x in "abc")
         flag, rest = read_b[:1], read_b[1:]
-        by_address = {"position": position, "inside": one, "gate": precision.gate}
+        read_at, write_at = (partial(f, position=position, inside=one, gate=precision.gate) for f in (read, write))
         return [
             # Step 1: read the instruction.
-            read(pointer=pc, source=command, into=pointer, via=v_new[: 3 * length], **by_address),
+            read_at(pointer=pc, source=command, into=pointer, via=v_new[: 3 * length]),
             # Step 2: read the data, a head for each operand.
-            read(pointer=pointer_a, source=memory, into=read_a, via=v_new[:n], **by_address)
-            + read(pointer=pointer_b, source=memory, into=read_b, via=v_new[n : 2 * n], **by_address),
+            read_at(pointer=pointer_a, source=memory, into=read_a, via=v_new[:n])
+            + read_at(pointer=pointer_b, source=memory, into=read_b, via=v_new[n : 2 * n]),
             # Step 3: subtract, as mem[b] + (not mem[a] + 1).
             assign(read_a, flip_bits(read_a)),
             assign(read_a, increment_bits(read_a, one)),
             assign(read_b, sum_bits(read_b, read_a, one)) + clear(read_a),
             # Step 4: write the result back.
-            write(pointer=pointer_b, source=read_b, into=memory, via=v_new[:n], **by_address),
+            write_at(pointer=pointer_b, source=read_b, into=memory, via=v_new[:n]),
             # Step 5: branch.
             assign(flag, word_flag(read_b, one)) + clear(rest) + assign(pc, increment_bits(pc, one)),
             assign(pc, select(flag, yes=pointer_c, no=pc, one=one)) + clear(flag),

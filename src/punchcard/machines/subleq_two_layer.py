@@ -12,7 +12,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from punchcard.card.encoding import decode_signed, decode_unsigned, encode_signed, encode_unsigned
-from punchcard.card.layout import Layout, RowBlock
+from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.subleq_design import (
     EVERYWHERE,
     OUTSIDE,
@@ -45,13 +45,13 @@ class TwoLayerDesign(SubleqDesign):
         return Layout(
             [
                 RowBlock("memory", n, "the program's words, -1 in columns that are no cells",
-                         holds=dict.fromkeys(EVERYWHERE, "bits"), changes=("memory",)),
-                RowBlock("command", 3 * length, "the program's instructions", pointers, {"instructions": "bits"}),
-                RowBlock("position", length, "each column's own number", holds=dict.fromkeys(OUTSIDE, "bits")),
-                RowBlock("inside", 1, "indicator of the scratchpad", holds={"scratchpad": "one"}),
-                RowBlock("pointer", 3 * length, "the current instruction", pointers, {"scratchpad": "bits"},
+                         holds=holding("bits", *EVERYWHERE), changes=("memory",)),
+                RowBlock("command", 3 * length, "the program's instructions", pointers, holding("bits", "instructions")),
+                RowBlock("position", length, "each column's own number", holds=holding("bits", *OUTSIDE)),
+                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
+                RowBlock("pointer", 3 * length, "the current instruction", pointers, holding("bits", "scratchpad"),
                          changes=("scratchpad",)),
-                RowBlock("following", length, "the column after the current instruction's", holds={"scratchpad": "bits"},
+                RowBlock("following", length, "the column after the current instruction's", holds=holding("bits", "scratchpad"),
                          changes=("scratchpad",)),
                 RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
             ],

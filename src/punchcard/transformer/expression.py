@@ -46,7 +46,7 @@ class Expression:
 
     @property
     def width(self) -> int:
-        return self.linear.shape[1]
+        return int(self.linear.shape[1])
 
     @property
     def is_affine(self) -> bool:

@@ -1,0 +1,40 @@
+"""Watch a transformer multiply: what each layer changes on the card, and what attention moves where.
+
+    python examples/watch_attention.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import punchcard
+
+
+def main() -> None:
+    program = punchcard.load(Path(__file__).parent / "multiply.subleq")
+    machine = punchcard.SubleqMachine(word_bits=8, memory=6, instructions=5)
+
+    def region_of(column: int) -> str:
+        for region in machine.layout.regions:
+            place = machine.layout.region(region.name)
+            if place.start <= column < place.stop:
+                return f"{region.name}[{column - place.start}]"
+        raise ValueError(column)
+
+    with punchcard.observe(machine.model, machine.layout) as seen:
+        result = machine.run(program, max_steps=2)
+
+    for snapshot in seen:
+        if snapshot.layer == 0:
+            print(f"loop {snapshot.loop + 1}")
+        print(f"  layer {snapshot.layer + 1}")
+        for head in range(snapshot.module.shape.heads):
+            for source, target, weight in snapshot.moves(head):
+                print(f"    head {head + 1}: {region_of(target)} takes {weight:g} of {region_of(source)}")
+        for rows, region in snapshot.changed():
+            print(f"    changes {rows} in {region}")
+    print(result.memory)
+
+
+if __name__ == "__main__":
+    main()

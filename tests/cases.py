@@ -1,0 +1,65 @@
+"""The cases that run through every level: the examples with their results, and random programs."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from punchcard.isa.subleq import Halt, Instruction, Program, Subleq, Symbol
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+DESIGNS = ("paper", "two-layer", "one-layer")
+
+# file -> (cells that matter at the end, instructions executed)
+EXPECTED: dict[str, tuple[dict[str, int], int]] = {
+    "add.subleq": ({"sum": 1200}, 3),
+    "multiply.subleq": ({"a": 7, "b": 0, "product": 63, "minus_a": -7, "one": 1, "zero": 0}, 27),
+    "factorial.subleq": ({"result": 5040, "n": 0}, 139),
+    "fibonacci.subleq": ({"a": 6765, "b": 10946}, 219),
+    "gcd.subleq": ({"a": 21, "b": 0}, 97),
+    "divide.subleq": ({"quotient": 22, "remainder": 2}, 74),
+    "sqrt.subleq": ({"root": 31}, 128),
+    "primes.subleq": ({"prime": 13, "n": 0}, 501),
+    "reverse.subleq": ({"list": 42, "list+1": 23, "list+2": 16, "list+3": 15, "list+4": 8, "list+5": 4}, 22),
+    "search.subleq": ({"index": 2}, 21),
+    "multiply.minsky": ({"x": 0, "y": 7, "z": 42}, 777),
+}
+
+
+def random_program(rng: random.Random, word_bits: int, cells: int, instructions: int) -> Program:
+    """A program with data over the full range, near zero and at both extremes, and few halts."""
+    least, greatest = -(1 << (word_bits - 1)), (1 << (word_bits - 1)) - 1
+    kinds = (
+        lambda: rng.randint(least, greatest),
+        lambda: rng.randint(-2, min(2, greatest)),
+        lambda: rng.choice((least, least + 1, greatest, greatest - 1)),
+    )
+    memory = [rng.choice(kinds)() for _ in range(cells)]
+    code: list[Instruction] = [
+        Halt() if rng.random() < 0.01
+        else Subleq(rng.randrange(cells), rng.randrange(cells), rng.randrange(instructions - 1))
+        for _ in range(instructions - 1)
+    ]
+    return Program.create([*code, Halt()], memory)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    """Programs with arrays, labels, mid-program halts and values of any size."""
+    names = draw(st.lists(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,6}", fullmatch=True), min_size=1, max_size=5,
+                          unique=True))
+    symbols, end = [], 0
+    for name in names:
+        size = draw(st.integers(1, 3))
+        symbols.append(Symbol(name, end, size))
+        end += size
+    memory = draw(st.lists(st.integers(-(2**20), 2**20), min_size=end, max_size=end))
+    count = draw(st.integers(1, 8))
+    cell, target = st.integers(0, end - 1), st.integers(0, count)
+    instruction = st.one_of(st.just(Halt()), st.builds(Subleq, cell, cell, target))
+    code = [*draw(st.lists(instruction, min_size=count, max_size=count)), Halt()]
+    labels = draw(st.dictionaries(st.from_regex(r"[a-z_]{1,6}", fullmatch=True), st.integers(0, count), max_size=4))
+    return Program.create(code, memory, symbols, labels)

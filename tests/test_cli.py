@@ -1,0 +1,206 @@
+"""The command line from end to end: what it prints where, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from punchcard import cli
+from punchcard.machines.subleq import DESIGNS as BUILT
+from punchcard.transformer.precision import DTYPES
+from tests.cases import DESIGNS, EXAMPLES, EXPECTED
+
+MULTIPLY = str(EXAMPLES / "multiply.subleq")
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.main, list(arguments))
+
+
+def test_choices_are_what_is_built() -> None:
+    assert tuple(BUILT) == cli.DESIGNS
+    assert tuple(DTYPES) == cli.DTYPES
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_run(design: str) -> None:
+    result = invoke("run", MULTIPLY, "--design", design)
+    assert result.exit_code == 0
+    assert "product  63" in result.stdout
+    assert "halted after 27 instructions" in result.stdout
+    assert "the transformer agrees with the interpreter" in result.stdout
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_run_json(design: str) -> None:
+    result = invoke("run", MULTIPLY, "--json", "--design", design)
+    data = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert (data["halted"], data["steps"], data["agrees"]) == (True, 27, True)
+    assert data["memory"] == EXPECTED["multiply.subleq"][0]
+
+
+def test_run_options() -> None:
+    result = invoke("run", MULTIPLY, "--json", "--bits", "9", "--memory", "20", "--instructions", "30", "--dtype",
+                    "float32", "--set", "a=0x0b", "--set", "b=-3", "--set", "product='A'")
+    data = json.loads(result.stdout)
+    assert (data["word_bits"], data["columns"], data["dtype"]) == (9, 53, "float32")
+    assert data["memory"]["product"] == 65 + 11, "b is not positive, so a is added once"
+
+
+def test_no_check() -> None:
+    result = invoke("run", MULTIPLY, "--json", "--no-check")
+    assert (result.exit_code, json.loads(result.stdout)["agrees"]) == (0, None)
+
+
+def test_trace_goes_to_standard_error() -> None:
+    result = invoke("run", MULTIPLY, "--trace", "--json")
+    lines = result.stderr.splitlines()
+    assert json.loads(result.stdout)["steps"] == 27
+    assert len(lines) == 28
+    assert lines[1].split() == "loop 2 [1] subleq minus_a, product, 2 product = 0 - -7 = 7, goto 2".split()
+    assert lines[-1].split() == "loop 28 [4] halt".split()
+    assert invoke("run", MULTIPLY, "--trace", "--design", "two-layer").stderr.startswith("loop     1  warm-up")
+
+
+def test_not_halting_is_status_1() -> None:
+    result = invoke("run", MULTIPLY, "--max-steps", "10", "--json")
+    data = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert (data["halted"], data["steps"], data["agrees"]) == (False, 10, True)
+    assert "the limit of --max-steps was reached: instruction 1 would have been next" in result.stderr
+
+
+def test_disagreeing_is_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken oracle: the difference is shown and the status is 1."""
+    from punchcard.oracle.subleq import Interpreter
+
+    def step(self: Interpreter) -> None:
+        self.memory[0] += 1
+        self.steps += 1
+
+    monkeypatch.setattr(Interpreter, "step", step)
+    result = invoke("run", MULTIPLY)
+    assert result.exit_code == 1
+    assert "DISAGREES" in result.stdout
+    assert "a is 7, the interpreter has 34" in result.stderr
+
+
+@pytest.mark.parametrize(("design", "layers", "most_heads"), [("paper", 9, 2), ("two-layer", 2, 2), ("one-layer", 1, 3)])
+def test_info_json(design: str, layers: int, most_heads: int) -> None:
+    result = invoke("info", "--machine", "subleq", "--design", design, "--json")
+    data = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert {"layers", "heads", "hidden", "width", "columns", "parameters", "nonzero", "temperature", "paper"} <= data.keys()
+    assert data["layers"] == layers == len(data["heads"]) == len(data["hidden"])
+    assert max(data["heads"]) <= most_heads
+    assert data["columns"] == 64
+    assert data["nonzero"] < data["parameters"]
+    assert data["paper"]["layers"] == 9
+
+
+def test_info_of_a_file() -> None:
+    data = json.loads(invoke("info", MULTIPLY, "--json", "--bits", "8").stdout)
+    assert (data["memory"], data["instructions"], data["word_bits"]) == (6, 5, 8)
+    shown = invoke("info", MULTIPLY).stdout
+    assert "heads per layer" in shown
+    assert "1, 2, 0, 0, 0, 1, 0, 0, 0" in shown
+
+
+def test_asm_and_disasm(tmp_path: Path) -> None:
+    assembled = tmp_path / "multiply.json"
+    assert invoke("asm", MULTIPLY, "-o", str(assembled)).exit_code == 0
+    text = invoke("disasm", str(assembled)).stdout
+    source = tmp_path / "again.subleq"
+    source.write_text(text)
+    assert invoke("asm", str(source)).stdout == assembled.read_text() == invoke("asm", MULTIPLY).stdout
+    assert json.loads(invoke("run", str(assembled), "--json").stdout)["memory"]["product"] == 63
+    assert "c_minus_one" in invoke("disasm", str(EXAMPLES / "multiply.minsky")).stdout
+
+
+BAD = {
+    "cell": (".data\nx 1\n.code\nsubleq x, y\n", "unknown memory cell 'y'"),
+    "label": (".data\nx 1\n.code\nsubleq x, x, nowhere\n", "unknown label 'nowhere'"),
+    "duplicate": (".data\nx 1\nx 2\n.code\nhalt\n", "'x' is declared twice"),
+    "empty": ("", "the program is empty"),
+    "constant": (".data\nx 40000\n.code\nhalt\n", "cell 'x' is 40000, which does not fit a word of 16 bits"),
+    "binary": ("\0\1\2", "is not a text file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_programs(tmp_path: Path, name: str) -> None:
+    content, message = BAD[name]
+    path = tmp_path / f"{name}.subleq"
+    path.write_text(content)
+    result = invoke("run", str(path))
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1, "one line, no traceback"
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["run", "missing.subleq"], "no such file: 'missing.subleq'"),
+    (["info", "missing.subleq"], "no such file"),
+    (["asm", "missing.subleq"], "no such file"),
+    (["disasm", "missing.subleq"], "no such file"),
+    (["run", MULTIPLY, "--instructions", "3"], "the program has 5 instructions, the machine has room for 3"),
+    (["run", MULTIPLY, "--memory", "3"], "the program has 6 memory cells, the machine has room for 3"),
+    (["run", MULTIPLY, "--bits", "4"], "cell 'b' is 9, which does not fit a word of 4 bits"),
+    (["run", MULTIPLY, "--bits", "1"], "word_bits=1"),
+    (["run", MULTIPLY, "--bits", "30", "--dtype", "float32"], "float32 has 24"),
+    (["run", MULTIPLY, "--set", "x=1"], "unknown memory cell 'x'"),
+    (["run", MULTIPLY, "--set", "a"], "--set 'a': write NAME=VALUE"),
+    (["run", MULTIPLY, "--set", "a=;"], "write NAME=VALUE"),
+    (["run", MULTIPLY, "--set", "a=1 2"], "unexpected '2' after the value"),
+    (["run", MULTIPLY, "--set", "a=ten"], "a value must be a decimal"),
+    (["asm", MULTIPLY, "-o", "no/such/folder/x"], "cannot write"),
+])
+def test_bad_arguments(arguments: list[str], message: str) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [["run"], ["run", MULTIPLY, "--design", "huge"], ["fly"],
+                                       ["run", MULTIPLY, "--max-steps", "-1"]])
+def test_usage_errors_are_status_2(arguments: list[str]) -> None:
+    assert invoke(*arguments).exit_code == 2
+
+
+def test_help_does_not_import_torch() -> None:
+    code = ("import sys\nfrom punchcard.cli import main\n"
+            "try: main(['--help'])\nexcept SystemExit: pass\n"
+            "assert 'torch' not in sys.modules and 'numpy' not in sys.modules")
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_interrupt_stops_cleanly(tmp_path: Path) -> None:
+    """Ctrl-C in a run that never ends: where it was, status 1, no traceback."""
+    path = tmp_path / "endless.subleq"
+    path.write_text(".data\nx 1\none -1\n.code\nloop: subleq one, x\nsubleq one, x, loop\nsubleq x, x, loop\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "punchcard", "run", str(path), "--max-steps", "100000000", "--trace"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("loop     1"), "the run has begun"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "interrupted after" in out
+    assert "the transformer agrees with the interpreter" in out
+    assert "punchcard: interrupted: instruction" in err
+    assert "Traceback" not in err

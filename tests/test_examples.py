@@ -1,0 +1,65 @@
+"""Every example gives its result, on the interpreter and on every design, compared after every loop."""
+
+from __future__ import annotations
+
+import runpy
+
+import pytest
+
+import punchcard
+from punchcard.oracle import subleq as oracle
+from tests.cases import DESIGNS, EXAMPLES, EXPECTED
+
+
+def test_every_example_is_listed() -> None:
+    assert {p.name for p in EXAMPLES.glob("*") if p.suffix in (".subleq", ".minsky")} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_on_the_interpreter(name: str) -> None:
+    cells, steps = EXPECTED[name]
+    program = punchcard.load(EXAMPLES / name)
+    outcome = oracle.run(program, 16, 10_000)
+    assert (outcome.halted, outcome.steps) == (True, steps)
+    assert cells.items() <= program.named(outcome.state.memory).items()
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_on_the_transformer(name: str, design: str) -> None:
+    cells, steps = EXPECTED[name]
+    program = punchcard.load(EXAMPLES / name)
+    report = punchcard.run(program, design=design)
+    assert report.ok
+    assert report.result.steps == steps
+    assert cells.items() <= report.result.memory.items()
+    comparison = punchcard.check(program, design=design, max_steps=150)
+    assert comparison.agrees
+
+
+@pytest.mark.parametrize(("name", "settings", "cell", "expected"), [
+    ("multiply.subleq", {"a": -5, "b": 12}, "product", -60),
+    ("search.subleq", {"key": 99}, "index", -1),
+    ("search.subleq", {"key": 4}, "index", 0),
+    ("divide.subleq", {"dividend": 56, "divisor": 56}, "quotient", 1),
+    ("divide.subleq", {"dividend": 55, "divisor": 56}, "remainder", 55),
+    ("sqrt.subleq", {"n": 0}, "root", 0),
+    ("sqrt.subleq", {"n": 24}, "root", 4),
+    ("sqrt.subleq", {"n": 25}, "root", 5),
+    ("primes.subleq", {"n": 1}, "prime", 2),
+    ("primes.subleq", {"n": 10}, "prime", 29),
+    ("fibonacci.subleq", {"n": 1}, "a", 1),
+    ("factorial.subleq", {"n": 1}, "result", 1),
+    ("gcd.subleq", {"a": 17, "b": 5}, "a", 1),
+])
+def test_other_inputs(name: str, settings: dict[str, int], cell: str, expected: int) -> None:
+    program = punchcard.load(EXAMPLES / name).with_values(settings)
+    report = punchcard.run(program, design="two-layer")
+    assert report.ok
+    assert report.result.memory[cell] == expected
+
+
+@pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda p: p.name)
+def test_scripts(script: object, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(script), run_name="__main__")
+    assert capsys.readouterr().out

@@ -1,0 +1,110 @@
+"""Imports point one way, and two rules hold: weights never see a program, engines never see an instruction."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import punchcard
+from punchcard.machines.subleq import SubleqMachine
+
+SOURCE = Path(inspect.getfile(punchcard)).parent
+
+WEIGHTS_SIDE = {"errors", "card", "transformer"}
+PROGRAM_SIDE = {"errors", "isa"}
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "card": {"errors"},
+    "transformer": {"errors", "card"},
+    "engines": WEIGHTS_SIDE,
+    "primitives": WEIGHTS_SIDE,
+    "trace": WEIGHTS_SIDE,
+    "functions": WEIGHTS_SIDE | {"primitives", "isa"},
+    "machines": WEIGHTS_SIDE | {"primitives", "functions", "engines", "isa"},
+    "isa": {"errors"},
+    "lang": PROGRAM_SIDE,
+    "oracle": PROGRAM_SIDE,
+    "programs": PROGRAM_SIDE,
+    "analysis": WEIGHTS_SIDE | PROGRAM_SIDE | {"engines", "machines", "lang", "oracle", "programs"},
+    "api": WEIGHTS_SIDE | PROGRAM_SIDE | {"engines", "machines", "lang", "oracle", "programs", "analysis"},
+    "display": WEIGHTS_SIDE | PROGRAM_SIDE | {"api", "machines"},
+    "cli": {"api", "display", "errors", "lang", "machines"},
+    "__main__": {"cli"},
+    "__init__": {"api", "errors", "isa", "machines", "trace", "transformer"},
+}
+
+
+def imports_of(path: Path) -> list[str]:
+    """Every module that a file imports, as a dotted name."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            module = node.module or ""
+            # `from punchcard import api` imports the module punchcard.api
+            found += [f"{module}.{a.name}" for a in node.names] if module == "punchcard" else [module]
+    return found
+
+
+def part_of(path: Path) -> str:
+    relative = path.relative_to(SOURCE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_one_way(path: Path) -> None:
+    part = part_of(path)
+    for name in imports_of(path):
+        if name.startswith("punchcard."):
+            target = name.split(".")[1]
+            if target.startswith("__"):
+                continue
+            assert target == part or target in ALLOWED[part], f"{part} must not import {target}"
+
+
+@pytest.mark.parametrize("part", ["isa", "lang", "oracle"])
+def test_the_side_of_programs_never_sees_a_tensor(part: str) -> None:
+    for path in (SOURCE / part).rglob("*.py"):
+        assert not {"torch", "numpy"} & {name.split(".")[0] for name in imports_of(path)}, path
+
+
+def test_designs_never_see_a_program() -> None:
+    """Only the file that punches programs knows the instruction set; the files that make weights do not."""
+    knows = {
+        path.name for path in (SOURCE / "machines").glob("*.py")
+        if any(name.startswith("punchcard.isa") for name in imports_of(path))
+    }
+    assert knows == {"subleq.py"}
+
+
+def test_building_takes_sizes_only() -> None:
+    parameters = inspect.signature(SubleqMachine.__init__).parameters
+    assert set(parameters) == {"self", "word_bits", "memory", "instructions", "design", "precision"}
+
+
+def test_building_cannot_see_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Building works while a Program can neither be made nor looked at."""
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise AssertionError("a program was touched while building")
+
+    monkeypatch.setattr("punchcard.isa.subleq.Program.__init__", refuse)
+    monkeypatch.setattr("punchcard.isa.subleq.Program.__getattribute__", refuse)
+    for design in ("paper", "two-layer", "one-layer"):
+        SubleqMachine(word_bits=4, memory=2, instructions=2, design=design)
+
+
+def test_engines_never_name_an_instruction() -> None:
+    words = ("subleq", "fleq", "minsky", "opcode", "halt", "instruction set")
+    for path in (SOURCE / "engines").rglob("*.py"):
+        text = path.read_text().lower()
+        assert not [word for word in words if word in text], path
+
+
+def test_the_model_needs_nothing_but_torch() -> None:
+    names = imports_of(SOURCE / "transformer" / "model.py")
+    assert {name.split(".")[0] for name in names} <= {"__future__", "collections", "dataclasses", "torch"}

@@ -1,0 +1,84 @@
+"""Names to slices; overlap, unknown names and wrong sizes are refused by name."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from punchcard.card.layout import Layout, Pattern, Region, RowBlock
+from punchcard.errors import LayoutError, OverlapError, SizeError, UnknownNameError
+
+
+def layout() -> Layout:
+    return Layout(
+        [RowBlock("word", 4, holds={"memory": "bits"}, changes=("memory",)),
+         RowBlock("pointer", 6, parts={"a": 2, "b": 4}, holds={"scratchpad": "bits"}),
+         RowBlock("inside", 1, holds={"scratchpad": "one"})],
+        [Region("scratchpad", 1), Region("memory", 3)],
+    )
+
+
+def test_blocks_follow_each_other() -> None:
+    it = layout()
+    assert (it.width, it.columns) == (11, 4)
+    assert it.rows("word") == slice(0, 4)
+    assert it.rows("pointer.b") == slice(6, 10)
+    assert it.region("memory") == slice(1, 4)
+
+
+def test_put_and_get() -> None:
+    it = layout()
+    card = it.blank()
+    it.put(card, "pointer.a", "scratchpad", torch.tensor([[1.0], [-1.0]]))
+    assert card[4:6, 0].tolist() == [1.0, -1.0]
+    assert it.get(card.expand(5, -1, -1), "pointer.a", "scratchpad").shape == (5, 2, 1)
+
+
+def test_overlap_is_refused() -> None:
+    with pytest.raises(OverlapError, match=r"row block 'b' at 1 to 2 overlaps 'a' at 0 to 1"):
+        Layout([RowBlock("a", 2), RowBlock("b", 2, start=1)], [Region("all", 1)])
+    with pytest.raises(OverlapError, match=r"region 'x' is declared twice"):
+        Layout([RowBlock("a", 2)], [Region("x", 1), Region("x", 1)])
+
+
+def test_unknown_names_are_refused_with_a_suggestion() -> None:
+    it = layout()
+    with pytest.raises(UnknownNameError, match=r"no row block 'pointr' \(did you mean 'pointer'\?\)"):
+        it.rows("pointr")
+    with pytest.raises(UnknownNameError, match=r"no region 'memroy' \(did you mean 'memory'\?\)"):
+        it.region("memroy")
+    with pytest.raises(UnknownNameError, match="no region 'nowhere'"):
+        Layout([RowBlock("a", 1, holds={"nowhere": "bits"})], [Region("all", 1)])
+
+
+def test_wrong_sizes_are_refused() -> None:
+    it = layout()
+    with pytest.raises(SizeError, match=r"\(3, 3\) values do not fit 'word' in 'memory', which is \(4, 3\)"):
+        it.put(it.blank(), "word", "memory", torch.ones(3, 3))
+    with pytest.raises(SizeError, match=r"a card of shape \(3, 3\) does not fit the layout, which has 11 rows"):
+        it.get(torch.ones(3, 3), "word", "memory")
+    with pytest.raises(SizeError, match="parts of row block 'p' have 3 rows, the block has 4"):
+        RowBlock("p", 4, parts={"a": 1, "b": 2})
+    with pytest.raises(SizeError, match="at least one"):
+        Region("r", 0)
+    with pytest.raises(LayoutError, match="no dot"):
+        Layout([RowBlock("a.b", 1)], [Region("all", 1)])
+
+
+def test_facts_are_checked() -> None:
+    it = layout()
+    card = it.blank()
+    it.put(card, "word", "memory", 1.0)
+    it.put(card, "pointer", "scratchpad", -1.0)
+    it.put(card, "inside", "scratchpad", 1.0)
+    assert it.violations(card) == []
+    it.put(card, "inside", "memory", 0.5)
+    it.put(card, "word", "memory", 0.0)
+    assert it.violations(card) == ["word in memory holds 0.0, not bits", "inside in memory holds 0.5, not zero"]
+
+
+def test_patterns_match_card_by_card() -> None:
+    it = layout()
+    cards = it.blank().repeat(2, 1, 1)
+    it.put(cards[1], "pointer.a", "scratchpad", torch.tensor([[1.0], [-1.0]]))
+    assert it.matches(cards, Pattern("pointer.a", "scratchpad", (1, -1))).tolist() == [False, True]

@@ -1,0 +1,106 @@
+"""Minsky machines: the translation against a plain Minsky interpreter, and the paper's print against both."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from punchcard.errors import ProgramError, SourceError
+from punchcard.isa.minsky import Add, MinskyInstruction, MinskyProgram, Sub
+from punchcard.isa.subleq import Halt, Program, Subleq
+from punchcard.lang.minsky import assemble, translate
+from punchcard.oracle import minsky as minsky_oracle
+from punchcard.oracle import subleq as subleq_oracle
+
+LIMIT = 300
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> MinskyProgram:
+    registers = draw(st.integers(1, 4))
+    count = draw(st.integers(1, 10))
+    register, target = st.integers(0, registers - 1), st.integers(0, count)
+    code = draw(st.lists(st.one_of(st.builds(Add, register), st.builds(Sub, register, target), st.just(Halt())),
+                         min_size=count, max_size=count))
+    values = draw(st.lists(st.integers(0, 6), min_size=registers, max_size=registers))
+    return MinskyProgram((*code, Halt()), tuple((f"r{i}", v) for i, v in enumerate(values)))
+
+
+def run_translated(program: Program, machine: MinskyProgram) -> dict[str, int] | None:
+    """The registers at the end, or None when it does not halt."""
+    outcome = subleq_oracle.run(program, 32, 6 * LIMIT)
+    named = program.named(outcome.state.memory)
+    return {name: named[name] for name, _ in machine.registers} if outcome.halted else None
+
+
+@given(machines())
+def test_the_translation_does_what_the_machine_does(machine: MinskyProgram) -> None:
+    expected = minsky_oracle.run(machine, LIMIT)
+    found = run_translated(translate(machine), machine)
+    if expected.halted:
+        assert found == expected.registers
+
+
+def test_the_printed_translation_is_wrong() -> None:
+    """Every operand pair swapped, as in the paper: most halting machines end with other registers, or never."""
+    rng = random.Random(11)
+    halting = right = 0
+    for _ in range(400):
+        registers, count = rng.randint(1, 3), rng.randint(2, 8)
+        code: list[MinskyInstruction] = [
+            Add(rng.randrange(registers)) if rng.random() < 0.5
+            else Sub(rng.randrange(registers), rng.randrange(count + 1)) for _ in range(count)
+        ]
+        machine = MinskyProgram((*code, Halt()), tuple((f"r{i}", rng.randint(0, 4)) for i in range(registers)))
+        expected = minsky_oracle.run(machine, LIMIT)
+        if not expected.halted:
+            continue
+        halting += 1
+        program = translate(machine)
+        assert run_translated(program, machine) == expected.registers
+        swapped = tuple(Subleq(i.b, i.a, i.c) if isinstance(i, Subleq) else i for i in program.instructions)
+        printed = Program(swapped, program.memory, program.symbols)
+        right += run_translated(printed, machine) == expected.registers
+    assert halting > 100
+    assert right < halting / 4
+
+
+def test_language() -> None:
+    machine = assemble(".data\nx 3\ny 0\n.code\nloop: sub x, done\nadd y\nsub z_, loop\ndone: halt\n.data\nz_ 0")
+    assert machine.instructions == (Sub(0, 3), Add(1), Sub(2, 0), Halt())
+    assert machine.registers == (("x", 3), ("y", 0), ("z_", 0))
+
+
+def test_registers_without_data() -> None:
+    machine = assemble("add x\nloop: sub y, loop")
+    assert machine.registers == (("x", 0), ("y", 0))
+    assert machine.instructions == (Add(0), Sub(1, 1), Halt())
+
+
+def test_helper_cells_get_out_of_the_way() -> None:
+    program = translate(assemble(".data\nhelper 2\nc_zero 1\n.code\nadd helper\nadd c_zero"))
+    assert [s.name for s in program.symbols] == ["helper", "c_zero", "c_minus_one", "_c_zero", "c_plus_one", "_helper"]
+    outcome = subleq_oracle.run(program, 8, 10)
+    assert program.named(outcome.state.memory)["helper"] == 3
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    (".data\nx -1\n.code\nadd x", "register 'x': a register holds one integer, 0 or more"),
+    (".data\nx 1 2\n.code\nadd x", "register 'x': a register holds one integer"),
+    ("", "the program is empty"),
+])
+def test_errors(text: str, message: str) -> None:
+    with pytest.raises(ProgramError, match=message):
+        assemble(text)
+
+
+def test_undeclared_registers_are_refused_where_there_is_data() -> None:
+    with pytest.raises(SourceError, match="unknown memory cell 'y'"):
+        assemble(".data\nx 1\n.code\nadd y")
+    with pytest.raises(SourceError, match="unknown label 'nowhere'"):
+        assemble("sub x, nowhere")
+    with pytest.raises(SourceError, match=r"unknown instruction 'subleq' \(did you mean 'sub'\?\): there are add"):
+        assemble("subleq x, y")

@@ -1,0 +1,127 @@
+"""The bound: hard heads, exact sums, and the largest word of every design and number format."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+import torch
+
+from punchcard.analysis.lockstep import compare
+from punchcard.errors import PrecisionError, SizeError
+from punchcard.machines.subleq import SubleqMachine
+from punchcard.trace import observe
+from punchcard.transformer.precision import DTYPES, Precision, as_precision, hard_product
+from tests.cases import DESIGNS, random_program
+
+# The largest word for which every sum is exact, by design and number format.
+LARGEST = {
+    ("paper", "float64"): 49, ("two-layer", "float64"): 47, ("one-layer", "float64"): 45,
+    ("paper", "float32"): 20, ("two-layer", "float32"): 18, ("one-layer", "float32"): 16,
+    ("paper", "float16"): 7, ("two-layer", "float16"): 5, ("one-layer", "float16"): 3,
+    ("paper", "bfloat16"): 4, ("two-layer", "bfloat16"): 2,
+}
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_hard_temperature_leaves_no_tail(name: str) -> None:
+    """At lambda * gap above the bound the softmax weight of a loser is exactly 0, and winners share equally."""
+    precision = as_precision(name)
+    for gap in (2 / 3, 0.75, 1.0, 2.0):
+        product = precision.temperature_for(gap) * gap
+        assert product >= hard_product(precision.dtype)
+        scores = torch.tensor([0.0, -product, 0.0, -2 * product], dtype=precision.dtype)
+        assert torch.softmax(scores, 0).tolist() == [0.5, 0, 0.5, 0]
+        assert math.log2(precision.temperature_for(gap)).is_integer(), "a power of two keeps the scores exact"
+
+
+def test_hard_product_is_tight() -> None:
+    """A little below the bound the tail is no longer 0."""
+    scores = torch.tensor([0.0, -hard_product(torch.float64) + 1.5], dtype=torch.float64)
+    assert float(torch.softmax(scores, 0)[1]) > 0
+
+
+@pytest.mark.parametrize(("design", "dtype"), LARGEST)
+def test_exact_up_to_the_bound_and_refused_beyond(design: str, dtype: str) -> None:
+    bits = LARGEST[design, dtype]
+    machine = SubleqMachine(word_bits=bits, memory=6, instructions=9, design=design, precision=dtype)
+    assert machine.needed_bits <= machine.precision.significand
+    rng = random.Random(bits)
+    comparison = compare(machine, [random_program(rng, bits, 6, 9) for _ in range(32)], 25)
+    assert comparison.agrees, comparison.mismatches[0]
+    assert comparison.steps > 300
+    with pytest.raises(PrecisionError, match=f"word_bits={bits + 1} needs sums of {machine.needed_bits + 1} significand "
+                                             f"bits, {dtype} has .* at most {bits} bits"):
+        SubleqMachine(word_bits=bits + 1, memory=6, instructions=9, design=design, precision=dtype)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_suppositions_of_the_bound_hold(design: str) -> None:
+    """Entries are -1, 0 or 1 whenever a layer begins; the declared facts hold whenever a loop begins; weights are hard."""
+    machine = SubleqMachine(word_bits=5, memory=7, instructions=10, design=design)
+    rng = random.Random(5)
+    for _ in range(5):
+        program = random_program(rng, 5, 7, 10)
+        with observe(machine.model, machine.layout) as seen:
+            machine.run(program, max_steps=30)
+        for snapshot in seen:
+            assert set(snapshot.after.flatten().tolist()) <= {-1.0, 0.0, 1.0}
+            if snapshot.layer == 0:
+                assert machine.layout.violations(snapshot.before) == []
+            for head in range(snapshot.module.shape.heads):
+                assert set(snapshot.attention(head).flatten().tolist()) <= {0.0, 0.5, 1.0}
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_only_declared_places_change(design: str) -> None:
+    machine = SubleqMachine(word_bits=5, memory=7, instructions=10, design=design)
+    changed: set[tuple[str, str]] = set()
+    rng = random.Random(6)
+    for _ in range(5):
+        program = random_program(rng, 5, 7, 10)
+        before = machine.punch(program)
+        for _ in range(30):
+            after = machine.model(before)
+            for block in machine.layout.blocks:
+                for region in machine.layout.regions:
+                    if not torch.equal(machine.layout.get(before, block.name, region.name),
+                                       machine.layout.get(after, block.name, region.name)):
+                        changed.add((block.name, region.name))
+            before = after
+    declared = {(b.name, region) for b in machine.layout.blocks for region in b.changes}
+    assert changed == declared, "what changes is declared, and what is declared does change"
+
+
+@pytest.mark.parametrize(("design", "temperature"), [("paper", 12.0), ("two-layer", 10.0), ("one-layer", 20.0)])
+def test_a_soft_temperature_works_by_error_correction(design: str, temperature: float) -> None:
+    """Set by hand, the temperature leaves a tail in every read; the flat steps of the designs remove it."""
+    machine = SubleqMachine(word_bits=8, memory=20, instructions=41, design=design,
+                            precision=Precision(torch.float64, temperature=temperature))
+    rng = random.Random(8)
+    programs = [random_program(rng, 8, 20, 41) for _ in range(64)]
+    tail = machine.model.layers[0].attention(machine.punch(programs[0]), 0)  # type: ignore[operator]
+    assert 0 < float(tail.min()) < 1e-6
+    comparison = compare(machine, programs, 100)
+    assert comparison.agrees, comparison.mismatches[0]
+    assert comparison.steps > 1000
+
+
+def test_too_soft_a_temperature_fails() -> None:
+    machine = SubleqMachine(word_bits=8, memory=20, instructions=41, precision=Precision(temperature=1.0))
+    program = random_program(random.Random(1), 8, 20, 41)
+    with pytest.raises(Exception, match="not a ±1 bit"):
+        compare(machine, [program], 50)
+
+
+def test_bad_precision_is_refused() -> None:
+    with pytest.raises(PrecisionError, match=r"unknown number format 'flaot32' \(did you mean 'float32'\?\)"):
+        as_precision("flaot32")
+    with pytest.raises(PrecisionError, match=r"torch.int64 is no number format"):
+        Precision(torch.int64)
+    with pytest.raises(PrecisionError, match="temperature -1"):
+        Precision(temperature=-1)
+    with pytest.raises(SizeError, match="word_bits=51"):
+        SubleqMachine(word_bits=51)
+    with pytest.raises(PrecisionError, match=r"'one-layer' design with word_bits=2 .* bfloat16 has 8"):
+        SubleqMachine(word_bits=2, design="one-layer", precision="bfloat16")

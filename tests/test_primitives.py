@@ -1,0 +1,305 @@
+"""Each lemma on its own: the claim on layers, heads, width and hidden units, and every small case.
+
+A primitive is built into a model of one layer and run on cards that hold all cases at once, one a column or one a card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from punchcard.card.encoding import (
+    decode_signed,
+    decode_unsigned,
+    encode_signed,
+    encode_unsigned,
+    pointer_bits,
+    signed_range,
+    wrap,
+)
+from punchcard.card.layout import Layout, Region, RowBlock
+from punchcard.primitives.add import flip_bits, increment_bits, sum_bits
+from punchcard.primitives.address import store_factor, store_gap
+from punchcard.primitives.correct import TOLERANCE, correct
+from punchcard.primitives.flag import integer_flag, word_flag
+from punchcard.primitives.overwrite import clip, clip_where
+from punchcard.primitives.read import read
+from punchcard.primitives.select import select
+from punchcard.primitives.step import step, step_and, successor_bits
+from punchcard.primitives.subtract import branch, difference_bits
+from punchcard.primitives.write import write
+from punchcard.transformer.build import Part, assign, build
+from punchcard.transformer.expression import Rows, relu, rows
+from punchcard.transformer.model import LayerShape, LoopedTransformer
+from punchcard.transformer.precision import Precision
+
+F64 = torch.float64
+
+
+def word_card(columns: int, **sizes: int) -> tuple[Layout, Tensor, dict[str, Rows]]:
+    """A card with the given row blocks and an indicator `one`, set in all columns but the last, which stays 0."""
+    layout = Layout([RowBlock(name, size) for name, size in {**sizes, "one": 1}.items()],
+                    [Region("cases", columns), Region("outside", 1)])
+    card = layout.blank()
+    layout.put(card, "one", "cases", 1.0)
+    return layout, card, {name: rows(layout, name) for name in (*sizes, "one")}
+
+
+def one_layer(part: Part, layout: Layout) -> LoopedTransformer:
+    return build([part], layout.width, Precision())
+
+
+def pairs(bits: int) -> tuple[list[int], list[int]]:
+    every = range(1 << bits)
+    return [a for a in every for _ in every], [b for _ in every for b in every]
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5])
+def test_binary_addition(d: int) -> None:
+    """Lemma (addition of pointers): 8 d hidden units, every pair of numbers, modulo 2^d."""
+    left, right = pairs(d)
+    layout, card, r = word_card(len(left), a=d, b=d)
+    layout.put(card, "a", "cases", encode_unsigned(left, d))
+    layout.put(card, "b", "cases", encode_unsigned(right, d))
+    model = one_layer(assign(r["a"], sum_bits(r["a"], r["b"], r["one"])), layout)
+    assert model.shapes == (LayerShape(heads=0, key_size=0, hidden=8 * d),)
+    after = model(card)
+    expected = [(a + b) % (1 << d) for a, b in zip(left, right, strict=True)]
+    assert decode_unsigned(layout.get(after, "a", "cases")).tolist() == expected
+    assert not after[:, -1].any(), "a column without the indicator stays 0"
+
+
+def test_binary_addition_with_constants_as_in_the_lemma() -> None:
+    """The lemma's network has biases: with the number 1 in place of an indicator it has 8 d units too."""
+    layout, _, r = word_card(1, a=6, b=6)
+    assert one_layer(assign(r["a"], sum_bits(r["a"], r["b"], 1.0)), layout).shapes[0].hidden == 48
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 6])
+@pytest.mark.parametrize("increment", [increment_bits, successor_bits])
+def test_increment(d: int, increment: Callable[..., Rows]) -> None:
+    numbers = list(range(1 << d))
+    layout, card, r = word_card(len(numbers), a=d)
+    layout.put(card, "a", "cases", encode_unsigned(numbers, d))
+    model = one_layer(assign(r["a"], increment(r["a"], r["one"])), layout)
+    assert model.shapes[0].hidden <= 8 * d
+    after = model(card)
+    assert decode_unsigned(layout.get(after, "a", "cases")).tolist() == [(x + 1) % (1 << d) for x in numbers]
+    assert not after[:, -1].any()
+
+
+@pytest.mark.parametrize("n", [2, 4, 6])
+def test_flip_and_increment_negate(n: int) -> None:
+    least, greatest = signed_range(n)
+    numbers = list(range(least, greatest + 1))
+    layout, card, r = word_card(len(numbers), a=n)
+    layout.put(card, "a", "cases", encode_signed(numbers, n))
+    flip = assign(r["a"], flip_bits(r["a"]))
+    model = build([flip, assign(r["a"], increment_bits(r["a"], r["one"]))], layout.width, Precision())
+    assert model.shapes[0].hidden == 2 * n
+    after = model(card)
+    assert decode_signed(layout.get(after, "a", "cases")).tolist() == [wrap(-x, n) for x in numbers]
+    assert not after[:, -1].any()
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 7])
+def test_word_flag(n: int) -> None:
+    least, greatest = signed_range(n)
+    numbers = list(range(least, greatest + 1))
+    layout, card, r = word_card(len(numbers), b=n, flag=1)
+    layout.put(card, "b", "cases", encode_signed(numbers, n))
+    model = one_layer(assign(r["flag"], r["flag"] + word_flag(r["b"], r["one"])), layout)
+    assert model.shapes[0].hidden == 2
+    after = model(card)
+    assert layout.get(after, "flag", "cases").flatten().tolist() == [float(x <= 0) for x in numbers]
+    assert not after[:, -1].any()
+
+
+def test_integer_flag() -> None:
+    numbers = list(range(-50, 51))
+    layout, card, r = word_card(len(numbers), value=1, flag=1)
+    layout.put(card, "value", "cases", torch.tensor([numbers], dtype=F64))
+    model = one_layer(assign(r["flag"], integer_flag(r["value"], r["one"])), layout)
+    assert model.shapes[0].hidden == 4
+    after = model(card)
+    assert layout.get(after, "flag", "cases").flatten().tolist() == [float(x <= 0) for x in numbers]
+    assert not after[:, -1].any()
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_select(d: int) -> None:
+    left, right = pairs(d)
+    cases = 2 * len(left)
+    layout, card, r = word_card(cases, yes=d, no=d, flag=1)
+    layout.put(card, "yes", "cases", encode_unsigned(left * 2, d))
+    layout.put(card, "no", "cases", encode_unsigned(right * 2, d))
+    layout.put(card, "flag", "cases", (torch.arange(cases) < len(left)).to(F64).unsqueeze(0))
+    model = one_layer(assign(r["no"], select(r["flag"], r["yes"], r["no"], r["one"])), layout)
+    assert model.shapes[0].hidden == 4 * d
+    after = model(card)
+    assert decode_unsigned(layout.get(after, "no", "cases")).tolist() == left + right
+    assert not after[:, -1].any()
+
+
+def test_error_correction() -> None:
+    """Noise up to the tolerance is removed from -1, 0 and 1; at most six units a row."""
+    noise = torch.linspace(-TOLERANCE, TOLERANCE, 101, dtype=F64)
+    layout, card, r = word_card(3 * 101, b=1)
+    clean = torch.tensor([-1.0, 0.0, 1.0], dtype=F64).repeat_interleave(101)
+    layout.put(card, "b", "cases", (clean + noise.repeat(3)).unsqueeze(0))
+    model = one_layer(assign(r["b"], correct(r["b"])), layout)
+    assert model.shapes[0].hidden == 6
+    after = layout.get(model(card), "b", "cases").flatten()
+    assert (after - clean).abs().max() < 1e-15
+    layout.put(card, "b", "cases", clean.unsqueeze(0))
+    assert torch.equal(model(card), card), "a clean card is a fixed point"
+
+
+def test_error_correction_has_a_limit() -> None:
+    layout, card, r = word_card(1, b=1)
+    layout.put(card, "b", "cases", 1 - 1.5 * TOLERANCE)
+    after = layout.get(one_layer(assign(r["b"], correct(r["b"])), layout)(card), "b", "cases")
+    assert float(after) < 0.9
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_subtraction_in_one_layer(n: int) -> None:
+    """Every pair of words: the difference's bits, and the branch on it, from S = b - a bit by bit."""
+    least, greatest = signed_range(n)
+    words = range(least, greatest + 1)
+    a, b = [x for x in words for _ in words], [y for _ in words for y in words]
+    layout, card, r = word_card(len(a), s=n, yes=2, no=2)
+    layout.put(card, "s", "cases", encode_signed(b, n) - encode_signed(a, n))
+    layout.put(card, "yes", "cases", encode_unsigned([2] * len(a), 2))
+    layout.put(card, "no", "cases", encode_unsigned([1] * len(a), 2))
+    part = (assign(r["s"], difference_bits(r["s"], r["one"]))
+            + assign(r["no"], branch(r["s"], r["yes"], r["no"], r["one"])))
+    model = one_layer(part, layout)
+    assert model.shapes[0].hidden == 8 * n + 12 * 2
+    after = model(card)
+    difference = [wrap(y - x, n) for x, y in zip(a, b, strict=True)]
+    assert decode_signed(layout.get(after, "s", "cases")).tolist() == difference
+    assert decode_unsigned(layout.get(after, "no", "cases")).tolist() == [2 if d <= 0 else 1 for d in difference]
+    assert not after[:, -1].any()
+
+
+def test_flat_step_removes_noise() -> None:
+    forms = [(f + noise, float(f >= 0)) for f in range(-5, 6) for noise in (-0.25, -0.1, 0.0, 0.1, 0.25)]
+    layout, card, r = word_card(len(forms), f=1, bit=1, out=1, both=1)
+    layout.put(card, "f", "cases", torch.tensor([[f for f, _ in forms]], dtype=F64))
+    layout.put(card, "bit", "cases", -1.0)
+    model = one_layer(assign(r["out"], step(r["f"], r["one"]))
+                      + assign(r["both"], step_and(r["f"], r["bit"], r["one"], bound=8.0)), layout)
+    after = model(card)
+    assert layout.get(after, "out", "cases").flatten().tolist() == [bit for _, bit in forms]
+    assert not layout.get(after, "both", "cases").any()
+
+
+def test_overwriting() -> None:
+    """x + 2 y clips to y for old bits x and new bits y; where nothing came, the old bit stays; elsewhere 0."""
+    cases = [(x, y) for x in (-1, 1) for y in (-1, 0, 1)]
+    layout, card, r = word_card(len(cases), x=1, gated=1)
+    values = torch.tensor([[x + 2.0 * y for x, y in cases]], dtype=F64)
+    layout.put(card, "x", "cases", values)
+    layout.put(card, "gated", "cases", values)
+    layout.put(card, "gated", "outside", 3.0)
+    model = one_layer(clip(r["x"]) + clip_where(r["one"], r["gated"], gate=8.0), layout)
+    assert model.shapes[0].hidden == 7
+    after = model(card)
+    expected = [float(y or x) for x, y in cases]
+    assert layout.get(after, "x", "cases").flatten().tolist() == expected
+    assert layout.get(after, "gated", "cases").flatten().tolist() == expected
+    assert float(layout.get(after, "gated", "outside")) == 0
+
+
+@pytest.mark.parametrize("length", range(2, 21))
+def test_store_key(length: int) -> None:
+    """The order of the four scores, and a gap of at least 2/3 (1/2 for two bits)."""
+    factor, gap = store_factor(length), store_gap(length)
+    scores = [length, factor * length, length - 2]
+    assert scores == sorted(scores, reverse=True)
+    assert gap == min(scores[0] - scores[1], scores[1] - scores[2], 2 * factor)
+    assert gap >= 2 / 3 - 1e-9
+
+
+def memory_card(d: int, cells: int, pointer: int, values: Tensor) -> tuple[Layout, Tensor, dict[str, Rows]]:
+    """The card of the read and write lemmas: v_0, v_1, pointer, positions, v_new and the indicator."""
+    length = pointer_bits(cells + 1)
+    sizes = {"v0": d, "v1": d, "pointer": length, "position": length, "v_new": d, "inside": 1}
+    layout = Layout([RowBlock(name, size) for name, size in sizes.items()],
+                    [Region("scratchpad", 1), Region("memory", cells)])
+    card = layout.blank()
+    layout.put(card, "v0", "memory", values)
+    layout.put(card, "v1", "scratchpad", torch.full((d, 1), -3.0, dtype=F64))
+    layout.put(card, "pointer", "scratchpad", encode_unsigned(pointer, length))
+    layout.put(card, "position", "memory", encode_unsigned(list(range(1, cells + 1)), length))
+    layout.put(card, "inside", "scratchpad", 1.0)
+    return layout, card, {name: rows(layout, name) for name in sizes}
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 7, 12])
+def test_read(cells: int) -> None:
+    """Lemma (read): one layer, one head, width O(log n + d); every cell, over what the scratchpad held before."""
+    d = 3
+    values = torch.arange(d * cells, dtype=F64).reshape(d, cells) - 7
+    for pointer in range(1, cells + 1):
+        layout, card, r = memory_card(d, cells, pointer, values)
+        part = read(pointer=r["pointer"], position=r["position"], source=r["v0"], into=r["v1"], via=r["v_new"],
+                    inside=r["inside"], gate=1000.0)
+        model = one_layer(part, layout)
+        length = pointer_bits(cells + 1)
+        assert model.shapes == (LayerShape(heads=1, key_size=length, hidden=4 * d),)
+        assert layout.width == 3 * d + 2 * length + 1
+        expected = card.clone()
+        layout.put(expected, "v1", "scratchpad", values[:, pointer - 1 : pointer])
+        assert torch.equal(model(card), expected), "the vector is read, and nothing else changes"
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 7, 12])
+def test_write(cells: int) -> None:
+    """Lemma (write): one layer, one head, width O(log n + d); every cell, and no other changes."""
+    d = 3
+    values = torch.arange(d * cells, dtype=F64).reshape(d, cells) - 7
+    for pointer in range(1, cells + 1):
+        layout, card, r = memory_card(d, cells, pointer, values)
+        part = write(pointer=r["pointer"], position=r["position"], source=r["v1"], into=r["v0"], via=r["v_new"],
+                     inside=r["inside"], gate=1000.0)
+        model = one_layer(part, layout)
+        assert model.shapes == (LayerShape(heads=1, key_size=pointer_bits(cells + 1), hidden=4 * d),)
+        expected = card.clone()
+        layout.get(expected, "v0", "memory")[:, pointer - 1] = -3.0
+        assert torch.equal(model(card), expected)
+
+
+class TestThePrint:
+    """What the paper prints, where it is wrong: the printed formula is built and shown to fail."""
+
+    def test_write_with_a_plus(self) -> None:
+        """With 3 stored and -2 to write, the printed second ReLU gives 8."""
+        layout, card, r = word_card(1, v=1, new=1)
+        layout.put(card, "v", "cases", 3.0)
+        layout.put(card, "new", "cases", 0.5)  # (3 + -2) / 2, what attention brings
+        v, new = r["v"], r["new"]
+        printed = v + relu(2 * new - 2 * v) + relu(-2 * new + 2 * v)
+        right = v + relu(2 * new - 2 * v) - relu(-2 * new + 2 * v)
+        assert float(layout.get(one_layer(assign(v, printed), layout)(card), "v", "cases")) == 8
+        assert float(layout.get(one_layer(assign(v, right), layout)(card), "v", "cases")) == -2
+
+    def test_flag_with_one_plus_n(self) -> None:
+        """Wrong for every word of four bits."""
+        numbers = list(range(-8, 8))
+        layout, card, r = word_card(16, b=4, flag=1)
+        layout.put(card, "b", "cases", encode_signed(numbers, 4))
+        printed = relu(r["b"][-1]) + relu(5.0 - r["b"].total())
+        after = layout.get(one_layer(assign(r["flag"], printed), layout)(card), "flag", "cases").flatten()
+        assert not any(float(after[i]) == float(x <= 0) for i, x in enumerate(numbers))
+
+    def test_flip_writes_into_empty_columns(self) -> None:
+        layout, card, r = word_card(1, b=2)
+        layout.put(card, "b", "cases", 1.0)
+        after = one_layer(assign(r["b"], 2 * relu(-r["b"]) - 1), layout)(card)
+        assert layout.get(after, "b", "cases").flatten().tolist() == [-1, -1]
+        assert layout.get(after, "b", "outside").flatten().tolist() == [-1, -1], "the empty column is no longer 0"

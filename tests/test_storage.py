@@ -1,0 +1,98 @@
+"""One safetensors file holds a machine; a file that does not fit is refused with the reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from punchcard.errors import StorageError
+from punchcard.lang.files import load as load_program
+from punchcard.machines.subleq import SubleqMachine
+from punchcard.transformer.precision import Precision
+from tests.cases import DESIGNS, EXAMPLES
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("precision", ["float64", "float32", Precision(torch.float64, temperature=30.0)])
+def test_round_trip(tmp_path: Path, design: str, precision: str | Precision) -> None:
+    program = load_program(EXAMPLES / "multiply.subleq")
+    machine = SubleqMachine(word_bits=12, memory=6, instructions=5, design=design, precision=precision)
+    machine.save(tmp_path / "m.safetensors")
+    other = SubleqMachine.load(tmp_path / "m.safetensors")
+    assert other.describe() == machine.describe()
+    for name, tensor in machine.model.state_dict().items():
+        assert torch.equal(tensor, other.model.state_dict()[name])
+    assert other.run(program).memory["product"] == 63
+    assert [p.name for p in tmp_path.iterdir()] == ["m.safetensors"], "nothing else is left behind"
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "m.safetensors"
+    SubleqMachine(word_bits=4, memory=2, instructions=2, design="two-layer").save(path)
+    return path
+
+
+def rewrite(path: Path, change: dict[str, Any], tensors: dict[str, torch.Tensor | None]) -> None:
+    """Change the description or the tensors of a saved machine."""
+    description = json.loads(_metadata(path)["punchcard"])
+    description.update(change)
+    content = load_file(path)
+    for key, tensor in tensors.items():
+        if tensor is None:
+            del content[key]
+        else:
+            content[key] = tensor
+    save_file(content, path, metadata={"punchcard": json.dumps(description)})
+
+
+def _metadata(path: Path) -> dict[str, str]:
+    length = int.from_bytes(path.read_bytes()[:8], "little")
+    return dict(json.loads(path.read_bytes()[8 : 8 + length])["__metadata__"])
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"machine": "fleq"}, "holds a 'fleq' machine, not 'subleq'"),
+    ({"format": 99}, "is not of format 1"),
+    ({"design": "three-layer"}, "describes a machine that cannot be built: unknown design 'three-layer'"),
+    ({"sizes": {"word_bits": 5, "memory": 2, "instructions": 2}}, "has another layout"),
+    ({"sizes": {"word_bits": 4, "memory": 2}}, "has another layout"),
+    ({"sizes": {"words": 4}}, "cannot be built"),
+    ({"sizes": None}, "cannot be built"),
+    ({"precision": {"dtype": "float8"}}, "cannot be built"),
+    ({"layout": {}}, "has another layout"),
+])
+def test_descriptions_that_do_not_fit(saved: Path, change: dict[str, Any], message: str) -> None:
+    rewrite(saved, change, {})
+    with pytest.raises(StorageError, match=message):
+        SubleqMachine.load(saved)
+
+
+@pytest.mark.parametrize(("tensors", "message"), [
+    ({"layers.0.w1": None}, "lacks the tensor 'layers.0.w1'"),
+    ({"layers.9.w1": torch.zeros(1)}, "has the tensor 'layers.9.w1', which the machine does not"),
+    ({"layers.0.w1": torch.zeros(2, 2)}, r"tensor 'layers.0.w1' is \(2, 2\) of torch.float32, the machine's is"),
+    ({"layers.0.temperature": torch.full((2,), torch.nan, dtype=torch.float64)}, "holds an entry that is not finite"),
+])
+def test_tensors_that_do_not_fit(saved: Path, tensors: dict[str, torch.Tensor | None], message: str) -> None:
+    rewrite(saved, {}, tensors)
+    with pytest.raises(StorageError, match=message):
+        SubleqMachine.load(saved)
+
+
+def test_files_that_are_no_machines(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="no such file"):
+        SubleqMachine.load(tmp_path / "none")
+    (tmp_path / "junk").write_bytes(b"not a machine")
+    with pytest.raises(StorageError, match="is no safetensors file"):
+        SubleqMachine.load(tmp_path / "junk")
+    save_file({"x": torch.zeros(1)}, tmp_path / "plain")
+    with pytest.raises(StorageError, match="is no saved machine"):
+        SubleqMachine.load(tmp_path / "plain")
+    with pytest.raises(StorageError, match="cannot write"):
+        SubleqMachine(word_bits=4, memory=1, instructions=1).save(tmp_path / "nowhere" / "m")

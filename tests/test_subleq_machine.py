@@ -1,0 +1,212 @@
+"""The machine against the plain interpreter, after every loop, for every design."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+import torch
+
+from punchcard.analysis.lockstep import compare
+from punchcard.errors import EncodingError, ProgramError, PunchcardError, SizeError
+from punchcard.isa.subleq import Halt, Program, State, Subleq
+from punchcard.lang.files import load
+from punchcard.machines.subleq import DESIGNS as BUILT
+from punchcard.machines.subleq import SubleqMachine
+from punchcard.oracle import subleq as oracle
+from tests.cases import DESIGNS, EXAMPLES, random_program
+
+STEPS_PER_DESIGN = 20_000
+# (word bits, columns): every width from 4 to 16, and cards of 8 to 256 columns
+SHAPES = [(4, 8), (5, 256), (6, 16), (7, 33), (8, 64), (9, 9), (10, 128), (11, 20), (12, 65), (13, 12), (14, 32),
+          (15, 100), (16, 48)]
+
+
+def machine_of(columns: int, word_bits: int, design: str, precision: str = "float64") -> SubleqMachine:
+    """A machine whose card has the given columns: one scratchpad column, two constants, cells and instructions."""
+    cells = max(1, (columns - 3) * 2 // 5)
+    return SubleqMachine(word_bits=word_bits, memory=cells, instructions=columns - 3 - cells, design=design,
+                         precision=precision)
+
+
+def check_random_programs(machine: SubleqMachine, rng: random.Random, wanted: int) -> int:
+    """Compare random programs in batches until `wanted` executed instructions have been checked."""
+    sizes = machine.sizes
+    batch = max(1, min(64, 4096 // machine.layout.columns))
+    checked = 0
+    while checked < wanted:
+        seed = rng.getrandbits(32)
+        source = random.Random(seed)
+        programs = [random_program(source, sizes.word_bits, sizes.memory, sizes.instructions) for _ in range(batch)]
+        comparison = compare(machine, programs, 60)
+        assert comparison.agrees, f"seed {seed}: {comparison.mismatches[0]}"
+        checked += comparison.steps
+    return checked
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(("word_bits", "columns"), SHAPES)
+def test_random_programs(design: str, word_bits: int, columns: int) -> None:
+    """20,000 steps for each design, spread over the shapes; float32 on every second."""
+    precision = "float32" if columns % 2 == 0 else "float64"
+    machine = machine_of(columns, word_bits, design, precision)
+    assert machine.layout.columns == columns
+    wanted = -(-STEPS_PER_DESIGN // len(SHAPES))
+    assert check_random_programs(machine, random.Random(f"{design} {columns}"), wanted) >= wanted
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_every_pair_of_four_bit_words(design: str) -> None:
+    """One instruction on all 256 pairs: the difference, the wrap-around and the branch."""
+    machine = SubleqMachine(word_bits=4, memory=2, instructions=3, design=design)
+    programs = [
+        Program.create([Subleq(0, 1, 2), Halt(), Halt()], [a, b]) for a in range(-8, 8) for b in range(-8, 8)
+    ]
+    comparison = compare(machine, programs, 3)
+    assert comparison.agrees, comparison.mismatches[0]
+    assert comparison.steps == 256
+    same_cell = [Program.create([Subleq(0, 0, 2), Halt(), Halt()], [a, 0]) for a in range(-8, 8)]
+    assert compare(machine, same_cell, 3).agrees
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_read_after_write(design: str) -> None:
+    """Chains in which every instruction uses what the one before has just written, as a, as b and as both."""
+    code = [Subleq(0, 1, 1), Subleq(1, 2, 2), Subleq(2, 1, 3), Subleq(1, 1, 4), Subleq(1, 0, 5), Subleq(0, 1, 0)]
+    machine = SubleqMachine(word_bits=6, memory=3, instructions=7, design=design)
+    programs = [Program.create(code, [a, b, c]) for a in (-32, -1, 0, 1, 31) for b in (-32, 0, 5) for c in (-7, 0, 31)]
+    comparison = compare(machine, programs, 60)
+    assert comparison.agrees, comparison.mismatches[0]
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_eof_holds(design: str, precision: str) -> None:
+    """2,000 loops on EOF leave the card bit-identical."""
+    machine = SubleqMachine(word_bits=8, memory=6, instructions=5, design=design, precision=precision)
+    result = machine.run(load(EXAMPLES / "multiply.subleq"))
+    assert result.halted
+    card = machine.model(result.card)  # the one-layer design writes its last result in the loop after
+    held = card
+    for _ in range(2000):
+        held = machine.model(held)
+    assert torch.equal(held, card)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_two_programs_one_model(design: str) -> None:
+    """The weights are the same tensors, unchanged, whatever was run."""
+    machine = SubleqMachine(word_bits=8, memory=8, instructions=10, design=design)
+    before = {name: (tensor, tensor.clone()) for name, tensor in machine.model.state_dict(keep_vars=True).items()}
+    rng = random.Random(4)
+    cards = []
+    for _ in range(2):
+        program = random_program(rng, 8, 8, 10)
+        result = machine.run(program, max_steps=50)
+        assert result.state.memory == oracle.run(program, 8, result.steps).state.memory
+        cards.append(machine.punch(program))
+    assert not torch.equal(*cards)
+    after = machine.model.state_dict(keep_vars=True)
+    assert after.keys() == before.keys()
+    for name, (tensor, copy) in before.items():
+        assert after[name] is tensor
+        assert torch.equal(tensor, copy)
+
+
+def test_two_builds_have_the_same_weights() -> None:
+    first, second = (SubleqMachine(word_bits=6, memory=5, instructions=6) for _ in range(2))
+    for name, tensor in first.model.state_dict().items():
+        assert torch.equal(tensor, second.model.state_dict()[name])
+
+
+@pytest.mark.parametrize(("design", "layers", "heads", "width"), [
+    ("paper", 9, [1, 2, 0, 0, 0, 1, 0, 0, 0], lambda n, log: 8 * log + 3 * n + 1 + max(3 * log, 2 * n)),
+    ("two-layer", 2, [2, 1], lambda n, log: 2 * n + 8 * log + 1),
+    ("one-layer", 1, [3], lambda n, log: 5 * n + 9 * log + 1),
+])
+def test_sizes(design: str, layers: int, heads: list[int], width: object) -> None:
+    assert callable(width)
+    for word_bits, columns in SHAPES:
+        machine = machine_of(columns, word_bits, design)
+        assert [shape.heads for shape in machine.model.shapes] == heads
+        assert len(machine.model.shapes) == layers
+        assert machine.layout.width == width(word_bits, machine.sizes.pointer_bits)
+
+
+def test_hidden_units_at_sixteen_bits_and_256_columns() -> None:
+    hidden = {design: [s.hidden for s in machine_of(256, 16, design).model.shapes] for design in DESIGNS}
+    assert hidden == {
+        "paper": [96, 128, 32, 128, 160, 64, 97, 34, 288], "two-layer": [224, 224], "one-layer": [512],
+    }
+
+
+def test_designs_are_registered() -> None:
+    assert tuple(BUILT) == DESIGNS
+
+
+def test_building_is_quick() -> None:
+    """The paper's machine at 16 bits and 256 columns takes 0.05 s here; a second is the limit on any machine."""
+    begin = time.process_time()
+    machine_of(256, 16, "paper")
+    assert time.process_time() - begin < 1.0
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(("code", "memory", "steps"), [
+    ([Halt()], [5], 0),
+    ([Subleq(0, 0, 1), Halt()], [5], 1),
+    ([Subleq(0, 1, 1), Subleq(1, 0, 2), Halt()], [5, 3], 2),
+])
+def test_steps_are_the_oracles(design: str, code: list[Subleq | Halt], memory: list[int], steps: int) -> None:
+    """Neither the warm-up loop nor the EOF loop counts."""
+    program = Program.create(code, memory)
+    machine = SubleqMachine(word_bits=6, memory=3, instructions=4, design=design)
+    for limit in (steps, steps + 1, 1000):
+        result = machine.run(program, max_steps=limit)
+        assert (result.steps, result.halted) == (steps, True)
+    if steps:
+        result = machine.run(program, max_steps=steps - 1)
+        assert (result.steps, result.halted) == (steps - 1, False)
+        assert result.state == oracle.run(program, 6, steps - 1).state
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_an_endless_program_stops_at_the_limit(design: str) -> None:
+    program = Program.create([Subleq(0, 0, 0), Halt()], [1])
+    result = SubleqMachine(word_bits=4, memory=1, instructions=2, design=design).run(program, max_steps=17)
+    assert (result.steps, result.halted, result.state) == (17, False, State((0,), 0))
+
+
+def test_interruption() -> None:
+    program = Program.create([Subleq(0, 0, 0), Halt()], [1])
+    machine = SubleqMachine(word_bits=4, memory=1, instructions=2)
+    result = machine.run(program, interrupted=lambda: True)
+    assert (result.loops, result.interrupted, result.halted) == (1, True, False)
+
+
+def test_misfits_are_refused() -> None:
+    machine = SubleqMachine(word_bits=4, memory=2, instructions=3)
+    with pytest.raises(ProgramError, match="the program has 4 instructions, the machine has room for 3: build it with "
+                                           "instructions=4 or more"):
+        machine.punch(Program.create([Subleq(0, 0, 1)] * 3, [0]))
+    with pytest.raises(ProgramError, match="the program has 3 memory cells, the machine has room for 2"):
+        machine.punch(Program.create([Halt()], [1, 2, 3]))
+    with pytest.raises(ProgramError, match="cell 'm1' is 8, which does not fit a word of 4 bits: the range is -8 to 7"):
+        machine.punch(Program.create([Halt()], [1, 8]))
+    with pytest.raises(PunchcardError, match=r"unknown design 'two_layer' \(did you mean 'two-layer'\?\)"):
+        SubleqMachine(design="two_layer")
+    with pytest.raises(PunchcardError, match=r"unknown engine 'dence' \(did you mean 'dense'\?\)"):
+        machine.run(Program.create([Halt()], [1]), engine="dence")
+    with pytest.raises(SizeError, match="memory=0"):
+        SubleqMachine(memory=0)
+    with pytest.raises(SizeError, match="instructions=0"):
+        SubleqMachine(instructions=0)
+    with pytest.raises(SizeError, match="the most is 1048576"):
+        SubleqMachine(memory=1 << 21)
+    with pytest.raises(SizeError, match="does not fit the layout"):
+        machine.read(torch.zeros(3, 3))
+    with pytest.raises(EncodingError, match="not a ±1 bit"):
+        machine.read(machine.layout.blank())
+    with pytest.raises(PunchcardError, match="read takes one card"):
+        machine.read(machine.layout.blank().unsqueeze(0))
