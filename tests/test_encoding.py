@@ -14,9 +14,9 @@ from punchcard.card.encoding import (
     encode_unsigned,
     pointer_bits,
     signed_range,
-    wrap,
 )
 from punchcard.errors import EncodingError
+from tests.cases import wrap
 
 
 @pytest.mark.parametrize("bits", range(2, 9))

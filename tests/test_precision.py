@@ -9,9 +9,13 @@ import pytest
 import torch
 
 from punchcard.analysis.lockstep import compare
-from punchcard.errors import PrecisionError, SizeError
+from punchcard.card.layout import Layout, Region, RowBlock, holding
+from punchcard.errors import EncodingError, PrecisionError, SizeError
 from punchcard.machines.subleq import SubleqMachine
 from punchcard.trace import observe
+from punchcard.transformer.build import Part, assign, attend, compile_layer
+from punchcard.transformer.exactness import needed_bits
+from punchcard.transformer.expression import Expression, Rows, relu, rows, stack
 from punchcard.transformer.precision import DTYPES, Precision, as_precision, hard_product
 from tests.cases import DESIGNS, random_program
 
@@ -107,10 +111,66 @@ def test_a_soft_temperature_works_by_error_correction(design: str, temperature: 
     assert comparison.steps > 1000
 
 
+class TestTheCertificate:
+    """`needed_bits` on layers made for it: every kind of sum counts."""
+
+    LAYOUT = Layout(
+        [RowBlock("x", 1, holds=holding("bits", "all")), RowBlock("y", 1, holds=holding("bits", "all")),
+         RowBlock("one", 1, holds=holding("one", "all")), RowBlock("out", 1)],
+        [Region("all", 2)],
+    )
+
+    def bits(self, part: Part) -> int:
+        return needed_bits([compile_layer(part, self.LAYOUT.width)], self.LAYOUT)
+
+    def rows(self) -> list[Rows]:
+        return [rows(self.LAYOUT, block.name) for block in self.LAYOUT.blocks]
+
+    def test_small_sums(self) -> None:
+        x, y, _, out = self.rows()
+        assert self.bits(assign(out, x + y)) == 2, "relu(x + y) - relu(-x - y): two terms of size up to 2 each"
+
+    def test_heads_that_cancel(self) -> None:
+        """+2^40 and -2^40 arrive one after the other: in between the sum is large."""
+        x, _, one, _ = self.rows()
+        part = (attend(query=x, key=x, value=2.0**40 * one, into=x, gap=2)
+                + attend(query=x, key=x, value=-(2.0**40) * one, into=x, gap=2))
+        assert self.bits(part) == 42
+
+    def test_scores(self) -> None:
+        x, y, one, out = self.rows()
+        assert self.bits(attend(query=2.0**20 * x, key=2.0**10 * x, value=y, into=out, gap=1)) == 1, "a multiple of 2^30"
+        assert self.bits(attend(query=2.0**20 * x + y, key=x, value=y, into=out, gap=1)) == 21
+        assert self.bits(attend(query=stack(2.0**20 * x, one), key=stack(x, 0.5 * y), value=y, into=out, gap=1)) == 22
+
+    def test_values(self) -> None:
+        x, y, _, out = self.rows()
+        assert self.bits(attend(query=x, key=x, value=2.0**20 * x + y, into=out, gap=1)) == 21
+        assert self.bits(attend(query=x, key=x, value=2.0**20 * x + y, into=out, gap=1, winners=4)) == 23
+
+    def test_hidden_units(self) -> None:
+        x, y, one, out = self.rows()
+        never = relu(2.0**20 * x + y - 2.0**22 * one)
+        assert self.bits(assign(out, out + never)) == 23, "it is always closed, but its own sum must be exact"
+
+    def test_at_the_edge_of_float64(self) -> None:
+        x, y, _, out = self.rows()
+        edge = Expression(x.linear * 2.0**52 + y.linear, x.constant, x.outer, x.inner, x.bias)
+        assert self.bits(assign(out, out + relu(edge))) == 53
+        edge = Expression(x.linear * 2.0**53 + y.linear, x.constant, x.outer, x.inner, x.bias)
+        assert self.bits(assign(out, out + relu(edge))) == 54
+
+    @pytest.mark.parametrize(("design", "bits"), [("paper", 11), ("two-layer", 11), ("one-layer", 9)])
+    def test_long_cards_need_bits_too(self, design: str, bits: int) -> None:
+        """L + 3 in the designs that count with pointers, where the pointers are longer than the words."""
+        machine = SubleqMachine(word_bits=2, memory=100, instructions=150, design=design)
+        assert machine.needed_bits == bits
+
+
 def test_too_soft_a_temperature_fails() -> None:
     machine = SubleqMachine(word_bits=8, memory=20, instructions=41, precision=Precision(temperature=1.0))
     program = random_program(random.Random(1), 8, 20, 41)
-    with pytest.raises(Exception, match="not a ±1 bit"):
+    with pytest.raises(EncodingError, match="not a ±1 bit"):
         compare(machine, [program], 50)
 
 
@@ -121,6 +181,14 @@ def test_bad_precision_is_refused() -> None:
         Precision(torch.int64)
     with pytest.raises(PrecisionError, match="temperature -1"):
         Precision(temperature=-1)
+    for gate in (0.0, 1.0, -4.0, 9.0):
+        with pytest.raises(PrecisionError, match=f"gate {gate}: it must be a power of two, 8 or more"):
+            Precision(gate=gate)
+    with pytest.raises(PrecisionError, match=r"temperature 1e.06 makes scores up to .*, float16 holds 65504"):
+        SubleqMachine(word_bits=3, memory=2, instructions=2, precision=Precision(torch.float16, temperature=1e6))
+    with pytest.raises(PrecisionError, match=r"'paper' design with word_bits=4 needs .* or fewer columns than 64"):
+        SubleqMachine(word_bits=4, precision="bfloat16")
+    assert Precision("float32").dtype == torch.float32  # type: ignore[arg-type]
     with pytest.raises(SizeError, match="word_bits=51"):
         SubleqMachine(word_bits=51)
     with pytest.raises(PrecisionError, match=r"'one-layer' design with word_bits=2 .* bfloat16 has 8"):

@@ -18,7 +18,6 @@ from punchcard.card.encoding import (
     encode_unsigned,
     pointer_bits,
     signed_range,
-    wrap,
 )
 from punchcard.card.layout import Layout, Region, RowBlock
 from punchcard.primitives.add import flip_bits, increment_bits, sum_bits
@@ -35,6 +34,7 @@ from punchcard.transformer.build import Part, assign, build
 from punchcard.transformer.expression import Rows, relu, rows
 from punchcard.transformer.model import LayerShape, LoopedTransformer
 from punchcard.transformer.precision import Precision
+from tests.cases import wrap
 
 F64 = torch.float64
 
@@ -217,7 +217,7 @@ def test_overwriting() -> None:
 
 @pytest.mark.parametrize("length", range(2, 21))
 def test_store_key(length: int) -> None:
-    """The order of the four scores, and a gap of at least 2/3 (1/2 for two bits)."""
+    """The order of the four scores, and a gap of at least 2/3."""
     factor, gap = store_factor(length), store_gap(length)
     scores = [length, factor * length, length - 2]
     assert scores == sorted(scores, reverse=True)

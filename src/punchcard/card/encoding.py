@@ -22,12 +22,6 @@ def signed_range(bits: int) -> tuple[int, int]:
     return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
 
 
-def wrap(value: int, bits: int) -> int:
-    """`value` modulo 2^bits, as a two's-complement integer."""
-    half = 1 << (bits - 1)
-    return (value + half) % (1 << bits) - half
-
-
 def encode_unsigned(values: Tensor | list[int] | int, bits: int, dtype: torch.dtype = torch.float64) -> Tensor:
     """±1 bits of non-negative integers: shape (..., k) becomes (..., bits, k); a single integer gives (bits, 1)."""
     return _encode(values, bits, 0, (1 << bits) - 1, dtype)

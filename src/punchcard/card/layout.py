@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from punchcard.errors import LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
 
-Content = Literal["bits", "one"]
-"""What a row block holds in a region when a loop begins: ±1 bits, or the number 1. Elsewhere it holds 0."""
+Content = Literal["bits", "one", "real", "fixed"]
+"""What a row block holds in a region when a loop begins: ±1 bits, the number 1, any numbers, or numbers that never change.
+
+In regions that are not named it holds 0.
+"""
 
 
 def holding(content: Content, *regions: str) -> dict[str, Content]:
@@ -44,6 +47,10 @@ class RowBlock:
     def __post_init__(self) -> None:
         if self.size < 1:
             raise SizeError(f"row block {self.name!r} has {self.size} rows: it needs at least one")
+        for region, content in self.holds.items():
+            if content not in get_args(Content):
+                raise LayoutError(f"row block {self.name!r} holds {content!r} in {region!r}: "
+                                  f"there are {', '.join(get_args(Content))}")
         if self.parts and sum(self.parts.values()) != self.size:
             raise SizeError(f"the parts of row block {self.name!r} have {sum(self.parts.values())} rows, "
                             f"the block has {self.size}")
@@ -90,6 +97,11 @@ class Layout:
             for region in (*block.holds, *block.changes):
                 self.region(region)
 
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{b.name} {b.size}" for b in self.blocks)
+        columns = ", ".join(f"{r.name} {r.size}" for r in self.regions)
+        return f"<layout of {self.width} rows ({rows}) and {self.columns} columns ({columns})>"
+
     def rows(self, name: str) -> slice:
         """The rows of a block, or of a part (`"command.a"`)."""
         return _find(name, self._rows, "row block")
@@ -129,6 +141,8 @@ class Layout:
             for region in self.regions:
                 entries = self.get(card, block.name, region.name)
                 content = block.holds.get(region.name)
+                if content in ("real", "fixed"):
+                    continue
                 expected = {"bits": entries.sign(), "one": torch.ones_like(entries)}.get(
                     content or "", torch.zeros_like(entries))
                 wrong = (entries != expected) | ((entries == 0) & (content == "bits"))

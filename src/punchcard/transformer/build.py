@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from punchcard.errors import FormulaError
+from punchcard.errors import FormulaError, PrecisionError
 from punchcard.transformer.expression import Array, Expression, Rows
 from punchcard.transformer.model import LayerShape, LoopedTransformer, TransformerLayer
 from punchcard.transformer.precision import Precision
@@ -27,7 +27,10 @@ from punchcard.transformer.precision import Precision
 
 @dataclass(frozen=True)
 class Head:
-    """One attention head: what it matches, what it moves, where to, by how much the best match wins, and how many win."""
+    """One attention head:
+
+    what it matches, what it moves, where to, by how much the best match wins, and how many win.
+    """
 
     query: Expression
     key: Expression
@@ -35,6 +38,7 @@ class Head:
     into: Rows
     gap: float
     winners: int
+    temperature: float | None = None
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,13 @@ class Part:
 
 
 def attend(
-    *, query: Expression, key: Expression, value: Expression, into: Rows, gap: float, winners: int = 1
+    *, query: Expression, key: Expression, value: Expression, into: Rows, gap: float, winners: int = 1,
+    temperature: float | None = None,
 ) -> Part:
     """A head. `gap` is the least difference between the score of a match and of any other column.
 
-    `winners` is how many columns may share the best score; each has then the weight 1 / winners, a power of two.
+    `winners` is how many columns may share the best score; each has then the weight 1 / winners, a power of two. The
+    temperature follows from the gap, unless the head is soft and says its own.
     """
     for name, form in {"query": query, "key": key, "value": value}.items():
         if not form.is_affine:
@@ -76,11 +82,13 @@ def attend(
         raise FormulaError(f"gap {gap}: a match must win by a positive score")
     if winners < 1 or winners & (winners - 1):
         raise FormulaError(f"{winners} winners: the weight 1 / winners is exact for a power of two")
-    return Part(heads=(Head(query, key, value, into, gap, winners),))
+    return Part(heads=(Head(query, key, value, into, gap, winners, temperature),))
 
 
 def assign(target: Rows, value: Expression | float) -> Part:
     """Set `target` to a formula; a single formula or number is repeated for all rows of the target."""
+    if not isinstance(target, Rows):
+        raise FormulaError(f"{target!r} is no place to write to: assign to rows of a block")
     formula = target * 0.0 + value
     if formula.size != target.size:
         raise FormulaError(f"a formula with {formula.size} entries does not fit {target.name!r} "
@@ -102,6 +110,7 @@ class LayerWeights:
     value: Array
     gaps: Array
     winners: Array
+    temperatures: tuple[float | None, ...]
     w1: Array
     b1: Array
     w2: Array
@@ -115,6 +124,9 @@ class LayerWeights:
 def compile_layer(part: Part, width: int) -> LayerWeights:
     """K, Q, V of the heads, and W1, b1, W2, b2 of all assignments together."""
     heads = part.heads
+    for rows in (*(h.into for h in heads), *(a.target for a in part.assignments)):
+        if rows.width != width:
+            raise FormulaError(f"{rows!r} is of a card with {rows.width} rows, the model has {width}")
     key_size = max((h.key.size for h in heads), default=0)
     key, query = np.zeros((2, len(heads), key_size, width))
     value = np.zeros((len(heads), width, width))
@@ -123,7 +135,8 @@ def compile_layer(part: Part, width: int) -> LayerWeights:
         query[i, :head.query.size] = head.query.linear
         value[i, head.into.numbers] = head.value.linear
     gaps, winners = np.array([(h.gap, h.winners) for h in heads], dtype=np.float64).reshape(-1, 2).T
-    return LayerWeights(key, query, value, gaps, winners, *_compile_feed_forward(part.assignments, width))
+    temperatures = tuple(h.temperature for h in heads)
+    return LayerWeights(key, query, value, gaps, winners, temperatures, *_compile_feed_forward(part.assignments, width))
 
 
 def build(parts: Sequence[Part], width: int, precision: Precision) -> LoopedTransformer:
@@ -139,11 +152,23 @@ def to_model(layers: Sequence[LayerWeights], width: int, precision: Precision) -
             raise TypeError(f"{type(layer).__name__} is no TransformerLayer")
         tensors = {
             "key": weights.key, "query": weights.query, "value": weights.value,
-            "temperature": np.array([precision.temperature_for(gap) for gap in weights.gaps]),
+            "temperature": np.array([precision.temperature_for(gap) if own is None else own
+                                     for gap, own in zip(weights.gaps, weights.temperatures, strict=True)]),
             "w1": weights.w1, "b1": weights.b1[:, None], "w2": weights.w2, "b2": weights.b2[:, None],
         }
+        _check_scores(weights, tensors["temperature"], precision)
         layer.load_state_dict({name: torch.from_numpy(t).to(precision.dtype) for name, t in tensors.items()})
     return model
+
+
+def _check_scores(weights: LayerWeights, temperatures: Array, precision: Precision) -> None:
+    """Refuse a temperature whose products with the scores of ±1 entries are not finite in the number format."""
+    limit = float(torch.finfo(precision.dtype).max)
+    for key, query, temperature in zip(weights.key, weights.query, temperatures, strict=True):
+        largest = float(np.abs(key).sum(axis=1) @ np.abs(query).sum(axis=1)) * max(1.0, float(temperature))
+        if not largest <= limit:
+            raise PrecisionError(f"temperature {temperature:g} makes scores up to {largest:g}, {precision.name} holds "
+                                 f"{limit:g}: use a lower one")
 
 
 def _compile_feed_forward(assignments: Sequence[Assignment], width: int) -> tuple[Array, Array, Array, Array]:

@@ -70,7 +70,7 @@ def _layer_bits(layer: LayerWeights, card: Intervals) -> int:
     rows = len(card.low)
     ones = np.ones(rows)
     bits = [1]
-    attended, grid = card, ones.copy()
+    attended, total, grid = card, card.size, ones.copy()
     for key, query, value, winners in zip(layer.key, layer.query, layer.value, layer.winners, strict=True):
         (keys, key_grid), (queries, query_grid) = (_totals(matrix, card.size, ones) for matrix in (key, query))
         # A key and a query may come from two regions: take the largest of each.
@@ -78,9 +78,10 @@ def _layer_bits(layer: LayerWeights, card: Intervals) -> int:
         bits += [_bits(keys, key_grid), _bits(queries, query_grid), _bits(scores, key_grid.min() * query_grid.min())]
         moved, moved_grid = _totals(value, card.size, ones / winners)
         bits.append(_bits(moved, moved_grid))
-        attended = attended + card.through(value).from_any_region()
+        taken = card.through(value).from_any_region()
+        attended, total = attended + taken, total + taken.size
         grid = np.minimum(grid, moved_grid)
-    bits.append(_bits(attended.size, grid))
+    bits.append(_bits(total, grid))
     hidden, hidden_grid = _totals(layer.w1, attended.size, grid)
     hidden_grid = np.minimum(hidden_grid, _grid(layer.b1))
     bits.append(_bits(hidden + np.abs(layer.b1)[:, None], hidden_grid))
@@ -106,6 +107,11 @@ def _grid(values: Array) -> Array:
 
 
 def _bits(totals: Array, grid: Array) -> int:
-    """log2 of the largest total in units of its grid, a grid for each row."""
-    ratio = np.max(np.atleast_2d(totals.T) / grid, initial=1.0)
-    return math.ceil(math.log2(float(ratio)))
+    """The bits of the largest total in units of its grid, a grid for each row: the least p with total <= 2^p grid.
+
+    The totals themselves are float64 sums of multiples of the grid, so they are exact below 2^53 grid, and may be
+    rounded from there on; then one bit more is asked for.
+    """
+    ratio = float(np.max(np.atleast_2d(totals.T) / grid, initial=1.0))
+    mantissa, exponent = math.frexp(ratio)
+    return exponent - 1 if mantissa == 0.5 and exponent <= 53 else exponent

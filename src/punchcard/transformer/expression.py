@@ -15,7 +15,7 @@ card, so machines write `one`, an indicator row that is 1 in the scratchpad and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -55,6 +55,12 @@ class Expression:
     def __len__(self) -> int:
         return self.size
 
+    def __iter__(self) -> Iterator[Expression]:
+        return (self[i] for i in range(self.size))
+
+    def __repr__(self) -> str:
+        return f"<{self.size} formulas over {self.width} rows, {len(self.bias)} relus>"
+
     def __getitem__(self, index: Index) -> Expression:
         chosen = slice(index, index + 1 or None) if isinstance(index, int) else index
         if isinstance(index, int) and not -self.size <= index < self.size:
@@ -91,6 +97,9 @@ class Expression:
     def __rmul__(self, factor: float) -> Expression:
         return self * factor
 
+    def __truediv__(self, divisor: float) -> Expression:
+        return self * (1 / divisor)
+
     def total(self, weights: Sequence[float] | Array | None = None) -> Expression:
         """The sum of the entries, or their sum with weights: one formula."""
         row = np.ones((1, self.size)) if weights is None else np.asarray(weights, dtype=np.float64).reshape(1, -1)
@@ -121,6 +130,9 @@ class Rows(Expression):
         super().__init__(selector, np.zeros(size), np.zeros((size, 0)), np.zeros((0, width)), np.zeros(0))
         self.name = name
         self.numbers = numbers
+
+    def __repr__(self) -> str:
+        return f"<rows {self.name!r}: {self.size}>"
 
     def __getitem__(self, index: Index) -> Rows:
         if isinstance(index, int) and not -self.size <= index < self.size:

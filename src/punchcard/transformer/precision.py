@@ -19,6 +19,7 @@ import torch
 
 from punchcard.errors import PrecisionError, did_you_mean
 
+MIN_GATE = 8.0
 DTYPES = {
     "float64": torch.float64,
     "float32": torch.float32,
@@ -38,13 +39,17 @@ class Precision:
 
     dtype: torch.dtype = torch.float64
     temperature: float | None = None
-    gate: float = 8.0
+    gate: float = MIN_GATE
 
     def __post_init__(self) -> None:
+        if isinstance(self.dtype, str):
+            object.__setattr__(self, "dtype", DTYPES.get(self.dtype, self.dtype))
         if self.dtype not in DTYPES.values():
             raise PrecisionError(f"{self.dtype} is no number format for a machine: use {', '.join(DTYPES)}")
         if self.temperature is not None and not 0 < self.temperature < math.inf:
             raise PrecisionError(f"temperature {self.temperature}: it must be a positive number")
+        if self.gate < MIN_GATE or not math.log2(self.gate).is_integer():
+            raise PrecisionError(f"gate {self.gate}: it must be a power of two, {MIN_GATE:g} or more")
 
     @property
     def name(self) -> str:
