@@ -11,7 +11,7 @@ from punchcard.errors import ProgramError, SourceError
 from punchcard.isa.subleq import Halt, Program, Subleq, Symbol
 from punchcard.lang.files import load
 from punchcard.lang.subleq import assemble, disassemble
-from tests.cases import EXAMPLES, EXPECTED, programs
+from tests.cases import EXAMPLES, EXPECTED, load_subleq, programs
 
 MULTIPLY = (EXAMPLES / "multiply.subleq").read_text()
 
@@ -25,7 +25,7 @@ def test_the_form() -> None:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_examples_round_trip(name: str) -> None:
-    program = load(EXAMPLES / name)
+    program = load_subleq(name)
     assert assemble(disassemble(program)) == program
     assert Program.from_json(program.to_json()) == program
 
@@ -59,6 +59,16 @@ def test_a_label_at_the_end_names_the_added_halt() -> None:
     assert program.instructions == (Subleq(0, 0, 1), Halt())
 
 
+def test_a_label_after_the_last_halt_gets_one_of_its_own() -> None:
+    program = assemble(".data\nx 1\n.code\nsubleq x, x, end\nhalt\nend:")
+    assert program.instructions == (Subleq(0, 0, 2), Halt(), Halt())
+
+
+def test_only_line_ends_end_a_line() -> None:
+    """A comment reaches to the end of its line, whatever odd separators it holds."""
+    assert len(assemble(".data\nx 1 ; note\u2028here 2\x0cthere 3\r\ny 2\r.code\nhalt").symbols) == 2
+
+
 def test_a_program_without_data() -> None:
     assert assemble(".code\nhalt").instructions == (Halt(),)
 
@@ -77,6 +87,9 @@ def test_a_program_without_data() -> None:
     (".data\nx 1\n.code\nhalt now", 4, 6, "unexpected 'now' after halt"),
     (".data\nx 1\n.code\nsubleq 1, x", 4, 8, "found '1': an operand is the name of a memory cell"),
     (".data\nx 1\n.code\nsubleq x, x, 7", 4, 14, "no instruction 7: there are 1, counted from 0"),
+    (".data\nx 1\n.code\nsubleq x, x, 2\nhalt", 4, 14, "no instruction 2: there are 2, counted from 0"),
+    (".data\nx 1\n.code\nsubleq x, x, -1", 4, 14, "a target is a label, or an instruction's number counted from 0"),
+    (".data\nx " + "9" * 5000, 2, 3, "has 5000 digits: the most is 40"),
     (".data\nx 1 2\n.code\nsubleq x+2, x", 4, 8, r"'x\+2' is beyond 'x', which has 2 cells"),
     (".data\nx 1\n.code\nsubleq x+1, x", 4, 8, r"'x\+1' is beyond 'x', which has 1 cell,"),
     (".data\nx 12z", 2, 3, "'12z' is not a number"),
@@ -111,7 +124,16 @@ def test_an_empty_program_is_refused(text: str) -> None:
     ("program.txt", b".code\nhalt", "'.txt', which is no known language"),
     ("broken.json", b"{", "not a program as `punchcard asm` writes it"),
     ("other.json", b'{"isa": "z80"}', "a program for 'z80'"),
-    ("list.json", b"[1]", "not a program"),
+    ("list.json", b"[1]", "it is no JSON object"),
+    ("null.json", b"null", "it is no JSON object"),
+    ("empty.json", b"{}", "it has no 'isa'"),
+    ("deep.json", b"[" * 100_000, "not a program"),
+    ("short.json", b'{"isa": "subleq", "instructions": [[0, 0], null], "memory": [0], "symbols": [], "labels": []}',
+     r"\[0, 0\] is no instruction: it has three operands"),
+    ("size.json", b'{"isa": "subleq", "instructions": [null], "memory": [0], "symbols": [["x", 0, 2], ["y", 2, -1]], '
+                  b'"labels": []}', "do not cover the memory cells"),
+    ("none.json", b'{"isa": "subleq", "instructions": [null], "memory": [], "symbols": [], "labels": []}',
+     "at least one memory cell"),
     ("wrong.json", b'{"isa": "subleq", "instructions": [[1.5, 0, 0]], "memory": [], "symbols": [], "labels": []}',
      "1.5 is no integer"),
 ])

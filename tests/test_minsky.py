@@ -87,8 +87,12 @@ def test_helper_cells_get_out_of_the_way() -> None:
     assert program.named(outcome.state.memory)["helper"] == 3
 
 
+def test_a_label_at_the_end() -> None:
+    assert assemble("sub x, end\nhalt\nend:").instructions == (Sub(0, 2), Halt(), Halt())
+
+
 @pytest.mark.parametrize(("text", "message"), [
-    (".data\nx -1\n.code\nadd x", "register 'x': a register holds one integer, 0 or more"),
+    (".data\nx -1\n.code\nadd x", "line 2, column 1: register 'x': a register holds one integer, 0 or more"),
     (".data\nx 1 2\n.code\nadd x", "register 'x': a register holds one integer"),
     ("", "the program is empty"),
 ])

@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from punchcard.isa.subleq import Halt, Operation
+from punchcard.isa.subleq import HALT, Halt, Operation
 
 ADD = Operation("add", ("cell",), about="mem[r] += 1")
 SUB = Operation("sub", ("cell", "target"), about="if mem[r] = 0 goto n, else mem[r] -= 1")
-HALT = Operation("halt", (), about="stop")
 OPERATIONS = {operation.mnemonic: operation for operation in (ADD, SUB, HALT)}
 
 

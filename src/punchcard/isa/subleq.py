@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from punchcard.errors import ProgramError, did_you_mean
@@ -22,7 +24,7 @@ OperandKind: TypeAlias = Literal["cell", "target"]
 
 @dataclass(frozen=True)
 class Operation:
-    """An entry of the instruction table: assembler, disassembler and docs read it."""
+    """An entry of the instruction table, which assembler and disassembler read."""
 
     mnemonic: str
     operands: tuple[OperandKind, ...]
@@ -91,7 +93,7 @@ class Program:
         if not instructions:
             raise ProgramError("the program is empty: it needs at least one instruction")
         code = tuple(instructions)
-        if not isinstance(code[-1], Halt):
+        if not isinstance(code[-1], Halt) or len(code) in (labels or {}).values():
             code = (*code, Halt())
         cells = tuple(memory) or (0,)
         names = tuple(symbols) if symbols else tuple(Symbol(f"m{i}", i) for i in range(len(cells)))
@@ -101,15 +103,19 @@ class Program:
     def __post_init__(self) -> None:
         if not self.instructions or not isinstance(self.instructions[-1], Halt):
             raise ProgramError("a program ends with a halt: use Program.create, which adds it")
-        if [s.address for s in self.symbols] != _starts(self.symbols) or _end(self.symbols) != len(self.memory):
+        starts = [0, *accumulate(s.size for s in self.symbols)]
+        if any(s.size < 1 for s in self.symbols) or [*(s.address for s in self.symbols), len(self.memory)] != starts:
             raise ProgramError("the symbols do not cover the memory cells one after the other")
+        if not self.memory:
+            raise ProgramError("a program has at least one memory cell")
         cells, targets = range(len(self.memory)), range(len(self.instructions))
         for kind, names in (("memory cell", [s.name for s in self.symbols]), ("label", [n for n, _ in self.labels])):
             for name in names:
                 if not NAME.fullmatch(name):
                     raise ProgramError(f"{kind} {name!r}: a name is letters, digits and _, and starts with no digit")
-                if names.count(name) > 1:
-                    raise ProgramError(f"{kind} {name!r} is declared twice")
+            if len(set(names)) < len(names):
+                twice = next(name for name, count in Counter(names).items() if count > 1)
+                raise ProgramError(f"{kind} {twice!r} is declared twice")
         for label, target in self.labels:
             if target not in targets:
                 raise ProgramError(f"label {label!r} names instruction {target}: there are {len(targets)}")
@@ -140,6 +146,8 @@ class Program:
         """The same program with other initial values in the named cells."""
         memory = list(self.memory)
         for name, value in values.items():
+            if not isinstance(value, int):
+                raise ProgramError(f"{name}={value!r}: a cell holds an integer")
             memory[self.address(name)] = value
         return replace(self, memory=tuple(memory))
 
@@ -162,27 +170,29 @@ class Program:
         """The inverse of `to_json`."""
         try:
             data = json.loads(text)
+            if not isinstance(data, dict):
+                raise TypeError("it is no JSON object")
             if data["isa"] != "subleq":
                 raise ProgramError(f"a program for {data['isa']!r}, not for 'subleq'")
             return cls(
-                tuple(Halt() if i is None else Subleq(*map(_integer, i)) for i in data["instructions"]),
+                tuple(Halt() if i is None else _subleq(i) for i in data["instructions"]),
                 tuple(map(_integer, data["memory"])),
                 tuple(Symbol(name, _integer(address), _integer(size)) for name, address, size in data["symbols"]),
                 tuple((name, _integer(target)) for name, target in data["labels"]),
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except KeyError as error:
+            raise ProgramError(f"not a program as `punchcard asm` writes it: it has no {error}") from None
+        except (ValueError, TypeError, RecursionError) as error:
             raise ProgramError(f"not a program as `punchcard asm` writes it: {error}") from None
+
+
+def _subleq(operands: object) -> Subleq:
+    if not isinstance(operands, list) or len(operands) != 3:
+        raise TypeError(f"{operands!r} is no instruction: it has three operands")
+    return Subleq(*map(_integer, operands))
 
 
 def _integer(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{value!r} is no integer")
     return value
-
-
-def _starts(symbols: Sequence[Symbol]) -> list[int]:
-    return [sum(s.size for s in symbols[:i]) for i in range(len(symbols))]
-
-
-def _end(symbols: Sequence[Symbol]) -> int:
-    return sum(s.size for s in symbols)

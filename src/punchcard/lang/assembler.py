@@ -43,6 +43,7 @@ class Listing:
 
     source: str
     symbols: dict[str, Symbol] = field(default_factory=dict)
+    symbol_tokens: dict[str, Token] = field(default_factory=dict)
     values: list[int] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     statements: list[Statement] = field(default_factory=list)
@@ -62,13 +63,12 @@ class Listing:
     def target(self, operand: Operand) -> int:
         """The number of the instruction that an operand names."""
         if operand.number is not None:
-            if operand.number > len(self.statements):
+            ends = self.statements[-1].operation.mnemonic == "halt"
+            if operand.number >= len(self.statements) + (not ends):
                 raise operand.token.error(f"no instruction {operand.number}: there are {len(self.statements)}, "
                                           "counted from 0", self.source)
             return operand.number
-        if operand.token.text not in self.labels:
-            raise unknown("label", operand.token, self.labels, "write it before an instruction, as `name:`", self.source)
-        return self.labels[operand.token.text]
+        return labelled(operand.token, self.labels, self.source)
 
 
 def parse(text: str, operations: Mapping[str, Operation], source: str, *, section: str | None = None) -> Listing:
@@ -76,7 +76,7 @@ def parse(text: str, operations: Mapping[str, Operation], source: str, *, sectio
     listing = Listing(source)
     for line in lines(text, source):
         if line.ahead.kind == "directive":
-            section = _section(line)
+            section = take_section(line)
             listing.has_data |= section == ".data"
         elif section == ".data":
             _parse_data(line, listing)
@@ -87,12 +87,31 @@ def parse(text: str, operations: Mapping[str, Operation], source: str, *, sectio
     return listing
 
 
-def _section(line: Line) -> str:
+def take_section(line: Line, others: tuple[str, ...] = ()) -> str:
+    """The section that a line begins; `others` are the language's directives that begin none."""
     token = line.take()
     if token.text.lower() not in SECTIONS:
-        raise unknown("section", token, SECTIONS, "there are .data and .code", line.source)
+        known = (*SECTIONS, *others)
+        raise unknown("section", token, known, f"there are {' and '.join(known)}", line.source)
     line.finish(token.text)
     return token.text.lower()
+
+
+def take_labels(line: Line, labels: dict[str, int], number: int) -> None:
+    """Note the labels at the beginning of a line as names of the instruction with this number."""
+    while line.second_is(":"):
+        label = line.take_name("a label")
+        line.take()
+        if label.text in labels:
+            raise label.error(f"label {label.text!r} is declared twice", line.source)
+        labels[label.text] = number
+
+
+def labelled(token: Token, labels: Mapping[str, int], source: str) -> int:
+    """The number of the instruction that has this label."""
+    if token.text not in labels:
+        raise unknown("label", token, labels, "write it before an instruction, as `name:`", source)
+    return labels[token.text]
 
 
 def _parse_data(line: Line, listing: Listing) -> None:
@@ -101,6 +120,7 @@ def _parse_data(line: Line, listing: Listing) -> None:
         raise name.error(f"memory cell {name.text!r} is declared twice", line.source)
     if line.at(":"):
         raise line.wrong("a memory cell is declared as `name value`, without a colon")
+    listing.symbol_tokens[name.text] = name
     address = len(listing.values)
     while line.ahead.kind != "end":
         listing.values.append(line.take_integer("a value")[0])
@@ -112,12 +132,7 @@ def _parse_data(line: Line, listing: Listing) -> None:
 
 
 def _parse_code(line: Line, listing: Listing, operations: Mapping[str, Operation]) -> None:
-    while line.second_is(":"):
-        label = line.take_name("a label")
-        line.take()
-        if label.text in listing.labels:
-            raise label.error(f"label {label.text!r} is declared twice", line.source)
-        listing.labels[label.text] = len(listing.statements)
+    take_labels(line, listing.labels, len(listing.statements))
     if line.ahead.kind == "end":
         return
     mnemonic = line.take_name("an instruction")
@@ -143,6 +158,8 @@ def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> tuple[
             continue
         if kind == "cell" and line.ahead.kind in ("number", "character"):
             raise line.wrong("an operand is the name of a memory cell; declare a constant under .data and name it")
+        if kind == "target" and line.ahead.kind != "name":
+            raise line.wrong("a target is a label, or an instruction's number counted from 0")
         token = line.take_name(f"operand {place + 1} of {operation.mnemonic}")
         offset = 0
         if kind == "cell" and line.at("+"):

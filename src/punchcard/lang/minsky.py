@@ -3,7 +3,7 @@
 Registers are declared under `.data` with their initial values. A text without `.data` needs no `.code` either; its
 registers are those that it uses, and start at 0.
 
-The paper's translation has every operand pair the wrong way round against its own Algorithm 1. Right is, with cells
+The paper's translation has every operand pair the wrong way round against its own definition of SUBLEQ. Right is, with cells
 c_-1, c_0, c_+1 that hold -1, 0 and 1, a helper cell b, and the translation beginning at instruction j:
 
     add a       j      subleq c_-1, a, j+1       a = a + 1
@@ -34,9 +34,10 @@ def assemble(text: str, source: str = "") -> MinskyProgram:
         _declare_registers(listing)
     for symbol in listing.symbols.values():
         if symbol.size != 1 or listing.values[symbol.address] < 0:
-            raise ProgramError(f"{where}register {symbol.name!r}: a register holds one integer, 0 or more")
+            raise listing.symbol_tokens[symbol.name].error(
+                f"register {symbol.name!r}: a register holds one integer, 0 or more", source)
     instructions = [_instruction(listing, statement) for statement in listing.statements]
-    if not isinstance(instructions[-1], Halt):
+    if not isinstance(instructions[-1], Halt) or len(instructions) in listing.labels.values():
         instructions.append(Halt())
     registers = tuple((s.name, listing.values[s.address]) for s in listing.symbols.values())
     return MinskyProgram(tuple(instructions), registers, tuple(listing.labels.items()))

@@ -18,6 +18,7 @@ _TOKEN = re.compile(r"""
   | (?P<number>[0-9][0-9A-Za-z_]*)
   | (?P<mark>[,:+\-])
 """, re.VERBOSE)
+MAX_DIGITS = 40  # no word is that long
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"'}
 
 
@@ -77,11 +78,13 @@ class Line:
         if token.kind != "number":
             raise self.wrong(f"{what} must be a decimal (12), hexadecimal (0x0c) or character ('a') constant")
         self.take()
+        if len(token.text) > MAX_DIGITS:
+            raise token.error(f"{token.text[:MAX_DIGITS]!r}... has {len(token.text)} digits: the most is {MAX_DIGITS}",
+                              self.source)
         try:
             return sign * int(token.text, 16 if token.text[:2].lower() == "0x" else 10), first
         except ValueError:
-            shown = token.text if len(token.text) <= 40 else token.text[:40] + "..."
-            raise token.error(f"{shown!r} is not a number: write decimal (12) or hexadecimal (0x0c)",
+            raise token.error(f"{token.text!r} is not a number: write decimal (12) or hexadecimal (0x0c)",
                               self.source) from None
 
     def finish(self, what: str) -> None:
@@ -103,10 +106,10 @@ class Line:
         return ord(body)
 
 
-def lines(text: str, source: str = "") -> Iterator[Line]:
-    """The lines that hold more than blanks and comments."""
-    for number, content in enumerate(text.splitlines(), start=1):
-        tokens = list(_tokens(content, number, source))
+def lines(text: str, source: str = "", pattern: re.Pattern[str] = _TOKEN) -> Iterator[Line]:
+    """The lines that hold more than blanks and comments; the groups of `pattern` are the kinds of tokens."""
+    for number, content in enumerate(re.split(r"\r\n|\n|\r", text), start=1):
+        tokens = list(_tokens(content, number, source, pattern))
         if tokens:
             yield Line(tokens, Token("end", "", number, len(content.rstrip()) + 1), source)
 
@@ -135,10 +138,10 @@ def read_text(path: str | Path) -> str:
     return text
 
 
-def _tokens(content: str, number: int, source: str) -> Iterator[Token]:
+def _tokens(content: str, number: int, source: str, pattern: re.Pattern[str]) -> Iterator[Token]:
     place = 0
     while place < len(content):
-        match = _TOKEN.match(content, place)
+        match = pattern.match(content, place)
         if match is None:
             text = content[place]
             raise SourceError(f"unexpected character {text!r}", line=number, column=place + 1, text=text, source=source)
