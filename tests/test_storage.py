@@ -11,16 +11,15 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from punchcard.errors import StorageError
-from punchcard.lang.files import load as load_program
 from punchcard.machines.subleq import SubleqMachine
 from punchcard.transformer.precision import Precision
-from tests.cases import DESIGNS, EXAMPLES
+from tests.cases import DESIGNS, load_subleq
 
 
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("precision", ["float64", "float32", Precision(torch.float64, temperature=30.0)])
 def test_round_trip(tmp_path: Path, design: str, precision: str | Precision) -> None:
-    program = load_program(EXAMPLES / "multiply.subleq")
+    program = load_subleq("multiply.subleq")
     machine = SubleqMachine(word_bits=12, memory=6, instructions=5, design=design, precision=precision)
     machine.save(tmp_path / "m.safetensors")
     other = SubleqMachine.load(tmp_path / "m.safetensors")
@@ -77,6 +76,7 @@ def test_descriptions_that_do_not_fit(saved: Path, change: dict[str, Any], messa
     ({"layers.0.w1": None}, "lacks the tensor 'layers.0.w1'"),
     ({"layers.9.w1": torch.zeros(1)}, "has the tensor 'layers.9.w1', which the machine does not"),
     ({"layers.0.w1": torch.zeros(2, 2)}, r"tensor 'layers.0.w1' is \(2, 2\) of torch.float32, the machine's is"),
+    ({"layers.0.temperature": torch.full((2,), 0.5, dtype=torch.float64)}, "is not what the machine's formulas give"),
     ({"layers.0.temperature": torch.full((2,), torch.nan, dtype=torch.float64)}, "holds an entry that is not finite"),
 ])
 def test_tensors_that_do_not_fit(saved: Path, tensors: dict[str, torch.Tensor | None], message: str) -> None:
@@ -94,5 +94,7 @@ def test_files_that_are_no_machines(tmp_path: Path) -> None:
     save_file({"x": torch.zeros(1)}, tmp_path / "plain")
     with pytest.raises(StorageError, match="is no saved machine"):
         SubleqMachine.load(tmp_path / "plain")
+    with pytest.raises(StorageError, match="it is a folder"):
+        SubleqMachine(word_bits=4, memory=1, instructions=1).save(tmp_path)
     with pytest.raises(StorageError, match="cannot write"):
         SubleqMachine(word_bits=4, memory=1, instructions=1).save(tmp_path / "nowhere" / "m")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import torch
 
 from punchcard.card.encoding import decode_signed, decode_unsigned
-from punchcard.lang.files import load
 from punchcard.machines.subleq import SubleqMachine
 from punchcard.trace import Snapshot, observe
-from tests.cases import EXAMPLES
+from tests.cases import load_subleq
 
-PROGRAM = load(EXAMPLES / "multiply.subleq")
+PROGRAM = load_subleq("multiply.subleq")
 
 
 def test_the_steps_of_the_proof_can_be_watched() -> None:
@@ -47,6 +46,8 @@ def test_loops_only_and_callbacks() -> None:
     with observe(machine.model, machine.layout, layers=False) as seen:
         machine.run(PROGRAM, max_steps=5)
     assert [(s.loop, s.layer) for s in seen] == [(loop, 1) for loop in range(6)]
+    assert torch.equal(seen[0].before, machine.punch(PROGRAM))
+    assert seen[1].changed() == [("memory", "memory"), ("pointer", "scratchpad"), ("following", "scratchpad")]
     called: list[Snapshot] = []
     with observe(machine.model, machine.layout, called.append) as collected:
         machine.run(PROGRAM, max_steps=1)

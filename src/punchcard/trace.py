@@ -50,7 +50,7 @@ class Snapshot:
         ]
 
     def attention(self, head: int) -> Tensor:
-        """The attention matrix of a head."""
+        """The attention matrix of a head (of a layer's snapshot, not a loop's)."""
         with torch.no_grad():
             return self.module.attention(self.before, head)
 
@@ -68,16 +68,23 @@ def observe(
     *,
     layers: bool = True,
 ) -> Iterator[list[Snapshot]]:
-    """Collect a snapshot of each layer, or pass it to `callback`. With layers=False: the last layer of each loop only."""
+    """Collect a snapshot of each layer, or pass it to `callback`.
+
+    With layers=False there is one for each loop: the card before its first layer and after its last.
+    """
     seen: list[Snapshot] = []
+    begin: list[Tensor] = []
     loops = [0] * len(model.layers)
     last = len(model.layers) - 1
 
     def hook(number: int) -> Callable[[nn.Module, tuple[Any, ...], Tensor], None]:
         def record(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
             loop, loops[number] = loops[number], loops[number] + 1
+            if number == 0:
+                begin[:] = [inputs[0]]
             if (layers or number == last) and isinstance(module, TransformerLayer):
-                snapshot = Snapshot(loop, number, inputs[0], output, layout, module)
+                before = inputs[0] if layers else begin[0]
+                snapshot = Snapshot(loop, number, before, output, layout, module)
                 (callback or seen.append)(snapshot)
 
         return record

@@ -10,9 +10,11 @@ from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
 from punchcard.engines.interface import Run, Watch
-from punchcard.errors import LayoutError
+from punchcard.errors import LayoutError, PunchcardError
 from punchcard.transformer.model import LoopedTransformer
 
+MOST_BYTES = 16 * 2**30
+"""Scores, weights and a copy of them are n by n for each card; beyond this a run could not end."""
 FEW_COLUMNS = 512
 """Up to here the matrices are so small that more than one thread makes torch slower, many times so under load."""
 
@@ -30,6 +32,10 @@ def run(
     """See `Engine`."""
     if until is not None and facts is None:
         raise LayoutError("`until` names rows of the card: it needs `facts`, the card's layout")
+    needed = 3 * card.shape[-1] * card.numel() // card.shape[-2] * card.element_size()
+    if needed > MOST_BYTES:
+        raise PunchcardError(f"the dense engine needs {needed / 2**30:.0f} GiB for attention over {card.shape[-1]} columns: "
+                             f"the most is {MOST_BYTES // 2**30} GiB")
     with torch.no_grad(), _threads(1 if card.shape[-1] <= FEW_COLUMNS else torch.get_num_threads()):
         for loop in range(1, loops + 1):
             card = model(card)

@@ -22,7 +22,9 @@ KEY = "punchcard"
 
 def save(path: str | Path, model: LoopedTransformer, description: Mapping[str, Any]) -> None:
     """Write a model and its description. The file appears whole or not at all."""
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise StorageError(f"cannot write {str(path)!r}: it is a folder")
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
     try:
@@ -54,7 +56,10 @@ def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def fill(model: LoopedTransformer, tensors: Mapping[str, Tensor], source: str) -> None:
-    """Put saved tensors into a model; they must fit it one by one."""
+    """Put saved tensors into a model built from its description; they must be the same one by one.
+
+    So what is loaded is exactly what the bounds were computed for. Weights of your own go in by `model.load_state_dict`.
+    """
     expected = model.state_dict()
     if missing := sorted(expected.keys() - tensors.keys()):
         raise StorageError(f"{source!r} lacks the tensor {missing[0]!r}")
@@ -67,4 +72,6 @@ def fill(model: LoopedTransformer, tensors: Mapping[str, Tensor], source: str) -
                                f"the machine's is {tuple(want.shape)} of {want.dtype}")
         if not bool(torch.isfinite(tensor).all()):
             raise StorageError(f"{source!r}: tensor {name!r} holds an entry that is not finite")
+        if not torch.equal(tensor, want):
+            raise StorageError(f"{source!r}: tensor {name!r} is not what the machine's formulas give")
     model.load_state_dict(dict(tensors))

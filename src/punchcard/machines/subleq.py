@@ -93,7 +93,11 @@ class SubleqMachine:
             layout, layers = self._compile(replace(self.sizes, word_bits=shorter))
             if needed_bits(layers, layout) <= significand:
                 return f"{why}: use words of at most {shorter} bits or a wider number format"
-        return f"{why}: use a wider number format"
+        return f"{why}: use a wider number format, or fewer columns than {self.layout.columns}"
+
+    def __repr__(self) -> str:
+        return (f"<SubleqMachine, design {self.design.name!r}: {len(self.model.shapes)} layers, {self.layout.width} rows, "
+                f"{self.layout.columns} columns, {self.precision.name}>")
 
     def punch(self, program: Program) -> Tensor:
         """The card of a program: a matrix of `layout.width` rows and `layout.columns` columns."""
@@ -137,6 +141,8 @@ class SubleqMachine:
         interrupted: Callable[[], bool] | None = None,
     ) -> Result:
         """Run a program until it halts or has executed `max_steps` instructions."""
+        if max_steps < 0:
+            raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
         ran = find_engine(engine)(
             self.model, self.punch(program), self.design.warm_up + max_steps,
             facts=self.layout, until=self.halting, watch=watch, interrupted=interrupted,
@@ -145,7 +151,8 @@ class SubleqMachine:
         # The loop that reads EOF, or the warm-up loop before the first instruction, executes nothing.
         matched = ran.reason == "matched"
         steps = ran.loops - (1 if matched else min(self.design.warm_up, ran.loops))
-        halted = matched or not isinstance(program.instructions[state.program_counter], Subleq)
+        inside = 0 <= state.program_counter < len(program.instructions)
+        halted = matched or (inside and not isinstance(program.instructions[state.program_counter], Subleq))
         memory = state.memory[: len(program.memory)]
         return Result(
             memory=program.named(memory), state=State(memory, state.program_counter), halted=halted, steps=steps,

@@ -23,7 +23,7 @@ EVERY_CELL = ("constants", "memory")
 OUTSIDE = ("constants", "memory", "instructions")
 EVERYWHERE = ("scratchpad", *OUTSIDE)
 MIN_WORD_BITS = 2
-MAX_WORD_BITS = 50  # beyond it the formulas' constants, up to 3 * 2^N, are no longer exact in float64
+MAX_WORD_BITS = 50  # no number format holds more, and up to here all formulas' constants are exact in float64
 MAX_COLUMNS = 1 << 20
 
 
@@ -36,6 +36,9 @@ class SubleqSizes:
     instructions: int
 
     def __post_init__(self) -> None:
+        for name in ("word_bits", "memory", "instructions"):
+            if not isinstance(getattr(self, name), int):
+                raise SizeError(f"{name}={getattr(self, name)!r}: it must be an integer")
         if not MIN_WORD_BITS <= self.word_bits <= MAX_WORD_BITS:
             raise SizeError(f"word_bits={self.word_bits}: a word has {MIN_WORD_BITS} to {MAX_WORD_BITS} bits")
         if self.memory < 1:
