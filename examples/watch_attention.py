@@ -11,7 +11,7 @@ import punchcard
 
 
 def main() -> None:
-    program = punchcard.load(Path(__file__).parent / "multiply.subleq")
+    program = punchcard.assemble((Path(__file__).parent / "multiply.subleq").read_text())
     machine = punchcard.SubleqMachine(word_bits=8, memory=6, instructions=5)
 
     def region_of(column: int) -> str:

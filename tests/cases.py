@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 from hypothesis import strategies as st
 
-from punchcard.isa.subleq import Halt, Instruction, Program, Subleq, Symbol
+from punchcard.analysis.random_programs import random_program
+from punchcard.isa.subleq import Halt, Program, Subleq, Symbol
+from punchcard.lang.files import load
+
+__all__ = ["DESIGNS", "EXAMPLES", "EXPECTED", "ROOT", "load_subleq", "programs", "random_program", "wrap"]
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -29,21 +32,17 @@ EXPECTED: dict[str, tuple[dict[str, int], int]] = {
 }
 
 
-def random_program(rng: random.Random, word_bits: int, cells: int, instructions: int) -> Program:
-    """A program with data over the full range, near zero and at both extremes, and few halts."""
-    least, greatest = -(1 << (word_bits - 1)), (1 << (word_bits - 1)) - 1
-    kinds = (
-        lambda: rng.randint(least, greatest),
-        lambda: rng.randint(-2, min(2, greatest)),
-        lambda: rng.choice((least, least + 1, greatest, greatest - 1)),
-    )
-    memory = [rng.choice(kinds)() for _ in range(cells)]
-    code: list[Instruction] = [
-        Halt() if rng.random() < 0.01
-        else Subleq(rng.randrange(cells), rng.randrange(cells), rng.randrange(instructions - 1))
-        for _ in range(instructions - 1)
-    ]
-    return Program.create([*code, Halt()], memory)
+def load_subleq(name: str) -> Program:
+    """An example that is a SUBLEQ program."""
+    program = load(EXAMPLES / name)
+    assert isinstance(program, Program)
+    return program
+
+
+def wrap(value: int, bits: int) -> int:
+    """`value` modulo 2^bits, as a two's-complement integer."""
+    half = 1 << (bits - 1)
+    return (value + half) % (1 << bits) - half
 
 
 @st.composite

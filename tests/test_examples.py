@@ -8,7 +8,7 @@ import pytest
 
 import punchcard
 from punchcard.oracle import subleq as oracle
-from tests.cases import DESIGNS, EXAMPLES, EXPECTED
+from tests.cases import DESIGNS, EXAMPLES, EXPECTED, load_subleq
 
 
 def test_every_example_is_listed() -> None:
@@ -18,7 +18,7 @@ def test_every_example_is_listed() -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_on_the_interpreter(name: str) -> None:
     cells, steps = EXPECTED[name]
-    program = punchcard.load(EXAMPLES / name)
+    program = load_subleq(name)
     outcome = oracle.run(program, 16, 10_000)
     assert (outcome.halted, outcome.steps) == (True, steps)
     assert cells.items() <= program.named(outcome.state.memory).items()
@@ -28,7 +28,7 @@ def test_on_the_interpreter(name: str) -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_on_the_transformer(name: str, design: str) -> None:
     cells, steps = EXPECTED[name]
-    program = punchcard.load(EXAMPLES / name)
+    program = load_subleq(name)
     report = punchcard.run(program, design=design)
     assert report.ok
     assert report.result.steps == steps
@@ -53,7 +53,7 @@ def test_on_the_transformer(name: str, design: str) -> None:
     ("gcd.subleq", {"a": 17, "b": 5}, "a", 1),
 ])
 def test_other_inputs(name: str, settings: dict[str, int], cell: str, expected: int) -> None:
-    program = punchcard.load(EXAMPLES / name).with_values(settings)
+    program = load_subleq(name).with_values(settings)
     report = punchcard.run(program, design="two-layer")
     assert report.ok
     assert report.result.memory[cell] == expected

@@ -15,7 +15,7 @@ SOAK_STEPS = 1_000_000
 @pytest.mark.soak
 @pytest.mark.parametrize("design", DESIGNS)
 def test_a_million_random_steps(design: str) -> None:
-    """Every shape of the quick test; the smaller the card, the larger its share, so that it ends in minutes."""
+    """Every shape of the quick test; the smaller the card, the larger its share, so that it ends in half an hour."""
     shares = [1 / columns for _, columns in SHAPES]
     checked = 0
     for (bits, columns), share in zip(SHAPES, shares, strict=True):

@@ -11,11 +11,10 @@ import torch
 from punchcard.analysis.lockstep import compare
 from punchcard.errors import EncodingError, ProgramError, PunchcardError, SizeError
 from punchcard.isa.subleq import Halt, Program, State, Subleq
-from punchcard.lang.files import load
 from punchcard.machines.subleq import DESIGNS as BUILT
 from punchcard.machines.subleq import SubleqMachine
 from punchcard.oracle import subleq as oracle
-from tests.cases import DESIGNS, EXAMPLES, random_program
+from tests.cases import DESIGNS, load_subleq, random_program
 
 STEPS_PER_DESIGN = 20_000
 # (word bits, columns): every width from 4 to 16, and cards of 8 to 256 columns
@@ -85,7 +84,7 @@ def test_read_after_write(design: str) -> None:
 def test_eof_holds(design: str, precision: str) -> None:
     """2,000 loops on EOF leave the card bit-identical."""
     machine = SubleqMachine(word_bits=8, memory=6, instructions=5, design=design, precision=precision)
-    result = machine.run(load(EXAMPLES / "multiply.subleq"))
+    result = machine.run(load_subleq("multiply.subleq"))
     assert result.halted
     card = machine.model(result.card)  # the one-layer design writes its last result in the loop after
     held = card
