@@ -1,0 +1,488 @@
+"""The FLEQ assembler and disassembler, and their errors."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from punchcard.errors import ProgramError, SourceError
+from punchcard.isa.fleq import (
+    Branch,
+    Call,
+    FleqProgram,
+    Halt,
+    Instruction,
+    PointerUpdate,
+    Step,
+    Variable,
+    pointers,
+    variables_in_order,
+)
+from punchcard.isa.functions import ALIASES, BUILT_IN, Function, Shape, ShapeMismatch, same_shape
+from punchcard.lang.fleq import assemble, disassemble
+from tests.cases import ROOT
+
+NEWTON = """\
+# X = A^-1 by Newton's iteration
+.data
+A    matrix 2x2   4 1 ; 2 3
+E    matrix 2x2   0.03 0 ; 0 0.03
+two  matrix 2x2   2 0 ; 0 2
+X    matrix 2x2
+At   matrix 2x2
+Xt   matrix 2x2
+Y    matrix 2x2
+t    scalar -11
+one  scalar 1
+.code
+        X = mul(A, E)
+        At = transpose(A)
+loop:   Y = mul(At, X)
+        Y = sub(two, Y)
+        Xt = transpose(X)
+        X = mul(Xt, Y)
+        t = add(t, one); if t <= 0 goto loop
+        halt
+"""
+SQUARE, SCALAR = Shape(2, 2), Shape(1, 1)
+MAXIMUM = Function("maximum", 2, same_shape, np.maximum)
+
+
+def code(*instructions: str, data: str = "x scalar 1\nv vector 2\nM matrix 2x3\nN matrix 3x2") -> str:
+    """A text with the code beginning at line 7, when the data is not changed."""
+    return "\n".join([".data", data, ".code", *instructions])
+
+
+def test_the_form() -> None:
+    program = assemble(NEWTON)
+    assert program.instructions == (
+        Step(Call("mul", 0, 2, 6, SQUARE, SQUARE, SQUARE)),
+        Step(Call("transpose", 0, None, 8, SQUARE, None, SQUARE)),
+        Step(Call("mul", 8, 6, 12, SQUARE, SQUARE, SQUARE)),
+        Step(Call("sub", 4, 12, 12, SQUARE, SQUARE, SQUARE)),
+        Step(Call("transpose", 6, None, 10, SQUARE, None, SQUARE)),
+        Step(Call("mul", 10, 12, 6, SQUARE, SQUARE, SQUARE)),
+        Step(Call("add", 14, 15, 14, SCALAR, SCALAR, SCALAR), Branch(14, 2)),
+        Halt(),
+    )
+    assert [v.name for v in program.variables] == "A E two X At Xt Y t one".split()
+    assert program.variables[-2] == Variable("t", SCALAR, 14)
+    assert program.values["A"].tolist() == [[4, 1], [2, 3]]
+    assert program.values["X"].tolist() == [[0, 0], [0, 0]]
+    assert program.values["t"].tolist() == [[-11]]
+    assert program.labels == (("loop", 2),)
+    assert program.range == 16
+    assert assemble(disassemble(program)) == program
+
+
+def test_values_and_range() -> None:
+    program = assemble("""
+        .code
+        halt
+        .RANGE 1e3   # anywhere, once
+        .data
+        v vector 4  -1.5 +2e2 .5 3.
+        s scalar    1e-3
+        zero scalar
+        m matrix 1x3 1 -2 3
+    """)
+    assert program.range == 1000
+    assert program.values["v"].tolist() == [[-1.5], [200], [0.5], [3]]
+    assert program.values["m"].tolist() == [[1, -2, 3]]
+    assert (program.values["s"].item(), program.values["zero"].item()) == (0.001, 0)
+
+
+def test_code_before_data_branches_and_columns() -> None:
+    program = assemble("""
+        .code
+        first:
+        second: M[1] = add(M[2], v)   # columns of a matrix are vectors
+        third:  if M[1] <= 0 goto first
+                goto 1
+                x = add(x, x); goto end
+        end:
+        .data
+        x scalar
+        v vector 2
+        M matrix 2x3
+    """)
+    vector = Shape(2, 1)
+    assert program.instructions == (
+        Step(Call("add", 4, 1, 3, vector, vector, vector)),
+        Step(None, Branch(3, 0)),
+        Step(None, Branch(None, 1)),
+        Step(Call("add", 0, 0, 0, SCALAR, SCALAR, SCALAR), Branch(None, 4)),
+        Halt(),
+    ), "a missing halt is added"
+    assert program.labels == (("first", 0), ("second", 0), ("third", 1), ("end", 4))
+
+
+def test_a_label_after_the_last_halt_names_a_halt_of_its_own() -> None:
+    assert assemble(".code\ngoto end\nhalt\nend:").instructions == (Step(None, Branch(None, 2)), Halt(), Halt())
+
+
+def test_a_program_without_data() -> None:
+    assert assemble(".code\nhalt").instructions == (Halt(),)
+
+
+def test_pointer_functions() -> None:
+    program = assemble(code(
+        "        incr_pointer(step.a)", "        incr_pointer(3.b); if x <= 0 goto step",
+        "        reset_pointer(step.c, M[2]); goto step", "step:   v = add(v, v); if x <= 0 goto step",
+        "        reset_pointer(step.flag, x)", "        reset_pointer(step.p, done)", "        reset_pointer(step.p, 1)",
+        "done:   halt"))
+    assert [i.action for i in program.instructions if isinstance(i, Step) and isinstance(i.action, PointerUpdate)] == [
+        PointerUpdate(3, "a"), PointerUpdate(3, "b"), PointerUpdate(3, "c", 4), PointerUpdate(3, "flag", 0),
+        PointerUpdate(3, "p", 7), PointerUpdate(3, "p", 1)]
+    assert [i.branch for i in program.instructions[:3] if isinstance(i, Step)] == [None, Branch(0, 3), Branch(None, 3)]
+    assert assemble(disassemble(program)) == program
+
+
+@pytest.mark.parametrize(("call", "operands"), [
+    ("mul_ba(M, v)", (1, 2)), ("mul_aa(M)", (2, 2)), ("mul_aa(M, v)", (2, 2)), ("mul_bb(v, M)", (2, 2)),
+])
+def test_aliases_of_mul(call: str, operands: tuple[int, int]) -> None:
+    target = {"mul_ba": "R"}.get(call[:6], "S")
+    program = assemble(f".data\nx scalar\nv vector 2\nM matrix 2x3\nR matrix 1x3\nS matrix 3x3\n.code\n{target} = {call}")
+    first = program.instructions[0]
+    assert isinstance(first, Step)
+    assert isinstance(first.action, Call)
+    assert (first.action.function, first.action.a, first.action.b) == ("mul", *operands)
+    assert call[:6] in ALIASES
+    assert assemble(disassemble(program)) == program
+
+
+def test_functions_of_the_user() -> None:
+    extra = {"maximum": MAXIMUM}
+    program = assemble(code("v = maximum(v, v)"), functions=extra)
+    assert program.functions["maximum"] is MAXIMUM
+    assert set(program.functions) == {*BUILT_IN, "maximum"}
+    assert assemble(disassemble(program), functions=extra) == program
+    assert assemble(disassemble(program), functions=program.functions) == program
+    with pytest.raises(SourceError, match=r"unknown function 'maximun' \(did you mean 'maximum'\?\)"):
+        assemble(code("v = maximun(v, v)"), functions=extra)
+
+
+@pytest.mark.parametrize(("name", "function", "message"), [
+    ("add", Function("add", 2, same_shape, np.add), "'add': the language has one of this name already"),
+    ("mul_aa", Function("mul_aa", 1, same_shape, np.abs), "'mul_aa': the language has one of this name already"),
+    ("file", Function("file", 1, same_shape, np.abs), "'file': the language has one"),
+    ("incr_pointer", Function("incr_pointer", 1, same_shape, np.abs), "the language has one"),
+    ("three", Function("three", 3, same_shape, np.abs), "'three' takes 3 operands: an instruction has one or two"),
+    ("a b", Function("a b", 1, same_shape, np.abs), "letters, digits and _"),
+    ("one", Function("two", 1, same_shape, np.abs), "function 'one', declared as 'two': both names are the same"),
+])
+def test_functions_that_cannot_be_added(name: str, function: Function, message: str) -> None:
+    with pytest.raises(ProgramError, match=message):
+        assemble(NEWTON, functions={name: function})
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> FleqProgram:
+    """Programs with labels, branches, pointer updates, columns of matrices and any finite values."""
+    names = draw(st.lists(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True).filter(
+        lambda name: name not in ("if", "goto", "halt")), min_size=1, max_size=4, unique=True))
+    size = st.integers(1, 3)
+    variables = variables_in_order([(name, Shape(draw(size), draw(size))) for name in names])
+    entry = st.floats(-1e300, 1e300)
+    values = {v.name: np.array([[draw(entry) for _ in v.columns] for _ in range(v.shape.rows)]) for v in variables}
+    columns = sum(v.shape.columns for v in variables)
+    count = draw(st.integers(1, 7))
+    column, target = st.integers(0, columns - 1), st.integers(0, count)
+    branch = st.builds(Branch, st.none() | column, target)
+    call = st.sampled_from(calls(variables))
+    step = st.one_of(st.builds(Step, call, st.none() | branch), st.builds(Step, st.none(), branch), st.just(Halt()))
+    instructions: list[Instruction] = [*draw(st.lists(step, min_size=count, max_size=count)), Halt()]
+    fields = [(number, name) for number, instruction in enumerate(instructions) for name in pointers(instruction)]
+    # a pointer function replaces a halt, or joins a branch, so that every field that is named stays
+    for place, instruction in enumerate(instructions[:-1]):
+        if fields and (isinstance(instruction, Halt) or instruction.action is None) and draw(st.booleans()):
+            number, name = draw(st.sampled_from(fields))
+            value = draw(st.none() | (target if name == "p" else column))
+            instructions[place] = Step(PointerUpdate(number, name, value), getattr(instruction, "branch", None))
+    labels = draw(st.dictionaries(st.from_regex(r"[a-z_]{1,6}", fullmatch=True), target, max_size=4))
+    in_order = tuple(sorted(labels.items(), key=lambda label: label[1]))
+    return FleqProgram(tuple(instructions), variables, values, BUILT_IN, in_order, draw(st.floats(1e300, 1e308)))
+
+
+def calls(variables: tuple[Variable, ...]) -> list[Call]:
+    """Every call whose shapes fit, of variables and their columns."""
+    places = {(v.address, v.shape) for v in variables}
+    places |= {(column, Shape(v.shape.rows, 1)) for v in variables for column in v.columns}
+    ordered = sorted(places, key=lambda place: (place[0], place[1].rows, place[1].columns))
+    found = []
+    for function in BUILT_IN.values():
+        for operands in itertools.product(ordered, repeat=function.arity):
+            try:
+                result = function.shape(*(shape for _, shape in operands))
+            except ShapeMismatch:
+                continue
+            (a, a_shape), *second = operands
+            b, b_shape = second[0] if second else (None, None)
+            found += [Call(function.name, a, b, c, a_shape, b_shape, shape) for c, shape in ordered if shape == result]
+    return found
+
+
+@given(programs())
+def test_any_program_round_trips(program: FleqProgram) -> None:
+    text = disassemble(program)
+    again = assemble(text)
+    assert again == program
+    assert disassemble(again) == text
+    for name, value in program.values.items():
+        assert again.values[name].tobytes() == value.tobytes(), "bit for bit"
+
+
+def test_what_cannot_be_disassembled() -> None:
+    variables = variables_in_order([("x", SCALAR), ("y", SCALAR)])
+    values = {"x": np.zeros((1, 1)), "y": np.zeros((1, 1))}
+    across = Step(Call("transpose", 0, None, 0, Shape(1, 2), None, Shape(1, 2)))
+    for step, message in ((Step(), "instruction 0 does nothing"),
+                          (across, "instruction 0 uses memory where no variable begins"),
+                          (Step(None, Branch(5, 0)), "instruction 0 uses memory where no variable begins: 5")):
+        with pytest.raises(ProgramError, match=message):
+            disassemble(FleqProgram((step, Halt()), variables, values, BUILT_IN))
+
+
+@pytest.mark.parametrize(("text", "line", "column", "message"), [
+    (".data\nx 3", 2, 3, "found '3': after 'x' stands its kind, which is matrix, vector or scalar, and it must be a name"),
+    (".data\nx matrx 2x2", 2, 3, r"unknown kind 'matrx' \(did you mean 'matrix'\?\): a variable is a matrix, a vector or"),
+    (".data\nx: scalar", 2, 2, "a variable is declared as `name kind values`, without a colon"),
+    (".data\nif scalar", 2, 1, "'if' begins an instruction: a variable needs another name"),
+    (".data\n7 scalar", 2, 1, "found '7': a variable must be a name"),
+    (".data\nx scalar\nx scalar", 3, 1, "variable 'x' is declared twice"),
+    (".data\nx matrix 2", 2, 10, "found '2': the size of a matrix is written as rows x columns without blanks, such as 2x3"),
+    (".data\nx matrix 2 x 2", 2, 10, "the size of a matrix is written as rows x columns"),
+    (".data\nx matrix", 2, 9, "the line ends here: the size of a matrix"),
+    (".data\nx matrix 0x2", 2, 10, "size 0x2: a matrix has at least one row and one column"),
+    (".data\nx vector 0", 2, 10, "size 0: a vector has at least one row"),
+    (".data\nx vector -1", 2, 10, "found '-': the length of a vector must be a whole number"),
+    (".data\nx vector 99999999", 2, 10, "size 99999999: a variable holds at most 16777216 values"),
+    (".data\nx matrix 2x2 1 2 ; 3", 2, 20, "row 2 of 'x' has 1 value: 2 are wanted, and rows are separated by `;`"),
+    (".data\nx matrix 2x2 1 2 3 4", 2, 14, "row 1 of 'x' has 4 values: 2 are wanted"),
+    (".data\nx matrix 2x2 1 2 ; 3 4 ;", 2, 25, "row 3 of 'x' has 0 values: 2 are wanted"),
+    (".data\nx matrix 2x2 1 2", 2, 14, "'x' has 1 row of values: 2 are wanted, separated by `;`"),
+    (".data\nx matrix 1x2 1 2 ; 3 4", 2, 14, "'x' has 2 rows of values: 1 is wanted"),
+    (".data\nx vector 3 1 2", 2, 12, "'x' has 2 values: 3 are wanted"),
+    (".data\nx vector 2 1 ; 2", 2, 14, "found ';': only the rows of a matrix are separated by `;`"),
+    (".data\nx scalar 1 2", 2, 10, "'x' has 2 values: 1 is wanted"),
+    (".data\nx scalar 1z", 2, 10, "'1z' is not a number: a value of 'x' is written as 3, -0.5 or 1e-3"),
+    (".data\nx scalar 1.2.3", 2, 10, "'1.2.3' is not a number"),
+    (".data\nx scalar -", 2, 11, "the line ends here: a value of 'x' must be a number"),
+    (".data\nx scalar 1, 2", 2, 11, "found ',': a value of 'x' must be a number"),
+    (".data\nx scalar nan", 2, 10, "'nan': a value of 'x' must be finite"),
+    (".data\nx scalar -Inf", 2, 11, "'Inf': a value of 'x' must be finite"),
+    (".data\nx scalar 1e999", 2, 10, "'1e999' is beyond the floating-point numbers: a value of 'x' must be finite"),
+    (".data\nx scalar random", 2, 16, r"random values are written as random\(seed\)"),
+    (".data\nx scalar random(-1)", 2, 17, "found '-': a seed must be a whole number"),
+    (".data\nx scalar random(1) 2", 2, 20, "unexpected '2' after the values of 'x'"),
+    (".data\nx scalar 17\n.code\nhalt", 2, 1, "17.0 of 'x' is beyond the range, 16.0: declare a larger one with `.range`"),
+    (".range 2\n.data\nx vector 2 1 -3\n.code\nhalt", 3, 1, "-3.0 of 'x' is beyond the range, 2.0"),
+    (".range 0", 1, 8, "range 0.0: the range must be positive"),
+    (".range -1", 1, 8, "range -1.0: the range must be positive"),
+    (".range inf", 1, 8, "'inf': the range must be finite"),
+    (".range", 1, 7, "the line ends here: the range must be a number"),
+    (".range 1 2", 1, 10, "unexpected '2' after the range"),
+    (".range 1\n.range 1", 2, 1, "the range is declared twice"),
+    (".rnge 1", 1, 1, r"unknown section '.rnge' \(did you mean '.range'\?\): there are .data and .code and .range"),
+    (".code extra", 1, 7, "unexpected 'extra' after .code"),
+    ("halt", 1, 1, "found 'halt': a program begins with .data or .code"),
+    (".code\nhalt @", 2, 6, "unexpected character '@'"),
+])
+def test_errors_in_data(text: str, line: int, column: int, message: str) -> None:
+    check_error(text, line, column, message)
+
+
+@pytest.mark.parametrize(("instruction", "column", "message"), [
+    ("x = add(x, y)", 12, "unknown variable 'y': declare it under .data"),
+    ("v = add(M[3], v)", 11, r"'M\[3\]' is beyond 'M', which has 3 columns, counted from 0"),
+    ("v[1] = add(v, v)", 3, r"'v\[1\]' is beyond 'v', which has 1 column, counted"),
+    ("v = add(M[-1], v)", 11, "found '-': the number of a column must be a whole number, 0 or more"),
+    ("v = add(M[x], v)", 11, "found 'x': the number of a column must be a whole number"),
+    ("v = add(M[1, v)", 12, r"found ',': a column is written as `M\[number\]`"),
+    ("x = adt(x, x)", 5, r"unknown function 'adt' \(did you mean 'add'\?\): there are add, sub, mul"),
+    ("x = add(x)", 5, "add takes 2 operands: 1 is given"),
+    ("x = add()", 5, "add takes 2 operands: 0 are given"),
+    ("v = transpose(v, v)", 5, "transpose takes 1 operand: 2 are given"),
+    ("x = mul_aa(x, x, x)", 5, "mul_aa takes 1 or 2 operands: 3 are given"),
+    ("x = mul_bb(x)", 5, "mul_bb takes 2 operands: 1 is given"),
+    ("x = add(x x)", 11, r"found 'x': operands of add are separated by commas and end with `\)`"),
+    ("x = add(x, )", 12, r"found '\)': operand 2 of add must be a name"),
+    ("x = add(x, 1)", 12, "found '1': operand 2 of add is a variable; declare a constant under .data and name it"),
+    ("x = add", 8, "the line ends here: the operands of add stand in parentheses"),
+    ("x add(x, x)", 1, "unknown instruction 'x': an instruction is `target = function"),
+    ("hlat", 1, r"unknown instruction 'hlat' \(did you mean 'halt'\?\)"),
+    ("halt now", 6, "unexpected 'now' after halt"),
+    ("v[0] add(x, x)", 6, "found 'add': an instruction is `target = function"),
+    ("x = add(x, x) x", 15, "unexpected 'x' after the instruction"),
+    ("v = add(M, v)", 5, "shapes of add: 2x3 and 2x1: the operands must have the same shape"),
+    ("M = mul(M, N)", 5, r"shapes of mul: 2x3 and 3x2: mul\(a, b\) is a\^T b, so the operands must have equally many rows"),
+    ("v = mul(M, v)", 1, "mul of 2x3 and 2x1 is 3x1, but 'v' is 2x1"),
+    ("M[1] = transpose(M)", 1, r"transpose of 2x3 is 3x2, but 'M\[1\]' is 2x1"),
+    ("x = add(x, x); if y <= 0 goto l", 19, "unknown variable 'y'"),
+    ("loop: x = add(x, x); if x <= 0 goto lop", 37, r"unknown label 'lop' \(did you mean 'loop'\?\): write it before"),
+    ("goto 2", 6, "no instruction 2: there are 2, counted from 0"),
+    ("goto", 5, "the line ends here: the label of an instruction must be a name"),
+    ("goto 1.5", 6, "found '1.5': the number of an instruction must be a whole number"),
+    ("if x < 0 goto 0", 6, "found '<': a branch is `if flag <= 0 goto label` or `goto label`"),
+    ("if x <= 1 goto 0", 9, "found '1': a branch is"),
+    ("if x <= 0 loop", 11, "found 'loop': a branch is"),
+    ("if 0 <= 0 goto 0", 4, "found '0': a flag is a variable"),
+    ("goto 0 x", 8, "unexpected 'x' after the branch"),
+    ("x = add(x, x);", 15, "the line ends here: after `;` stands a branch of the same instruction"),
+    ("x = add(x, x); old comment", 16, "found 'old': after `;` stands a branch .* comments begin with #"),
+    ("x = incr_pointer(l.a)", 5, "incr_pointer has no result: write it without a target"),
+    ("add(x, x)", 1, r"unknown pointer function 'add': .* any other function needs a target, as in `x = add\(...\)`"),
+    ("incr_ponter(l.a)", 1, r"unknown pointer function 'incr_ponter' \(did you mean 'incr_pointer'\?\)"),
+    ("l: incr_pointer(l.flg)", 19, r"unknown field 'flg' \(did you mean 'flag'\?\): there are a, b, c, flag, p"),
+    ("l: incr_pointer(0.flg)", 19, r"unknown field 'flg' \(did you mean 'flag'\?\)"),
+    ("incr_pointer(l.a)", 14, "unknown label 'l'"),
+    ("incr_pointer(9.a)", 14, "no instruction 9: there are 2, counted from 0"),
+    ("incr_pointer(l)", 15, r"found '\)': a pointer is written as `label.field`"),
+    ("incr_pointer(3)", 14, "found '3': a pointer is written as `label.field`"),
+    ("incr_pointer(0.a, x)", 17, r"found ',': incr_pointer takes 1 operand and ends with `\)`"),
+    ("reset_pointer(0.a)", 18, r"found '\)': reset_pointer takes 2 operands, a pointer and where it shall point"),
+    ("reset_pointer(0.a, x, x)", 21, r"found ',': reset_pointer takes 2 operands and ends with `\)`"),
+    ("reset_pointer(0.a, y)", 20, "unknown variable 'y'"),
+    ("reset_pointer(0.p, x)", 20, "unknown label 'x'"),
+])
+def test_errors_in_code(instruction: str, column: int, message: str) -> None:
+    check_error(code(instruction), 7, column, message)
+
+
+@pytest.mark.parametrize(("instruction", "field", "message"), [
+    ("N = transpose(M)", "b", "transpose takes one operand, without a branch; it has a, c"),
+    ("x = add(x, x)", "flag", "add takes two operands, without a branch; it has a, b, c"),
+    ("x = add(x, x)", "p", "add takes two operands, without a branch; it has a, b, c"),
+    ("x = add(x, x); goto l", "flag", "add takes two operands, with a goto that has no flag; it has a, b, c, p"),
+    ("if x <= 0 goto l", "c", "it is only a branch; it has flag, p"),
+    ("goto l", "flag", "it is only a branch without a flag; it has p"),
+    ("incr_pointer(l.p); goto l", "a", "it changes a pointer, with a goto that has no flag; it has p"),
+    ("halt", "a", "it is a halt"),
+])
+def test_a_pointer_must_exist(instruction: str, field: str, message: str) -> None:
+    check_error(code(f"l: {instruction}", f"incr_pointer(l.{field})"), 8, 16,
+                f"instruction 'l' has no pointer '{field}': {message}")
+
+
+def test_labels_are_declared_once() -> None:
+    check_error(code("a: halt", "a: halt"), 8, 1, "label 'a' is declared twice")
+
+
+def check_error(text: str, line: int, column: int, message: str) -> None:
+    with pytest.raises(SourceError, match=message) as caught:
+        assemble(text, "prog.fleq")
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert str(caught.value).startswith(f"prog.fleq: line {line}, column {column}: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", ".data\nx scalar\n", ".data\nx scalar 1\n.code\nlabel:\n"])
+def test_an_empty_program_is_refused(text: str) -> None:
+    with pytest.raises(ProgramError, match=r"p.fleq: the program is empty: .code needs at least one instruction"):
+        assemble(text, "p.fleq")
+
+
+def test_random_values() -> None:
+    program = assemble(".data\nU matrix 3x2 random(7)\nv vector 4 random(8)\n.code\nhalt")
+    assert np.array_equal(program.values["U"], np.random.default_rng(7).uniform(-1, 1, (3, 2)))
+    assert np.array_equal(program.values["v"], np.random.default_rng(8).uniform(-1, 1, (4, 1)))
+    assert assemble(disassemble(program)) == program, "the text has the values themselves"
+
+
+def test_values_from_files(tmp_path: Path) -> None:
+    matrix = np.array([[1.5, -2, 3], [4, 5, 6]])
+    np.save(tmp_path / "matrix.npy", matrix)
+    np.save(tmp_path / "vector.npy", np.array([1, 2, 3]))
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "matrix-2.csv").write_text("1.5, -2,3\n\n4,5,6e0\n")
+    (tmp_path / "row.csv").write_text("1,2,3")
+    (tmp_path / "column.csv").write_text("1\n2\n3\n")
+    program = assemble("""
+        .data
+        A matrix 2x3 file(matrix.npy)
+        B matrix 2x3 file( below/matrix-2.csv )   # blanks do not count
+        u vector 3 file(vector.npy)
+        v vector 3 file(row.csv)
+        w vector 3 file(column.csv)
+        r matrix 1x3 file(row.csv)
+        .code
+        halt
+    """, folder=tmp_path)
+    assert np.array_equal(program.values["A"], matrix)
+    assert np.array_equal(program.values["B"], matrix)
+    for name in "uvw":
+        assert program.values[name].tolist() == [[1], [2], [3]]
+    assert program.values["r"].tolist() == [[1, 2, 3]]
+    assert program.values["u"].dtype == np.float64
+    assert assemble(disassemble(program)) == program
+
+
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("missing.npy", None, "no such file"),
+    ("missing.csv", None, "no such file"),
+    ("values.txt", "1,2", r"file\(values.txt\): values are read from .npy and .csv files"),
+    ("../v.csv", None, "lies in the folder of the source or below it"),
+    ("/v.csv", None, "lies in the folder of the source or below it"),
+    ("v.npy", "no array", r"file\(v.npy\): "),
+    ("v.npy", "", r"file\(v.npy\): "),
+    ("v.csv", "", "holds no values"),
+    ("v.csv", "1,x", "line 1 of .* is no list of numbers separated by commas"),
+    ("v.csv", "1,2\n3", "line 2 of .* has 1 value, the first has 2"),
+    ("v.csv", "1,2,3", r"file\(v.csv\) is 1x3: 'v' is 2x1"),
+    ("v.csv", "1\nnan", "holds NaN or infinity: a value of 'v' must be finite"),
+    ("v.npy", np.zeros((2, 2)), r"file\(v.npy\) is 2x2: 'v' is 2x1"),
+    ("v.npy", np.zeros((2, 1, 1)), "is 2x1x1: 'v' is 2x1"),
+    ("v.npy", np.float64(3), "is a single number: 'v' is 2x1"),
+    ("v.npy", np.array([1, np.inf]), "holds NaN or infinity"),
+    ("v.npy", np.array([1j, 2]), "holds complex128 values: 'v' needs real numbers"),
+    ("v.npy", np.array(["a", "b"]), "holds <U1 values: 'v' needs real numbers"),
+    ("v.npy", np.array([None, {}], dtype=object), r"file\(v.npy\): .*"),
+    ("v.csv", "1\n99", "99.0 of 'v' is beyond the range"),
+])
+def test_files_that_do_not_fit(tmp_path: Path, name: str, content: Any, message: str) -> None:
+    if isinstance(content, str):
+        (tmp_path / name).write_text(content)
+    elif content is not None:
+        np.save(tmp_path / name, content)
+    with pytest.raises(SourceError, match=message) as caught:
+        assemble(f".data\nv vector 2 file({name})\n.code\nhalt", folder=tmp_path)
+    assert caught.value.line == 2
+    assert "\n" not in str(caught.value)
+
+
+def test_an_archive_is_no_array(tmp_path: Path) -> None:
+    with (tmp_path / "v.npy").open("wb") as file:
+        np.savez(file, np.zeros(2))
+    with pytest.raises(SourceError, match=r"is no \.npy file"):
+        assemble(".data\nv vector 2 file(v.npy)\n.code\nhalt", folder=tmp_path)
+
+
+def test_a_text_without_a_folder_has_no_files() -> None:
+    check_error(".data\nv vector 2 file(v.npy)", 2, 12, r"file\(v.npy\): the text stands in no folder")
+
+
+def test_the_programs_in_the_docs_assemble() -> None:
+    blocks = re.findall(r"(?:^    .*\n)+", (ROOT / "docs" / "fleq-language.md").read_text(), re.MULTILINE)
+    whole = [block for block in blocks if ".code" in block]
+    assert len(whole) == 2
+    for block in whole:
+        program = assemble(block)
+        assert assemble(disassemble(program)) == program
+    assert assemble(whole[0]) == assemble(NEWTON)
+
+
+def test_the_snippets_in_the_docs_run() -> None:
+    snippets = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "fleq-language.md").read_text(), re.DOTALL)
+    assert len(snippets) == 2
+    names: dict[str, Any] = {"text": NEWTON}
+    for snippet in snippets:
+        exec(compile(snippet, "fleq-language.md", "exec"), names)
+    assert "maximum" in names["program"].functions
