@@ -38,6 +38,10 @@ class FormulaError(PunchcardError):
     """A formula that one transformer layer cannot compute, or whose shapes disagree."""
 
 
+class FitError(PunchcardError):
+    """A function or range that cannot be turned into a sum of sigmoids."""
+
+
 class PrecisionError(PunchcardError):
     """A number format that cannot hold the machine's arithmetic exactly."""
 

@@ -1,0 +1,1 @@
+"""Function blocks: what a machine can call, as formulas and as sums of sigmoids."""
