@@ -1,0 +1,197 @@
+"""Function blocks: a declaration joined with the weights that compute it. The machine plugs them in by name.
+
+A block has two plans. In the compact machine, a transport brings its operands together in the soft layer, and
+`finish` is the formula of the feed-forward after it. In the paper's machine, a lemma has layers of its own. A block
+of your own is most often an `Elementwise` one, a formula over the entries of a and b, which has both.
+
+    MAXIMUM = Function("maximum", 2, same_shape, np.maximum)
+    block = Elementwise(MAXIMUM, lambda a, b, one: b + relu(a - b))
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from punchcard.functions.anchors import AnchoredProduct, anchor_scales
+from punchcard.functions.bench import Bench
+from punchcard.functions.fit import SigmoidSum
+from punchcard.functions.gate import gated
+from punchcard.functions.lemmas import (
+    AnchoredProductLemma,
+    DiagonalProductLemma,
+    ElementwiseLemma,
+    HeadsLemma,
+    Lemma,
+    MirrorProductLemma,
+    SigmoidLemma,
+    TermsLemma,
+    TransposeLemma,
+)
+from punchcard.functions.product import DiagonalProduct, Product, rounding, truncation
+from punchcard.functions.sigmoids import Sigmoids, Terms
+from punchcard.functions.transport import Beside, Transport, Turn
+from punchcard.isa.functions import Function
+from punchcard.transformer.expression import Expression
+
+Formula = Callable[[Expression, Expression, Expression], Expression]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What an error bound depends on:
+
+    d, the range of values, c and heads of the soft product, and the unit roundoff.
+    """
+
+    size: int
+    range: float
+    c: float
+    heads: int
+    unit: float
+
+    @property
+    def reach(self) -> float:
+        """The largest entry of a product that the constants are chosen for."""
+        return product_reach(self.size, self.range)
+
+
+def product_reach(size: int, limit: float) -> float:
+    """Entries of a^T b stay within the range like all values;
+
+    at least root d times as much room is left, never more than d R^2.
+    """
+    return float(min(size * limit**2, max(limit, math.sqrt(size) * limit)))
+
+
+class Block(ABC):
+    """A function's weights."""
+
+    function: Function
+    transport: Transport
+    lemma: Lemma
+    reads_instructions: bool = False
+    """Whether operands may be instructions, whose columns are longer than d."""
+
+    @property
+    def name(self) -> str:
+        return self.function.name
+
+    @abstractmethod
+    def finish(self, bench: Bench, off: Expression) -> Expression | None:
+        """What is added to the first rows of the result after the soft layer; 0 where `off` is not 0. None: nothing."""
+
+    @abstractmethod
+    def bound(self, scale: Scale) -> float:
+        """The largest error of an entry of the result, for operands within the range."""
+
+
+class Elementwise(Block):
+    """A formula over the entries of a and b (and `one`, for constants): affine forms and relu."""
+
+    def __init__(self, function: Function, formula: Formula, *, error: float = 0.0) -> None:
+        self.function = function
+        self.formula = formula
+        self.transport = Beside()
+        self.lemma = ElementwiseLemma(lambda bench, a, b: gated(
+            formula(a[: bench.size], b[: bench.size], bench.one), bench.over, bench.gate))
+        self._error = error
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        d = bench.size
+        a, b = bench.left[:d], bench.operand[:d]
+        return gated(self.formula(a, b, bench.one), off + bench.over, bench.gate)
+
+    def bound(self, scale: Scale) -> float:
+        return self._error * scale.range * scale.unit
+
+
+class MatrixProduct(Block):
+    """a^T b with keys A and -A: the soft product itself."""
+
+    def __init__(self, function: Function, heads: int = 1) -> None:
+        self.function = function
+        self.transport: Product = Product(heads)
+        self.lemma: MirrorProductLemma = MirrorProductLemma(heads)
+
+    def finish(self, bench: Bench, off: Expression) -> None:
+        return None
+
+    def bound(self, scale: Scale) -> float:
+        return truncation(scale.reach, scale.c, scale.heads) + rounding(scale.c, scale.heads, scale.unit)
+
+
+class EntrywiseProduct(MatrixProduct):
+    """The product of vectors entry by entry."""
+
+    def __init__(self, function: Function, heads: int = 1) -> None:
+        self.function = function
+        self.transport = DiagonalProduct(heads)
+        self.lemma = DiagonalProductLemma(heads)
+
+
+class AnchoredMatrixProduct(Block):
+    """a^T b as the paper has it, with anchors."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.transport: AnchoredProduct = AnchoredProduct()
+        self.lemma = AnchoredProductLemma()
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        return self.transport.finish(bench, off)
+
+    def bound(self, scale: Scale) -> float:
+        return anchor_scales(scale.size, scale.reach, scale.unit).bound(scale.reach, scale.unit)
+
+
+class Transposition(Block):
+    """The transpose: a hard average of d columns, exact when d is a power of two."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.transport = Turn()
+        self.lemma = TransposeLemma()
+
+    def finish(self, bench: Bench, off: Expression) -> None:
+        return None
+
+    def bound(self, scale: Scale) -> float:
+        return 0.0 if scale.size & (scale.size - 1) == 0 else 4 * scale.unit * scale.range
+
+
+class ElementwiseSigmoid(Block):
+    """The sigmoid of every entry."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.transport: Sigmoids = Sigmoids()
+        self.lemma = SigmoidLemma()
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        return self.transport.finish(bench, off)
+
+    def bound(self, scale: Scale) -> float:
+        return 8 * scale.unit
+
+
+class FittedFunction(Block):
+    """A scalar function as a sum of sigmoids."""
+
+    def __init__(self, function: Function, fit: SigmoidSum, *, head_each: bool = False) -> None:
+        self.function = function
+        self.fit = fit
+        self.transport: Terms = Terms(function.name, fit)
+        self.lemma = HeadsLemma(fit) if head_each else TermsLemma(fit)
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        return self.transport.finish(bench, off)
+
+    def bound(self, scale: Scale) -> float:
+        steep = float(np.max(np.abs(self.fit.weights))) * max(abs(self.fit.low), abs(self.fit.high))
+        steep += float(np.max(np.abs(self.fit.biases)))
+        return self.fit.error + 4 * scale.unit * self.fit.magnitude * (1 + steep / 4)

@@ -1,0 +1,138 @@
+"""a^T b by a softmax made linear, with keys A and -A and no anchors.
+
+Output column n asks with q = column n of b. Live are 2 d columns: (+, j) with key +a_j and (-, j) with key -a_j,
+where a_j is column j of a (0 beyond its width). With z_j = a_j . q and scores +-c z_j,
+
+    d / c * (e^(c z_j) - e^(-c z_j)) / (sum over k of e^(c z_k) + e^(-c z_k))
+        = d / c * sinh(c z_j) / sum_k cosh(c z_k) = z_j (1 + c^2 z_j^2 / 6 - c^2 mean(z^2) / 2 + O(c^4)).
+
+The denominator is even in c, so only even errors are left, and they go away by extrapolation: heads with scores h c
+and value weights w_h / h c, where the w_h sum to 1 and cancel the powers c^2, c^4, ... one after the other.
+"""
+
+from __future__ import annotations
+
+from punchcard.functions.bench import Bench, Constant, ScratchColumn, all_but
+from punchcard.functions.gate import gated
+from punchcard.functions.transport import Share, Transport, copies_of, outputs
+from punchcard.transformer.build import Part, assign
+
+EXTRAPOLATION = {1: (1.0,), 2: (4 / 3, -1 / 3), 3: (3 / 2, -3 / 5, 1 / 10)}
+"""Weights w_h of heads h = 1, 2, ...: Richardson's extrapolation in c^2 over c, 2 c, 3 c."""
+
+
+def truncation(reach: float, c: float, heads: int) -> float:
+    """Largest error of the linearised softmax in exact arithmetic, for products up to `reach`.
+
+    The series of sinh(x) / mean cosh in x = c z has coefficients below 1 in x^2 and x^4 and below 1 in x^6, so after
+    cancelling the first `heads` - 1 even powers the rest is at most |w|_h h^(2 heads) (c z)^(2 heads) |z|, summed
+    over the heads.
+    """
+    x = c * reach
+    factor = sum(abs(w) * (h + 1) ** (2 * heads) for h, w in enumerate(EXTRAPOLATION[heads]))
+    return float(factor * x ** (2 * heads) * reach)
+
+
+def rounding(c: float, heads: int, unit: float) -> float:
+    """Largest rounding error:
+
+    each of the two weights is about 1 / 2 d with a relative error of some units, times d / h c.
+    """
+    return 4 * unit / c * sum(abs(w) / (h + 1) for h, w in enumerate(EXTRAPOLATION[heads]))
+
+
+def best_c(reach: float, heads: int, unit: float) -> float:
+    """The power of two that makes truncation and rounding together smallest."""
+    return min((2.0**-k for k in range(60)), key=lambda c: truncation(reach, c, heads) + rounding(c, heads, unit))
+
+
+class Product(Transport):
+    """Full columns of a: z = a^T q, from copies 0 and 1."""
+
+    name = "product"
+    soft = True
+
+    def __init__(self, heads: int = 1) -> None:
+        self.heads = heads
+
+    def columns(self, d: int) -> tuple[ScratchColumn, ...]:
+        return copies_of(2, d) + outputs(d)
+
+    def asks(self, column: ScratchColumn) -> bool:
+        return column.kind == "output"
+
+    def live(self, column: ScratchColumn) -> bool:
+        return column.kind == "copy" and column.index < 2
+
+    def sign(self, column: ScratchColumn) -> int:
+        """+1 or -1 for a live column, else 0."""
+        return (1, -1)[column.index] if self.live(column) else 0
+
+    def axis(self, column: ScratchColumn) -> int:
+        """Which entry of the result a live column contributes to."""
+        return column.lane
+
+    def constants(self, d: int) -> tuple[Constant, ...]:
+        def masked(sign: int) -> Constant:
+            return Constant(f"{self.name}_not_{'plus' if sign > 0 else 'minus'}", self.mask_rows(d),
+                            lambda c: self.mask(c, d) if self.sign(c) == sign else [1.0] * self.mask_rows(d))
+
+        def axis(c: ScratchColumn) -> list[float]:
+            return [float(self.sign(c) * (self.sign(c) != 0 and i == self.axis(c))) for i in range(d)]
+
+        not_output = Constant("not_output", 1, lambda c: [float(c.kind != "output")])
+        return masked(+1), masked(-1), not_output, Constant(f"{self.name}_axis", d, axis)
+
+    def mask_rows(self, d: int) -> int:
+        return 1
+
+    def mask(self, column: ScratchColumn, d: int) -> list[float]:
+        """Gate of a live column's key, one row for all entries or one for each."""
+        return [0.0]
+
+    def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
+        return ((f"{self.name}_key", d), (f"{self.name}_query", d), (f"{self.name}_value", d))
+
+    def prepare(self, bench: Bench) -> Part:
+        off, x = bench.off(self.name), bench.operand[: bench.size]
+        plus, minus = bench.rows(f"{self.name}_not_plus"), bench.rows(f"{self.name}_not_minus")
+        key = gated(x, off + plus, bench.gate) - gated(x, off + minus, bench.gate)
+        return (assign(bench.rows(f"{self.name}_key"), key)
+                + assign(bench.rows(f"{self.name}_query"), gated(x, off + bench.rows("not_output"), bench.gate))
+                + assign(bench.rows(f"{self.name}_value"), gated(bench.rows(f"{self.name}_axis"), off, bench.gate)))
+
+    def shares(self, bench: Bench) -> list[Share]:
+        d, c = bench.size, bench.c
+        query, key, value = (bench.rows(f"{self.name}_{part}") for part in ("query", "key", "value"))
+        return [
+            Share((h + 1) * c * query, key, w * d / ((h + 1) * c) * value, bench.result[:d])
+            for h, w in enumerate(EXTRAPOLATION[self.heads])
+        ]
+
+
+class DiagonalProduct(Product):
+    """Entry by entry: z_g = a_g q_g for vectors, from columns (plus, g) and (minus, g) that keep only entry g of a."""
+
+    name = "diagonal"
+
+    def columns(self, d: int) -> tuple[ScratchColumn, ...]:
+        both = tuple(ScratchColumn(kind, g, 0) for g in range(d) for kind in ("plus", "minus"))
+        return both + outputs(d)
+
+    def live(self, column: ScratchColumn) -> bool:
+        return column.kind in ("plus", "minus")
+
+    def sign(self, column: ScratchColumn) -> int:
+        return {"plus": 1, "minus": -1}.get(column.kind, 0)
+
+    def axis(self, column: ScratchColumn) -> int:
+        return column.index
+
+    def mask_rows(self, d: int) -> int:
+        return d
+
+    def mask(self, column: ScratchColumn, d: int) -> list[float]:
+        return all_but(d, column.index)
+
+
+
