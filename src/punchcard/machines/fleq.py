@@ -1,0 +1,258 @@
+"""The FLEQ machine: function blocks, sizes and a precision become a layout and a model; programs come later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from punchcard.card.encoding import decode_unsigned, encode_unsigned
+from punchcard.card.layout import Pattern
+from punchcard.engines import Watch, find_engine
+from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
+from punchcard.functions.blocks import Block, Scale, product_reach
+from punchcard.functions.library import built_in
+from punchcard.functions.pointers import IncrPointer, ResetPointer
+from punchcard.functions.product import best_c
+from punchcard.functions.sigmoids import Terms
+from punchcard.isa.fleq import Call, FleqProgram, FleqState, Instruction, PointerUpdate, Step
+from punchcard.machines.fleq_compact import CompactDesign
+from punchcard.machines.fleq_design import POINTERS, FleqDesign, Scales
+from punchcard.machines.fleq_paper import PaperFleqDesign
+from punchcard.transformer.build import build
+from punchcard.transformer.precision import Precision, as_precision, hard_product
+
+GATE = 2.0**60
+DESIGNS: Mapping[str, Callable[[int, int, int, Sequence[Block]], FleqDesign]] = {
+    "paper": PaperFleqDesign, "compact": CompactDesign,
+}
+DEFAULT_MAX_STEPS = 100_000
+
+
+@dataclass(frozen=True)
+class FleqResult:
+    """The end of a run: memory by name, whether it halted, instructions executed, loops made, and the card."""
+
+    memory: dict[str, np.ndarray]
+    state: FleqState
+    halted: bool
+    steps: int
+    loops: int
+    interrupted: bool
+    engine: str
+    card: Tensor = field(repr=False)
+
+
+class FleqMachine:
+    """A looped transformer that executes FLEQ programs over a set of function blocks, one instruction a loop.
+
+    functions      names of built-in functions, or blocks of your own
+    size           d: operands and results have at most d rows and d columns
+    memory         columns for variables and pointer constants;  instructions  room for instructions, the halt included
+    range          R: every value stays within ±R; a size of the machine, like d
+    heads          1, 2 or 3 heads for the soft products: more heads, smaller error
+    anchors        the paper's own matrix product, with anchors: larger error
+    """
+
+    def __init__(
+        self,
+        *,
+        functions: Sequence[str | Block],
+        size: int = 4,
+        memory: int = 32,
+        instructions: int = 32,
+        design: str = "compact",
+        precision: Precision | torch.dtype | str = "float64",
+        range: float = 16.0,
+        heads: int = 1,
+        anchors: bool = False,
+    ) -> None:
+        if design not in DESIGNS:
+            raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, DESIGNS)}: there are {', '.join(DESIGNS)}")
+        if not functions:
+            raise PunchcardError("functions=[]: a FLEQ machine needs at least one function")
+        if heads not in (1, 2, 3):
+            raise PunchcardError(f"heads={heads}: a soft product takes 1, 2 or 3 heads")
+        if not 0 < range < math.inf:
+            raise PunchcardError(f"range={range}: it must be a positive number")
+        self.precision = as_precision(precision)
+        if self.precision.significand < 24:
+            raise PrecisionError(f"{self.precision.name} has {self.precision.significand} significand bits: real numbers "
+                                 "need float32 or float64")
+        self.range, self.heads, self.anchors = float(range), heads, anchors
+        blocks = [self._block(f) for f in functions]
+        names = [b.name for b in blocks]
+        if duplicate := next((name for name in names if names.count(name) > 1), None):
+            raise PunchcardError(f"function {duplicate!r} is plugged in twice")
+        make = DESIGNS[design]
+        sizes = make(size, memory, instructions, blocks).sizes
+        fields = [sizes.field_rows(name) for name in POINTERS]
+        # incr_pointer must know where an instruction's fields are
+        blocks = [IncrPointer(fields) if isinstance(b, IncrPointer) else b for b in blocks]
+        self.design = make(size, memory, instructions, blocks)
+        self.sizes, self.layout = self.design.sizes, self.design.layout
+        self.blocks = {b.name: b for b in self.design.blocks}
+        unit = torch.finfo(self.precision.dtype).eps / 2
+        reach = product_reach(size, self.range)
+        c = best_c(reach, heads, unit)
+        self.scale = Scale(size, self.range, c, heads, unit)
+        scales = Scales(gate=GATE, big=self._big(), c=c, reach=reach, unit=unit,
+                        flag_bound=2.0 ** math.ceil(math.log2(self.range + 2)))
+        self.model = build(self.design.layers(scales), self.layout.width, self.precision)
+        self.halting = Pattern("halted", "scratchpad", (1,))
+
+    def _block(self, function: str | Block) -> Block:
+        if isinstance(function, Block):
+            return function
+        if function == "reset_pointer":
+            return ResetPointer()
+        if function == "incr_pointer":
+            return IncrPointer([])
+        return built_in(function, self.heads, anchors=self.anchors)
+
+    def _big(self) -> float:
+        """Decides every match beside the largest score of a soft one."""
+        largest = self.range
+        for block in self.design.blocks:
+            if isinstance(block.transport, Terms):
+                fit = block.transport.fit
+                largest = max(largest, float(np.max(np.abs(fit.weights) * self.range + np.abs(fit.biases))))
+        return 2.0 ** math.ceil(math.log2(hard_product(self.precision.dtype) + 2 * largest))
+
+    def bound(self, function: str) -> float:
+        """The largest error of an entry of a function's result, for operands within the range."""
+        return self.blocks[function].bound(self.scale)
+
+    # Punching and reading
+
+    def __repr__(self) -> str:
+        return (f"<FleqMachine, design {self.design.name!r}: {len(self.model.shapes)} layers, {self.layout.width} rows, "
+                f"{self.layout.columns} columns, {self.precision.name}>")
+
+    def punch(self, program: FleqProgram) -> Tensor:
+        """The card of a program."""
+        self._check_fits(program)
+        sizes, layout = self.sizes, self.layout
+        card = layout.blank()
+        self.design.punch_constants(card)
+        memory = layout.get(card, "data", "memory")
+        memory[: sizes.size, : program.columns] = torch.from_numpy(program.initial_memory(sizes.size))[:, : program.columns]
+        constants = pointer_constants(program)
+        for update, column in constants.items():
+            memory[:, program.columns + column] = self._pointer_constant(update)
+        code = layout.get(card, "data", "instructions")
+        padded = [*program.instructions, *[None] * (sizes.instructions - len(program.instructions))]
+        for number, instruction in enumerate(padded):
+            code[:, number] = self._encode(instruction, number, program, constants)
+        return card.to(self.precision.dtype)
+
+    def _pointer_constant(self, update: PointerUpdate) -> Tensor:
+        """A column that names a field: ones for an increment, the new pointer's bits for a reset."""
+        column = torch.zeros(self.sizes.data_rows, dtype=torch.float64)
+        rows = self.sizes.field_rows(update.field)
+        if update.value is None:
+            column[rows] = 1.0
+        else:
+            base = self.sizes.instruction_column if update.field == "p" else self.sizes.memory_column
+            column[rows] = encode_unsigned(base + update.value, self.sizes.pointer_bits)[:, 0]
+        return column
+
+    def _encode(
+        self, instruction: Instruction | None, number: int, program: FleqProgram, constants: dict[PointerUpdate, int]
+    ) -> Tensor:
+        """The ±1 bits of an instruction. A halt, and the room after the program, jumps to itself and calls nothing."""
+        sizes = self.sizes
+        memory, code = sizes.memory_column, sizes.instruction_column
+        values: dict[str, int] = {"a": sizes.zero_column, "b": sizes.zero_column, "c": sizes.zero_column,
+                                  "flag": sizes.unit_column, "p": code + number, "c_height": sizes.size}
+        if not isinstance(instruction, Step):
+            values |= {"flag": sizes.zero_column, "halt": 1}
+        else:
+            action, branch = instruction.action, instruction.branch
+            if isinstance(action, Call):
+                values |= {"a": memory + action.a, "c": memory + action.c, f"call_{action.function}": 1,
+                           "a_width": action.a_shape.columns, "c_width": action.c_shape.columns,
+                           "c_height": action.c_shape.rows}
+                if action.b is not None and action.b_shape is not None:
+                    values |= {"b": memory + action.b, "b_width": action.b_shape.columns}
+            elif isinstance(action, PointerUpdate):
+                values |= {"a": code + action.instruction, "c": code + action.instruction,
+                           "b": memory + program.columns + constants[PointerUpdate(0, action.field, action.value)],
+                           f"call_{action.function}": 1, "a_width": 1, "b_width": 1, "c_width": 1}
+            if branch is not None:
+                values |= {"flag": sizes.zero_column if branch.flag is None else memory + branch.flag,
+                           "p": code + branch.target}
+        parts = [encode_unsigned(values.get(name, 0), bits)[:, 0] for name, bits in sizes.instruction_parts().items()]
+        column = torch.zeros(sizes.data_rows, dtype=torch.float64)
+        column[: sizes.instruction_rows] = torch.cat(parts)
+        return column
+
+    def read(self, card: Tensor) -> FleqState:
+        """The memory columns (rows by columns) and the program counter on a card."""
+        self.layout.check(card)
+        content = self.layout.get(card, "data", "memory") + self.layout.get(card, "incoming", "memory")
+        counter = decode_unsigned(self.layout.get(card, "program_counter", "scratchpad"))[0]
+        return FleqState(content[: self.sizes.size].to(torch.float64).numpy(), int(counter) - self.sizes.instruction_column)
+
+    def pointers(self, card: Tensor, instruction: int) -> dict[str, int]:
+        """The pointers of an instruction on a card, as memory columns and (p) as an instruction's number."""
+        content = self.layout.get(card, "data", "instructions") + self.layout.get(card, "incoming", "instructions")
+        found = {}
+        for name in POINTERS:
+            column = int(decode_unsigned(content[self.sizes.field_rows(name), instruction : instruction + 1])[0])
+            found[name] = column - (self.sizes.instruction_column if name == "p" else self.sizes.memory_column)
+        return found
+
+    def run(
+        self,
+        program: FleqProgram,
+        *,
+        engine: str = "dense",
+        max_steps: int = DEFAULT_MAX_STEPS,
+        watch: Watch | None = None,
+        interrupted: Callable[[], bool] | None = None,
+    ) -> FleqResult:
+        """Run a program until it halts or has executed `max_steps` instructions."""
+        ran = find_engine(engine)(self.model, self.punch(program), max_steps, facts=self.layout, until=self.halting,
+                                  watch=watch, interrupted=interrupted)
+        state = self.read(ran.card)
+        matched = ran.reason == "matched"
+        halted = matched or not isinstance(program.instructions[state.program_counter], Step)
+        memory = state.memory[:, : program.columns]
+        return FleqResult(
+            memory=program.named(memory), state=FleqState(memory, state.program_counter), halted=halted,
+            steps=ran.loops - matched, loops=ran.loops, interrupted=ran.reason == "interrupted", engine=engine,
+            card=ran.card,
+        )
+
+    def _check_fits(self, program: FleqProgram) -> None:
+        sizes = self.sizes
+        if program.size > sizes.size:
+            raise ProgramError(f"the program's largest operand has {program.size} rows or columns, the machine's size is "
+                               f"{sizes.size}: build it with size={program.size} or more")
+        memory = program.columns + len(pointer_constants(program))
+        for what, has, room in (("instructions", len(program.instructions), sizes.instructions),
+                                ("memory columns", memory, sizes.memory)):
+            if has > room:
+                option = "instructions" if what == "instructions" else "memory"
+                raise ProgramError(f"the program has {has} {what}, the machine has room for {room}: "
+                                   f"build it with {option}={has} or more")
+        for name in program.used_functions():
+            if name not in self.blocks:
+                raise ProgramError(f"the program calls {name!r}, which the machine does not have: it has "
+                                   f"{', '.join(self.blocks)}")
+        if program.range > self.range:
+            raise ProgramError(f"the program declares the range {program.range:g}, the machine is built for {self.range:g}")
+
+
+def pointer_constants(program: FleqProgram) -> dict[PointerUpdate, int]:
+    """The constant columns that a program's pointer functions need, numbered from 0."""
+    found: dict[PointerUpdate, int] = {}
+    for instruction in program.instructions:
+        if isinstance(instruction, Step) and isinstance(instruction.action, PointerUpdate):
+            found.setdefault(PointerUpdate(0, instruction.action.field, instruction.action.value), len(found))
+    return found
