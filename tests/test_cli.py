@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from punchcard import cli
+from punchcard.machines.fleq import DESIGNS as FLEQ_BUILT
 from punchcard.machines.subleq import DESIGNS as BUILT
 from punchcard.transformer.precision import DTYPES
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
@@ -25,7 +26,8 @@ def invoke(*arguments: str) -> Result:
 
 
 def test_choices_are_what_is_built() -> None:
-    assert tuple(BUILT) == cli.DESIGNS
+    assert tuple(BUILT) == cli.SUBLEQ_DESIGNS
+    assert tuple(FLEQ_BUILT) == cli.FLEQ_DESIGNS
     assert tuple(DTYPES) == cli.DTYPES
 
 
@@ -163,7 +165,23 @@ def test_bad_programs(tmp_path: Path, name: str) -> None:
     (["run", MULTIPLY, "--set", "a=;"], "write NAME=VALUE"),
     (["run", MULTIPLY, "--set", "a=1 2"], "unexpected '2' after the value"),
     (["run", MULTIPLY, "--set", "a=ten"], "a value must be a decimal"),
+    (["run", MULTIPLY, "--set", "a=1;2"], "--set 'a=1;2': write NAME=VALUE"),
+    (["run", MULTIPLY, "--set", "a=0x" + "f" * 5000], "has 5002 digits"),
+    (["run", str(EXAMPLES / "multiply.minsky"), "--set", "x=-1"], "a register holds an integer, 0 or more"),
+    (["run", MULTIPLY, "--memory", "100000"], "the dense engine needs"),
+    (["run", MULTIPLY, "--heads", "2"], "--heads is not for SUBLEQ programs"),
+    (["run", MULTIPLY, "--design", "compact"], "--design compact is not for SUBLEQ programs"),
+    (["info", MULTIPLY, "--memory", "2"], "the program has 6 memory cells, the machine has room for 2"),
+    (["info", MULTIPLY, "--machine", "fleq"], "is a program for the other one"),
+    (["info", "--functions", "add"], "--functions is not for SUBLEQ machines"),
     (["asm", MULTIPLY, "-o", "no/such/folder/x"], "cannot write"),
+    (["asm", MULTIPLY, "-o", "."], "cannot write '.'"),
+    (["asm", MULTIPLY, "-o", ""], "cannot write ''"),
+    (["run"], "Missing argument 'FILE'"),
+    (["run", MULTIPLY, "--design", "huge"], "'huge' is not one of"),
+    (["fly"], "No such command 'fly'"),
+    (["run", MULTIPLY, "--max-steps", "-1"], "--max-steps"),
+    (["run", MULTIPLY, "--bits", "abc"], "'abc' is not a valid integer"),
 ])
 def test_bad_arguments(arguments: list[str], message: str) -> None:
     result = invoke(*arguments)
@@ -173,10 +191,25 @@ def test_bad_arguments(arguments: list[str], message: str) -> None:
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["run", MULTIPLY, "--design", "huge"], ["fly"],
-                                       ["run", MULTIPLY, "--max-steps", "-1"]])
-def test_usage_errors_are_status_2(arguments: list[str]) -> None:
-    assert invoke(*arguments).exit_code == 2
+def test_output_files_are_replaced_whole(tmp_path: Path) -> None:
+    """A link stays a link, the mode is kept, and nothing is left behind."""
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    real.chmod(0o600)
+    link.symlink_to(real)
+    assert invoke("asm", MULTIPLY, "-o", str(link)).exit_code == 0
+    assert link.is_symlink()
+    assert real.read_text() == invoke("asm", MULTIPLY).stdout == invoke("asm", MULTIPLY, "-o", "-").stdout
+    assert real.stat().st_mode & 0o777 == 0o600
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.json", "real.json"]
+
+
+def test_a_reader_that_goes_away() -> None:
+    """`punchcard ... | head` and a full disk end without a traceback."""
+    for target in ("| head -c 5 >/dev/null", ">/dev/full"):
+        done = subprocess.run(f"{sys.executable} -m punchcard disasm {EXAMPLES / 'reverse.subleq'} {target}", shell=True,
+                              capture_output=True, text=True, check=False)
+        assert "Traceback" not in done.stderr
 
 
 def test_help_does_not_import_torch() -> None:

@@ -44,7 +44,8 @@ def test_the_assembly_in_the_docs_assembles() -> None:
 def test_the_file_tree_is_true() -> None:
     tree = README[README.index("## What is where"):README.index("## Figures")]
     for name in re.findall(r"[A-Za-z_-]+\.(?:py|md)\b", tree):
-        assert list(ROOT.rglob(name)), f"{name} is not in the repository"
+        places = [p for folder in ("src", "docs", "tests", "examples") for p in (ROOT / folder).rglob(name)]
+        assert places, f"{name} is not in the repository"
     for folder in [p.name for p in (ROOT / "src" / "punchcard").iterdir() if p.is_dir() and p.name != "__pycache__"]:
         assert f"{folder}/" in tree, f"{folder}/ is not in the tree"
 
@@ -52,8 +53,11 @@ def test_the_file_tree_is_true() -> None:
 def test_every_command_and_option_is_described() -> None:
     text = (ROOT / "docs" / "command-line.md").read_text()
     assert isinstance(cli.main, click.Group)
+    sections = {re.match(r"`punchcard (\w+)", part).group(1): part  # type: ignore[union-attr]
+                for part in text.split("\n## ")[1:] if part.startswith("`punchcard")}
+    assert sections.keys() == cli.main.commands.keys()
     for name, command in cli.main.commands.items():
-        assert f"`punchcard {name}" in text
+        text = sections[name]
         for parameter in command.params:
             if isinstance(parameter, click.Option):
                 assert any(option in text for option in parameter.opts), f"{name} {parameter.opts}"

@@ -1,20 +1,32 @@
-"""The few calls that most people need: load or assemble a program, build a machine for it, run it, check it."""
+"""The few calls that most people need: load or assemble a program, build a machine for it, run it, check it.
+
+SUBLEQ programs run on a `SubleqMachine`, FLEQ programs on a `FleqMachine`; the calls below take either.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
+from punchcard.analysis.fleq import FleqReport, audited_run
 from punchcard.analysis.lockstep import Comparison, compare
 from punchcard.engines import Watch
+from punchcard.errors import PunchcardError
+from punchcard.functions.blocks import Block
+from punchcard.isa.fleq import FleqProgram
 from punchcard.isa.subleq import Program
+from punchcard.lang import fleq as fleq_language
+from punchcard.lang import subleq as subleq_language
 from punchcard.lang.files import load
-from punchcard.lang.subleq import assemble, disassemble
+from punchcard.machines.fleq import FleqMachine, pointer_constants
 from punchcard.machines.subleq import DEFAULT_MAX_STEPS, Result, SubleqMachine
 from punchcard.oracle import subleq as oracle
 
-__all__ = ["Report", "assemble", "build", "check", "disassemble", "load", "run"]
+__all__ = ["FleqReport", "Report", "assemble", "assemble_fleq", "build", "check", "disassemble", "load", "run"]
+
+assemble = subleq_language.assemble
+assemble_fleq = fleq_language.assemble
 
 
 @dataclass(frozen=True)
@@ -30,18 +42,45 @@ class Report:
         return self.result.halted and self.agrees is not False
 
 
-def build(program: Program, *, memory: int | None = None, instructions: int | None = None, **options: Any) -> SubleqMachine:
-    """A machine with room for a program. Only the program's sizes are used; its content never reaches the weights."""
-    return SubleqMachine(
-        memory=len(program.memory) if memory is None else memory,
-        instructions=len(program.instructions) if instructions is None else instructions,
-        **options,
-    )
+def disassemble(program: Program | FleqProgram) -> str:
+    """A program as text that assembles to the same program."""
+    if isinstance(program, FleqProgram):
+        return fleq_language.disassemble(program)
+    return subleq_language.disassemble(program)
 
 
+@overload
+def build(program: Program, **options: Any) -> SubleqMachine: ...
+@overload
+def build(program: FleqProgram, **options: Any) -> FleqMachine: ...
+def build(program: Program | FleqProgram, **options: Any) -> SubleqMachine | FleqMachine:
+    """A machine with room for a program. Only the program's sizes are used; its content never reaches the weights.
+
+    For a FLEQ program the sizes are its memory columns, instructions, largest operand, declared range, and the functions
+    that it calls. `blocks` adds function blocks of your own.
+    """
+    sizes = {name: value for name, value in options.items() if value is not None}
+    if isinstance(program, Program):
+        sizes.setdefault("memory", len(program.memory))
+        sizes.setdefault("instructions", len(program.instructions))
+        return SubleqMachine(**sizes)
+    blocks: tuple[Block, ...] = sizes.pop("blocks", ())
+    own = {block.name: block for block in blocks}
+    sizes.setdefault("functions", [own.get(name, name) for name in program.used_functions() or ("add",)])
+    sizes.setdefault("size", program.size)
+    sizes.setdefault("memory", max(1, program.columns + len(pointer_constants(program))))
+    sizes.setdefault("instructions", len(program.instructions))
+    sizes.setdefault("range", program.range)
+    return FleqMachine(**sizes)
+
+
+@overload
+def run(program: Program, machine: SubleqMachine | None = None, **options: Any) -> Report: ...
+@overload
+def run(program: FleqProgram, machine: FleqMachine | None = None, **options: Any) -> FleqReport: ...
 def run(
-    program: Program,
-    machine: SubleqMachine | None = None,
+    program: Program | FleqProgram,
+    machine: SubleqMachine | FleqMachine | None = None,
     *,
     engine: str = "dense",
     max_steps: int = DEFAULT_MAX_STEPS,
@@ -49,19 +88,36 @@ def run(
     watch: Watch | None = None,
     interrupted: Callable[[], bool] | None = None,
     **options: Any,
-) -> Report:
-    """Run a program on a machine (by default one built to its sizes) and compare the end with the interpreter's."""
+) -> Report | FleqReport:
+    """Run a program on a machine (by default one built to its sizes) and compare it with the interpreter.
+
+    A SUBLEQ run is compared at its end. In a FLEQ run every instruction is compared with the exact function as well.
+    """
+    if machine is not None and options:
+        raise PunchcardError(f"{', '.join(options)}: options build a machine, and here one is given")
+    if max_steps < 0:
+        raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
     machine = machine or build(program, **options)
-    result = machine.run(program, engine=engine, max_steps=max_steps, watch=watch, interrupted=interrupted)
-    if not check:
-        return Report(result, None)
-    expected = oracle.run(program, machine.sizes.word_bits, result.steps)
-    differences = _differences(program, result, expected)
-    return Report(result, not differences, differences)
+    how: dict[str, Any] = {"engine": engine, "max_steps": max_steps, "watch": watch, "interrupted": interrupted}
+    if isinstance(program, FleqProgram) and isinstance(machine, FleqMachine):
+        if check:
+            return audited_run(machine, program, **how)
+        return FleqReport(machine.run(program, **how), None, None, 0.0, "", None)
+    if isinstance(program, Program) and isinstance(machine, SubleqMachine):
+        result = machine.run(program, **how)
+        if not check:
+            return Report(result, None)
+        differences = _differences(program, result, oracle.run(program, machine.sizes.word_bits, result.steps))
+        return Report(result, not differences, differences)
+    raise PunchcardError(f"a {type(program).__name__} does not run on a {type(machine).__name__}")
 
 
-def check(program: Program, machine: SubleqMachine | None = None, *, max_steps: int = 1000, **options: Any) -> Comparison:
-    """Run a program in lockstep with the interpreter, comparing memory and program counter after every loop."""
+def check(
+    program: Program, machine: SubleqMachine | None = None, *, max_steps: int = 1000, **options: Any
+) -> Comparison:
+    """Run a SUBLEQ program in lockstep with the interpreter: memory and program counter after every loop."""
+    if machine is not None and options:
+        raise PunchcardError(f"{', '.join(options)}: options build a machine, and here one is given")
     return compare(machine or build(program, **options), [program], max_steps)
 
 
@@ -74,6 +130,8 @@ def _differences(program: Program, result: Result, expected: oracle.Outcome) -> 
     if result.state.program_counter != expected.state.program_counter:
         found.append(f"the program counter is {result.state.program_counter}, the interpreter's "
                      f"{expected.state.program_counter}")
+    if result.steps != expected.steps:
+        found.append(f"{result.steps} instructions were executed, the interpreter stops after {expected.steps}")
     if result.halted != expected.halted:
         found.append(f"halted is {result.halted}, the interpreter's {expected.halted}")
     return tuple(found)
