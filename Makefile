@@ -9,6 +9,7 @@ READY := $(VENV)/ready
 run: $(READY)
 	$(BIN)/punchcard run examples/multiply.subleq --trace
 	$(BIN)/punchcard info examples/multiply.subleq
+	$(BIN)/punchcard run examples/newton.fleq --heads 2
 
 test: $(READY) lint
 	$(BIN)/python -m pytest -n 2 -m "not soak"

@@ -4,15 +4,39 @@ from __future__ import annotations
 
 import runpy
 
+import numpy as np
 import pytest
 
 import punchcard
 from punchcard.oracle import subleq as oracle
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED, load_subleq
 
+# file -> (variables that matter at the end, how near, instructions executed)
+FLEQ_EXPECTED: dict[str, tuple[dict[str, list[list[float]]], float, int]] = {
+    "newton.fleq": ({"X": [[0.3, -0.1], [-0.2, 0.4]], "t": [[1.0]]}, 1e-9, 62),
+    "columns.fleq": ({"total": [[20.0], [52.0], [40.0]], "pass": [[1.0]]}, 0.0, 30),
+    "functions.fleq": ({"s": (1 / (1 + np.exp([[2.0], [0.5], [-0.5], [-2.0]]))).tolist(),
+                        "p": [[-2.0], [-1.0], [1.5], [8.0]], "r": [[2**0.5]], "i": [[0.5**0.5]],
+                        "h": [[0.01 * 0.5**0.5]]}, 1e-9, 5),
+}
+
 
 def test_every_example_is_listed() -> None:
     assert {p.name for p in EXAMPLES.glob("*") if p.suffix in (".subleq", ".minsky")} == set(EXPECTED)
+    assert {p.name for p in EXAMPLES.glob("*.fleq")} == set(FLEQ_EXPECTED)
+
+
+@pytest.mark.parametrize("design", ["compact", "paper"])
+@pytest.mark.parametrize("name", FLEQ_EXPECTED)
+def test_fleq_on_the_transformer(name: str, design: str) -> None:
+    variables, tolerance, steps = FLEQ_EXPECTED[name]
+    program = punchcard.load(EXAMPLES / name)
+    assert isinstance(program, punchcard.FleqProgram)
+    report = punchcard.run(program, design=design, heads=2)
+    assert report.ok
+    assert report.result.steps == steps
+    for variable, expected in variables.items():
+        assert np.abs(report.result.memory[variable] - np.array(expected)).max() <= tolerance, variable
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -15,9 +15,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from punchcard.api import Report, assemble, build, check, disassemble, load, run
+    from punchcard.api import FleqReport, Report, assemble, assemble_fleq, build, check, disassemble, load, run
     from punchcard.errors import PunchcardError
+    from punchcard.isa.fleq import FleqProgram
     from punchcard.isa.subleq import Program
+    from punchcard.machines.fleq import FleqMachine
     from punchcard.machines.subleq import SubleqMachine
     from punchcard.trace import observe
     from punchcard.transformer.model import LoopedTransformer
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "FleqMachine": "punchcard.machines.fleq",
+    "FleqProgram": "punchcard.isa.fleq",
+    "FleqReport": "punchcard.api",
     "LoopedTransformer": "punchcard.transformer.model",
     "Precision": "punchcard.transformer.precision",
     "Program": "punchcard.isa.subleq",
@@ -33,6 +38,7 @@ _HOMES = {
     "Report": "punchcard.api",
     "SubleqMachine": "punchcard.machines.subleq",
     "assemble": "punchcard.api",
+    "assemble_fleq": "punchcard.api",
     "build": "punchcard.api",
     "check": "punchcard.api",
     "disassemble": "punchcard.api",
@@ -42,6 +48,9 @@ _HOMES = {
 }
 
 __all__ = [
+    "FleqMachine",
+    "FleqProgram",
+    "FleqReport",
     "LoopedTransformer",
     "Precision",
     "Program",
@@ -49,6 +58,7 @@ __all__ = [
     "Report",
     "SubleqMachine",
     "assemble",
+    "assemble_fleq",
     "build",
     "check",
     "disassemble",

@@ -129,10 +129,9 @@ def _action(program: FleqProgram, step: Step) -> str:
 
 
 def _place(program: FleqProgram, address: int) -> str:
-    owner = next((v for v in program.variables if address in v.columns), None)
-    if owner is None:
-        return str(address)
-    return owner.name if address == owner.address else f"{owner.name}[{address - owner.address}]"
+    """A whole variable by its name, a column of one as `A[2]`."""
+    whole = next((v.name for v in program.variables if v.address == address), None)
+    return whole or program.column_name(address)
 
 
 def _plain(value: Array) -> Any:

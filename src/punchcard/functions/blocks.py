@@ -35,7 +35,7 @@ from punchcard.functions.lemmas import (
 from punchcard.functions.product import DiagonalProduct, Product, rounding, truncation
 from punchcard.functions.sigmoids import Sigmoids, Terms
 from punchcard.functions.transport import Beside, Transport, Turn
-from punchcard.isa.functions import Function
+from punchcard.isa.functions import Function, sigmoid
 from punchcard.transformer.expression import Expression
 
 Formula = Callable[[Expression, Expression, Expression], Expression]
@@ -192,6 +192,14 @@ class FittedFunction(Block):
         return self.transport.finish(bench, off)
 
     def bound(self, scale: Scale) -> float:
-        steep = float(np.max(np.abs(self.fit.weights))) * max(abs(self.fit.low), abs(self.fit.high))
-        steep += float(np.max(np.abs(self.fit.biases)))
-        return self.fit.error + 4 * scale.unit * self.fit.magnitude * (1 + steep / 4)
+        """The fit's own error, and rounding to first order at the worst point of the range.
+
+        The score w x + b is off by some units of |w x| + |b|, which the sigmoid passes on by its slope s (1 - s); the sigmoid,
+        its product with c and the sum of all terms are off by some units of c s themselves.
+        """
+        fit = self.fit
+        x = np.linspace(fit.low, fit.high, 2001)[:, None]
+        s = sigmoid(x * fit.weights + fit.biases)
+        score = np.abs(x * fit.weights) + np.abs(fit.biases)
+        per_unit = np.max((s * (1 - s) * score + s) @ np.abs(fit.coefficients)) + abs(fit.constant)
+        return fit.error + 4 * scale.unit * float(per_unit)

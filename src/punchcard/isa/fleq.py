@@ -169,6 +169,14 @@ class FleqProgram:
             memory[: variable.shape.rows, variable.address : variable.columns.stop] = self.values[variable.name]
         return memory
 
+    def column_name(self, column: int) -> str:
+        """The variable that a memory column belongs to: `t`, or `A[2]` for a column of a matrix."""
+        for variable in self.variables:
+            if column in variable.columns:
+                one = variable.shape.columns == 1
+                return variable.name if one else f"{variable.name}[{column - variable.address}]"
+        return str(column)
+
     def named(self, memory: Array) -> dict[str, Array]:
         """The variables' values in a memory, by name."""
         return {v.name: np.array(memory[: v.shape.rows, v.address : v.columns.stop]) for v in self.variables}

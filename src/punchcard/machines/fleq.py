@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from punchcard.card.encoding import decode_unsigned, encode_unsigned
+from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Pattern
 from punchcard.engines import Watch, find_engine
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
@@ -20,9 +22,12 @@ from punchcard.functions.pointers import IncrPointer, ResetPointer
 from punchcard.functions.product import best_c
 from punchcard.functions.sigmoids import Terms
 from punchcard.isa.fleq import Call, FleqProgram, FleqState, Instruction, PointerUpdate, Step
+from punchcard.machines import storage
 from punchcard.machines.fleq_compact import CompactDesign
 from punchcard.machines.fleq_design import POINTERS, FleqDesign, Scales
+from punchcard.machines.fleq_guard import Guard
 from punchcard.machines.fleq_paper import PaperFleqDesign
+from punchcard.machines.fleq_reader import FleqReader
 from punchcard.transformer.build import build
 from punchcard.transformer.precision import Precision, as_precision, hard_product
 
@@ -95,6 +100,7 @@ class FleqMachine:
         blocks = [IncrPointer(fields) if isinstance(b, IncrPointer) else b for b in blocks]
         self.design = make(size, memory, instructions, blocks)
         self.sizes, self.layout = self.design.sizes, self.design.layout
+        self.reader = FleqReader(self.sizes, self.layout)
         self.blocks = {b.name: b for b in self.design.blocks}
         unit = torch.finfo(self.precision.dtype).eps / 2
         reach = product_reach(size, self.range)
@@ -193,19 +199,11 @@ class FleqMachine:
 
     def read(self, card: Tensor) -> FleqState:
         """The memory columns (rows by columns) and the program counter on a card."""
-        self.layout.check(card)
-        content = self.layout.get(card, "data", "memory") + self.layout.get(card, "incoming", "memory")
-        counter = decode_unsigned(self.layout.get(card, "program_counter", "scratchpad"))[0]
-        return FleqState(content[: self.sizes.size].to(torch.float64).numpy(), int(counter) - self.sizes.instruction_column)
+        return self.reader.read(card)
 
     def pointers(self, card: Tensor, instruction: int) -> dict[str, int]:
         """The pointers of an instruction on a card, as memory columns and (p) as an instruction's number."""
-        content = self.layout.get(card, "data", "instructions") + self.layout.get(card, "incoming", "instructions")
-        found = {}
-        for name in POINTERS:
-            column = int(decode_unsigned(content[self.sizes.field_rows(name), instruction : instruction + 1])[0])
-            found[name] = column - (self.sizes.instruction_column if name == "p" else self.sizes.memory_column)
-        return found
+        return self.reader.pointers(card, instruction)
 
     def run(
         self,
@@ -215,19 +213,64 @@ class FleqMachine:
         max_steps: int = DEFAULT_MAX_STEPS,
         watch: Watch | None = None,
         interrupted: Callable[[], bool] | None = None,
+        guard: bool = True,
     ) -> FleqResult:
-        """Run a program until it halts or has executed `max_steps` instructions."""
-        ran = find_engine(engine)(self.model, self.punch(program), max_steps, facts=self.layout, until=self.halting,
-                                  watch=watch, interrupted=interrupted)
+        """Run a program until it halts or has executed `max_steps` instructions.
+
+        With `guard`, the run stops with an error when a value leaves the range, a flag is no integer, or a pointer leaves
+        the memory.
+        """
+        if max_steps < 0:
+            raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
+        card = self.punch(program)
+        watchers = [watch] if watch is not None else []
+        if guard:
+            watchers.insert(0, Guard(self.reader, program, card).watch)
+
+        def look(loop: int, card: Tensor) -> None:
+            for watcher in watchers:
+                watcher(loop, card)
+
+        ran = find_engine(engine)(self.model, card, max_steps, facts=self.layout, until=self.halting,
+                                  watch=look if watchers else None, interrupted=interrupted)
         state = self.read(ran.card)
         matched = ran.reason == "matched"
-        halted = matched or not isinstance(program.instructions[state.program_counter], Step)
+        inside = 0 <= state.program_counter < len(program.instructions)
+        halted = matched or (inside and not isinstance(program.instructions[state.program_counter], Step))
         memory = state.memory[:, : program.columns]
         return FleqResult(
             memory=program.named(memory), state=FleqState(memory, state.program_counter), halted=halted,
             steps=ran.loops - matched, loops=ran.loops, interrupted=ran.reason == "interrupted", engine=engine,
             card=ran.card,
         )
+
+    def describe(self) -> dict[str, Any]:
+        """Sizes, functions, design, precision and layout as plain data."""
+        return {
+            "machine": "fleq",
+            "sizes": {"size": self.sizes.size, "memory": self.sizes.memory, "instructions": self.sizes.instructions,
+                      "range": self.range, "heads": self.heads, "anchors": self.anchors},
+            "functions": list(self.blocks),
+            "design": self.design.name,
+            "precision": {"dtype": self.precision.name, "temperature": self.precision.temperature,
+                          "gate": self.precision.gate},
+            "layout": self.layout.describe(),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the machine to one safetensors file."""
+        storage.save(path, self.model, self.describe())
+
+    @classmethod
+    def load(cls, path: str | Path, blocks: Sequence[Block] = ()) -> FleqMachine:
+        """A machine from its file; blocks of your own are code, which no file holds, so they are given again."""
+        own = {block.name: block for block in blocks}
+
+        def build_from(description: dict[str, Any], precision: Precision) -> FleqMachine:
+            functions = [own.get(name, name) for name in description["functions"]]
+            return cls(functions=functions, **description["sizes"], design=description["design"], precision=precision)
+
+        return storage.restore(path, "fleq", build_from)
 
     def _check_fits(self, program: FleqProgram) -> None:
         sizes = self.sizes

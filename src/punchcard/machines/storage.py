@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from punchcard.errors import StorageError
+from punchcard.card.layout import Layout
+from punchcard.errors import PunchcardError, StorageError
 from punchcard.transformer.model import LoopedTransformer
+from punchcard.transformer.precision import DTYPES, Precision
 
 FORMAT = 1
 KEY = "punchcard"
@@ -75,3 +77,29 @@ def fill(model: LoopedTransformer, tensors: Mapping[str, Tensor], source: str) -
         if not torch.equal(tensor, want):
             raise StorageError(f"{source!r}: tensor {name!r} is not what the machine's formulas give")
     model.load_state_dict(dict(tensors))
+
+
+class Machine(Protocol):
+    """What is needed of a machine to restore it."""
+
+    layout: Layout
+    model: LoopedTransformer
+
+
+Built = TypeVar("Built", bound=Machine)
+
+
+def restore(path: str | Path, kind: str, build: Callable[[dict[str, Any], Precision], Built]) -> Built:
+    """A machine of one kind, built from the description in a file and filled with the file's tensors."""
+    description, tensors = load(path)
+    if description.get("machine") != kind:
+        raise StorageError(f"{str(path)!r} holds a {description.get('machine')!r} machine, not {kind!r}")
+    try:
+        saved = dict(description["precision"])
+        machine = build(description, Precision(DTYPES[saved.pop("dtype")], **saved))
+    except (KeyError, TypeError, ValueError, PunchcardError) as error:
+        raise StorageError(f"{str(path)!r} describes a machine that cannot be built: {error}") from None
+    if description.get("layout") != machine.layout.describe():
+        raise StorageError(f"{str(path)!r} has another layout than this version gives the machine it describes")
+    fill(machine.model, tensors, str(path))
+    return machine

@@ -17,7 +17,7 @@ from torch import Tensor
 from punchcard.card.encoding import signed_range
 from punchcard.card.layout import Layout
 from punchcard.engines import Watch, find_engine
-from punchcard.errors import PrecisionError, ProgramError, PunchcardError, StorageError, did_you_mean
+from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.isa.subleq import Instruction, Program, State, Subleq
 from punchcard.machines import storage
 from punchcard.machines.subleq_design import MIN_WORD_BITS, Image, SubleqDesign, SubleqSizes
@@ -26,7 +26,7 @@ from punchcard.machines.subleq_paper import PaperDesign
 from punchcard.machines.subleq_two_layer import TwoLayerDesign
 from punchcard.transformer.build import LayerWeights, compile_layer, to_model
 from punchcard.transformer.exactness import needed_bits
-from punchcard.transformer.precision import DTYPES, Precision, as_precision
+from punchcard.transformer.precision import Precision, as_precision
 
 DESIGNS: Mapping[str, SubleqDesign] = {d.name: d for d in (PaperDesign(), TwoLayerDesign(), OneLayerDesign())}
 DEFAULT_MAX_STEPS = 100_000
@@ -178,19 +178,10 @@ class SubleqMachine:
     @classmethod
     def load(cls, path: str | Path) -> SubleqMachine:
         """A machine from its file: description and weights must fit each other and this version's layout."""
-        description, tensors = storage.load(path)
-        if description.get("machine") != "subleq":
-            raise StorageError(f"{str(path)!r} holds a {description.get('machine')!r} machine, not 'subleq'")
-        try:
-            saved = dict(description["precision"])
-            precision = Precision(DTYPES[saved.pop("dtype")], **saved)
-            machine = cls(**description["sizes"], design=description["design"], precision=precision)
-        except (KeyError, TypeError, ValueError, PunchcardError) as error:
-            raise StorageError(f"{str(path)!r} describes a machine that cannot be built: {error}") from None
-        if description.get("layout") != machine.layout.describe():
-            raise StorageError(f"{str(path)!r} has another layout than this version gives the machine it describes")
-        storage.fill(machine.model, tensors, str(path))
-        return machine
+        def build_from(description: dict[str, Any], precision: Precision) -> SubleqMachine:
+            return cls(**description["sizes"], design=description["design"], precision=precision)
+
+        return storage.restore(path, "subleq", build_from)
 
     def _check_fits(self, program: Program) -> None:
         sizes = self.sizes

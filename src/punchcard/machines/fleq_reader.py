@@ -1,0 +1,39 @@
+"""Reading a FLEQ card: memory, program counter, and the pointers of instructions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from punchcard.card.encoding import decode_unsigned
+from punchcard.card.layout import Layout
+from punchcard.isa.fleq import FleqState
+from punchcard.machines.fleq_design import POINTERS, FleqSizes
+
+
+@dataclass(frozen=True)
+class FleqReader:
+    """A column's content is `data` + `incoming`, one of which is 0 where a column has just been written."""
+
+    sizes: FleqSizes
+    layout: Layout
+
+    def read(self, card: Tensor) -> FleqState:
+        """The memory columns (rows by columns) and the program counter on a card."""
+        self.layout.check(card)
+        content = self.layout.get(card, "data", "memory") + self.layout.get(card, "incoming", "memory")
+        counter = decode_unsigned(self.layout.get(card, "program_counter", "scratchpad")[..., :1])[0]
+        memory = content[: self.sizes.size].to(torch.float64).numpy()
+        return FleqState(memory, int(counter) - self.sizes.instruction_column)
+
+    def pointers(self, card: Tensor, instruction: int) -> dict[str, int]:
+        """The pointers of an instruction on a card, as memory columns and (p) as an instruction's number."""
+        place = self.layout.region("instructions").start + instruction
+        column = card[self.layout.rows("data"), place] + card[self.layout.rows("incoming"), place]
+        found = {}
+        for name in POINTERS:
+            address = int(decode_unsigned(column[self.sizes.field_rows(name)].unsqueeze(-1))[0])
+            found[name] = address - (self.sizes.instruction_column if name == "p" else self.sizes.memory_column)
+        return found
