@@ -194,8 +194,8 @@ class FittedFunction(Block):
     def bound(self, scale: Scale) -> float:
         """The fit's own error, and rounding to first order at the worst point of the range.
 
-        The score w x + b is off by some units of |w x| + |b|, which the sigmoid passes on by its slope s (1 - s); the sigmoid,
-        its product with c and the sum of all terms are off by some units of c s themselves.
+        The score w x + b is off by some units of |w x| + |b|, which the sigmoid passes on by its slope s (1 - s); the
+        sigmoid, its product with c and the sum of all terms are off by some units of c s themselves.
         """
         fit = self.fit
         x = np.linspace(fit.low, fit.high, 2001)[:, None]
