@@ -43,7 +43,7 @@ Formula = Callable[[Expression, Expression, Expression], Expression]
 
 @dataclass(frozen=True)
 class Scale:
-    """What an error bound depends on:
+    """What an error bound depends on.
 
     d, the range of values, c and heads of the soft product, and the unit roundoff.
     """
@@ -61,9 +61,10 @@ class Scale:
 
 
 def product_reach(size: int, limit: float) -> float:
-    """Entries of a^T b stay within the range like all values;
+    """The largest entry of a product that the constants are chosen for.
 
-    at least root d times as much room is left, never more than d R^2.
+    Entries of a^T b stay within the range R like all values; at least root d times as much room is left, but never more
+    than d R^2, which no product exceeds.
     """
     return float(min(size * limit**2, max(limit, math.sqrt(size) * limit)))
 

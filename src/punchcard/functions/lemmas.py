@@ -84,9 +84,9 @@ def hand_over(bench: LemmaBench, asks: str, key: str, value: Expression, into: R
 
 
 class ElementwiseLemma(Lemma):
-    """Lemmas (addition) and (subtraction):
+    """Lemmas (addition) and (subtraction), 3 layers and 1 head.
 
-    3 layers, 1 head. Column 2 d + i takes column i, then column d + i, then adds.
+    Column 2 d + i takes column i, then column d + i, then applies the formula.
     """
 
     depth = 3

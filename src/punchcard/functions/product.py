@@ -30,17 +30,17 @@ x: those of 1 / cosh(x), which are 1/2, 5/24, 61/720.
 
 
 def truncation(reach: float, c: float, heads: int) -> float:
-    """Largest error of the linearised softmax in exact arithmetic, for products up to `reach`;
+    """Largest error of the linearised softmax in exact arithmetic, for products up to `reach`.
 
-    1.1 covers the higher powers.
+    The factor 1.1 covers the higher powers.
     """
     return float(1.1 * REMAINDER[heads] * (c * reach) ** (2 * heads) * reach)
 
 
 def rounding(c: float, heads: int, unit: float) -> float:
-    """Largest rounding error:
+    """Largest rounding error.
 
-    each of the two weights is about 1 / 2 d with a relative error of some units, times d / h c.
+    Each of the two weights is about 1 / 2 d with a relative error of some units, times d / h c.
     """
     return 4 * unit / c * sum(abs(w) / (h + 1) for h, w in enumerate(EXTRAPOLATION[heads]))
 

@@ -1,6 +1,6 @@
-"""The softmax as a sigmoid:
+"""The softmax as a sigmoid.
 
-two live keys with scores x and 0 give the weights e^x / (e^x + 1) = sigmoid(x) and the rest.
+Two live keys with scores x and 0 give the weights e^x / (e^x + 1) = sigmoid(x) and the rest.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from punchcard.transformer.expression import Expression, relu, stack
 
 
 class Sigmoids(Transport):
-    """Copy (g, i) computes the sigmoid of entry g of column i:
+    """Copy (g, i) computes the sigmoid of entry g of column i.
 
-    the live keys are the cells 1 (score x) and 0 (score 0).
+    The live keys are the cells 1 (score x) and 0 (score 0).
     """
 
     name = "sigmoids"
@@ -48,10 +48,7 @@ class Sigmoids(Transport):
         return [Share(bench.rows("sigmoids_score"), unit, unit, bench.rows("sigmoids_weight"))]
 
     def finish(self, bench: Bench, off: Expression) -> Expression:
-        """Entry g of the result, d times, in the d columns (g, i) of lane i:
-
-        they are averaged when they are written.
-        """
+        """Entry g of the result, d times, in column (g, i): the d columns of a lane are averaged when they are written."""
         d = bench.size
         weight = bench.rows("sigmoids_weight").repeat(d)
         closed = off + bench.over + bench.rows("not_copy")

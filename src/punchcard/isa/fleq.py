@@ -75,7 +75,7 @@ class PointerUpdate:
 
 @dataclass(frozen=True)
 class Branch:
-    """if mem[flag] <= 0 goto target:
+    """if mem[flag] <= 0 goto target.
 
     `flag` is a memory column, whose first entry is an integer; None is an unconditional goto.
     """

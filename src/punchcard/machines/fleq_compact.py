@@ -88,10 +88,7 @@ class CompactDesign(FleqDesign):
         return [self._fetch(bench), self._read(bench), self._function(bench), self._write(bench, scales)]
 
     def _fetch(self, bench: Bench) -> Part:
-        """Read the instruction;
-
-        work out pointers, masks and which function is called; merge what was written before.
-        """
+        """Read the instruction and work out what it asks for; merge what was written before."""
         one, pc, halted, not_a, not_b = self.rows("scratch", "program_counter", "halted", "not_a", "not_b")
         idle = [gated(self.beyond(f"{x}_width"), closed, 4.0 * (self.sizes.size + 1)) for x, closed in
                 (("a", not_a), ("b", not_b))]

@@ -27,9 +27,9 @@ from punchcard.transformer.precision import Precision
 
 @dataclass(frozen=True)
 class Head:
-    """One attention head:
+    """One attention head: what it matches, what it moves, and where to.
 
-    what it matches, what it moves, where to, by how much the best match wins, and how many win.
+    `gap` is by how much the best match wins, `winners` how many columns may share it.
     """
 
     query: Expression
