@@ -38,6 +38,8 @@ from punchcard.functions.transport import Beside, Transport, Turn
 from punchcard.isa.functions import Function, sigmoid
 from punchcard.transformer.expression import Expression
 
+REFERENCE_UNIT = 2.0**-53
+"""The unit roundoff of float64, in which references are computed."""
 Formula = Callable[[Expression, Expression, Expression], Expression]
 
 
@@ -58,6 +60,11 @@ class Scale:
     def reach(self) -> float:
         """The largest entry of a product that the constants are chosen for."""
         return product_reach(self.size, self.range)
+
+    @property
+    def dot_product(self) -> float:
+        """Rounding of the dot products themselves, in the machine and in the reference: d units of d R^2 at most."""
+        return self.size * self.unit * self.size * self.range**2 + self.size * REFERENCE_UNIT * self.size * self.range**2
 
 
 def product_reach(size: int, limit: float) -> float:
@@ -88,13 +95,17 @@ class Block(ABC):
 
     @abstractmethod
     def bound(self, scale: Scale) -> float:
-        """The largest error of an entry of the result, for operands within the range."""
+        """The largest error of an entry of the result, for operands within the range and products within `scale.reach`."""
 
 
 class Elementwise(Block):
-    """A formula over the entries of a and b (and `one`, for constants): affine forms and relu."""
+    """A formula over the entries of a and b (and `one`, for constants): affine forms and relu.
 
-    def __init__(self, function: Function, formula: Formula, *, error: float = 0.0) -> None:
+    `error` is the rounding of the formula in units of the range's last place. 0 is for a formula that is rounded once,
+    as its float64 reference is: exact in float64, off by one unit in float32.
+    """
+
+    def __init__(self, function: Function, formula: Formula, *, error: float = 4.0) -> None:
         self.function = function
         self.formula = formula
         self.transport = Beside()
@@ -108,6 +119,8 @@ class Elementwise(Block):
         return gated(self.formula(a, b, bench.one), off + bench.over, bench.gate)
 
     def bound(self, scale: Scale) -> float:
+        if self._error == 0.0:
+            return 0.0 if scale.unit <= REFERENCE_UNIT else scale.range * scale.unit
         return self._error * scale.range * scale.unit
 
 
@@ -123,7 +136,8 @@ class MatrixProduct(Block):
         return None
 
     def bound(self, scale: Scale) -> float:
-        return truncation(scale.reach, scale.c, scale.heads) + rounding(scale.c, scale.heads, scale.unit)
+        soft = truncation(scale.reach, scale.c, scale.heads) + rounding(scale.c, scale.heads, scale.unit)
+        return soft + scale.dot_product
 
 
 class EntrywiseProduct(MatrixProduct):
@@ -147,7 +161,7 @@ class AnchoredMatrixProduct(Block):
         return self.transport.finish(bench, off)
 
     def bound(self, scale: Scale) -> float:
-        return anchor_scales(scale.size, scale.reach, scale.unit).bound(scale.reach, scale.unit)
+        return anchor_scales(scale.size, scale.reach, scale.unit).bound(scale.reach, scale.unit) + scale.dot_product
 
 
 class Transposition(Block):

@@ -89,6 +89,7 @@ class FleqMachine:
             raise PrecisionError(f"{self.precision.name} has {self.precision.significand} significand bits: real numbers "
                                  "need float32 or float64")
         self.range, self.heads, self.anchors = float(range), heads, anchors
+        self.unit = torch.finfo(self.precision.dtype).eps / 2
         blocks = [self._block(f) for f in functions]
         names = [b.name for b in blocks]
         if duplicate := next((name for name in names if names.count(name) > 1), None):
@@ -102,7 +103,7 @@ class FleqMachine:
         self.sizes, self.layout = self.design.sizes, self.design.layout
         self.reader = FleqReader(self.sizes, self.layout)
         self.blocks = {b.name: b for b in self.design.blocks}
-        unit = torch.finfo(self.precision.dtype).eps / 2
+        unit = self.unit
         reach = product_reach(size, self.range)
         c = best_c(reach, heads, unit)
         self.scale = Scale(size, self.range, c, heads, unit)
@@ -118,7 +119,7 @@ class FleqMachine:
             return ResetPointer()
         if function == "incr_pointer":
             return IncrPointer([])
-        return built_in(function, self.heads, anchors=self.anchors)
+        return built_in(function, self.heads, anchors=self.anchors, unit=self.unit)
 
     def _big(self) -> float:
         """Decides every match beside the largest score of a soft one."""
@@ -130,7 +131,7 @@ class FleqMachine:
         return 2.0 ** math.ceil(math.log2(hard_product(self.precision.dtype) + 2 * largest))
 
     def bound(self, function: str) -> float:
-        """The largest error of an entry of a function's result, for operands within the range."""
+        """The largest error of an entry of a function's result, for operands and results within the range."""
         return self.blocks[function].bound(self.scale)
 
     # Punching and reading

@@ -13,8 +13,8 @@ from punchcard.errors import ProgramError
 from punchcard.isa.fleq import Array, Call, FleqProgram, FleqState, Step
 from punchcard.machines.fleq_reader import FleqReader
 
-INTEGER_TOLERANCE = 1 / 8
-"""A flag within this of an integer counts as one; the machines' own tolerance is 1/4."""
+INTEGER_TOLERANCE = 1 / 16
+"""A flag within this of an integer counts as one; the compact design takes 1/4, the paper's 1/8."""
 RANGE_SLACK = 1 + 1e-9
 
 

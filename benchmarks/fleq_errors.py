@@ -1,0 +1,138 @@
+"""The largest error of every function block, next to its bound.
+
+    python benchmarks/fleq_errors.py [--seed 0] [--trials 40] [--design compact]
+
+Each trial punches a program of one instruction, runs the model once and compares the result with the exact function of
+the operands on the card. Products: entries uniform in [-1, 1], scaled so that the largest of each operand is 1, on a
+machine of range 1; errors in units of d max|A| max|B| = d (hadamard: 1). All others: absolute errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from punchcard.isa.fleq import FleqProgram
+from punchcard.isa.functions import BUILT_IN, Array
+from punchcard.lang.fleq import assemble
+from punchcard.machines.fleq import FleqMachine
+
+SIZES = (2, 4, 8, 16)
+Entries = Callable[[np.random.Generator, tuple[int, int]], Array]
+
+
+def unit_entries(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    values = rng.uniform(-1, 1, shape)
+    return np.asarray(values / np.abs(values).max())
+
+
+def between(low: float, high: float) -> Entries:
+    return lambda rng, shape: rng.uniform(low, high, shape)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A line of the table: a function, how its machine is built, its operands, and the unit of its error."""
+
+    title: str
+    function: str
+    entries: Entries = unit_entries
+    range: float = 1.0
+    heads: int = 1
+    anchors: bool = False
+    shape: str = "matrix"
+    per_size: bool = False
+
+    def program(self, d: int) -> FleqProgram:
+        rows, columns = {"matrix": (d, d), "vector": (d, 1), "scalar": (1, 1)}[self.shape]
+        names = "ab"[: BUILT_IN[self.function].arity]
+        data = "".join(f"{name} matrix {rows}x{columns}\n" for name in (*names, "c"))
+        return assemble(f".range {self.range}\n.data\n{data}.code\nc = {self.function}({', '.join(names)})\nhalt")
+
+    def measure(self, d: int, dtype: str, design: str, trials: int, seed: int) -> tuple[float, float]:
+        """The largest error and the bound."""
+        program = self.program(d)
+        machine = FleqMachine(functions=[self.function], size=d, memory=program.columns, instructions=2, range=self.range,
+                              heads=self.heads, anchors=self.anchors, precision=dtype, design=design)
+        rng = np.random.default_rng([seed, d])
+        largest = 0.0
+        for _ in range(trials * (10 if self.shape == "scalar" else 1)):
+            values = {name: self.entries(rng, value.shape).astype(dtype).astype(np.float64)
+                      for name, value in program.values.items()}
+            card = machine.punch(replace(program, values=values))
+            found = program.named(machine.read(machine.model(card)).memory)["c"]
+            operands = [values[name] for name in "ab" if name in values]
+            largest = max(largest, float(np.abs(found - BUILT_IN[self.function].reference(*operands)).max()))
+        unit = float(d) if self.per_size else 1.0
+        return largest / unit, machine.bound(self.function) / unit
+
+
+CASES = (
+    Case("mul, 1 head", "mul", per_size=True),
+    Case("mul, 2 heads", "mul", heads=2, per_size=True),
+    Case("mul, 3 heads", "mul", heads=3, per_size=True),
+    Case("mul, anchors", "mul", anchors=True, per_size=True),
+    Case("hadamard, 1 head", "hadamard", shape="vector"),
+    Case("hadamard, 3 heads", "hadamard", heads=3, shape="vector"),
+    Case("add", "add"),
+    Case("sub", "sub"),
+    Case("transpose", "transpose"),
+    Case("percentage", "percentage"),
+    Case("sigmoid, ±16", "sigmoid", between(-16, 16), range=16.0),
+    Case("inverse, 64 terms", "inverse", between(0.1, 10), range=16.0, shape="scalar"),
+    Case("sqrt, 64 terms", "sqrt", between(0.01, 16), range=16.0, shape="scalar"),
+)
+
+
+def wrong_pointers(d: int, dtype: str, design: str, trials: int, seed: int) -> int:
+    """How many of `trials` pointer increments and resets leave an instruction that is not, bit by bit, the right one."""
+    columns = 20
+    machine = FleqMachine(functions=["percentage", "incr_pointer", "reset_pointer"], size=d, memory=columns + 1,
+                          instructions=3, precision=dtype, design=design)
+    rng = np.random.default_rng([seed, d])
+    wrong = 0
+    for _ in range(trials):
+        a, c, target = (int(x) for x in rng.integers(0, columns - 1, 3))
+        field, increment = str(rng.choice(["a", "c"])), bool(rng.integers(2))
+        update = f"incr_pointer(x.{field})" if increment else f"reset_pointer(x.{field}, A[{target}])"
+
+        def program(pointers: dict[str, int], update: str = update) -> FleqProgram:
+            call = f"x: A[{pointers['c']}] = percentage(A[{pointers['a']}])"
+            return assemble(f".data\nA matrix {d}x{columns} random({seed})\n.code\n{update}\n{call}\nhalt")
+
+        before = {"a": a, "c": c}
+        after = before | {field: before[field] + 1 if increment else target}
+        card = machine.model(machine.punch(program(before)))
+        found = machine.layout.get(card, "data", "instructions") + machine.layout.get(card, "incoming", "instructions")
+        wrong += not torch.equal(found, machine.layout.get(machine.punch(program(after)), "data", "instructions"))
+    return wrong
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--trials", type=int, default=40)
+    parser.add_argument("--design", default="compact")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    for dtype in ("float64", "float32"):
+        print(f"\n{dtype}, design {options.design}: largest error / bound (ratio)\n")
+        print("| block | " + " | ".join(f"d = {d}" for d in SIZES) + " |")
+        print("|---" * (len(SIZES) + 1) + "|")
+        for case in CASES:
+            cells = []
+            for d in SIZES:
+                error, bound = case.measure(d, dtype, options.design, options.trials, options.seed)
+                ratio = f"{error / bound:.2g}" if bound else "exact" if error == 0 else "BEYOND"
+                cells.append(f"{error:.1e} / {bound:.1e} ({ratio})")
+            print(f"| {case.title} | " + " | ".join(cells) + " |", flush=True)
+        wrong = [wrong_pointers(d, dtype, options.design, options.trials, options.seed) for d in SIZES]
+        print("| pointers | " + " | ".join(f"{w} of {options.trials} wrong" for w in wrong) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
