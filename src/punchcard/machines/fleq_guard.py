@@ -30,17 +30,19 @@ class Guard:
 
     def watch(self, loop: int, card: Tensor) -> None:
         """Check one loop."""
-        self.before, self.state = self.state, self.reader.read(card)
+        self.before, memory = self.state, self.reader.memory(card)
         number = self.before.program_counter
         instruction = self.program.instructions[number]
         if isinstance(instruction, Step):
             self.pointers = self.reader.pointers(self.card, number)
             if isinstance(instruction.action, Call):
                 self._check_operands(instruction.action, number)
-            self._check_range(self.state.memory, number)
-            if instruction.branch is not None:
-                self._check_branch(instruction.branch.flag is not None, number)
+            self._check_range(memory, number)
+            if instruction.branch is not None and instruction.branch.flag is not None:
+                self._check_flag(memory, number)
         self.card = card
+        # Only now: a flag that is no integer leaves no program counter that could be read.
+        self.state = FleqState(memory, self.reader.program_counter(card))
         self._check_counter(self.state)
 
     def _check_operands(self, call: Call, number: int) -> None:
@@ -61,14 +63,13 @@ class Guard:
             raise ProgramError(f"instruction {number}: pointer {field} is {address}, outside the program's "
                                f"{self.program.columns} memory columns")
 
-    def _check_branch(self, conditional: bool, number: int) -> None:
-        if conditional:
-            self._check_inside("flag", 1, number)
-            column = self.pointers["flag"]
-            value = float(self.state.memory[0, column])
-            if abs(value - round(value)) > INTEGER_TOLERANCE:
-                raise ProgramError(f"instruction {number}: the flag {self.program.column_name(column)!r} is {value:g}: "
-                                   "a flag must be an integer")
+    def _check_flag(self, memory: Array, number: int) -> None:
+        self._check_inside("flag", 1, number)
+        column = self.pointers["flag"]
+        value = float(memory[0, column])
+        if abs(value - round(value)) > INTEGER_TOLERANCE:
+            raise ProgramError(f"instruction {number}: the flag {self.program.column_name(column)!r} is {value:g}: "
+                               "a flag must be an integer")
 
     def _check_counter(self, state: FleqState) -> None:
         if not 0 <= state.program_counter < len(self.program.instructions):

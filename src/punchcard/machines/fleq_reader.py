@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from punchcard.card.encoding import decode_unsigned
 from punchcard.card.layout import Layout
-from punchcard.isa.fleq import FleqState
+from punchcard.isa.fleq import Array, FleqState
 from punchcard.machines.fleq_design import POINTERS, FleqSizes
 
 
@@ -22,11 +23,17 @@ class FleqReader:
 
     def read(self, card: Tensor) -> FleqState:
         """The memory columns (rows by columns) and the program counter on a card."""
-        self.layout.check(card)
+        return FleqState(self.memory(card), self.program_counter(card))
+
+    def memory(self, card: Tensor) -> Array:
+        """The memory columns on a card, rows by columns."""
         content = self.layout.get(card, "data", "memory") + self.layout.get(card, "incoming", "memory")
-        counter = decode_unsigned(self.layout.get(card, "program_counter", "scratchpad")[..., :1])[0]
-        memory = content[: self.sizes.size].to(torch.float64).numpy()
-        return FleqState(memory, int(counter) - self.sizes.instruction_column)
+        return np.asarray(content[: self.sizes.size].to(torch.float64).numpy())
+
+    def program_counter(self, card: Tensor) -> int:
+        """The number of the next instruction."""
+        column = decode_unsigned(self.layout.get(card, "program_counter", "scratchpad")[..., :1])[0]
+        return int(column) - self.sizes.instruction_column
 
     def pointers(self, card: Tensor, instruction: int) -> dict[str, int]:
         """The pointers of an instruction on a card, as memory columns and (p) as an instruction's number."""

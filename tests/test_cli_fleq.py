@@ -1,0 +1,114 @@
+"""The command line with FLEQ programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from punchcard.lang.fleq import assemble
+from tests.cases import EXAMPLES
+from tests.test_cli import invoke
+
+NEWTON = str(EXAMPLES / "newton.fleq")
+
+
+@pytest.mark.parametrize(("options", "layers"), [
+    ([], 4), (["--design", "paper"], 13), (["--heads", "3", "--size", "4", "--range", "32", "--dtype", "float32"], 4),
+])
+def test_run_json(options: list[str], layers: int) -> None:
+    result = invoke("run", NEWTON, "--json", *options)
+    data = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert (data["halted"], data["steps"], data["agrees"]) == (True, 62, True)
+    assert data["memory"]["t"] == 1.0, "a scalar is a number"
+    assert data["memory"]["X"][0] == pytest.approx([0.3, -0.1], abs=1e-3), "a matrix is nested lists"
+    assert 0 < data["max_step_error"] <= data["bound"] < 1e-3
+    assert 0 < data["max_error"] < 1e-3
+    shown = json.loads(invoke("info", NEWTON, "--json", *options).stdout)
+    assert shown["layers"] == layers == len(shown["heads"]) == len(shown["hidden"])
+    assert {"width", "columns", "parameters", "nonzero", "temperature", "paper"} <= shown.keys()
+    assert shown["paper"]["layers"] == 13
+
+
+def test_run_and_trace() -> None:
+    result = invoke("run", NEWTON, "--trace")
+    assert result.exit_code == 0
+    assert "every instruction is within its bound" in result.stdout
+    assert "X = [[ 0.3 -0.1]" in result.stdout
+    lines = result.stderr.splitlines()
+    assert len(lines) == 63
+    assert lines[2].split() == "loop 3 [2] Y 2x2 = mul(At 2x2, X 2x2) goto 3".split()
+    assert lines[6].split() == "loop 7 [6] t 1x1 = add(t 1x1, one 1x1); if t <= 0 goto 2 goto 2".split()
+
+
+def test_status_1_and_no_check() -> None:
+    result = invoke("run", NEWTON, "--max-steps", "5", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["halted"]) == (1, False)
+    result = invoke("run", NEWTON, "--no-check", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["agrees"]) == (0, None)
+
+
+def test_info() -> None:
+    compact = json.loads(invoke("info", "--machine", "fleq", "--json").stdout)
+    assert (compact["layers"], compact["heads"]) == (4, [1, 1, 1, 1])
+    paper = json.loads(invoke("info", "--machine", "fleq", "--design", "paper", "--json").stdout)
+    assert (paper["layers"], paper["paper"]["layers"]) == (13, 13)
+    few = json.loads(invoke("info", "--machine", "fleq", "--functions", "add, mul", "--size", "3", "--json").stdout)
+    assert (few["functions"], few["size"]) == (["add", "mul"], 3)
+    assert "error bound of mul" in invoke("info", "--machine", "fleq").stdout
+
+
+def test_disasm() -> None:
+    text = invoke("disasm", NEWTON).stdout
+    assert assemble(text) == assemble(Path(NEWTON).read_text())
+
+
+BAD = {
+    "shapes": (".data\na matrix 2x2\nb matrix 3x2\nc matrix 2x2\n.code\nc = mul(a, b)", "2x2 and 3x2"),
+    "function": (".data\na scalar\n.code\na = sine(a)", "unknown function 'sine'"),
+    "nan": (".data\na scalar nan\n.code\nhalt", "nan"),
+    "infinity": (".data\na scalar 1e999\n.code\nhalt", "1e999"),
+    "flag": (".data\na scalar 0.5\n.code\nif a <= 0 goto 0", "the flag 'a' is 0.5: a flag must be an integer"),
+    "range": (".data\na scalar 10\n.code\na = add(a, a)", "'a' became 20, beyond the declared range ±16"),
+    "jump": (".data\na scalar 1\n.code\nincr_pointer(1.p)\ngoto 2\nhalt", "jumps to instruction 3, the program has 3"),
+    "domain": (".data\na scalar 0.01\n.code\na = inverse(a)", "inverse of 0.01: its block is built for 0.1 to 10"),
+    "pointer": (".data\na scalar 1\n.code\nincr_pointer(s.a)\ns: a = add(a, a)", "pointer a is 1, outside"),
+    "empty": (".data\na scalar 1\n", "the program is empty"),
+    "file": (".data\na vector 2 file(missing.npy)\n.code\nhalt", "missing.npy"),
+}
+
+
+@pytest.mark.parametrize("design", ["compact", "paper"])
+@pytest.mark.parametrize("name", BAD)
+def test_bad_programs(tmp_path: Path, name: str, design: str) -> None:
+    content, message = BAD[name]
+    path = tmp_path / f"{name}.fleq"
+    path.write_text(content)
+    result = invoke("run", str(path), "--design", design)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["run", NEWTON, "--size", "1"], "the program's largest operand has 2 rows or columns, the machine's size is 1"),
+    (["run", NEWTON, "--instructions", "3"], "the program has 8 instructions, the machine has room for 3"),
+    (["run", NEWTON, "--memory", "3"], "the program has 16 memory columns, the machine has room for 3"),
+    (["run", NEWTON, "--range", "2"], "the program declares the range 16, the machine is built for 2"),
+    (["run", NEWTON, "--range", "-2"], "range=-2.0: it must be a positive number"),
+    (["run", NEWTON, "--bits", "8"], "--bits is not for FLEQ programs"),
+    (["run", NEWTON, "--set", "t=1"], "--set is not for FLEQ programs"),
+    (["run", NEWTON, "--design", "two-layer"], "--design two-layer is not for FLEQ programs: there are paper, compact"),
+    (["run", NEWTON, "--dtype", "float16"], "float16 has 11 significand bits"),
+    (["asm", NEWTON], "is FLEQ text, which runs as it is"),
+    (["info", "--machine", "fleq", "--functions", "ad"], "unknown function 'ad' (did you mean 'add'?)"),
+    (["info", "--machine", "fleq", "--functions", "add,add"], "function 'add' is plugged in twice"),
+    (["info", "--machine", "fleq", "--functions", ","], "a FLEQ machine needs at least one function"),
+])
+def test_bad_arguments(arguments: list[str], message: str) -> None:
+    result = invoke(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
