@@ -66,7 +66,8 @@ def build(program: Program | FleqProgram, **options: Any) -> SubleqMachine | Fle
         return SubleqMachine(**sizes)
     blocks: tuple[Block, ...] = sizes.pop("blocks", ())
     own = {block.name: block for block in blocks}
-    sizes.setdefault("functions", [own.get(name, name) for name in program.used_functions() or ("add",)])
+    names = sizes.get("functions") or program.used_functions() or ("add",)
+    sizes["functions"] = [own.get(name, name) if isinstance(name, str) else name for name in names]
     sizes.setdefault("size", program.size)
     sizes.setdefault("memory", max(1, program.columns + len(pointer_constants(program))))
     sizes.setdefault("instructions", len(program.instructions))
@@ -102,7 +103,7 @@ def run(
     if isinstance(program, FleqProgram) and isinstance(machine, FleqMachine):
         if check:
             return audited_run(machine, program, **how)
-        return FleqReport(machine.run(program, **how), None, None, 0.0, "", None)
+        return FleqReport(machine.run(program, **how), None, None, None, "", None)
     if isinstance(program, Program) and isinstance(machine, SubleqMachine):
         result = machine.run(program, **how)
         if not check:
@@ -118,6 +119,8 @@ def check(
     """Run a SUBLEQ program in lockstep with the interpreter: memory and program counter after every loop."""
     if machine is not None and options:
         raise PunchcardError(f"{', '.join(options)}: options build a machine, and here one is given")
+    if not isinstance(program, Program):
+        raise PunchcardError("check is for SUBLEQ programs: `run` compares every instruction of a FLEQ program")
     return compare(machine or build(program, **options), [program], max_steps)
 
 

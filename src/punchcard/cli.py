@@ -64,6 +64,7 @@ def size_options(command: Command) -> Command:
     """The options that give a machine its size."""
     designs = tuple(dict.fromkeys(SUBLEQ_DESIGNS + FLEQ_DESIGNS))
     for option in (
+        click.option("--anchors", is_flag=True, default=None, help="FLEQ: mul as the paper has it, with anchors."),
         click.option("--heads", type=click.IntRange(1, 3), help="FLEQ: heads of a soft product, 1 to 3.  [default: 1]"),
         click.option("--range", "range_", type=float, help="FLEQ: every value stays within ±R.  [default: the program's]"),
         click.option("--size", type=click.IntRange(1), help="FLEQ: d, rows and columns of the largest operand."),
@@ -79,7 +80,7 @@ def size_options(command: Command) -> Command:
 
 def machine_options(language: str, given: dict[str, Any]) -> dict[str, Any]:
     """The options for a machine of one kind; an option of the other kind is refused."""
-    foreign = {"SUBLEQ": ("size", "range", "heads"), "FLEQ": ("word_bits",)}[language]
+    foreign = {"SUBLEQ": ("size", "range", "heads", "anchors"), "FLEQ": ("word_bits",)}[language]
     for name in foreign:
         if given.get(name) is not None:
             option = {"word_bits": "--bits"}.get(name, f"--{name}")
@@ -104,8 +105,8 @@ def machine_options(language: str, given: dict[str, Any]) -> dict[str, Any]:
 @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
 def run(
     file: Path, design: str | None, bits: int | None, memory: int | None, instructions: int | None, dtype: str,
-    size: int | None, range_: float | None, heads: int | None, settings: tuple[str, ...], max_steps: int, trace: bool,
-    as_json: bool, no_check: bool,
+    size: int | None, range_: float | None, heads: int | None, anchors: bool | None, settings: tuple[str, ...],
+    max_steps: int, trace: bool, as_json: bool, no_check: bool,
 ) -> None:
     """Run a program on a looped transformer and compare it with a plain interpreter.
 
@@ -116,7 +117,7 @@ def run(
 
     program = api.load(file)
     given = {"design": design, "word_bits": bits, "memory": memory, "instructions": instructions, "precision": dtype,
-             "size": size, "range": range_, "heads": heads}
+             "size": size, "range": range_, "heads": heads, "anchors": anchors}
     ok = False
     how: dict[str, Any] = {"max_steps": max_steps, "check": not no_check}
     if isinstance(program, Program):
@@ -146,7 +147,8 @@ def run(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(
     file: Path | None, kind: str | None, functions: str | None, design: str | None, bits: int | None, memory: int | None,
-    instructions: int | None, dtype: str, size: int | None, range_: float | None, heads: int | None, as_json: bool,
+    instructions: int | None, dtype: str, size: int | None, range_: float | None, heads: int | None, anchors: bool | None,
+    as_json: bool,
 ) -> None:
     """Show the size of a machine: layers, heads, width, hidden units, parameters, temperature.
 
@@ -159,7 +161,7 @@ def info(
     from punchcard.machines.subleq import SubleqMachine
 
     given: dict[str, Any] = {"design": design, "word_bits": bits, "memory": memory, "instructions": instructions,
-                             "precision": dtype, "size": size, "range": range_, "heads": heads}
+                             "precision": dtype, "size": size, "range": range_, "heads": heads, "anchors": anchors}
     program = api.load(file) if file else None
     is_fleq = kind == "fleq" if program is None else not isinstance(program, Program)
     if program is not None and kind is not None and (kind == "fleq") != is_fleq:

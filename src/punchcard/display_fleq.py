@@ -21,10 +21,12 @@ class FleqProgress(Progress):
         self._machine = machine
         self._program = program
         self._counter = 0
+        self._card = machine.punch(program)
 
     def trace_line(self, loop: int, card: Tensor) -> str:
         number, self._counter = self._counter, self._machine.read(card).program_counter
-        text = _describe(self._program, number)
+        text = _describe(self._program, number, self._machine.pointers(self._card, number))
+        self._card = card
         return f"loop {loop:>5}  [{number}] {text:<52} goto {self._counter}"
 
 
@@ -36,8 +38,9 @@ def show_fleq_report(program: FleqProgram, machine: FleqMachine, report: FleqRep
             "halted": result.halted, "steps": result.steps,
             "memory": {name: _plain(value) for name, value in result.memory.items()},
             "max_error": report.max_error, "max_step_error": report.max_step_error, "bound": report.bound,
-            "agrees": report.agrees, "loops": result.loops, "program_counter": result.state.program_counter,
-            "interrupted": result.interrupted, "design": machine.design.name, "heads": machine.heads,
+            "agrees": report.agrees, "why": report.why, "loops": result.loops,
+            "program_counter": result.state.program_counter, "interrupted": result.interrupted,
+            "design": machine.design.name, "heads": machine.heads,
             "dtype": machine.precision.name, "size": machine.sizes.size, "range": machine.range,
             "columns": machine.layout.columns, "engine": result.engine,
         })
@@ -53,7 +56,7 @@ def show_fleq_report(program: FleqProgram, machine: FleqMachine, report: FleqRep
             out(f"largest error of an instruction {report.max_step_error:.1e} ({report.worst or 'none'}), bound "
                 f"{report.bound:.1e}; of the final memory against the interpreter {report.max_error:.1e} "
                 f"(relative to the range {machine.range:g})")
-            out("every instruction is within its bound" if report.agrees else "an instruction is BEYOND its bound")
+            out("every instruction is within its bound" if report.agrees else f"DISAGREES: {report.why}")
     if not result.halted:
         why = "interrupted" if result.interrupted else "the limit of --max-steps was reached"
         remark(f"{why}: instruction {result.state.program_counter} would have been next")
@@ -105,27 +108,27 @@ def fleq_info(machine: FleqMachine) -> dict[str, Any]:
     }
 
 
-def _describe(program: FleqProgram, number: int) -> str:
+def _describe(program: FleqProgram, number: int, pointers: dict[str, int]) -> str:
+    """An instruction with the pointers that it has on the card."""
     instruction = program.instructions[number]
     if isinstance(instruction, Halt):
         return "halt"
-    parts = [_action(program, instruction)] if instruction.action is not None else []
+    parts = [_action(program, instruction, pointers)] if instruction.action is not None else []
     if instruction.branch is not None:
-        flag = instruction.branch.flag
-        test = "" if flag is None else f"if {_place(program, flag)} <= 0 "
-        parts.append(f"{test}goto {instruction.branch.target}")
+        test = "" if instruction.branch.flag is None else f"if {_place(program, pointers['flag'])} <= 0 "
+        parts.append(f"{test}goto {pointers['p']}")
     return "; ".join(parts)
 
 
-def _action(program: FleqProgram, step: Step) -> str:
+def _action(program: FleqProgram, step: Step, pointers: dict[str, int]) -> str:
     action = step.action
     if isinstance(action, PointerUpdate):
         value = "" if action.value is None else f", {action.value}"
         return f"{action.function}({action.instruction}.{action.field}{value})"
     assert isinstance(action, Call)
-    operands = [f"{_place(program, address)} {shape}" for address, shape in
-                ((action.a, action.a_shape), (action.b, action.b_shape)) if address is not None]
-    return f"{_place(program, action.c)} {action.c_shape} = {action.function}({', '.join(operands)})"
+    operands = [f"{_place(program, pointers[x])} {shape}" for x, shape in (("a", action.a_shape), ("b", action.b_shape))
+                if shape is not None]
+    return f"{_place(program, pointers['c'])} {action.c_shape} = {action.function}({', '.join(operands)})"
 
 
 def _place(program: FleqProgram, address: int) -> str:

@@ -16,20 +16,20 @@ from torch import Tensor
 from punchcard.engines import Watch
 from punchcard.isa.fleq import Call, FleqProgram, Step
 from punchcard.machines.fleq import FleqMachine, FleqResult
-from punchcard.machines.fleq_guard import Guard
 from punchcard.oracle import fleq as oracle
 
 
 @dataclass(frozen=True)
 class FleqReport:
-    """A run and its errors, all relative to the machine's range. Not checked: the errors are None."""
+    """A run and its errors, all relative to the machine's range, and why it does not agree. Not checked: None."""
 
     result: FleqResult
     max_step_error: float | None
     max_error: float | None
-    bound: float
+    bound: float | None
     worst: str
     agrees: bool | None
+    why: str = ""
 
     @property
     def ok(self) -> bool:
@@ -41,11 +41,11 @@ class Auditor:
 
     def __init__(self, machine: FleqMachine, program: FleqProgram) -> None:
         self.machine, self.program = machine, program
-        self.guard = Guard(machine.reader, program, machine.punch(program))
+        self.guard = machine.guard(program, machine.punch(program))
         self.max_step_error = 0.0
         self.bound = 0.0
         self.worst = ""
-        self.within = True
+        self.why = ""
 
     def watch(self, loop: int, card: Tensor) -> None:
         """Check and compare one loop."""
@@ -67,7 +67,11 @@ class Auditor:
         error = float(np.max(np.abs(found - expected))) / self.machine.range
         bound = self.machine.bound(call.function) / self.machine.range
         self.bound = max(self.bound, bound)
-        self.within &= error <= bound
+        if error > bound:
+            self.why = self.why or f"instruction {number}, {call.function}, is off by {error:.1e}, its bound is {bound:.1e}"
+        kept = np.delete(np.arange(self.program.columns), np.s_[pointers["c"] : pointers["c"] + call.c_shape.columns])
+        if not np.array_equal(before[:, kept], after[:, kept]):
+            self.why = self.why or f"instruction {number}, {call.function}, changed a column that it does not write"
         if error > self.max_step_error or not self.worst:
             self.max_step_error, self.worst = error, f"instruction {number}, {call.function}"
 
@@ -89,9 +93,12 @@ def audited_run(
         if watch is not None:
             watch(loop, card)
 
-    result = machine.run(program, engine=engine, max_steps=max_steps, watch=both, interrupted=interrupted, guard=False)
+    result = machine.run(program, engine=engine, max_steps=max_steps, watch=both, interrupted=interrupted, guarded=False)
     expected = oracle.run(program, result.steps, check_range=False)
     found = result.state.memory[: program.rows, : program.columns]
     error = float(np.max(np.abs(found - expected.state.memory[:, : program.columns]), initial=0.0)) / machine.range
-    same_path = (expected.state.program_counter, expected.halted) == (result.state.program_counter, result.halted)
-    return FleqReport(result, auditor.max_step_error, error, auditor.bound, auditor.worst, auditor.within and same_path)
+    why = auditor.why
+    if (expected.state.program_counter, expected.halted) != (result.state.program_counter, result.halted):
+        why = why or (f"instruction {result.state.program_counter} is next, the interpreter is at "
+                      f"{expected.state.program_counter}")
+    return FleqReport(result, auditor.max_step_error, error, auditor.bound, auditor.worst, not why, why)

@@ -45,7 +45,7 @@ def anchor_scales(size: int, reach: float, unit: float) -> AnchorScales:
 class AnchoredProduct(Product):
     """The same, as a transport of the compact machine: copy 0 holds the keys, copy 1 serves as anchors."""
 
-    name = "anchored"
+    kind = "anchored"
 
     def sign(self, column: ScratchColumn) -> int:
         return 1 if column.kind == "copy" and column.index == 0 else 0
@@ -53,9 +53,6 @@ class AnchoredProduct(Product):
     def constants(self, d: int) -> tuple[Constant, ...]:
         is_anchor = Constant("anchor", 1, lambda c: [float(c.kind == "copy" and c.index == 1)])
         return (*super().constants(d), is_anchor)
-
-    def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
-        return (*super().scratch_rows(d), (f"{self.name}_product", d))
 
     def shares(self, bench: Bench) -> list[Share]:
         scales = anchor_scales(bench.size, bench.reach, bench.unit)

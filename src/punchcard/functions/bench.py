@@ -51,16 +51,17 @@ class Bench:
     size      d, the most columns and rows of an operand
     height    rows of a column as functions see it: d, or more where instructions are read as data
     gate      closes formulas over data;  big  decides hard matches and keeps columns out of a soft one
+    reach     the largest entry of a product;  unit  the number format's roundoff
     one       1 in every column of the scratchpad, 0 elsewhere
     operand   what this column has read;  left  the column of a beside it (see `Beside`);  result  what will be written
-    over      for each of the d rows: 0 where the result has that row, 1 beyond its height
+    deep      for each of the d rows: 0 where operand a has that row, 1 beyond its height
+    over      the same for the result
     """
 
     layout: Layout
     size: int
     gate: float
     big: float
-    c: float
     reach: float
     unit: float
 
@@ -82,6 +83,10 @@ class Bench:
     @property
     def result(self) -> Rows:
         return self.rows("result")
+
+    @property
+    def deep(self) -> Rows:
+        return self.rows("deep")
 
     @property
     def over(self) -> Rows:

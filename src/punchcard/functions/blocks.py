@@ -32,12 +32,14 @@ from punchcard.functions.lemmas import (
     TermsLemma,
     TransposeLemma,
 )
-from punchcard.functions.product import DiagonalProduct, Product, rounding, truncation
+from punchcard.functions.product import DiagonalProduct, Product, best_c, rounding, truncation
 from punchcard.functions.sigmoids import Sigmoids, Terms
 from punchcard.functions.transport import Beside, Transport, Turn
 from punchcard.isa.functions import Function, sigmoid
 from punchcard.transformer.expression import Expression
 
+FIT_MARGIN = 1.25
+"""A fit's error is the largest on a grid; between two of its points a smooth function's may be a little larger."""
 REFERENCE_UNIT = 2.0**-53
 """The unit roundoff of float64, in which references are computed."""
 Formula = Callable[[Expression, Expression, Expression], Expression]
@@ -47,13 +49,11 @@ Formula = Callable[[Expression, Expression, Expression], Expression]
 class Scale:
     """What an error bound depends on.
 
-    d, the range of values, c and heads of the soft product, and the unit roundoff.
+    d, the range of values, and the unit roundoff of the number format.
     """
 
     size: int
     range: float
-    c: float
-    heads: int
     unit: float
 
     @property
@@ -70,10 +70,10 @@ class Scale:
 def product_reach(size: int, limit: float) -> float:
     """The largest entry of a product that the constants are chosen for.
 
-    Entries of a^T b stay within the range R like all values; at least root d times as much room is left, but never more
-    than d R^2, which no product exceeds.
+    Entries of a^T b stay within the range R like all values; root d times as much room is left, but never more than
+    d R^2, which no product exceeds.
     """
-    return float(min(size * limit**2, max(limit, math.sqrt(size) * limit)))
+    return min(size * limit**2, math.sqrt(size) * limit)
 
 
 class Block(ABC):
@@ -129,14 +129,16 @@ class MatrixProduct(Block):
 
     def __init__(self, function: Function, heads: int = 1) -> None:
         self.function = function
+        self.heads = heads
         self.transport: Product = Product(heads)
         self.lemma: MirrorProductLemma = MirrorProductLemma(heads)
 
-    def finish(self, bench: Bench, off: Expression) -> None:
-        return None
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        return self.transport.finish(bench, off)
 
     def bound(self, scale: Scale) -> float:
-        soft = truncation(scale.reach, scale.c, scale.heads) + rounding(scale.c, scale.heads, scale.unit)
+        c = best_c(scale.reach, self.heads, scale.unit)
+        soft = truncation(scale.reach, c, self.heads) + rounding(c, self.heads, scale.unit)
         return soft + scale.dot_product
 
 
@@ -145,6 +147,7 @@ class EntrywiseProduct(MatrixProduct):
 
     def __init__(self, function: Function, heads: int = 1) -> None:
         self.function = function
+        self.heads = heads
         self.transport = DiagonalProduct(heads)
         self.lemma = DiagonalProductLemma(heads)
 
@@ -217,4 +220,4 @@ class FittedFunction(Block):
         s = sigmoid(x * fit.weights + fit.biases)
         score = np.abs(x * fit.weights) + np.abs(fit.biases)
         per_unit = np.max((s * (1 - s) * score + s) @ np.abs(fit.coefficients)) + abs(fit.constant)
-        return fit.error + 4 * scale.unit * float(per_unit)
+        return FIT_MARGIN * fit.error + 4 * scale.unit * float(per_unit)

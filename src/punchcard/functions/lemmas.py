@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from punchcard.functions.anchors import anchor_scales
 from punchcard.functions.fit import SigmoidSum
 from punchcard.functions.gate import gated
-from punchcard.functions.product import EXTRAPOLATION
+from punchcard.functions.product import EXTRAPOLATION, best_c
 from punchcard.transformer.build import Part, assign, attend
 from punchcard.transformer.expression import Expression, Rows, relu, stack
 
@@ -40,10 +40,10 @@ class LemmaBench:
     size: int
     gate: float
     big: float
-    c: float
     reach: float
     unit: float
     off: Rows
+    deep: Rows
     over: Rows
     columns: int
 
@@ -64,6 +64,8 @@ class Lemma(ABC):
 
     depth: int
     heads: int = 1
+    masks_height: bool = False
+    """Whether rows beyond the height of operand a are taken out of both operands before the first layer."""
 
     def rows(self, d: int, height: int) -> dict[str, int]:
         """Rows of its own besides x and result: names and sizes."""
@@ -116,6 +118,7 @@ class AnchoredProductLemma(Lemma):
     """
 
     depth = 2
+    masks_height = True
 
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"product": d, "moved": d}
@@ -180,16 +183,18 @@ class MirrorProductLemma(Lemma):
     """
 
     depth = 3
+    masks_height = True
     diagonal = False
 
     def __init__(self, heads: int = 1) -> None:
         self.heads = heads
 
     def rows(self, d: int, height: int) -> dict[str, int]:
-        return {"copy": d, "key": d, "query": d, "asking": 1, "axis": d, "product": d}
+        return {"copy": d, "key": d, "query": d, "asking": 1, "axis": d, "product": d, "moved": d}
 
     def layers(self, bench: LemmaBench) -> list[Part]:
-        d, c, x = bench.size, bench.c, bench.own("x")[: bench.size]
+        d, x = bench.size, bench.own("x")[: bench.size]
+        c = best_c(bench.reach, self.heads, bench.unit)
         copy, key, query, asking, axis, product = (
             bench.own(n) for n in ("copy", "key", "query", "asking", "axis", "product"))
         off, gate = bench.off, bench.gate
@@ -208,7 +213,13 @@ class MirrorProductLemma(Lemma):
                 query=stack((h + 1) * c * query, -bench.big * asking), key=stack(key, bench.rows("not_ab")),
                 value=w * d / ((h + 1) * c) * axis, into=product, gap=1.0, temperature=1.0,
             )
-        return [prepare, soft, hand_over(bench, "c_lane", "b_lane", product, bench.own("result")[:d])]
+        moved = bench.own("moved")
+        return [
+            prepare,
+            soft,
+            hand_over(bench, "c_lane", "b_lane", product, moved)
+            + assign(bench.own("result"), gated(moved, off + bench.over, gate)),
+        ]
 
     def _bring(self, bench: LemmaBench, copy: Rows) -> Part:
         """Columns i and d + i both take column i of a."""

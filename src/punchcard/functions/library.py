@@ -40,8 +40,8 @@ def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 
         "sqrt": lambda: FittedFunction(SQRT, _fitted(SQRT, TERMS, 2 * unit)),
     }
     if name not in makers:
-        raise ProgramError(f"unknown function {name!r}{did_you_mean(name, makers)}: there are {', '.join(makers)}; "
-                           "plug in a block of your own for another")
+        raise ProgramError(f"unknown function {name!r}{did_you_mean(name, makers)}: there are {', '.join(makers)}, "
+                           "incr_pointer, reset_pointer; plug in a block of your own for another")
     return makers[name]()
 
 

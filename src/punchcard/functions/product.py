@@ -16,6 +16,7 @@ from punchcard.functions.bench import Bench, Constant, ScratchColumn, all_but
 from punchcard.functions.gate import gated
 from punchcard.functions.transport import Share, Transport, copies_of, outputs
 from punchcard.transformer.build import Part, assign
+from punchcard.transformer.expression import Expression
 
 EXTRAPOLATION = {1: (1.0,), 2: (4 / 3, -1 / 3), 3: (3 / 2, -3 / 5, 1 / 10)}
 """Weights w_h of heads h = 1, 2, ...: Richardson's extrapolation in c^2 over c, 2 c, 3 c."""
@@ -53,16 +54,17 @@ def best_c(reach: float, heads: int, unit: float) -> float:
 class Product(Transport):
     """Full columns of a: z = a^T q, from copies 0 and 1."""
 
-    name = "product"
+    kind = "product"
     soft = True
 
     def __init__(self, heads: int = 1) -> None:
         self.heads = heads
+        self.name = f"{self.kind}{heads}"
 
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
         return copies_of(2, d) + outputs(d)
 
-    def asks(self, column: ScratchColumn) -> bool:
+    def asks(self, column: ScratchColumn, d: int) -> bool:
         return column.kind == "output"
 
     def live(self, column: ScratchColumn) -> bool:
@@ -95,29 +97,33 @@ class Product(Transport):
         return [0.0]
 
     def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
-        return ((f"{self.name}_key", d), (f"{self.name}_query", d), (f"{self.name}_value", d))
+        return tuple((f"{self.name}_{part}", d) for part in ("key", "query", "value", "product"))
 
     def prepare(self, bench: Bench) -> Part:
         off, x = bench.off(self.name), bench.operand[: bench.size]
         plus, minus = bench.rows(f"{self.name}_not_plus"), bench.rows(f"{self.name}_not_minus")
-        key = gated(x, off + plus, bench.gate) - gated(x, off + minus, bench.gate)
+        key = gated(x, off + plus + bench.deep, bench.gate) - gated(x, off + minus + bench.deep, bench.gate)
         return (assign(bench.rows(f"{self.name}_key"), key)
                 + assign(bench.rows(f"{self.name}_query"), gated(x, off + bench.rows("not_output"), bench.gate))
                 + assign(bench.rows(f"{self.name}_value"), gated(bench.rows(f"{self.name}_axis"), off, bench.gate)))
 
     def shares(self, bench: Bench) -> list[Share]:
-        d, c = bench.size, bench.c
+        d, c = bench.size, best_c(bench.reach, self.heads, bench.unit)
         query, key, value = (bench.rows(f"{self.name}_{part}") for part in ("query", "key", "value"))
         return [
-            Share((h + 1) * c * query, key, w * d / ((h + 1) * c) * value, bench.result[:d])
+            Share((h + 1) * c * query, key, w * d / ((h + 1) * c) * value, bench.rows(f"{self.name}_product"))
             for h, w in enumerate(EXTRAPOLATION[self.heads])
         ]
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        """The product within the result's height: beyond it, the weights of + and - cancel but for rounding."""
+        return gated(bench.rows(f"{self.name}_product"), off + bench.over, bench.gate)
 
 
 class DiagonalProduct(Product):
     """Entry by entry: z_g = a_g q_g for vectors, from columns (plus, g) and (minus, g) that keep only entry g of a."""
 
-    name = "diagonal"
+    kind = "diagonal"
 
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
         both = tuple(ScratchColumn(kind, g, 0) for g in range(d) for kind in ("plus", "minus"))

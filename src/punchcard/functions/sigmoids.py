@@ -26,11 +26,11 @@ class Sigmoids(Transport):
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
         return copies_of(d, d) + outputs(d)
 
-    def asks(self, column: ScratchColumn) -> bool:
-        return column.kind == "copy"
+    def asks(self, column: ScratchColumn, d: int) -> bool:
+        return column.kind == "copy" and column.index < d
 
-    def gives(self, column: ScratchColumn) -> bool:
-        return column.kind == "copy"
+    def gives(self, column: ScratchColumn, d: int) -> bool:
+        return self.asks(column, d)
 
     def constants(self, d: int) -> tuple[Constant, ...]:
         return (not_copy(d),)
@@ -69,11 +69,11 @@ class Terms(Transport):
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
         return tuple(ScratchColumn("term", k, 0) for k in range(self.terms)) + outputs(d)
 
-    def asks(self, column: ScratchColumn) -> bool:
+    def asks(self, column: ScratchColumn, d: int) -> bool:
         return column.kind == "term" and column.index < self.terms
 
-    def gives(self, column: ScratchColumn) -> bool:
-        return self.asks(column)
+    def gives(self, column: ScratchColumn, d: int) -> bool:
+        return self.asks(column, d)
 
     def constants(self, d: int) -> tuple[Constant, ...]:
         return (Constant(self._mask, self.terms, lambda c: all_but(self.terms, c.index if c.kind == "term" else None)),)

@@ -36,10 +36,10 @@ class Transport(ABC):
         """The scratchpad columns it needs."""
 
     @abstractmethod
-    def asks(self, column: ScratchColumn) -> bool:
+    def asks(self, column: ScratchColumn, d: int) -> bool:
         """Whether the column asks when a function that uses this transport is called."""
 
-    def gives(self, column: ScratchColumn) -> bool:
+    def gives(self, column: ScratchColumn, d: int) -> bool:
         """Whether the column holds (a share of) the result."""
         return column.kind == "output"
 
@@ -91,7 +91,7 @@ class Beside(Transport):
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
         return copies_of(1, d) + outputs(d)
 
-    def asks(self, column: ScratchColumn) -> bool:
+    def asks(self, column: ScratchColumn, d: int) -> bool:
         return column.kind == "output"
 
     def constants(self, d: int) -> tuple[Constant, ...]:
@@ -120,7 +120,7 @@ class Turn(Transport):
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
         return copies_of(d, d) + outputs(d)
 
-    def asks(self, column: ScratchColumn) -> bool:
+    def asks(self, column: ScratchColumn, d: int) -> bool:
         return column.kind == "output"
 
     def constants(self, d: int) -> tuple[Constant, ...]:

@@ -25,6 +25,8 @@ from punchcard.isa.subleq import Halt as Halt
 
 Array: TypeAlias = NDArray[np.float64]
 Field: TypeAlias = Literal["a", "b", "c", "flag", "p"]
+FLAG_TOLERANCE = 1e-6
+"""A flag within this of an integer counts as one: counters of tenths are never exact."""
 FIELDS: tuple[Field, ...] = ("a", "b", "c", "flag", "p")
 
 
@@ -121,6 +123,9 @@ class FleqProgram:
             value = self.values[variable.name]
             if value.shape != (variable.shape.rows, variable.shape.columns):
                 raise ProgramError(f"variable {variable.name!r} is {variable.shape}, its value is {Shape(*value.shape)}")
+            if not np.all(np.abs(value) <= self.range):
+                raise ProgramError(f"variable {variable.name!r} holds a value that is not within ±{self.range:g}, the "
+                                   "declared range")
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -19,7 +19,6 @@ from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_y
 from punchcard.functions.blocks import Block, Scale, product_reach
 from punchcard.functions.library import built_in
 from punchcard.functions.pointers import IncrPointer, ResetPointer
-from punchcard.functions.product import best_c
 from punchcard.functions.sigmoids import Terms
 from punchcard.isa.fleq import Call, FleqProgram, FleqState, Instruction, PointerUpdate, Step
 from punchcard.machines import storage
@@ -78,16 +77,21 @@ class FleqMachine:
     ) -> None:
         if design not in DESIGNS:
             raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, DESIGNS)}: there are {', '.join(DESIGNS)}")
+        if isinstance(functions, str):
+            raise PunchcardError(f"functions={functions!r}: give a list of names or blocks")
         if not functions:
             raise PunchcardError("functions=[]: a FLEQ machine needs at least one function")
         if heads not in (1, 2, 3):
             raise PunchcardError(f"heads={heads}: a soft product takes 1, 2 or 3 heads")
-        if not 0 < range < math.inf:
+        if not isinstance(range, int | float) or not 0 < range < math.inf:
             raise PunchcardError(f"range={range}: it must be a positive number")
         self.precision = as_precision(precision)
         if self.precision.significand < 24:
             raise PrecisionError(f"{self.precision.name} has {self.precision.significand} significand bits: real numbers "
                                  "need float32 or float64")
+        largest = 2.0 ** (self.precision.significand - 6)
+        if range > largest:
+            raise PrecisionError(f"range={range:g}: {self.precision.name} keeps flags exact up to {largest:g}")
         self.range, self.heads, self.anchors = float(range), heads, anchors
         self.unit = torch.finfo(self.precision.dtype).eps / 2
         blocks = [self._block(f) for f in functions]
@@ -105,9 +109,8 @@ class FleqMachine:
         self.blocks = {b.name: b for b in self.design.blocks}
         unit = self.unit
         reach = product_reach(size, self.range)
-        c = best_c(reach, heads, unit)
-        self.scale = Scale(size, self.range, c, heads, unit)
-        scales = Scales(gate=GATE, big=self._big(), c=c, reach=reach, unit=unit,
+        self.scale = Scale(size, self.range, unit)
+        scales = Scales(gate=GATE, big=self._big(), reach=reach, unit=unit,
                         flag_bound=2.0 ** math.ceil(math.log2(self.range + 2)))
         self.model = build(self.design.layers(scales), self.layout.width, self.precision)
         self.halting = Pattern("halted", "scratchpad", (1,))
@@ -115,6 +118,8 @@ class FleqMachine:
     def _block(self, function: str | Block) -> Block:
         if isinstance(function, Block):
             return function
+        if not isinstance(function, str):
+            raise PunchcardError(f"{function!r} is no function block: plug in a name or a Block")
         if function == "reset_pointer":
             return ResetPointer()
         if function == "incr_pointer":
@@ -129,6 +134,11 @@ class FleqMachine:
                 fit = block.transport.fit
                 largest = max(largest, float(np.max(np.abs(fit.weights) * self.range + np.abs(fit.biases))))
         return 2.0 ** math.ceil(math.log2(hard_product(self.precision.dtype) + 2 * largest))
+
+    def guard(self, program: FleqProgram, card: Tensor) -> Guard:
+        """Checks a run of a program loop by loop; results may overshoot the range by their own error."""
+        return Guard(self.reader, program, card, limit=self.range,
+                     slack=4 * self.unit * self.range + max(self.bound(name) for name in self.blocks))
 
     def bound(self, function: str) -> float:
         """The largest error of an entry of a function's result, for operands and results within the range."""
@@ -147,7 +157,8 @@ class FleqMachine:
         card = layout.blank()
         self.design.punch_constants(card)
         memory = layout.get(card, "data", "memory")
-        memory[: sizes.size, : program.columns] = torch.from_numpy(program.initial_memory(sizes.size))[:, : program.columns]
+        values = program.initial_memory(sizes.size)[:, : program.columns]
+        memory[: sizes.size, : program.columns] = torch.from_numpy(values + 0.0)  # a column of -0.0 would become 0.0
         constants = pointer_constants(program)
         for update, column in constants.items():
             memory[:, program.columns + column] = self._pointer_constant(update)
@@ -175,7 +186,8 @@ class FleqMachine:
         sizes = self.sizes
         memory, code = sizes.memory_column, sizes.instruction_column
         values: dict[str, int] = {"a": sizes.zero_column, "b": sizes.zero_column, "c": sizes.zero_column,
-                                  "flag": sizes.unit_column, "p": code + number, "c_height": sizes.size}
+                                  "flag": sizes.unit_column, "p": code + number, "a_height": sizes.size,
+                                  "c_height": sizes.size}
         if not isinstance(instruction, Step):
             values |= {"flag": sizes.zero_column, "halt": 1}
         else:
@@ -183,7 +195,7 @@ class FleqMachine:
             if isinstance(action, Call):
                 values |= {"a": memory + action.a, "c": memory + action.c, f"call_{action.function}": 1,
                            "a_width": action.a_shape.columns, "c_width": action.c_shape.columns,
-                           "c_height": action.c_shape.rows}
+                           "a_height": action.a_shape.rows, "c_height": action.c_shape.rows}
                 if action.b is not None and action.b_shape is not None:
                     values |= {"b": memory + action.b, "b_width": action.b_shape.columns}
             elif isinstance(action, PointerUpdate):
@@ -214,19 +226,19 @@ class FleqMachine:
         max_steps: int = DEFAULT_MAX_STEPS,
         watch: Watch | None = None,
         interrupted: Callable[[], bool] | None = None,
-        guard: bool = True,
+        guarded: bool = True,
     ) -> FleqResult:
         """Run a program until it halts or has executed `max_steps` instructions.
 
-        With `guard`, the run stops with an error when a value leaves the range, a flag is no integer, or a pointer leaves
+        With `guarded`, the run stops with an error when a value leaves the range, a flag is no integer, or a pointer leaves
         the memory.
         """
         if max_steps < 0:
             raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
         card = self.punch(program)
         watchers = [watch] if watch is not None else []
-        if guard:
-            watchers.insert(0, Guard(self.reader, program, card).watch)
+        if guarded:
+            watchers.insert(0, self.guard(program, card).watch)
 
         def look(loop: int, card: Tensor) -> None:
             for watcher in watchers:

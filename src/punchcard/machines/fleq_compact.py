@@ -60,7 +60,7 @@ class CompactDesign(FleqDesign):
         for t in self.transports:
             found.update({c.name: c for c in t.constants(d)})
             for name, test in (("asks", t.asks), ("gives", t.gives)):
-                found[f"{name}_{t.name}"] = Constant(f"{name}_{t.name}", 1, _indicator(test))
+                found[f"{name}_{t.name}"] = Constant(f"{name}_{t.name}", 1, _indicator(test, d))
         return list(found.values())
 
     def _layout(self) -> Layout:
@@ -84,7 +84,7 @@ class CompactDesign(FleqDesign):
         return Layout(blocks, self.sizes.regions)
 
     def layers(self, scales: Scales) -> list[Part]:
-        bench = Bench(self.layout, self.sizes.size, scales.gate, scales.big, scales.c, scales.reach, scales.unit)
+        bench = Bench(self.layout, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
         return [self._fetch(bench), self._read(bench), self._function(bench), self._write(bench, scales)]
 
     def _fetch(self, bench: Bench) -> Part:
@@ -188,5 +188,5 @@ class CompactDesign(FleqDesign):
                     self.layout.put(card, f"shut_{t.name}", region, float(not live))
 
 
-def _indicator(test: Callable[[ScratchColumn], bool]) -> Callable[[ScratchColumn], list[float]]:
-    return lambda column: [float(test(column))]
+def _indicator(test: Callable[[ScratchColumn, int], bool], d: int) -> Callable[[ScratchColumn], list[float]]:
+    return lambda column: [float(test(column, d))]

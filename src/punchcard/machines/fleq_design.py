@@ -21,8 +21,9 @@ from punchcard.primitives.step import step
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Expression, Rows, rows, stack
 
+MAX_COLUMNS = 1 << 20
 POINTERS = ("a", "b", "c", "flag", "p")
-WIDTHS = ("a_width", "b_width", "c_width", "c_height")
+WIDTHS = ("a_width", "b_width", "c_width", "a_height", "c_height")
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,12 @@ class FleqSizes:
 
     def __post_init__(self) -> None:
         for name, least in (("size", 1), ("memory", 1), ("instructions", 1)):
-            if getattr(self, name) < least:
-                raise SizeError(f"{name}={getattr(self, name)}: it must be at least {least}")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise SizeError(f"{name}={value!r}: it must be an integer, at least {least}")
+        if self.columns > MAX_COLUMNS:
+            raise SizeError(f"memory={self.memory} and instructions={self.instructions} make a card of {self.columns} "
+                            f"columns: the most is {MAX_COLUMNS}")
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -116,7 +121,6 @@ class Scales:
 
     gate: float
     big: float
-    c: float
     reach: float
     unit: float
     flag_bound: float
@@ -134,7 +138,6 @@ class FleqDesign(ABC):
     sizes: FleqSizes
     layout: Layout
     height: int
-    paper: ClassVar[Mapping[str, str | int]] = {}
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = tuple(blocks)
@@ -165,6 +168,7 @@ class FleqDesign(ABC):
             RowBlock("halted", 1, "+1 once a halt has been read", holds=holding("bits", pad), changes=(pad,)),
             RowBlock("current", sizes.instruction_rows, "the instruction", parts=sizes.instruction_parts()),
             RowBlock("write_pointer", length, "the column to write to"),
+            RowBlock("deep", sizes.size, "1: beyond the height of operand a"),
             RowBlock("over", sizes.size, "1: beyond the result's height"),
             RowBlock("result", self.height, "what is written"),
             RowBlock("writes", 1, "1: the result here is to be written"),
@@ -173,7 +177,8 @@ class FleqDesign(ABC):
         ]
 
     # Rows that are 0 between loops, whatever a design adds.
-    SHARED_TEMPORARIES: ClassVar[tuple[str, ...]] = ("current", "write_pointer", "over", "result", "writes", "stale", "flag")
+    SHARED_TEMPORARIES: ClassVar[tuple[str, ...]] = (
+        "current", "write_pointer", "deep", "over", "result", "writes", "stale", "flag")
 
     def rows(self, *names: str) -> list[Rows]:
         return [rows(self.layout, name) for name in names]
@@ -218,9 +223,12 @@ class FleqDesign(ABC):
         return step(self.lane(self.sizes.width_bits) - number(self.field(width), self.row("scratch")), self.row("scratch"))
 
     def heights(self) -> Part:
-        """`over`: 1 in the rows beyond the result's height."""
-        one, height = self.row("scratch"), number(self.field("c_height"), self.row("scratch"))
-        return assign(self.row("over"), stack(*(step(r * one - height, one) for r in range(self.sizes.size))))
+        """`deep` and `over`: 1 in the rows beyond the height of operand a, and of the result."""
+        one, part = self.row("scratch"), Part()
+        for name, field in (("deep", "a_height"), ("over", "c_height")):
+            height = number(self.field(field), one)
+            part += assign(self.row(name), stack(*(step(r * one - height, one) for r in range(self.sizes.size))))
+        return part
 
     def off_rows(self, off: Mapping[str, Rows], users: Mapping[str, Sequence[str]]) -> Part:
         """Exactly 0 where one of the users is called, else 1. A row, so that a gate of any size is exact."""

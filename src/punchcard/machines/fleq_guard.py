@@ -10,19 +10,19 @@ import numpy as np
 from torch import Tensor
 
 from punchcard.errors import ProgramError
-from punchcard.isa.fleq import Array, Call, FleqProgram, FleqState, Step
+from punchcard.isa.fleq import FLAG_TOLERANCE, Array, Call, FleqProgram, FleqState, Step
 from punchcard.machines.fleq_reader import FleqReader
 
-INTEGER_TOLERANCE = 1 / 16
-"""A flag within this of an integer counts as one; the compact design takes 1/4, the paper's 1/8."""
-RANGE_SLACK = 1 + 1e-9
+MOST_TOLERANCE = 1 / 16
+"""The compact machine takes a flag that is off by 1/4, the paper's one that is off by 1/8."""
 
 
 class Guard:
     """Follows a run; `before` is the state that the last loop began with, `pointers` those of its instruction."""
 
-    def __init__(self, reader: FleqReader, program: FleqProgram, card: Tensor) -> None:
+    def __init__(self, reader: FleqReader, program: FleqProgram, card: Tensor, *, limit: float, slack: float) -> None:
         self.reader, self.program = reader, program
+        self.limit, self.slack = limit, slack
         self.card = card
         self.state = reader.read(card)
         self.before = self.state
@@ -53,7 +53,7 @@ class Guard:
         if domain is not None:
             a = self.pointers["a"]
             operand = self.before.memory[: call.a_shape.rows, a : a + call.a_shape.columns]
-            if not bool(np.all((domain[0] <= operand) & (operand <= domain[1]))):
+            if not bool(np.all((domain[0] - self.slack <= operand) & (operand <= domain[1] + self.slack))):
                 raise ProgramError(f"instruction {number}: {call.function} of {float(operand.flat[0]):g}: its block is "
                                    f"built for {domain[0]:g} to {domain[1]:g}")
 
@@ -67,7 +67,7 @@ class Guard:
         self._check_inside("flag", 1, number)
         column = self.pointers["flag"]
         value = float(memory[0, column])
-        if abs(value - round(value)) > INTEGER_TOLERANCE:
+        if abs(value - round(value)) > min(FLAG_TOLERANCE + self.slack, MOST_TOLERANCE):
             raise ProgramError(f"instruction {number}: the flag {self.program.column_name(column)!r} is {value:g}: "
                                "a flag must be an integer")
 
@@ -78,9 +78,9 @@ class Guard:
 
     def _check_range(self, memory: Array, number: int) -> None:
         inside = memory[:, : self.program.columns]
-        beyond = ~(np.abs(inside) <= self.program.range * RANGE_SLACK)
+        beyond = ~(np.abs(inside) <= self.limit + self.slack)
         if beyond.any():
             column = int(np.argmax(beyond.any(axis=0)))
             value = float(inside[:, column][beyond[:, column]][0])
             raise ProgramError(f"instruction {number}: {self.program.column_name(column)!r} became {value:g}, beyond the "
-                               f"declared range ±{self.program.range:g}: declare a larger one with .range")
+                               f"declared range ±{self.limit:g}: declare a larger one with .range")

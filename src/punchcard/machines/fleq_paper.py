@@ -15,7 +15,7 @@ they are open; a column of the result is erased and then added, since an averagi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -40,7 +40,6 @@ class PaperFleqDesign(FleqDesign):
     """9 + max l_i layers, with the heads of all blocks side by side."""
 
     name: ClassVar[str] = "paper"
-    paper: ClassVar[Mapping[str, str | int]] = {}
 
     def __init__(self, size: int, memory: int, instructions: int, blocks: Sequence[Block]) -> None:
         super().__init__(blocks)
@@ -113,8 +112,9 @@ class PaperFleqDesign(FleqDesign):
         ]
 
     def _bench(self, block: Block, scales: Scales) -> LemmaBench:
-        return LemmaBench(self.row, block.name, self.sizes.size, scales.gate, scales.big, scales.c, scales.reach,
-                          scales.unit, off=self.row(f"off.{block.name}"), over=self.row("over"), columns=self.sizes.columns)
+        return LemmaBench(self.row, block.name, self.sizes.size, scales.gate, scales.big, scales.reach,
+                          scales.unit, off=self.row(f"off.{block.name}"), deep=self.row("deep"), over=self.row("over"),
+                          columns=self.sizes.columns)
 
     def _step_1(self) -> Part:
         halted = self.row("halted")
@@ -146,8 +146,9 @@ class PaperFleqDesign(FleqDesign):
     def _step_3(self, scales: Scales) -> Part:
         part = clear(self.row("operand"))
         for block in self.blocks:
-            x = self.row(f"{block.name}_x")
-            part += assign(x, gated(self.row("operand")[: x.size], self.row(f"off.{block.name}"), scales.gate))
+            x, off = self.row(f"{block.name}_x"), self.row(f"off.{block.name}")
+            closed = off + self.row("deep") if block.lemma.masks_height else off
+            part += assign(x, gated(self.row("operand")[: x.size], closed, scales.gate))
         return part
 
     def _step_5(self, scales: Scales) -> Part:
@@ -167,8 +168,8 @@ class PaperFleqDesign(FleqDesign):
     def _step_6(self, scales: Scales) -> Part:
         names = [f"{b.name}_{name}" for b in self.blocks
                  for name in ("x", "result", *b.lemma.rows(self.sizes.size, self._height(b)))]
-        temporaries = ["write_pointer", "over", "result", "writes", "stale", "flag", "a_pointer", "b_pointer", "shut_a",
-                       "shut_b", "shut_c", "off"]
+        temporaries = [name for name in self.SHARED_TEMPORARIES if name != "current"]
+        temporaries += ["a_pointer", "b_pointer", "shut_a", "shut_b", "shut_c", "off"]
         return self.store(None) + self.erase(scales.gate) + self.clear_all([*temporaries, *names])
 
     def _step_7(self) -> list[Part]:

@@ -7,6 +7,7 @@ it acts, so one that changes its own pointers does so for the next time.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -14,7 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punchcard.errors import ProgramError
-from punchcard.isa.fleq import Branch, Call, Field, FleqProgram, FleqState, Halt, Instruction, PointerUpdate, Step, pointers
+from punchcard.isa.fleq import (
+    FLAG_TOLERANCE,
+    Branch,
+    Call,
+    Field,
+    FleqProgram,
+    FleqState,
+    Halt,
+    Instruction,
+    PointerUpdate,
+    Step,
+    pointers,
+)
 from punchcard.isa.functions import Function
 
 Array: TypeAlias = NDArray[np.float64]
@@ -96,9 +109,9 @@ class FleqInterpreter:
         if branch.flag is None:
             return True
         flag = float(self._columns("flag", branch.flag, 1)[0, 0])
-        if not flag.is_integer():
+        if not math.isfinite(flag) or abs(flag - round(flag)) > FLAG_TOLERANCE:
             raise self._error(f"a flag that is not an integer: {flag!r} in {self._variable(branch.flag)}")
-        return flag <= 0
+        return round(flag) <= 0
 
     def _columns(self, field: Field, start: int, width: int) -> Array:
         """The memory columns that a pointer leads to, whole."""

@@ -1,0 +1,292 @@
+"""FLEQ cases: one call as a program, random programs that terminate, and a comparison loop by loop."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from punchcard.card.encoding import decode_unsigned
+from punchcard.errors import ProgramError
+from punchcard.isa.fleq import Array, Call, FleqProgram, Halt, PointerUpdate, Step, pointers, variables_in_order
+from punchcard.isa.functions import BUILT_IN, Function, Shape, ShapeMismatch
+from punchcard.lang.fleq import assemble
+from punchcard.machines.fleq import FleqMachine, pointer_constants
+from punchcard.oracle.fleq import FleqInterpreter
+
+DESIGNS = ("compact", "paper")
+POINTER_FUNCTIONS = ("incr_pointer", "reset_pointer")
+RANGE = 64.0
+
+
+def operand_shapes(function: Function, rng: np.random.Generator, d: int) -> tuple[Shape, ...]:
+    """Random shapes up to d that fit a function; those of a user's own have one shape."""
+    rows, left, right = (int(n) for n in rng.integers(1, d + 1, 3))
+    shapes: Mapping[str, tuple[Shape, ...]] = {
+        "mul": (Shape(rows, left), Shape(rows, right)),
+        "hadamard": (Shape(rows, 1),) * 2,
+        "inverse": (Shape(1, 1),),
+        "sqrt": (Shape(1, 1),),
+    }
+    return shapes.get(function.name, (Shape(rows, left),) * function.arity)
+
+
+def draw_operand(function: Function, shape: Shape, rng: np.random.Generator, size: float = 1.0) -> Array:
+    """Entries uniform in [-size, size], or in the function's domain."""
+    low, high = function.domain or (-size, size)
+    return rng.uniform(low, high, (shape.rows, shape.columns))
+
+
+def one_call(function: Function, *operands: Array, limit: float, around: int = 0) -> FleqProgram:
+    """c = f(a, b) as a program, with `around` columns of zeros before, between and after the variables."""
+    shapes = [Shape(*x.shape) for x in operands]
+    result = function.shape(*shapes)
+    named = {**dict(zip("ab", operands, strict=False)), "c": np.zeros((result.rows, result.columns))}
+    values: dict[str, Array] = {}
+    for number, (name, value) in enumerate(named.items()):
+        if around:
+            values[f"junk{number}"] = np.zeros((1, around))
+        values[name] = value
+    if around:
+        values[f"junk{len(named)}"] = np.zeros((1, around))
+    variables = variables_in_order([(name, Shape(*value.shape)) for name, value in values.items()])
+    at = {v.name: v.address for v in variables}
+    b_shape = shapes[1] if len(shapes) > 1 else None
+    call = Call(function.name, at["a"], at.get("b"), at["c"], shapes[0], b_shape, result)
+    return FleqProgram((Step(call), Halt()), variables, values, {**BUILT_IN, function.name: function}, (), limit)
+
+
+def results(machine: FleqMachine, programs: Sequence[FleqProgram]) -> list[Array]:
+    """The variable c after one loop, for programs of one call, all at once."""
+    after = machine.model(torch.stack([machine.punch(program) for program in programs]))
+    return [program.named(machine.read(card).memory)["c"] for program, card in zip(programs, after, strict=True)]
+
+
+# Random programs
+
+
+@dataclass
+class _Draft:
+    """A program being drawn: places by shape, and statements whose pointer functions come last."""
+
+    rng: random.Random
+    places: dict[str, Shape]
+    targets: list[str]
+    flags: list[str]
+    statements: list[str] = field(default_factory=list)
+
+    def pick(self, names: Sequence[str]) -> str:
+        return self.rng.choice(names)
+
+
+def random_source(rng: random.Random, d: int, functions: Sequence[str], memory: int, instructions: int) -> str:
+    """The text of a program: counters n0 and n1 bound its backward branches, `one` counts them up."""
+    lines = [f".range {RANGE}", ".data", "one scalar 1"]
+    draft = _Draft(rng, {"one": Shape(1, 1)}, [], [])
+    for name, value in (("n0", rng.randint(-3, 0)), ("n1", rng.randint(-2, 1)), ("k", rng.randint(-1, 1))):
+        lines.append(f"{name} scalar {value}")
+        draft.places[name] = Shape(1, 1)
+        draft.flags.append(name)
+    room = memory - 4 - 4  # four for pointer constants
+    number = 0
+    while room > 0:
+        shape = Shape(rng.randint(1, d), min(room, rng.randint(1, d)))
+        name = f"v{number}"
+        small = rng.random() < 0.3
+        entries = [[float(rng.randint(-1, 1)) if small else rng.uniform(-2, 2) for _ in range(shape.columns)]
+                   for _ in range(shape.rows)]
+        lines.append(f"{name} matrix {shape} " + " ; ".join(" ".join(map(repr, row)) for row in entries))
+        draft.places[name] = shape
+        draft.targets.append(name)
+        if shape.columns > 1:
+            columns = [f"{name}[{i}]" for i in range(shape.columns)]
+            draft.places.update(dict.fromkeys(columns, Shape(shape.rows, 1)))
+            draft.targets += columns
+        room -= shape.columns
+        number += 1
+    count = rng.randint(max(3, instructions // 2), instructions - 1)
+    calls = [name for name in functions if name not in POINTER_FUNCTIONS]
+    _draw_code(draft, count, calls, pointer_functions=len(calls) < len(functions))
+    return "\n".join([*lines, ".code", *draft.statements, "halt"])
+
+
+def _draw_code(draft: _Draft, count: int, functions: Sequence[str], pointer_functions: bool) -> None:
+    rng = draft.rng
+    for number in range(count):
+        kind = rng.random()
+        forward = f"goto {rng.randint(number + 1, count)}"
+        if number and kind < 0.15:
+            counter = rng.choice(("n0", "n1"))
+            text = f"{counter} = add({counter}, one); if {counter} <= 0 goto {rng.randrange(number)}"
+        elif kind < 0.22:
+            text = f"if {draft.pick(draft.flags)} <= 0 {forward}"
+        elif kind < 0.26:
+            text = forward
+        else:
+            text = _draw_call(draft, functions)
+            if rng.random() < 0.3:
+                text += f"; if {draft.pick(draft.flags)} <= 0 {forward}" if rng.random() < 0.8 else f"; {forward}"
+        draft.statements.append(text)
+    if pointer_functions:
+        _draw_pointer_functions(draft, count)
+
+
+def _draw_call(draft: _Draft, functions: Sequence[str]) -> str:
+    """A call whose shapes fit: `k` is copied where no function was found in some tries."""
+    for _ in range(60):
+        function = BUILT_IN[draft.pick(functions)]
+        operands = [draft.pick(list(draft.places)) for _ in range(function.arity)]
+        try:
+            shape = function.shape(*(draft.places[name] for name in operands))
+        except ShapeMismatch:
+            continue
+        fitting = [name for name in draft.targets if draft.places[name] == shape]
+        if fitting:
+            return f"{draft.pick(fitting)} = {function.name}({', '.join(operands)})"
+    return "k = transpose(k)" if "transpose" in functions else "k = add(k, one)"
+
+
+def _draw_pointer_functions(draft: _Draft, count: int) -> None:
+    """Put some in place of other statements: on the next instruction, a branch's target, or any."""
+    rng = draft.rng
+    for number in rng.sample(range(count), rng.randint(0, min(3, count))):
+        changed = number + 1 if rng.random() < 0.5 else rng.randrange(count)
+        if changed >= count:
+            continue
+        text = draft.statements[changed]
+        fields = [*("c" * ("=" in text.split(";")[0].replace("<=", ""))), *("flag", "p") * ("if " in text)]
+        if "(" in text:
+            fields += ["a", "b"] if "," in text else ["a"]
+        if "pointer(" in text:
+            fields = ["p"] * ("goto" in text)
+        if "goto" in text and "p" not in fields:
+            fields.append("p")
+        if not fields:
+            continue
+        name = rng.choice(fields)
+        if rng.random() < 0.5:
+            update = f"incr_pointer({changed}.{name})"
+        elif name == "p":
+            update = f"reset_pointer({changed}.p, {rng.randint(min(number + 1, count), count)})"
+        else:
+            update = f"reset_pointer({changed}.{name}, {draft.pick(draft.flags if name == 'flag' else draft.targets)})"
+        if rng.random() < 0.3:
+            update += f"; if {draft.pick(draft.flags)} <= 0 goto {rng.randint(number + 1, count)}"
+        draft.statements[number] = update
+
+
+def random_program(rng: random.Random, machine: FleqMachine, max_steps: int) -> FleqProgram:
+    """Drawn until one fits the machine and the interpreter runs it to its end without complaint."""
+    while True:
+        source = random_source(rng, machine.sizes.size, machine.sizes.functions, machine.sizes.memory,
+                               machine.sizes.instructions)
+        try:
+            program = assemble(source)
+        except ProgramError:
+            continue  # a pointer that an earlier change took away
+        if program.columns + len(pointer_constants(program)) <= machine.sizes.memory and is_sound(program, max_steps):
+            return program
+
+
+def is_sound(program: FleqProgram, max_steps: int) -> bool:
+    """Whether a run halts within the steps, stays in the range and in the functions' domains, and has integer flags."""
+    interpreter = FleqInterpreter(program, check_range=True)
+    while not interpreter.halted:
+        if interpreter.steps >= max_steps:
+            return False
+        instruction = interpreter.instructions[interpreter.program_counter]
+        if isinstance(instruction, Step) and isinstance(instruction.action, Call) and not _defined(
+            program, instruction.action, interpreter.memory
+        ):
+            return False
+        try:
+            interpreter.step()
+        except ProgramError:
+            return False
+    return interpreter.steps >= 3
+
+
+def _defined(program: FleqProgram, call: Call, memory: Array) -> bool:
+    function = program.functions[call.function]
+    low, high = function.domain or (-np.inf, np.inf)
+    entries = memory[: call.a_shape.rows, call.a : call.a + call.a_shape.columns]
+    return bool(np.all((low <= entries) & (entries <= high)))
+
+
+# Comparison
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Instructions executed, the largest error of a memory entry, and what first went wrong, if anything did."""
+
+    steps: int
+    worst: float
+    failure: str | None
+
+
+def compare(machine: FleqMachine, programs: Sequence[FleqProgram], tolerance: float) -> Comparison:
+    """Run the programs side by side, each against an interpreter, after every loop.
+
+    Compared are memory, program counter and the pointers of an instruction that was changed; all pointers at the end.
+    A program that has halted leaves.
+    """
+    pairs = [(number, program, FleqInterpreter(program)) for number, program in enumerate(programs)]
+    cards = torch.stack([machine.punch(program) for program in programs])
+    layout, sizes = machine.layout, machine.sizes
+    worst, steps, loop = 0.0, 0, 0
+    while pairs:
+        loop += 1
+        cards = machine.model(cards)
+        memory = (layout.get(cards, "data", "memory") + layout.get(cards, "incoming", "memory")).double().numpy()
+        counters = decode_unsigned(layout.get(cards, "program_counter", "scratchpad"))[:, 0] - sizes.instruction_column
+        for row, (number, program, interpreter) in enumerate(pairs):
+            before = interpreter.program_counter
+            executed = interpreter.instructions[before]
+            interpreter.step()
+            place = f"program {number}, loop {loop}, instruction {before}"
+            if int(counters[row]) != interpreter.program_counter:
+                return Comparison(steps, worst, f"{place}: program counter {int(counters[row])}, not "
+                                                f"{interpreter.program_counter}")
+            expected = np.zeros((sizes.data_rows, program.columns))
+            expected[: program.rows] = interpreter.memory[:, : program.columns]
+            error = float(np.max(np.abs(memory[row, :, : program.columns] - expected)))
+            worst = max(worst, error)
+            if not error <= tolerance:
+                return Comparison(steps, worst, f"{place}: memory is off by {error:g}")
+            looked_at: Sequence[int] = ()
+            if isinstance(executed, Step) and isinstance(executed.action, PointerUpdate):
+                looked_at = (executed.action.instruction,)
+            if interpreter.halted:
+                steps += interpreter.steps
+                looked_at = range(len(interpreter.instructions))
+            wrong = [i for i in looked_at if not _same_pointers(machine, cards[row], interpreter, i)]
+            if wrong:
+                return Comparison(steps, worst, f"{place}: other pointers of instruction {wrong[0]}")
+        going = [row for row, (_, _, interpreter) in enumerate(pairs) if not interpreter.halted]
+        pairs, cards = [pairs[row] for row in going], cards[going]
+    return Comparison(steps, worst, None)
+
+
+def _same_pointers(machine: FleqMachine, card: torch.Tensor, interpreter: FleqInterpreter, instruction: int) -> bool:
+    found = machine.pointers(card, instruction)
+    return all(found[name] == value for name, value in pointers(interpreter.instructions[instruction]).items())
+
+
+def check_random_programs(
+    machine: FleqMachine, rng: random.Random, wanted: int, *, batch: int = 32, max_steps: int = 60,
+    tolerance: float = 1e-6,
+) -> int:
+    """Compare random programs in batches until `wanted` executed instructions have been checked."""
+    checked = 0
+    while checked < wanted:
+        seed = rng.getrandbits(32)
+        source = random.Random(seed)
+        programs = [random_program(source, machine, max_steps) for _ in range(batch)]
+        comparison = compare(machine, programs, tolerance)
+        assert comparison.failure is None, f"seed {seed}: {comparison.failure}"
+        checked += comparison.steps
+    return checked

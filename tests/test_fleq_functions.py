@@ -1,0 +1,350 @@
+"""The function blocks in both designs: accuracy, error bounds, and what they leave alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from punchcard.analysis.fleq import audited_run
+from punchcard.functions.blocks import Block, Elementwise, FittedFunction
+from punchcard.functions.fit import SigmoidSum, fit
+from punchcard.functions.library import built_in
+from punchcard.isa.fleq import Array, FleqProgram
+from punchcard.isa.functions import BUILT_IN, INVERSE, Function, Shape, same_shape, scalar_only
+from punchcard.lang.fleq import assemble
+from punchcard.machines.fleq import FleqMachine, pointer_constants
+from punchcard.transformer.expression import relu
+from tests.fleq_cases import DESIGNS, POINTER_FUNCTIONS, draw_operand, one_call, operand_shapes, results
+
+ALL = (*BUILT_IN, *POINTER_FUNCTIONS)
+MAXIMUM = Function("maximum", 2, same_shape, np.maximum)
+ABSOLUTE = Function("absolute", 1, same_shape, np.abs)
+EXP = Function("exp", 1, scalar_only, np.exp, domain=(-3.0, 3.0))
+
+
+@cache
+def machine_with(
+    *functions: str | Block, d: int, design: str = "compact", limit: float = 1.0, heads: int = 1,
+    precision: str = "float64", anchors: bool = False,
+) -> FleqMachine:
+    return FleqMachine(functions=functions, size=d, memory=3 * d + 8, instructions=2, design=design, range=limit,
+                       heads=heads, precision=precision, anchors=anchors)
+
+
+def as_held(values: Array, precision: str) -> Array:
+    """The operand as the card holds it."""
+    return values.astype(precision).astype(np.float64)
+
+
+def square_operands(function: Function, d: int, seed: str, size: float = 1.0) -> list[tuple[Array, ...]]:
+    """Operands of full size d, entries uniform in [-size, size] or in the function's domain."""
+    rng = np.random.default_rng(list(seed.encode()))
+    shapes = {"hadamard": Shape(d, 1), "inverse": Shape(1, 1), "sqrt": Shape(1, 1), "exp": Shape(1, 1)}
+    shape = shapes.get(function.name, Shape(d, d))
+    return [tuple(draw_operand(function, shape, rng, size) for _ in range(function.arity)) for _ in range(12)]
+
+
+def errors(
+    machine: FleqMachine, function: Function, operands: Sequence[tuple[Array, ...]]
+) -> list[tuple[float, tuple[Array, ...]]]:
+    """The largest error of a result's entry, for each case; with the operands as the card holds them."""
+    held = [tuple(as_held(x, machine.precision.name) for x in case) for case in operands]
+    found = results(machine, [one_call(function, *case, limit=machine.range) for case in held])
+    return [(float(np.max(np.abs(c - function.reference(*case)))), case) for c, case in zip(found, held, strict=True)]
+
+
+@pytest.mark.parametrize("d", [2, 4, 8, 16])
+@pytest.mark.parametrize("name", ["mul", "hadamard"])
+@pytest.mark.parametrize(("heads", "precision", "limit"), [(1, "float64", 1e-10), (2, "float64", 1e-12),
+                                                           (2, "float32", 1e-5)])
+def test_products(d: int, name: str, heads: int, precision: str, limit: float) -> None:
+    """The largest error over d max|A| max|B|, for entries in [-1, 1]. The product itself may exceed the range of 1."""
+    seed = f"{name} {d} {heads} {precision}"
+    machine = machine_with(name, d=d, heads=heads, precision=precision)
+    found = errors(machine, BUILT_IN[name], square_operands(BUILT_IN[name], d, seed))
+    largest = [max(float(np.abs(case[i]).max()) for _, case in found) for i in (0, 1)]
+    relative = max(error for error, _ in found) / (d * largest[0] * largest[1])
+    assert relative <= limit, f"seed {seed}: {relative:g}"
+
+
+@pytest.mark.parametrize("d", [2, 4, 8, 16])
+@pytest.mark.parametrize("name", ["add", "sub", "transpose"])
+def test_exact_functions(d: int, name: str) -> None:
+    """Nothing is lost when d is a power of two."""
+    seed = f"{name} {d}"
+    machine = machine_with(name, d=d)
+    worst = max(error for error, _ in errors(machine, BUILT_IN[name], square_operands(BUILT_IN[name], d, seed, 0.5)))
+    assert worst == 0.0, f"seed {seed}: {worst:g}"
+
+
+@pytest.mark.parametrize("d", [2, 4, 8, 16])
+def test_sigmoid(d: int) -> None:
+    seed = f"sigmoid {d}"
+    found = errors(machine_with("sigmoid", d=d), BUILT_IN["sigmoid"], square_operands(BUILT_IN["sigmoid"], d, seed))
+    assert max(error for error, _ in found) <= 1e-14, f"seed {seed}"
+
+
+@pytest.mark.parametrize("d", [2, 4, 8, 16])
+def test_percentage(d: int) -> None:
+    """Within one unit in the last place."""
+    seed = f"percentage {d}"
+    function = BUILT_IN["percentage"]
+    cases = square_operands(function, d, seed)
+    machine = machine_with("percentage", d=d)
+    for (a,), found in zip(cases, results(machine, [one_call(function, *x, limit=1.0) for x in cases]), strict=True):
+        assert np.all(np.abs(found - a * 0.01) <= np.spacing(np.abs(a * 0.01))), f"seed {seed}"
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("name", ["inverse", "sqrt"])
+def test_fitted_functions(design: str, name: str) -> None:
+    """64 sigmoids, over the whole domain and at both its ends."""
+    function, seed = BUILT_IN[name], f"{name} {design}"
+    assert function.domain is not None
+    machine = machine_with(name, d=1, design=design, limit=16.0)
+    ends = [(np.array([[end]]),) for end in function.domain]
+    worst = max(error for error, _ in errors(machine, function, [*square_operands(function, 1, seed), *ends]))
+    assert worst <= 1e-10, f"seed {seed}: {worst:g}"
+
+
+# What a block leaves alone
+
+JUNK = 1e3
+
+
+def pointer_program(name: str, field: str) -> FleqProgram:
+    """A pointer function on an instruction of all five pointers."""
+    target = {"p": "2", "c": "b"}.get(field, "c")
+    changed = f"{name}(1.{field})" if name == "incr_pointer" else f"reset_pointer(1.{field}, {target})"
+    return assemble(f".range 16\n.data\na scalar 1\nb scalar 1\nc scalar\n.code\n{changed}\n"
+                    "c = add(a, b); if a <= 0 goto 0\nhalt")
+
+
+def junk_cases(machine: FleqMachine, rng: np.random.Generator) -> list[tuple[str, FleqProgram]]:
+    d = machine.sizes.size
+    cases: list[tuple[str, FleqProgram]] = []
+    for name, function in BUILT_IN.items():
+        for _ in range(2):
+            operands = [draw_operand(function, shape, rng) for shape in operand_shapes(function, rng, d)]
+            cases.append((name, one_call(function, *operands, limit=16.0, around=1)))
+    for name in POINTER_FUNCTIONS:
+        cases += [(f"{name} of {field}", pointer_program(name, field)) for field in ("a", "b", "c", "flag", "p")]
+    return cases
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+def test_a_function_changes_its_result_and_nothing_else(design: str, d: int) -> None:
+    """Numbers of size 1,000 in every neighbouring and every spare column reach nothing, and stay bit-identical."""
+    machine = FleqMachine(functions=ALL, size=d, memory=3 * d + 6, instructions=3, range=16.0, heads=2, design=design)
+    layout, seed = machine.layout, f"{design} {d}"
+    rng = np.random.default_rng(list(seed.encode()))
+    cases = junk_cases(machine, rng)
+    cards = []
+    for _, program in cases:
+        card = machine.punch(program)
+        used = {c for v in program.variables if not v.name.startswith("junk") for c in v.columns}
+        used |= set(range(program.columns, program.columns + len(pointer_constants(program))))
+        for column in sorted(set(range(machine.sizes.memory)) - used):
+            layout.get(card, "data", "memory")[:, column] = torch.from_numpy(
+                rng.uniform(-JUNK, JUNK, machine.sizes.data_rows))
+        cards.append(card)
+    before = torch.stack(cards)
+    after = machine.model(before)
+    for (name, program), old, new in zip(cases, before, after, strict=True):
+        about = f"seed {seed}: {name}"
+        assert layout.violations(new) == [], about
+        check_declared_changes(machine, old, new, about)
+        contents = {region: (layout.get(old, "data", region),
+                             layout.get(new, "data", region) + layout.get(new, "incoming", region))
+                    for region in ("memory", "instructions")}
+        if name in BUILT_IN:
+            result = next(v for v in program.variables if v.name == "c")
+            call = BUILT_IN[name].reference(*(program.values[x] for x in "ab"[: BUILT_IN[name].arity]))
+            written = contents["memory"][1][:, list(result.columns)].numpy()
+            expected = np.zeros_like(written)
+            expected[: len(call)] = call
+            assert np.max(np.abs(written - expected)) <= machine.bound(name), about
+            assert not written[len(call):].any(), f"{about}: rows beyond the result are exactly 0"
+            kept = [c for c in range(machine.sizes.memory) if c not in result.columns]
+            assert torch.equal(contents["memory"][0][:, kept], contents["memory"][1][:, kept]), about
+            assert torch.equal(*contents["instructions"]), about
+        else:
+            assert torch.equal(*contents["memory"]), about
+            field = machine.sizes.field_rows(name.rsplit(" ", 1)[1])
+            changed = contents["instructions"][1] != contents["instructions"][0]
+            assert changed[field, 1].any(), about
+            changed[field, 1] = False
+            assert not changed.any(), about
+
+
+def check_declared_changes(machine: FleqMachine, old: torch.Tensor, new: torch.Tensor, about: str) -> None:
+    """Only the regions that a row block names in `changes` differ."""
+    for block in machine.layout.blocks:
+        for region in machine.layout.regions:
+            if region.name not in block.changes:
+                pair = [machine.layout.get(card, block.name, region.name) for card in (old, new)]
+                assert torch.equal(*pair), f"{about}: {block.name} in {region.name}"
+
+
+# Bounds
+
+
+def full_range_operands(function: Function, d: int, limit: float, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Entries over the whole range; those of products are scaled so that the result just reaches it."""
+    shape = {"mul": Shape(d, d), "hadamard": Shape(d, 1), "sigmoid": Shape(d, d)}.get(function.name, Shape(1, 1))
+    operands = tuple(draw_operand(function, shape, rng, limit) for _ in range(function.arity))
+    if function.name in ("mul", "hadamard"):
+        scale = min(1.0, (limit / np.abs(function.reference(*operands)).max()) ** 0.5)
+        return tuple(scale * x for x in operands)
+    return operands
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize(("heads", "name"), [(1, "mul"), (2, "mul"), (3, "mul"), (1, "hadamard"), (3, "hadamard"),
+                                             (1, "sigmoid"), (1, "inverse"), (1, "sqrt")])
+def test_bounds_hold_and_are_tight(name: str, heads: int, precision: str) -> None:
+    """Of 200 results none is beyond the bound, and the worst is no less than a thousandth of it."""
+    seed = f"{name} {heads} {precision}"
+    rng = np.random.default_rng(list(seed.encode()))
+    function, d, limit = BUILT_IN[name], 3, 16.0
+    machine = machine_with(name, d=d, limit=limit, heads=heads, precision=precision)
+    worst = max(error for error, _ in errors(machine, function,
+                                             [full_range_operands(function, d, limit, rng) for _ in range(200)]))
+    bound = machine.bound(name)
+    assert bound / 1000 <= worst <= bound, f"seed {seed}: worst error {worst:g}, bound {bound:g}"
+
+
+def test_the_bound_of_anchors_is_tight() -> None:
+    rng = np.random.default_rng(11)
+    machine = machine_with("mul", d=4, limit=16.0, anchors=True)
+    cases = [full_range_operands(BUILT_IN["mul"], 4, 16.0, rng) for _ in range(200)]
+    worst = max(error for error, _ in errors(machine, BUILT_IN["mul"], cases))
+    assert machine.bound("mul") / 1000 <= worst <= machine.bound("mul")
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "percentage", "transpose"])
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("d", [3, 4])
+def test_bounds_of_the_other_functions_hold(name: str, precision: str, d: int) -> None:
+    """Zero where the arithmetic is that of the reference; float32 rounds a sum that the reference does not."""
+    seed = f"{name} {precision} {d}"
+    machine = machine_with(name, d=d, limit=16.0, precision=precision)
+    function = BUILT_IN[name]
+    worst = max(error for error, _ in errors(machine, function, square_operands(function, d, seed, 8.0)))
+    assert worst <= machine.bound(name), f"seed {seed}: worst error {worst:g}, bound {machine.bound(name):g}"
+
+
+CHAIN = """
+.range 16
+.data
+A matrix 2x2 1.25 -0.5 ; 0.3 2
+B matrix 2x2
+x scalar 0.7
+v vector 2 0.1 0.2
+.code
+B = mul(A, A)
+A = transpose(B)
+B = sigmoid(A)
+A = sub(A, B)
+v = hadamard(A[0], B[1])
+v = percentage(v)
+x = inverse(x)
+x = sqrt(x)
+A[0] = add(v, A[1])
+"""
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("heads", [1, 3])
+def test_a_run_of_all_functions_stays_within_the_bounds(design: str, precision: str, heads: int) -> None:
+    program = assemble(CHAIN)
+    machine = FleqMachine(functions=program.used_functions(), size=2, memory=program.columns, instructions=10,
+                          precision=precision, heads=heads, design=design)
+    report = audited_run(machine, program)
+    assert report.ok, f"{report.worst}: {report.max_step_error}"
+    assert report.max_step_error is not None
+    assert report.bound is not None
+    assert report.max_step_error <= report.bound
+
+
+# Variants, and blocks of one's own
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_blocks_of_ones_own(design: str) -> None:
+    """max(a, b) = b + relu(a - b) and |x| = relu(x) + relu(-x), beside built-in functions."""
+    own = [Elementwise(MAXIMUM, lambda a, b, one: b + relu(a - b), error=2.0),
+           Elementwise(ABSOLUTE, lambda a, b, one: relu(a) + relu(-a))]
+    program = assemble("""
+        .data
+        x matrix 2x3 1 -5 2.5 ; 0 3 -1
+        y matrix 2x3 3 -7 2.5 ; -1 4 0.5
+        z matrix 2x3
+        .code
+        z = maximum(x, y)
+        x = absolute(x)
+        z = add(z, x)
+    """, functions={"maximum": MAXIMUM, "absolute": ABSOLUTE})
+    machine = FleqMachine(functions=["add", *own], size=3, memory=9, instructions=4, design=design)
+    report = audited_run(machine, program)
+    assert report.ok
+    assert report.result.memory["x"].tolist() == [[1, 5, 2.5], [0, 3, 1]]
+    assert report.result.memory["z"].tolist() == [[4, 0, 5], [0, 7, 1.5]]
+
+
+@cache
+def fitted_exp() -> SigmoidSum:
+    return fit(np.exp, -3.0, 3.0, 32)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_fitted_function_of_ones_own(design: str) -> None:
+    """exp as 32 sigmoids, beside the 64 of another fitted function and a product."""
+    machine = FleqMachine(functions=[FittedFunction(EXP, fitted_exp()), "inverse", "mul"], size=2, memory=4,
+                          instructions=4, design=design, range=32.0, heads=2)
+    program = assemble(".range 32\n.data\nx scalar 1.25\ny scalar\nz scalar\n.code\ny = exp(x)\nz = inverse(y)\n"
+                       "y = mul(y, z)", functions={"exp": EXP})
+    report = audited_run(machine, program)
+    assert report.ok, f"{report.worst}: {report.max_step_error}"
+    assert abs(report.result.memory["y"].item() - 1) < 1e-9
+    seed = f"exp {design}"
+    worst = max(error for error, _ in errors(machine, EXP, square_operands(EXP, 1, seed)))
+    assert worst <= min(machine.bound("exp"), 1e-8), f"seed {seed}: {worst:g}"
+
+
+@pytest.mark.parametrize("terms", [16, 64])
+def test_a_head_for_each_term(terms: int) -> None:
+    """The m-head lemma: the same sum, with m heads in place of m columns."""
+    sigmoids = fit(np.reciprocal, 0.1, 10.0, terms)
+    by_heads, by_columns = (
+        FleqMachine(functions=[FittedFunction(INVERSE, sigmoids, head_each=each), "add"], size=2, memory=3,
+                    instructions=2, design="paper")
+        for each in (True, False))
+    assert by_heads.sizes.scratchpad == 6
+    assert by_columns.sizes.scratchpad == max(6, terms)
+    assert max(shape.heads for shape in by_heads.model.shapes) == terms + 1
+    seed = f"heads {terms}"
+    cases = square_operands(INVERSE, 1, seed)
+    for machine in (by_heads, by_columns):
+        worst = max(error for error, _ in errors(machine, INVERSE, cases))
+        assert worst <= machine.bound("inverse"), f"seed {seed}: {worst:g}"
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_anchors(design: str) -> None:
+    """The paper's own product: beside other functions, with its larger error."""
+    program = assemble(".data\nA matrix 2x2 1 2 ; 3 -1\nB matrix 2x2 0.5 1 ; -1 2\n.code\nA = mul(A, B)\nB = add(A, B)")
+    machine = FleqMachine(functions=["mul", "add", "sigmoid"], size=2, memory=4, instructions=3, design=design,
+                          anchors=True)
+    report = audited_run(machine, program)
+    assert report.ok
+    assert report.max_step_error is not None
+    assert report.bound is not None
+    assert 0 < report.max_step_error <= report.bound
+    assert machine.bound("mul") > 100 * built_in("mul", 1).bound(machine.scale)

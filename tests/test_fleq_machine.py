@@ -1,0 +1,363 @@
+"""The FLEQ machine against the interpreter, after every loop, in both designs; its sizes, and what it refuses."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from punchcard.analysis.fleq import audited_run
+from punchcard.api import build
+from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError
+from punchcard.functions.blocks import MatrixProduct
+from punchcard.isa.fleq import FleqProgram, Halt, Step, pointers
+from punchcard.isa.functions import BUILT_IN, MUL, Function
+from punchcard.lang.fleq import assemble
+from punchcard.machines.fleq import DESIGNS as BUILT
+from punchcard.machines.fleq import FleqMachine
+from punchcard.machines.fleq_design import POINTERS
+from punchcard.oracle import fleq as oracle
+from tests.fleq_cases import DESIGNS, POINTER_FUNCTIONS, RANGE, check_random_programs, compare
+
+SIMPLE = ("add", "sub", "mul", "transpose", "sigmoid", *POINTER_FUNCTIONS)
+# (design, d, functions, instructions to check): over 5,000 in all
+RANDOM_MACHINES = [
+    ("compact", 1, (*SIMPLE, "hadamard", "percentage"), 800),
+    ("compact", 2, (*SIMPLE, "hadamard", "percentage"), 1200),
+    ("compact", 3, ("add", "mul", "sigmoid", *POINTER_FUNCTIONS), 700),
+    ("compact", 2, ("add", "sub", "transpose", *POINTER_FUNCTIONS), 800),
+    ("compact", 4, ("sub", "add", "hadamard", "transpose"), 700),
+    ("compact", 2, ("add", "sigmoid", "inverse", "sqrt"), 300),
+    ("paper", 2, ("add", "mul", "transpose"), 250),
+    ("paper", 2, ("add", "sigmoid", "percentage"), 250),
+    ("paper", 3, ("add", "hadamard", "sub"), 250),
+    ("paper", 1, ("add", *POINTER_FUNCTIONS), 250),
+    ("paper", 2, ("add", "inverse", "sigmoid"), 100),
+]
+STEPS = 5_000
+
+
+def random_machine(design: str, d: int, functions: tuple[str, ...]) -> FleqMachine:
+    return FleqMachine(functions=functions, size=d, memory=12 + 2 * d, instructions=10, range=RANGE, heads=2,
+                       design=design)
+
+
+@pytest.mark.parametrize(("design", "d", "functions", "wanted"), RANDOM_MACHINES)
+def test_random_programs(design: str, d: int, functions: tuple[str, ...], wanted: int) -> None:
+    """Memory within 1e-6 of the interpreter's, program counter and pointers equal, after every loop."""
+    machine = random_machine(design, d, functions)
+    seed = f"{design} {d} {' '.join(functions)}"
+    assert check_random_programs(machine, random.Random(seed), wanted, batch=16) >= wanted
+
+
+def test_random_programs_are_enough() -> None:
+    assert sum(wanted for *_, wanted in RANDOM_MACHINES) >= STEPS
+
+
+# Sizes
+
+
+def test_designs_are_registered() -> None:
+    assert sorted(BUILT) == sorted(DESIGNS)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_compact_sizes(d: int) -> None:
+    """At most four layers with one head each."""
+    machine = FleqMachine(functions=SIMPLE, size=d, heads=1)
+    assert len(machine.model.shapes) <= 4
+    assert all(shape.heads <= 1 for shape in machine.model.shapes)
+
+
+@pytest.mark.parametrize("heads", [2, 3])
+def test_compact_heads(heads: int) -> None:
+    """Only the layer of the soft products has more."""
+    machine = FleqMachine(functions=SIMPLE, size=2, heads=heads)
+    assert [shape.heads for shape in machine.model.shapes] == [1, 1, heads, 1]
+
+
+@pytest.mark.parametrize(("functions", "depth"), [
+    (("add",), 3), (("mul",), 3), (("transpose",), 4), (SIMPLE, 4), (("add", "sigmoid"), 3), (("hadamard", "sub"), 3),
+    (("incr_pointer",), 3), (("inverse", "sqrt"), 3),
+])
+def test_paper_sizes(functions: tuple[str, ...], depth: int) -> None:
+    """9 + max l_i layers, 13 with a transpose; in the block layers no more heads than those of all blocks together."""
+    machine = FleqMachine(functions=functions, size=2, memory=8, instructions=4, design="paper")
+    shapes, lemmas = machine.model.shapes, [block.lemma for block in machine.design.blocks]
+    assert max(lemma.depth for lemma in lemmas) == depth
+    assert len(shapes) == 9 + depth
+    for layer in range(depth):
+        assert shapes[3 + layer].heads <= sum(lemma.heads for lemma in lemmas if lemma.depth > layer)
+
+
+def test_paper_sizes_with_anchors() -> None:
+    machine = FleqMachine(functions=["mul"], size=2, design="paper", anchors=True)
+    assert len(machine.model.shapes) == 11
+
+
+# One case at a time
+
+
+def agree(source: str, design: str, **sizes: int) -> FleqMachine:
+    """Compare a program loop by loop on a machine of its size."""
+    program = assemble(source)
+    machine = build(program, design=design, **sizes)
+    comparison = compare(machine, [program], 1e-6)
+    assert comparison.failure is None, comparison.failure
+    return machine
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(("start", "change", "jumps"), [(-2, 1, True), (-1, 1, True), (0, 1, False), (5, -9, True)])
+def test_a_flag_that_was_just_written_counts(design: str, start: int, change: int, jumps: bool) -> None:
+    source = f".data\nt scalar {start}\nd scalar {change}\n.code\nt = add(t, d); if t <= 0 goto 2\nhalt\nhalt"
+    machine = agree(source, design)
+    assert machine.run(assemble(source)).state.program_counter == (2 if jumps else 1)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("call", ["M = mul(S, M)", "M = transpose(M)", "M = sigmoid(M)", "M = sub(M, S)"])
+@pytest.mark.parametrize("column", [0, 1])
+def test_a_flag_in_a_result_of_two_columns(design: str, call: str, column: int) -> None:
+    """The flag is the first entry of either column of what was just written; S turns signs about."""
+    program = assemble(f".data\nM matrix 2x2 1 -2 ; 3 -1\nS matrix 2x2 -1 0 ; 0 -1\n.code\n{call}\n"
+                       f"M = sub(M, M); if M[{column}] <= 0 goto 3\nhalt\n{call}; if M[{column}] <= 0 goto 5\n"
+                       "halt\nhalt")
+    if "sigmoid" in call:
+        program = assemble(f".data\nM matrix 2x2 9 9 ; 9 -9\nz scalar\n.code\n{call}; if z <= 0 goto 2\nhalt\nhalt")
+    comparison = compare(build(program, design=design), [program], 1e-6)
+    assert comparison.failure is None, comparison.failure
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_changing_the_next_instruction(design: str) -> None:
+    agree("""
+        .data
+        x scalar 1
+        y scalar 2
+        r scalar
+        q scalar
+        minus scalar -1
+        .code
+               reset_pointer(next.a, y)
+        next:  r = add(x, x)
+               incr_pointer(other.c)
+        other: r = add(y, y)
+               reset_pointer(last.b, y)
+        last:  x = add(x, x); if r <= 0 goto next
+               incr_pointer(jump.p)
+        jump:  goto jump
+               reset_pointer(flag.flag, minus)
+        flag:  if x <= 0 goto end
+               halt
+        end:   halt
+    """, design)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_changing_its_own_target(design: str) -> None:
+    """The instruction was fetched before it acts: this time it goes to the old target, next time to the new."""
+    source = ".data\nx scalar\n.code\nself: reset_pointer(self.p, 1); goto self\nhalt"
+    machine = agree(source, design)
+    result = machine.run(assemble(source))
+    assert (result.steps, result.state.program_counter) == (2, 1)
+    agree(".data\nx scalar -1\n.code\nself: incr_pointer(self.p); if x <= 0 goto self\nhalt\nhalt", design)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_every_field_is_changed(design: str) -> None:
+    """All five pointers, counted on and set, and read back from the card."""
+    lines = [f"{name}_pointer(10.{field}{', ' * (name == 'reset')}{value * (name == 'reset')})"
+             for field, value in (("a", "z"), ("b", "y"), ("c", "y"), ("flag", "x"), ("p", "11"))
+             for name in ("reset", "incr")]
+    program = assemble(".data\nx scalar 1\ny scalar 2\nz scalar 3\nw scalar 4\n.code\n" + "\n".join(lines)
+                       + "\nx = add(x, x); if w <= 0 goto 0\nhalt\nhalt")
+    machine = build(program, design=design)
+    comparison = compare(machine, [program], 0.0)
+    assert comparison.failure is None, comparison.failure
+    card = machine.run(program).card
+    assert machine.pointers(card, 10) == {"a": 3, "b": 2, "c": 2, "flag": 1, "p": 12}
+    for number, instruction in enumerate(program.instructions[:10]):
+        found = machine.pointers(card, number)
+        assert tuple(found) == POINTERS
+        assert {name: found[name] for name in pointers(instruction)} == pointers(instruction)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(("branch", "counter"), [("goto 2", 2), ("if minus <= 0 goto 2", 2), ("if x <= 0 goto 2", 1),
+                                                 ("if zero <= 0 goto 2", 2), ("goto 0", 0)])
+def test_a_branch_alone_writes_nothing(design: str, branch: str, counter: int) -> None:
+    program = assemble(".data\nx matrix 2x2 1.5 2.5 ; 0.1 -3\nminus scalar -1\nzero scalar\n"
+                       f".code\n{branch}\nhalt\nhalt")
+    machine = build(program, design=design, functions=["add", "mul", "sigmoid", "reset_pointer"])
+    card = machine.punch(program)
+    after = machine.model(card)
+    for region in ("memory", "instructions"):
+        content = [machine.layout.get(c, "data", region) + machine.layout.get(c, "incoming", region)
+                   for c in (card, after)]
+        assert torch.equal(*content)
+    assert machine.read(after).program_counter == counter
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_a_halt_holds(design: str, precision: str) -> None:
+    """500 loops on a halt leave the card bit-identical."""
+    program = assemble(".data\nA matrix 2x2 1 0.3 ; -2 0.7\n.code\nA = mul(A, A)\nA = sub(A, A)\nA = sigmoid(A)\nhalt\n"
+                       "A = sub(A, A)")
+    machine = build(program, design=design, precision=precision)
+    result = machine.run(program)
+    assert (result.halted, result.steps) == (True, 3)
+    card = machine.model(result.card)  # the compact design adds its last result up in the loop after
+    held = card
+    for _ in range(500):
+        held = machine.model(held)
+    assert torch.equal(held, card)
+    assert machine.layout.violations(held) == []
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_several_programs_one_model(design: str) -> None:
+    """The weights are the same tensors, unchanged, whatever was run."""
+    machine = FleqMachine(functions=["add", "mul", "transpose"], size=2, memory=10, instructions=6, design=design,
+                          heads=2)
+    before = {name: (tensor, tensor.clone()) for name, tensor in machine.model.state_dict(keep_vars=True).items()}
+    data = ".data\nA matrix 2x2 1 2 ; 3 4\nB matrix 2x2 0 1 ; 1 0\nn scalar -2\none scalar 1\n.range 16\n.code\n"
+    for code in ("A = mul(A, B)", "loop: A = add(A, B)\nn = add(n, one); if n <= 0 goto loop",
+                 "B = transpose(A)\nB[0] = add(B[0], A[1]); goto 3\nhalt\nA = add(B, B)"):
+        program = assemble(data + code)
+        report = audited_run(machine, program)
+        assert report.ok
+        expected = program.named(oracle.run(program, 100).state.memory)
+        assert all(np.allclose(value, expected[name], atol=1e-8) for name, value in report.result.memory.items())
+    after = machine.model.state_dict(keep_vars=True)
+    assert after.keys() == before.keys()
+    for name, (tensor, copy) in before.items():
+        assert after[name] is tensor
+        assert torch.equal(tensor, copy)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_steps_are_the_interpreters(design: str) -> None:
+    program = assemble(".data\nn scalar -1\none scalar 1\n.code\nloop: n = add(n, one); if n <= 0 goto loop\nhalt")
+    machine = build(program, design=design)
+    for limit in (2, 3, 100):
+        result = machine.run(program, max_steps=limit)
+        assert (result.steps, result.halted) == (2, True)
+    result = machine.run(program, max_steps=1)
+    assert (result.steps, result.halted, result.state.program_counter) == (1, False, 0)
+    empty = FleqProgram((Halt(),), program.variables, program.values, program.functions)
+    assert machine.run(empty).steps == 0
+
+
+# What is refused
+
+
+def test_machines_that_are_refused() -> None:
+    for options, message in (
+        ({"functions": ["add", "add"]}, "function 'add' is plugged in twice"),
+        ({"functions": []}, "needs at least one function"),
+        ({"functions": ["ad"]}, r"unknown function 'ad' \(did you mean 'add'\?\)"),
+        ({"functions": ["mul"], "heads": 4}, "heads=4: a soft product takes 1, 2 or 3 heads"),
+        ({"functions": ["mul"], "range": 0.0}, "range=0.0: it must be a positive number"),
+        ({"functions": ["mul"], "range": 1e20}, r"range=1e\+20: float64 keeps flags exact up to 1.4"),
+        ({"functions": "mul"}, "functions='mul': give a list of names or blocks"),
+        ({"functions": [None]}, "None is no function block: plug in a name or a Block"),
+        ({"functions": ["mul"], "memory": 1 << 21}, "the most is 1048576"),
+        ({"functions": ["mul"], "design": "compct"}, r"unknown design 'compct' \(did you mean 'compact'\?\)"),
+    ):
+        with pytest.raises(PunchcardError, match=message):
+            FleqMachine(**options)
+    with pytest.raises(PrecisionError, match="float16 has 11 significand bits: real numbers need float32 or float64"):
+        FleqMachine(functions=["add"], precision="float16")
+    with pytest.raises(SizeError, match="size=0: it must be an integer, at least 1"):
+        FleqMachine(functions=["add"], size=0)
+
+
+@pytest.mark.parametrize(("source", "message"), [
+    (".data\nx scalar 1\n.code\nx = sub(x, x)", "the program calls 'sub', which the machine does not have: it has add"),
+    (".data\nx vector 3\n.code\nx = add(x, x)",
+     "the program's largest operand has 3 rows or columns, the machine's size is 2: build it with size=3 or more"),
+    (".data\nx scalar\n.code\ngoto 1\ngoto 2\ngoto 3\nhalt",
+     "the program has 4 instructions, the machine has room for 3: build it with instructions=4 or more"),
+    (".data\nx matrix 1x5\n.code\nhalt", "the program has 5 memory columns, the machine has room for 4: "
+                                         "build it with memory=5 or more"),
+    (".data\nx matrix 1x4\n.code\nincr_pointer(1.p)\ngoto 0", "the program has 5 memory columns"),
+    (".range 17\n.data\nx scalar\n.code\nhalt", "the program declares the range 17, the machine is built for 16"),
+])
+def test_programs_that_do_not_fit(source: str, message: str) -> None:
+    machine = FleqMachine(functions=["add"], size=2, memory=4, instructions=3)
+    with pytest.raises(ProgramError, match=message):
+        machine.punch(assemble(source))
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(("code", "message"), [
+    ("loop: one = add(one, one); goto loop", r"instruction 0: 'one' became 32, beyond the declared range ±16"),
+    ("half = percentage(much); if half <= 0 goto 0",
+     "instruction 0: the flag 'half' is 0.16: a flag must be an integer"),
+    ("half = inverse(half)", "instruction 0: inverse of 0: its block is built for 0.1 to 10"),
+    ("reset_pointer(2.p, 3)\nincr_pointer(2.p)\nif half <= 0 goto 0",
+     "instruction 2: jumps to instruction 4, the program has 4"),
+    ("reset_pointer(2.a, last)\nincr_pointer(2.a)\nlast = add(one, one)",
+     "instruction 2: pointer a is 4, outside the program's 4 memory columns"),
+    ("reset_pointer(2.c, last)\nincr_pointer(2.c)\nlast = add(one, one)", "instruction 2: pointer c is 4"),
+    ("reset_pointer(2.flag, last)\nincr_pointer(2.flag)\nif last <= 0 goto 0", "instruction 2: pointer flag is 4"),
+])
+def test_runs_that_are_refused(design: str, code: str, message: str) -> None:
+    program = assemble(f".data\none scalar 1\nhalf scalar\nmuch scalar 16\nlast scalar\n.code\n{code}")
+    assert isinstance(program.instructions[0], Step)
+    with pytest.raises(ProgramError, match=message):
+        audited_run(build(program, design=design), program, max_steps=20)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_only_an_operand_s_own_rows_count(design: str) -> None:
+    """A pointer that now names a taller variable: the product still takes as many rows as the instruction says."""
+    program = assemble(".data\nx scalar 2\nv vector 2 1 1\nr scalar\nw vector 2 3 4\n.code\n"
+                       "reset_pointer(2.a, v)\nreset_pointer(2.b, w)\nr = mul(x, x)\nreset_pointer(5.a, v)\n"
+                       "reset_pointer(5.b, w)\nx = hadamard(x, x)")
+    report = audited_run(build(program, design=design, heads=2), program)
+    assert report.agrees
+    assert report.result.memory["r"][0, 0] == pytest.approx(3, abs=1e-9)
+    assert report.result.memory["x"][0, 0] == pytest.approx(3, abs=1e-9)
+
+
+def test_a_block_has_heads_of_its_own() -> None:
+    """Two products with different heads, and a machine with yet another: each within its own bound."""
+    other = Function("product", 2, MUL.shape, MUL.reference)
+    text = ".data\na matrix 2x2 1 2 ; 3 4\nb matrix 2x2\nc matrix 2x2\n.code\nb = mul(a, a)\nc = product(a, a)"
+    program = assemble(text.replace(".data", ".range 32\n.data"), functions={"product": other})
+    blocks = [MatrixProduct(MUL, 1), MatrixProduct(other, 3)]
+    machine = build(program, heads=2, blocks=blocks)
+    assert audited_run(machine, program).agrees
+    assert machine.bound("mul") > 100 * machine.bound("product")
+
+
+def test_the_machine_s_range_is_the_limit() -> None:
+    """A program that declares ±16 may go beyond on a machine built for more; small overshoots by rounding are no error."""
+    program = assemble(".data\nx scalar 12\ny scalar\n.code\ny = add(x, x)")
+    with pytest.raises(ProgramError, match="'y' became 24, beyond the declared range ±16"):
+        build(program).run(program)
+    assert audited_run(build(program, range=64.0), program).ok
+    for text, options in (
+        (".range 0.1\n.data\nx scalar 0.1\n.code\nx = transpose(x)", {"precision": "float32"}),
+        (".data\nx scalar 0.01\n.code\nx = sqrt(x)", {"precision": "float32"}),
+        (".data\nx scalar 16\none scalar 1\n.code\nx = mul(x, one)", {"anchors": True}),
+    ):
+        program = assemble(text)
+        assert audited_run(build(program, **options), program).ok, text
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_every_pair_of_functions_at_size_1(design: str) -> None:
+    """Scalars: no function is disturbed by the columns of another."""
+    for first in BUILT_IN:
+        for second in BUILT_IN:
+            if first < second:
+                lines = [f"{x} = {f}({'a, a' if BUILT_IN[f].arity == 2 else 'a'})" for x, f in (("b", first), ("c", second))]
+                program = assemble(".data\na scalar 2\nb scalar\nc scalar\n.code\n" + "\n".join(lines))
+                report = audited_run(build(program, design=design, heads=2), program)
+                assert report.ok, f"{first}, {second}: {report.why}"
