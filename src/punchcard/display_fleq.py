@@ -25,8 +25,12 @@ class FleqProgress(Progress):
 
     def trace_line(self, loop: int, card: Tensor) -> str:
         number, self._counter = self._counter, self._machine.read(card).program_counter
-        text = _describe(self._program, number, self._machine.pointers(self._card, number))
+        pointers = self._machine.pointers(self._card, number)
+        text = _describe(self._program, number, pointers)
         self._card = card
+        action = getattr(self._program.instructions[number], "action", None)
+        if isinstance(action, Call) and (action.c_shape.rows, action.c_shape.columns) == (1, 1):
+            text += f" = {self._machine.read(card).memory[0, pointers['c']]:.6g}"
         return f"loop {loop:>5}  [{number}] {text:<52} goto {self._counter}"
 
 
@@ -46,7 +50,7 @@ def show_fleq_report(program: FleqProgram, machine: FleqMachine, report: FleqRep
         })
     else:
         for name, value in result.memory.items():
-            out(f"{name} = {_shown(value)}")
+            out(f"{name} = {_shown(value, indent=len(name) + 3)}")
         ending = "halted" if result.halted else "interrupted" if result.interrupted else "stopped without halting"
         out(f"{ending} after {result.steps:,} instructions in {result.loops:,} loops of a transformer with "
             f"{len(machine.model.shapes)} layers, {machine.layout.width} rows and {machine.layout.columns} columns")
@@ -141,8 +145,8 @@ def _plain(value: Array) -> Any:
     return float(value[0, 0]) if value.shape == (1, 1) else value.tolist()
 
 
-def _shown(value: Array) -> str:
+def _shown(value: Array, indent: int) -> str:
     if value.shape == (1, 1):
         return f"{value[0, 0]:.10g}"
     with np.printoptions(precision=8, suppress=True, linewidth=110):
-        return str(value).replace("\n", "\n    ")
+        return str(value).replace("\n", "\n" + " " * indent)

@@ -48,7 +48,7 @@ def rounding(c: float, heads: int, unit: float) -> float:
 
 def best_c(reach: float, heads: int, unit: float) -> float:
     """The power of two that makes truncation and rounding together smallest."""
-    return min((2.0**-k for k in range(60)), key=lambda c: truncation(reach, c, heads) + rounding(c, heads, unit))
+    return min((2.0**-k for k in range(-40, 60)), key=lambda c: truncation(reach, c, heads) + rounding(c, heads, unit))
 
 
 class Product(Transport):

@@ -156,7 +156,10 @@ def _read_npy(path: Path) -> NDArray[np.generic]:
     """The array of a .npy file, mapped, so that its shape is known before its values are read."""
     if not path.is_file():
         raise ProgramError(f"no such file: {str(path)!r}")
-    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError):
+        raise ProgramError(f"{str(path)!r} is no .npy file with an array of numbers") from None
     if not isinstance(array, np.ndarray):
         raise ProgramError(f"{str(path)!r} is no .npy file")
     return array

@@ -31,6 +31,7 @@ from punchcard.transformer.build import build
 from punchcard.transformer.precision import Precision, as_precision, hard_product
 
 GATE = 2.0**60
+LEAST_RANGE = 2.0**-20
 DESIGNS: Mapping[str, Callable[[int, int, int, Sequence[Block]], FleqDesign]] = {
     "paper": PaperFleqDesign, "compact": CompactDesign,
 }
@@ -90,8 +91,9 @@ class FleqMachine:
             raise PrecisionError(f"{self.precision.name} has {self.precision.significand} significand bits: real numbers "
                                  "need float32 or float64")
         largest = 2.0 ** (self.precision.significand - 6)
-        if range > largest:
-            raise PrecisionError(f"range={range:g}: {self.precision.name} keeps flags exact up to {largest:g}")
+        if not LEAST_RANGE <= range <= largest:
+            raise PrecisionError(f"range={range:g}: it must be {LEAST_RANGE:g} or more, and {self.precision.name} keeps "
+                                 f"flags exact up to {largest:g}")
         self.range, self.heads, self.anchors = float(range), heads, anchors
         self.unit = torch.finfo(self.precision.dtype).eps / 2
         blocks = [self._block(f) for f in functions]

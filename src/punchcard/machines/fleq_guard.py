@@ -27,9 +27,11 @@ class Guard:
         self.state = reader.read(card)
         self.before = self.state
         self.pointers: dict[str, int] = {}
+        self.loop = 0
 
     def watch(self, loop: int, card: Tensor) -> None:
         """Check one loop."""
+        self.loop = loop
         self.before, memory = self.state, self.reader.memory(card)
         number = self.before.program_counter
         instruction = self.program.instructions[number]
@@ -45,6 +47,11 @@ class Guard:
         self.state = FleqState(memory, self.reader.program_counter(card))
         self._check_counter(self.state)
 
+    def _where(self, number: int) -> str:
+        """Which instruction, by number and label, and in which loop."""
+        label = next((f" ({name})" for name, target in self.program.labels if target == number), "")
+        return f"instruction {number}{label} in loop {self.loop}"
+
     def _check_operands(self, call: Call, number: int) -> None:
         for name, shape in (("a", call.a_shape), ("b", call.b_shape), ("c", call.c_shape)):
             if shape is not None:
@@ -54,13 +61,13 @@ class Guard:
             a = self.pointers["a"]
             operand = self.before.memory[: call.a_shape.rows, a : a + call.a_shape.columns]
             if not bool(np.all((domain[0] - self.slack <= operand) & (operand <= domain[1] + self.slack))):
-                raise ProgramError(f"instruction {number}: {call.function} of {float(operand.flat[0]):g}: its block is "
+                raise ProgramError(f"{self._where(number)}: {call.function} of {float(operand.flat[0]):g}: its block is "
                                    f"built for {domain[0]:g} to {domain[1]:g}")
 
     def _check_inside(self, field: str, columns: int, number: int) -> None:
         address = self.pointers[field]
         if not 0 <= address <= self.program.columns - columns:
-            raise ProgramError(f"instruction {number}: pointer {field} is {address}, outside the program's "
+            raise ProgramError(f"{self._where(number)}: pointer {field} is {address}, outside the program's "
                                f"{self.program.columns} memory columns")
 
     def _check_flag(self, memory: Array, number: int) -> None:
@@ -68,12 +75,12 @@ class Guard:
         column = self.pointers["flag"]
         value = float(memory[0, column])
         if abs(value - round(value)) > min(FLAG_TOLERANCE + self.slack, MOST_TOLERANCE):
-            raise ProgramError(f"instruction {number}: the flag {self.program.column_name(column)!r} is {value:g}: "
+            raise ProgramError(f"{self._where(number)}: the flag {self.program.column_name(column)!r} is {value:g}: "
                                "a flag must be an integer")
 
     def _check_counter(self, state: FleqState) -> None:
         if not 0 <= state.program_counter < len(self.program.instructions):
-            raise ProgramError(f"instruction {self.before.program_counter}: jumps to instruction {state.program_counter}, "
+            raise ProgramError(f"{self._where(self.before.program_counter)}: jumps to instruction {state.program_counter}, "
                                f"the program has {len(self.program.instructions)}")
 
     def _check_range(self, memory: Array, number: int) -> None:
@@ -82,5 +89,5 @@ class Guard:
         if beyond.any():
             column = int(np.argmax(beyond.any(axis=0)))
             value = float(inside[:, column][beyond[:, column]][0])
-            raise ProgramError(f"instruction {number}: {self.program.column_name(column)!r} became {value:g}, beyond the "
+            raise ProgramError(f"{self._where(number)}: {self.program.column_name(column)!r} became {value:g}, beyond the "
                                f"declared range ±{self.limit:g}: declare a larger one with .range")
