@@ -272,8 +272,10 @@ def compare(machine: FleqMachine, programs: Sequence[FleqProgram], tolerance: fl
 
 
 def _same_pointers(machine: FleqMachine, card: torch.Tensor, interpreter: FleqInterpreter, instruction: int) -> bool:
-    found = machine.pointers(card, instruction)
-    return all(found[name] == value for name, value in pointers(interpreter.instructions[instruction]).items())
+    """Pointers that leave the card wrap modulo 2^L there; such a pointer is an error as soon as it is used."""
+    found, names = machine.pointers(card, instruction), 1 << machine.sizes.pointer_bits
+    return all((found[name] - value) % names == 0
+               for name, value in pointers(interpreter.instructions[instruction]).items())
 
 
 def check_random_programs(

@@ -262,7 +262,7 @@ def test_machines_that_are_refused() -> None:
         ({"functions": ["ad"]}, r"unknown function 'ad' \(did you mean 'add'\?\)"),
         ({"functions": ["mul"], "heads": 4}, "heads=4: a soft product takes 1, 2 or 3 heads"),
         ({"functions": ["mul"], "range": 0.0}, "range=0.0: it must be a positive number"),
-        ({"functions": ["mul"], "range": 1e20}, r"range=1e\+20: it must be .* or more, and float64 keeps flags exact up to 1.4"),
+        ({"functions": ["mul"], "range": 1e20}, r"range=1e\+20: .* float64 keeps flags exact up to 1.4"),
         ({"functions": ["mul"], "range": 1e-9}, "range=1e-09: it must be 9.53674e-07 or more"),
         ({"functions": "mul"}, "functions='mul': give a list of names or blocks"),
         ({"functions": [None]}, "None is no function block: plug in a name or a Block"),
