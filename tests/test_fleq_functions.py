@@ -11,8 +11,8 @@ import torch
 
 from punchcard.analysis.fleq import audited_run
 from punchcard.functions.blocks import Block, Elementwise, FittedFunction
+from punchcard.functions.catalogue import built_in
 from punchcard.functions.fit import SigmoidSum, fit
-from punchcard.functions.library import built_in
 from punchcard.isa.fleq import Array, FleqProgram
 from punchcard.isa.functions import BUILT_IN, INVERSE, Function, Shape, same_shape, scalar_only
 from punchcard.lang.fleq import assemble

@@ -17,7 +17,7 @@ from punchcard.card.layout import Pattern
 from punchcard.engines import Watch, find_engine
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.functions.blocks import Block, Scale, product_reach
-from punchcard.functions.library import built_in
+from punchcard.functions.catalogue import built_in
 from punchcard.functions.pointers import IncrPointer, ResetPointer
 from punchcard.functions.sigmoids import Terms
 from punchcard.isa.fleq import Call, FleqProgram, FleqState, Instruction, PointerUpdate, Step
