@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from punchcard.errors import FitError, PunchcardError
-from punchcard.functions.fit import METHODS, Array, SigmoidSum, fit, sigmoid
+from punchcard.functions.fit import METHODS, Array, SigmoidSum, fit
+from punchcard.isa.functions import sigmoid
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from punchcard.errors import FitError, did_you_mean
+from punchcard.isa.functions import sigmoid
 
 Array = npt.NDArray[np.float64]
 Layout = tuple[Array, Array]
@@ -306,9 +307,3 @@ def at_point(function: Callable[..., object], x: float) -> float:
         return float(function(x))  # type: ignore[arg-type]
     except (ArithmeticError, ValueError, TypeError):
         return math.nan
-
-
-def sigmoid(z: Array) -> Array:
-    """1 / (1 + exp(-z)), without overflow: the exponent is never positive."""
-    small = np.exp(-np.abs(z))
-    return np.asarray(np.where(z >= 0, 1.0, small) / (1.0 + small))

@@ -86,8 +86,9 @@ def vectors_only(a: Shape, b: Shape) -> Shape:
 
 
 def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)), without overflow."""
-    return np.asarray(np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x)))))
+    """1 / (1 + exp(-x)), without overflow: the exponent is never positive."""
+    small = np.exp(-np.abs(x))
+    return np.asarray(np.where(x >= 0, 1.0, small) / (1.0 + small))
 
 
 def hundredth(x: Array) -> Array:
