@@ -18,7 +18,7 @@ from punchcard.isa.fleq import FleqProgram
 from punchcard.isa.subleq import Program
 from punchcard.lang import fleq as fleq_language
 from punchcard.lang import subleq as subleq_language
-from punchcard.lang.files import load
+from punchcard.lang.files import disassemble, load
 from punchcard.machines.fleq import FleqMachine, pointer_constants
 from punchcard.machines.subleq import DEFAULT_MAX_STEPS, Result, SubleqMachine
 from punchcard.oracle import subleq as oracle
@@ -40,13 +40,6 @@ class Report:
     @property
     def ok(self) -> bool:
         return self.result.halted and self.agrees is not False
-
-
-def disassemble(program: Program | FleqProgram) -> str:
-    """A program as text that assembles to the same program."""
-    if isinstance(program, FleqProgram):
-        return fleq_language.disassemble(program)
-    return subleq_language.disassemble(program)
 
 
 @overload

@@ -23,7 +23,6 @@ from punchcard import __version__
 from punchcard.errors import ProgramError, PunchcardError, SourceError
 
 if TYPE_CHECKING:
-    from punchcard.isa.fleq import FleqProgram
     from punchcard.isa.subleq import Program
 
 SUBLEQ_DESIGNS = ("paper", "two-layer", "one-layer")
@@ -203,14 +202,9 @@ def asm(file: Path, output: str | None) -> None:
 @click.option("-o", "--output", help="File to write; by default standard output.")
 def disasm(file: Path, output: str | None) -> None:
     """Write a program (.json, .minsky, .subleq, .fleq) as assembly text."""
-    from punchcard.lang import fleq, subleq
-    from punchcard.lang.files import load
+    from punchcard.lang.files import disassemble, load
 
-    program: Program | FleqProgram = load(file)
-    from punchcard.isa.subleq import Program as SubleqProgram
-
-    text = subleq.disassemble(program) if isinstance(program, SubleqProgram) else fleq.disassemble(program)
-    _write(text, output)
+    _write(disassemble(load(file)), output)
 
 
 def _with_settings(program: Program, settings: tuple[str, ...], *, minsky: bool) -> Program:

@@ -18,6 +18,11 @@ EXTENSIONS = {
 }
 
 
+def disassemble(program: Program | FleqProgram) -> str:
+    """A program as text that assembles to the same program."""
+    return fleq.disassemble(program) if isinstance(program, FleqProgram) else subleq.disassemble(program)
+
+
 def load(path: str | Path) -> Program | FleqProgram:
     """The program in a file."""
     suffix = Path(path).suffix.lower()

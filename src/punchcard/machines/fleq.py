@@ -267,8 +267,7 @@ class FleqMachine:
                       "range": self.range, "heads": self.heads, "anchors": self.anchors},
             "functions": list(self.blocks),
             "design": self.design.name,
-            "precision": {"dtype": self.precision.name, "temperature": self.precision.temperature,
-                          "gate": self.precision.gate},
+            "precision": self.precision.describe(),
             "layout": self.layout.describe(),
         }
 

@@ -166,8 +166,7 @@ class SubleqMachine:
             "sizes": {"word_bits": self.sizes.word_bits, "memory": self.sizes.memory,
                       "instructions": self.sizes.instructions},
             "design": self.design.name,
-            "precision": {"dtype": self.precision.name, "temperature": self.precision.temperature,
-                          "gate": self.precision.gate},
+            "precision": self.precision.describe(),
             "layout": self.layout.describe(),
         }
 

@@ -60,6 +60,10 @@ class Precision:
         """Bits of the significand, the hidden one included: integers up to 2^significand are exact."""
         return 1 - round(math.log2(torch.finfo(self.dtype).eps))
 
+    def describe(self) -> dict[str, str | float | None]:
+        """The precision as plain data, for saving."""
+        return {"dtype": self.name, "temperature": self.temperature, "gate": self.gate}
+
     def temperature_for(self, gap: float) -> float:
         """The temperature of a head whose best score exceeds all others by `gap`."""
         if self.temperature is not None:
