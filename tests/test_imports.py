@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import punchcard
+from punchcard.machines.fleq import FleqMachine
 from punchcard.machines.subleq import SubleqMachine
 
 SOURCE = Path(inspect.getfile(punchcard)).parent
@@ -87,6 +88,9 @@ def test_designs_never_see_a_program() -> None:
 def test_building_takes_sizes_only() -> None:
     parameters = inspect.signature(SubleqMachine.__init__).parameters
     assert set(parameters) == {"self", "word_bits", "memory", "instructions", "design", "precision"}
+    parameters = inspect.signature(FleqMachine.__init__).parameters
+    assert set(parameters) == {"self", "functions", "size", "memory", "instructions", "design", "precision", "range",
+                               "heads", "anchors"}
 
 
 def test_building_cannot_see_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,10 +98,13 @@ def test_building_cannot_see_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: object, **kwargs: object) -> None:
         raise AssertionError("a program was touched while building")
 
-    monkeypatch.setattr("punchcard.isa.subleq.Program.__init__", refuse)
-    monkeypatch.setattr("punchcard.isa.subleq.Program.__getattribute__", refuse)
+    for program in ("punchcard.isa.subleq.Program", "punchcard.isa.fleq.FleqProgram"):
+        monkeypatch.setattr(f"{program}.__init__", refuse)
+        monkeypatch.setattr(f"{program}.__getattribute__", refuse)
     for design in ("paper", "two-layer", "one-layer"):
         SubleqMachine(word_bits=4, memory=2, instructions=2, design=design)
+    for design in ("compact", "paper"):
+        FleqMachine(functions=["add", "mul"], size=2, memory=2, instructions=2, design=design)
 
 
 def test_engines_never_name_an_instruction() -> None:

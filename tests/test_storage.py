@@ -11,6 +11,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from punchcard.errors import StorageError
+from punchcard.functions.blocks import Elementwise
+from punchcard.isa.functions import Function, same_shape
+from punchcard.machines.fleq import FleqMachine
 from punchcard.machines.subleq import SubleqMachine
 from punchcard.transformer.precision import Precision
 from tests.cases import DESIGNS, load_subleq
@@ -98,3 +101,21 @@ def test_files_that_are_no_machines(tmp_path: Path) -> None:
         SubleqMachine(word_bits=4, memory=1, instructions=1).save(tmp_path)
     with pytest.raises(StorageError, match="cannot write"):
         SubleqMachine(word_bits=4, memory=1, instructions=1).save(tmp_path / "nowhere" / "m")
+
+
+@pytest.mark.parametrize("design", ["compact", "paper"])
+def test_fleq_round_trip(tmp_path: Path, design: str) -> None:
+    """A FLEQ machine, with a block of one's own, which is code and so is given again."""
+    twice = Elementwise(Function("twice", 1, same_shape, lambda a: 2 * a), lambda a, b, one: 2 * a)
+    machine = FleqMachine(functions=["add", "mul", "incr_pointer", twice], size=2, memory=4, instructions=3, heads=2,
+                          range=8.0, design=design, precision="float32")
+    path = tmp_path / "m.safetensors"
+    machine.save(path)
+    other = FleqMachine.load(path, blocks=[twice])
+    assert other.describe() == machine.describe()
+    for name, tensor in machine.model.state_dict().items():
+        assert torch.equal(tensor, other.model.state_dict()[name])
+    with pytest.raises(StorageError, match="cannot be built: unknown function 'twice'"):
+        FleqMachine.load(path)
+    with pytest.raises(StorageError, match="holds a 'fleq' machine, not 'subleq'"):
+        SubleqMachine.load(path)
