@@ -72,7 +72,7 @@ def test_until_a_pattern_stands_on_every_card(name: str) -> None:
 def test_without_facts_every_engine_still_runs(name: str) -> None:
     _, model, card = counter_machine()
     assert find_engine(name)(model, card, 3).loops == 3
-    with pytest.raises(LayoutError, match="`until` names rows of the card"):
+    with pytest.raises(LayoutError, match="`until` and `ports` name rows of the card"):
         find_engine(name)(model, card, 3, until=Pattern("counter", "head", (1, 1, 1)))
 
 

@@ -72,7 +72,10 @@ class Region:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Fixed ±1 bits at a row block of a region's first column: how a machine declares, say, that it has halted."""
+    """Fixed ±1 bits at a row block of a region's first column: how a machine declares, say, that it has halted.
+
+    A 0 stands for either bit.
+    """
 
     rows: str
     region: str
@@ -153,9 +156,18 @@ class Layout:
 
     def matches(self, card: Tensor, pattern: Pattern) -> Tensor:
         """Whether the pattern stands on the card: a boolean, one for each card of a batch."""
+        self.check_pattern(pattern)
         column = self.get(card, pattern.rows, pattern.region)[..., 0]
         bits = torch.tensor(pattern.bits, dtype=card.dtype, device=card.device)
-        return ((column - bits).abs() < 0.5).all(dim=-1)
+        return (((column - bits).abs() < 0.5) | (bits == 0)).all(dim=-1)
+
+    def check_pattern(self, pattern: Pattern) -> None:
+        """Refuse a pattern that names no rows or region of this layout, or has another number of bits."""
+        place = self.rows(pattern.rows)
+        self.region(pattern.region)
+        if len(pattern.bits) != place.stop - place.start or not set(pattern.bits) <= {-1, 0, 1}:
+            raise SizeError(f"pattern {pattern.bits} does not fit {pattern.rows!r}, which has "
+                            f"{place.stop - place.start} rows: it has a -1, 1 or 0 (either) for each")
 
     def describe(self) -> dict[str, Any]:
         """The layout as plain data, for saving."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
-from punchcard.engines.interface import Run, Watch
-from punchcard.errors import LayoutError, PunchcardError
+from punchcard.engines.interface import Port, Run, Stops, Watch
+from punchcard.errors import PunchcardError
 from punchcard.transformer.model import LoopedTransformer
 
 MOST_BYTES = 16 * 2**30
@@ -25,31 +25,39 @@ def run(
     loops: int,
     *,
     facts: Layout | None = None,
-    until: Pattern | None = None,
+    until: Pattern | Sequence[Pattern] = (),
+    ports: Mapping[Pattern, Port] | None = None,
     watch: Watch | None = None,
     interrupted: Callable[[], bool] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Run:
     """See `Engine`."""
-    if until is not None and facts is None:
-        raise LayoutError("`until` names rows of the card: it needs `facts`, the card's layout")
+    stops = Stops.of(card, facts, until, ports)
     needed = 3 * card.shape[-1] * card.numel() // card.shape[-2] * card.element_size()
     if needed > MOST_BYTES:
         raise PunchcardError(f"the dense engine needs {needed / 2**30:.0f} GiB for attention over {card.shape[-1]} columns: "
-                             f"the most is {MOST_BYTES // 2**30} GiB")
-    with torch.no_grad(), _threads(1 if card.shape[-1] <= FEW_COLUMNS else torch.get_num_threads()):
+                             f"the most is {MOST_BYTES // 2**30} GiB; use another engine")
+    with torch.no_grad(), threads(1 if card.shape[-1] <= FEW_COLUMNS else torch.get_num_threads()):
         for loop in range(1, loops + 1):
             card = model(card)
             if watch is not None:
                 watch(loop, card)
-            if until is not None and facts is not None and bool(facts.matches(card, until).all()):
-                return Run(card, loop, "matched")
+            matched = stops.matched(card)
+            if matched is not None:
+                return Run(card, loop, "matched", "dense", matched)
+            stopped = stops.serve(loop, card)
+            if stopped is not None:
+                return Run(card, loop, "stopped", "dense", stopped)
+            if progress is not None:
+                progress(loop)
             if interrupted is not None and interrupted():
-                return Run(card, loop, "interrupted")
-    return Run(card, loops, "loops")
+                return Run(card, loop, "interrupted", "dense")
+    return Run(card, loops, "loops", "dense")
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
+def threads(count: int) -> Iterator[None]:
+    """Let torch use this many threads inside the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

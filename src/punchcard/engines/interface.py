@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
+from punchcard.errors import LayoutError, PunchcardError
 from punchcard.transformer.model import LoopedTransformer
 
 Watch: TypeAlias = Callable[[int, Tensor], None]
 """Called after every loop with the number of loops made and the card, which it must not change."""
 
+Port: TypeAlias = Callable[[int, Tensor], bool]
+"""Called when its pattern stands on the card, with the number of loops made and the card; says whether to go on.
+
+It may change the card in place, in the rows and regions that a loop may change.
+"""
+
 
 @dataclass(frozen=True)
 class Run:
-    """The card after the last loop, how many loops were made, and why no more."""
+    """The card after the last loop, how many loops were made, and why no more.
 
-    card: Tensor
+    `engine` is the one that made the loops. `notes` say what kept it from a faster way. `matched` is the pattern that
+    ended the run: one of `until`, or the one whose port said stop.
+    """
+
+    card: Tensor = field(repr=False)
     loops: int
-    reason: Literal["matched", "loops", "interrupted"]
+    reason: Literal["matched", "loops", "interrupted", "stopped"]
+    engine: str
+    matched: Pattern | None = None
+    notes: tuple[str, ...] = ()
+    compile_seconds: float = 0.0
 
 
 class Engine(Protocol):
     """Applies a model to a card, or a batch of cards, up to `loops` times.
 
-    `facts` is the card's layout. `until` is a pattern on its named rows, looked for after every loop; the run stops once
-    every card of the batch shows it. `watch` sees the card after every loop; `interrupted` is asked between loops.
+    `facts` is the card's layout. `until` is a pattern on its named rows, or several, looked for after every loop; the
+    run stops once every card of the batch shows one. `ports` maps patterns to functions that are called when the
+    pattern stands on the card, after `until` was looked for; a batch has no ports. `watch` sees the card after every
+    loop; `interrupted` is asked, and `progress` told the loops made, every now and then between loops.
     """
 
     def __call__(
@@ -38,7 +55,51 @@ class Engine(Protocol):
         loops: int,
         *,
         facts: Layout | None = None,
-        until: Pattern | None = None,
+        until: Pattern | Sequence[Pattern] = (),
+        ports: Mapping[Pattern, Port] | None = None,
         watch: Watch | None = None,
         interrupted: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> Run: ...
+
+
+@dataclass(frozen=True)
+class Stops:
+    """The patterns of a run, checked: every engine asks it after a loop."""
+
+    facts: Layout | None
+    until: tuple[Pattern, ...]
+    ports: Mapping[Pattern, Port]
+
+    @classmethod
+    def of(cls, card: Tensor, facts: Layout | None, until: Pattern | Sequence[Pattern],
+           ports: Mapping[Pattern, Port] | None) -> Stops:
+        found = (until,) if isinstance(until, Pattern) else tuple(until)
+        if (found or ports) and facts is None:
+            raise LayoutError("`until` and `ports` name rows of the card: they need `facts`, the card's layout")
+        if ports and card.ndim != 2:
+            raise PunchcardError(f"ports serve one card, not a batch of shape {tuple(card.shape)}")
+        if facts is not None:
+            facts.check(card)
+            for pattern in (*found, *(ports or ())):
+                facts.check_pattern(pattern)
+        return cls(facts, found, ports or {})
+
+    def matched(self, card: Tensor) -> Pattern | None:
+        """The pattern of `until` that stands on the card; for a batch, the last one when each card shows one."""
+        if not self.until or self.facts is None:
+            return None
+        shown = [self.facts.matches(card, pattern) for pattern in self.until]
+        every = shown[0]
+        for more in shown[1:]:
+            every = every | more
+        if not bool(every.all()):
+            return None
+        return next(p for p, where in zip(self.until, shown, strict=True) if bool(where.reshape(-1)[-1]))
+
+    def serve(self, loop: int, card: Tensor) -> Pattern | None:
+        """Call the ports whose patterns stand on the card; the pattern of one that says stop."""
+        for pattern, port in self.ports.items():
+            if self.facts is not None and bool(self.facts.matches(card, pattern)) and not port(loop, card):
+                return pattern
+        return None
