@@ -70,3 +70,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """` (did you mean 'loop'?)`, or nothing when no known name is near."""
     near = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+class LoweringError(PunchcardError):
+    """A model, or a card, for which no straight-line code can be given; a slower engine runs it."""

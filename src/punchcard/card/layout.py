@@ -8,7 +8,7 @@ statements about the card when a loop begins. Engines may rely on them, and test
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import torch
@@ -34,6 +34,10 @@ class RowBlock:
 
     `parts` names consecutive sub-blocks, reached as `block.part`. `holds` maps a region to its content when a loop
     begins; regions not named hold 0. `changes` names the regions in which a loop may change the block.
+
+    Three more facts help a compiler and are checked when they are used. `limit`: no entry exceeds it in size.
+    `within`: what the block holds in the middle of a loop where it is not 0, though it is 0 when a loop begins.
+    `selects`: parts of it that take few different values, which decide what the rest of the loop does.
     """
 
     name: str
@@ -43,10 +47,17 @@ class RowBlock:
     holds: Mapping[str, Content] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
     start: int | None = None
+    limit: float | None = None
+    within: Content | None = None
+    selects: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.size < 1:
             raise SizeError(f"row block {self.name!r} has {self.size} rows: it needs at least one")
+        for part in self.selects:
+            if part not in self.parts:
+                raise LayoutError(f"row block {self.name!r} selects by {part!r}{did_you_mean(part, self.parts)}: "
+                                  f"its parts are {', '.join(self.parts) or 'none'}")
         for region, content in self.holds.items():
             if content not in get_args(Content):
                 raise LayoutError(f"row block {self.name!r} holds {content!r} in {region!r}: "
@@ -58,16 +69,19 @@ class RowBlock:
 
 @dataclass(frozen=True)
 class Region:
-    """A named range of columns."""
+    """A named range of columns. `groups` are the sizes of consecutive runs of columns that compute alike."""
 
     name: str
     size: int
     about: str = ""
     start: int | None = None
+    groups: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.size < 1:
             raise SizeError(f"region {self.name!r} has {self.size} columns: it needs at least one")
+        if self.groups and sum(self.groups) != self.size:
+            raise SizeError(f"the groups of region {self.name!r} have {sum(self.groups)} columns, the region has {self.size}")
 
 
 @dataclass(frozen=True)
@@ -104,6 +118,12 @@ class Layout:
         rows = ", ".join(f"{b.name} {b.size}" for b in self.blocks)
         columns = ", ".join(f"{r.name} {r.size}" for r in self.regions)
         return f"<layout of {self.width} rows ({rows}) and {self.columns} columns ({columns})>"
+
+    def limited(self, limits: Mapping[str, float]) -> Layout:
+        """The same layout with limits declared for some blocks."""
+        for name in limits:
+            self.rows(name)
+        return Layout([replace(b, limit=limits.get(b.name, b.limit)) for b in self.blocks], self.regions)
 
     def rows(self, name: str) -> slice:
         """The rows of a block, or of a part (`"command.a"`)."""
