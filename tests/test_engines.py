@@ -7,8 +7,8 @@ import torch
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
-from punchcard.engines import ENGINES, find_engine
-from punchcard.errors import LayoutError
+from punchcard.engines import ENGINES, Engine, Run, auto, find_engine
+from punchcard.errors import LayoutError, LoweringError, PunchcardError
 from punchcard.primitives.add import increment_bits
 from punchcard.primitives.read import read
 from punchcard.transformer.build import assign, build
@@ -85,6 +85,139 @@ def test_watch_and_interruption(name: str) -> None:
     assert (ran.loops, ran.reason, seen) == (6, "interrupted", [1, 2, 3, 4, 5, 6])
 
 
+@pytest.mark.parametrize("name", ENGINES)
+def test_every_loop_is_the_model_applied_to_the_card(name: str) -> None:
+    """Alone and in a batch; the cards that are watched stay as they were, and so does the one that was given."""
+    layout, model, card = counter_machine()
+    later = card.clone()
+    layout.put(later, "counter", "head", encode_unsigned(5, BITS))
+    for start in (card, torch.stack([card, later]), torch.stack([card, later, later, card]).view(2, 2, *card.shape)):
+        given = start.clone()
+        seen: list[torch.Tensor] = []
+
+        def look(_: int, now: torch.Tensor, seen: list[torch.Tensor] = seen) -> None:
+            seen.append(now)
+
+        ran = find_engine(name)(model, given, 11, facts=layout, watch=look)
+        assert torch.equal(given, start)
+        expected = start
+        for found in seen:
+            expected = model(expected)
+            assert torch.equal(found, expected)
+        assert len(seen) == 11
+        assert torch.equal(ran.card, expected)
+        assert ran.card.shape == start.shape
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_no_loops_leave_the_card(name: str) -> None:
+    layout, model, card = counter_machine()
+    ran = find_engine(name)(model, card, 0, facts=layout)
+    assert torch.equal(ran.card, card)
+    assert (ran.loops, ran.reason) == (0, "loops")
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_several_patterns_and_bits_that_may_be_either(name: str) -> None:
+    layout, model, card = counter_machine()
+    six, odd_above_four = Pattern("counter", "head", (-1, 1, 1)), Pattern("counter", "head", (1, 0, 1))
+    ran = find_engine(name)(model, card, 100, facts=layout, until=(six, odd_above_four))
+    assert (ran.loops, ran.reason, ran.matched) == (4, "matched", odd_above_four)
+    later = card.clone()
+    layout.put(later, "counter", "head", encode_unsigned(2, BITS))
+    both = find_engine(name)(model, torch.stack([card, later]), 20, facts=layout, until=[odd_above_four, six])
+    assert (both.loops, both.reason, both.matched) == (4, "matched", six), "one card shows 5, the other 6"
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_port_changes_the_card_and_the_run_goes_on(name: str) -> None:
+    layout, model, card = counter_machine()
+    called = []
+
+    def leap(loop: int, now: torch.Tensor) -> bool:
+        called.append(loop)
+        layout.put(now, "counter", "head", encode_unsigned(6, BITS))
+        return True
+
+    ran = find_engine(name)(model, card, 4, facts=layout, ports={Pattern("counter", "head", (1, 1, -1)): leap})
+    assert called == [2]
+    assert (ran.loops, ran.reason) == (4, "loops")
+    assert decode_unsigned(layout.get(ran.card, "counter", "head")).item() == (6 + 2) % 8
+    assert decode_unsigned(layout.get(ran.card, "seen", "head")).item() == (7 - 1) % 4, "the data at position 7"
+    assert torch.equal(layout.get(ran.card, "data", "tape"), layout.get(card, "data", "tape"))
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_port_stops_the_run(name: str) -> None:
+    layout, model, card = counter_machine()
+    heard: list[int] = []
+
+    def listen(loop: int, _: torch.Tensor) -> bool:
+        heard.append(loop)
+        return True
+
+    three, five = Pattern("counter", "head", (1, 1, -1)), Pattern("counter", "head", (1, -1, 1))
+    ran = find_engine(name)(model, card, 50, facts=layout, ports={three: listen, five: lambda *_: False})
+    assert (ran.loops, ran.reason, ran.matched, heard) == (4, "stopped", five, [2])
+    stopped = find_engine(name)(model, card, 50, facts=layout, until=five, ports={five: lambda *_: False})
+    assert stopped.reason == "matched", "`until` is looked for first"
+    with pytest.raises(PunchcardError, match="ports serve one card, not a batch"):
+        find_engine(name)(model, card.unsqueeze(0), 5, facts=layout, ports={five: lambda *_: False})
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_progress_is_told(name: str) -> None:
+    layout, model, card = counter_machine()
+    told: list[int] = []
+    find_engine(name)(model, card, 40, facts=layout, progress=told.append)
+    assert told == sorted(told)
+    assert all(1 <= loops <= 40 for loops in told)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_the_run_says_which_engine_made_it(name: str) -> None:
+    layout, model, card = counter_machine()
+    ran = find_engine(name)(model, card, 3, facts=layout)
+    assert ran.engine in (ENGINES if name == "auto" else [name])
+    assert ran.engine != "auto"
+
+
+def test_an_unknown_engine_is_refused_with_all_names() -> None:
+    with pytest.raises(PunchcardError, match=r"unknown engine 'scratchpat' \(did you mean 'scratchpad'\?\)") as info:
+        find_engine("scratchpat")
+    assert all(name in str(info.value) for name in ENGINES)
+
+
+def named(name: str, refusal: str = "") -> Engine:
+    """An engine that makes no loops, or refuses."""
+    def run(model: LoopedTransformer, card: torch.Tensor, loops: int, **options: object) -> Run:
+        if refusal:
+            raise LoweringError(refusal)
+        return Run(card, loops, "loops", name, notes=(f"made by {name}",))
+
+    return run
+
+
+def test_auto_takes_the_fastest_that_applies() -> None:
+    layout, model, card = counter_machine()
+    slower = {"dense": named("dense"), "scratchpad": named("scratchpad")}
+    wide = torch.zeros(layout.width, 4096, dtype=torch.float64)
+    run = auto.choosing({**slower, "lowered": named("lowered")})
+    assert run(model, card, 1000).engine == "lowered"
+    assert run(model, wide, 1000).notes == ("made by lowered",)
+    few = run(model, card, 2)
+    assert (few.engine, few.notes) == ("dense", ("lowered: compiling takes longer than 2 loops", "made by dense"))
+    run = auto.choosing({**slower, "lowered": named("lowered", "no head is hard")})
+    assert run(model, wide, 1000).notes == ("lowered: no head is hard", "made by scratchpad")
+    assert run(model, card, 1000).notes == ("lowered: no head is hard", "made by dense")
+    elsewhere = run(model, wide.to("meta"), 1000)
+    assert (elsewhere.engine, elsewhere.notes[0]) == (
+        "scratchpad", "lowered: the card is on meta, generated code runs on the CPU")
+    run = auto.choosing(slower)
+    assert run(model, wide, 1000).notes == ("made by scratchpad",)
+    assert run(model, card.expand(1000, *card.shape), 1000).engine == "scratchpad", "a batch is large, too"
+
+
 def test_dense_is_the_model_applied_again_and_again() -> None:
     _, model, card = counter_machine()
     expected = card
@@ -93,12 +226,13 @@ def test_dense_is_the_model_applied_again_and_again() -> None:
     assert torch.equal(find_engine("dense")(model, card, 9).card, expected)
 
 
-def test_threads_are_left_as_they_were() -> None:
-    _, model, card = counter_machine()
+@pytest.mark.parametrize("name", ENGINES)
+def test_threads_are_left_as_they_were(name: str) -> None:
+    layout, model, card = counter_machine()
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        find_engine("dense")(model, card, 2)
+        find_engine(name)(model, card, 2, facts=layout)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
