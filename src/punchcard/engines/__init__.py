@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from punchcard.engines import dense
+from punchcard.engines import auto, dense, lowered, scratchpad
 from punchcard.engines.interface import Engine, Run, Watch
 from punchcard.errors import PunchcardError, did_you_mean
 
-ENGINES: dict[str, Engine] = {"dense": dense.run}
+ENGINES: dict[str, Engine] = {"dense": dense.run, "scratchpad": scratchpad.run, "lowered": lowered.run}
+ENGINES["auto"] = auto.choosing(ENGINES)
 
 __all__ = ["ENGINES", "Engine", "Run", "Watch", "find_engine"]
 

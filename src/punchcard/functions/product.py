@@ -126,8 +126,8 @@ class DiagonalProduct(Product):
     kind = "diagonal"
 
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
-        both = tuple(ScratchColumn(kind, g, 0) for g in range(d) for kind in ("plus", "minus"))
-        return both + outputs(d)
+        plus, minus = (tuple(ScratchColumn(kind, g, 0) for g in range(d)) for kind in ("plus", "minus"))
+        return plus + minus + outputs(d)
 
     def live(self, column: ScratchColumn) -> bool:
         return column.kind in ("plus", "minus")

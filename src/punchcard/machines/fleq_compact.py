@@ -11,6 +11,7 @@ Columns that have nothing to read find the column of zeros.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import ClassVar
 
 import numpy as np
@@ -42,7 +43,8 @@ class CompactDesign(FleqDesign):
         for transport in self.transports:
             columns.update(dict.fromkeys(transport.columns(size)))
         self.columns = tuple(columns)
-        self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), len(self.columns))
+        runs = [sum(1 for _ in run) for _, run in groupby(self.columns, key=lambda c: (c.kind, c.kind == "copy" and c.index))]
+        self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), len(self.columns), tuple(runs))
         self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
         self.layout = self._layout()
 

@@ -28,13 +28,17 @@ WIDTHS = ("a_width", "b_width", "c_width", "a_height", "c_height")
 
 @dataclass(frozen=True)
 class FleqSizes:
-    """The sizes of a machine: d, memory columns, instructions, the functions' names, and the scratchpad's columns."""
+    """The sizes of a machine: d, memory columns, instructions, the functions' names, and the scratchpad's columns.
+
+    `groups` are the sizes of runs of scratchpad columns that compute alike.
+    """
 
     size: int
     memory: int
     instructions: int
     functions: tuple[str, ...]
     scratchpad: int
+    groups: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("size", 1), ("memory", 1), ("instructions", 1)):
@@ -48,7 +52,7 @@ class FleqSizes:
     @property
     def regions(self) -> tuple[Region, ...]:
         return (
-            Region("scratchpad", self.scratchpad, "where functions are computed"),
+            Region("scratchpad", self.scratchpad, "where functions are computed", groups=self.groups),
             Region("zero", 1, "a column of zeros: the sink, and the flag of an unconditional jump"),
             Region("unit", 1, "a column that holds 1: the flag of an instruction that does not branch"),
             Region("memory", self.memory, "the program's variables and pointer constants"),
@@ -166,7 +170,8 @@ class FleqDesign(ABC):
             RowBlock("scratch", 1, "indicator of the scratchpad", holds=holding("one", pad)),
             RowBlock("program_counter", length, "the next instruction's column", holds=holding("bits", pad), changes=(pad,)),
             RowBlock("halted", 1, "+1 once a halt has been read", holds=holding("bits", pad), changes=(pad,)),
-            RowBlock("current", sizes.instruction_rows, "the instruction", parts=sizes.instruction_parts()),
+            RowBlock("current", sizes.instruction_rows, "the instruction", parts=sizes.instruction_parts(), within="bits",
+                     selects=tuple(part for part in sizes.instruction_parts() if part not in POINTERS)),
             RowBlock("write_pointer", length, "the column to write to"),
             RowBlock("deep", sizes.size, "1: beyond the height of operand a"),
             RowBlock("over", sizes.size, "1: beyond the result's height"),

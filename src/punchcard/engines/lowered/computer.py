@@ -1,0 +1,217 @@
+"""A model lowered for the cards of one machine: its code, its tables, and the cases met so far."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import math
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from llvmlite import ir
+
+from punchcard.card.layout import Layout
+from punchcard.engines.lowered import code, tables
+from punchcard.engines.lowered.columns import Columns, Slot
+from punchcard.engines.lowered.emit import Places, emit_driver, emit_loop
+from punchcard.engines.lowered.facts import Facts
+from punchcard.engines.lowered.nodes import Array, Graph
+from punchcard.engines.lowered.plan import Plan, Table
+from punchcard.engines.lowered.quiet import Quiet
+from punchcard.engines.lowered.trace import NotUniform, Trace
+from punchcard.engines.lowered.weights import layer_lists
+from punchcard.errors import LoweringError
+from punchcard.transformer.model import LoopedTransformer
+
+REALS: dict[torch.dtype, tuple[ir.Type, type, Any]] = {
+    torch.float32: (ir.FloatType(), ctypes.c_float, np.float32),
+    torch.float64: (ir.DoubleType(), ctypes.c_double, np.float64),
+}
+CASES = 1 << 12
+KEY_BITS = 64
+Pointers = npt.NDArray[np.int64]
+
+
+class Computer:
+    """Code and tables for a model and all cards with the same static rows."""
+
+    def __init__(self, model: LoopedTransformer, layout: Layout, card: Array) -> None:
+        self.real, _, self.number = REALS[model.dtype]
+        self.weights = [tensor.detach().clone() for tensor in model.parameters()]
+        self.layout, self.card = layout, card
+        self.layers = layer_lists(model)
+        self.significand = 1 - round(math.log2(torch.finfo(model.dtype).eps))
+        self.compile_seconds = 0.0
+        self.fresh = 0
+        self.filled: dict[Table, tables.Entries] = {}
+        self.cases = np.zeros((CASES, 3), dtype=np.int64)
+        self._places: list[tuple[slice, slice]] | None = None
+        self.refused: dict[int, str] = {}
+        self.known: dict[int, tuple[code.Compiled, list[Table], Pointers]] = {}
+        started = time.perf_counter()
+        try:
+            self._prepare(uniform=True)
+        except NotUniform:
+            self._prepare(uniform=False)
+        self.compile_seconds = time.perf_counter() - started
+
+    def _prepare(self, *, uniform: bool) -> None:
+        """Sort the columns, and get the driver: with the loop itself where there are no cases to tell apart."""
+        self.graph = Graph()
+        self.columns = Columns(self.layout, self.layers, self.card, uniform)
+        self.columns.busy_rows(self.graph)
+        self.quiet = Quiet(self.columns, self.layers, self.graph)
+        self.selectors = self.columns.selectors()
+        if len(self.selectors) > KEY_BITS:
+            raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
+        slots: dict[Slot, int] = {}
+        at = (self.layout.columns + 1) * self.layout.width
+        for slot in self.columns.slots:
+            slots[slot] = at
+            at += slot.width
+        self.places = Places(self.layout.width, self.layout.columns, slots)
+        self.zero = at
+        self.size = at + 1
+        self.facts = Facts(self.columns, self.quiet.read, self.card)
+        described = json.dumps([_described(self.layout), [[s.row, s.group, s.width] for s in slots]])
+        self.name = [_digest(self.weights), described.encode(), str(self.real).encode(), *self.columns.assumed]
+        self.driver = code.obtain(code.name_of(b"driver", *self.name), self._driver)
+        self.fresh += self.driver.fresh
+        self.driver_tables = [Table.restore(t) for t in self.driver.notes["tables"]]
+        self.driver_pointers = self._pointers(self.driver_tables)
+        _, scalar, _ = REALS[torch.float32 if self.number is np.float32 else torch.float64]
+        real_pointer: Any = ctypes.POINTER(scalar)
+        self.call = ctypes.CFUNCTYPE(
+            ctypes.c_int64, real_pointer, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
+            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
+        )(self.driver.address("run"))
+        self.real_pointer = real_pointer
+
+    def _trace(self, case: dict[int, float] | None) -> Plan:
+        size = self.graph.size
+        try:
+            return Trace(self.columns, self.layers, self.quiet, self.graph, case, self.significand).run()
+        finally:
+            self.graph.forget(size)
+
+    def _driver(self) -> tuple[ir.Module, dict[str, Any]]:
+        module = ir.Module("driver")
+        if self.selectors:
+            plan = self._trace(None)
+            emit_driver(module, plan, self.real, self.places, None)
+        else:
+            plan = self._trace({})
+            loop = emit_loop(module, "loop", plan, self.real, self.places)
+            loop.linkage = "internal"
+            loop.attributes.add("alwaysinline")
+            emit_driver(module, None, self.real, self.places, loop)
+        return module, {"tables": [t.describe() for t in plan.tables]}
+
+    def add_case(self, key: int) -> bool:
+        """Compile the loop for one setting of the selectors, if it can be lowered."""
+        if key in self.refused:
+            return False
+        started = time.perf_counter()
+        try:
+            if len(self.known) >= CASES // 2:
+                raise LoweringError(f"a run has more than {CASES // 2} different cases")
+            self._add_case(key)
+        except LoweringError as why:
+            self.refused[key] = str(why)
+        self.compile_seconds += time.perf_counter() - started
+        return key not in self.refused
+
+    def _add_case(self, key: int) -> None:
+        bits = {row: 1.0 if key >> i & 1 else -1.0 for i, row in enumerate(self.selectors)}
+
+        def build() -> tuple[ir.Module, dict[str, Any]]:
+            plan = self._trace(bits)
+            module = ir.Module("case")
+            emit_loop(module, "loop", plan, self.real, self.places)
+            return module, {"tables": [t.describe() for t in plan.tables]}
+
+        compiled = code.obtain(code.name_of(b"case", str(key).encode(), *self.name), build)
+        asked = [Table.restore(t) for t in compiled.notes["tables"]]
+        pointers = self._pointers(asked)
+        self.known[key] = (compiled, asked, pointers)
+        place = (key * 0x9E3779B97F4A7C15 % (1 << 64) >> 40) % CASES
+        while self.cases[place, 1]:
+            place = (place + 1) % CASES
+        self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
+        self.fresh += compiled.fresh
+
+    def _pointers(self, wanted: list[Table]) -> Pointers:
+        for table in wanted:
+            if table not in self.filled:
+                self.filled[table] = tables.fill(table, self.quiet)
+        return np.array([self.filled[table].ctypes.data for table in wanted] or [0], dtype=np.int64)
+
+    def is_of(self, model: LoopedTransformer) -> bool:
+        """Whether the model still has the weights that were compiled."""
+        return all(map(torch.equal, self.weights, model.parameters()))
+
+    def fits(self, layout: Layout, card: Array) -> bool:
+        """Whether another card has the same static rows, so that code and tables are good for it too."""
+        return (layout is self.layout or _described(layout) == _described(self.layout)) and self.facts.hold(card)
+
+    def place(self, row: int, column: int) -> int:
+        """Where an entry of the card is while a run goes on."""
+        for slot, at in self.places.slots.items():
+            groups = self.columns.groups if slot.group is None else [self.columns.groups[slot.group]]
+            for group in groups:
+                if slot.row == row and group.start <= column < group.stop:
+                    return at + (column - group.start if slot.width > 1 else 0)
+        return self.places.at(column, row)
+
+    def begin(self, buffer: npt.NDArray[Any]) -> None:
+        """States from the busy columns of the buffer."""
+        for part, at in self._state_places():
+            buffer[at] = buffer[part][: at.stop - at.start]
+
+    def finish(self, buffer: npt.NDArray[Any]) -> None:
+        """States back to the busy columns."""
+        for part, at in self._state_places():
+            buffer[part] = buffer[at]
+
+    def _state_places(self) -> list[tuple[slice, slice]]:
+        """Places of a state's row in busy columns, and of the state."""
+        if self._places is None:
+            self._places = []
+            for slot, at in self.places.slots.items():
+                groups = self.columns.groups if slot.group is None else [self.columns.groups[slot.group]]
+                for group in groups:
+                    first = self.places.at(group.start, slot.row)
+                    part = slice(first, first + group.width * self.places.width, self.places.width)
+                    self._places.append((part, slice(at, at + slot.width)))
+        return self._places
+
+    def look_up(self, asked: list[Table], report: list[tuple[int, int]]) -> bool:
+        """Fill the entries that a loop missed; whether there were any that could be filled."""
+        found = False
+        for number, place in report:
+            table = asked[number]
+            if table.kind == "find" and self.filled[table][place] == -1:
+                column = tables.find(table, self.quiet, place)
+                if column < 0:
+                    return False
+                self.filled[table][place] = column
+                found = True
+        return found
+
+
+def _digest(tensors: list[torch.Tensor]) -> bytes:
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(repr(tuple(tensor.shape)).encode())
+        digest.update(tensor.contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.digest()
+
+
+def _described(layout: Layout) -> list[Any]:
+    """All of a layout that the code depends on, as plain data."""
+    return [layout.describe(), [list(region.groups) for region in layout.regions],
+            [[block.limit, block.within, list(block.selects)] for block in layout.blocks]]

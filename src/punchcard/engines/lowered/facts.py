@@ -1,0 +1,68 @@
+"""What a card must hold so that the code applies to it: what its layout declares, and what the code took from the card.
+
+A loop that the code makes keeps these facts: what it stores is checked. They are looked at when a card comes from
+elsewhere: when a run begins, after a port, and after a loop that a slower engine made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from punchcard.engines.lowered.columns import Columns, limit_of
+from punchcard.engines.lowered.nodes import Array
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Rows of a region whose entries have sizes from `least` to `most`."""
+
+    rows: slice
+    columns: slice
+    least: float
+    most: float
+
+
+class Facts:
+    """The facts about the cards of one machine."""
+
+    def __init__(self, columns: Columns, read: set[int], card: Array) -> None:
+        layout = columns.layout
+        self.sizes: list[Sizes] = []
+        self.static: list[tuple[slice, slice, Array]] = []
+        for region in layout.regions:
+            place = layout.region(region.name)
+            ends: list[tuple[float, float]] = [(0.0, 0.0)] * layout.width
+            static = set() if region.name in columns.busy else set(read)
+            for block in layout.blocks:
+                content, rows = block.holds.get(region.name), layout.rows(block.name)
+                if content in ("one", "fixed"):
+                    static |= set(range(rows.start, rows.stop))
+                most = 0.0 if content is None else limit_of(block, content)
+                ends[rows] = [(1.0 if content in ("bits", "one") else 0.0, most)] * block.size
+            for (least, most), run in groupby(range(layout.width), key=lambda row: ends[row]):
+                self.sizes.append(Sizes(_slice(list(run)), place, least, most))
+            for _, run in groupby(enumerate(sorted(static)), key=lambda item: item[1] - item[0]):
+                part = _slice([row for _, row in run])
+                self.static.append((part, place, card[part, place].copy()))
+        self.alike = sorted(columns.shared_rows())
+        self.busy = [c for g in columns.groups for c in range(g.start, g.stop)]
+
+    def hold(self, card: npt.NDArray[Any]) -> bool:
+        """Whether a card, rows by columns, is one for which the code was made."""
+        for piece in self.sizes:
+            size = np.abs(card[piece.rows, piece.columns])
+            if not (bool(np.all(size >= piece.least)) and bool(np.all(size <= piece.most))):
+                return False
+        if any(not np.array_equal(card[rows, columns], values) for rows, columns, values in self.static):
+            return False
+        alike = card[np.ix_(self.alike, self.busy)]
+        return bool(np.all(alike == alike[:, :1]))
+
+
+def _slice(rows: list[int]) -> slice:
+    return slice(rows[0], rows[-1] + 1)

@@ -1,0 +1,463 @@
+"""What a loop computes, as a graph: shared linear forms, ReLUs, gathers and the few things that a softmax needs.
+
+A value stands for one row in a group of columns that compute alike: an array with an entry for each column, or with one
+entry where all columns agree. Every node knows the least and greatest value of each entry; equal nodes are one node, so
+what several columns or formulas share is computed once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+ZERO: Array = np.zeros(1)
+
+
+class Node:
+    """One operation. `domain` lists all values that it can take, where these are few.
+
+        constant                                                    data: values
+        column  a certain quiet column                              data: its number
+        state   a row that a group carries from loop to loop       data: slot
+        load    a row of the quiet column at hand                  data: row
+        given   a value that a busy column hands to a quiet one    data: number
+        murk    a value that nobody has worked out; nothing may depend on it    data: name
+        fma     c x + y, or c x                                    args: x[, y]; data: c
+        relu    relu(s x + b)                                      args: x; data: s, b
+        mul     x y                                                args: x, y
+        exp     e^(s x + b)                                        args: x; data: s, b
+        recip   1 / x;   max   the larger of x and y
+        same    x, whose range is known better;   bit   x, checked to be ±1;   least   x, or data if that is more
+        mix     sum over columns of constant weights times x       args: x; data: matrix
+        code    the integer whose bits are the signs of the args   data: signs
+        match   1 where two codes agree, else 0                    args: codes
+        index   the quiet column that a table has for a code       args: code; data: table numbers, one a column
+        gather  a row of the quiet columns at an index             args: index; data: row
+    """
+
+    __slots__ = ("args", "data", "domain", "grid", "high", "low", "number", "op")
+
+    def __init__(self, number: int, op: str, args: tuple[Node, ...], data: Any, low: Array, high: Array,
+                 domain: tuple[float, ...] | None) -> None:
+        self.number, self.op, self.args, self.data = number, op, args, data
+        self.low, self.high, self.domain = low, high, domain
+        self.grid = _grid_of(self)
+        """A power of two of which every value is a multiple; 0 where none is known."""
+
+    def bits(self) -> int:
+        """The significand bits that hold every value of the node."""
+        most = float(max(np.max(np.abs(self.low)), np.max(np.abs(self.high))))
+        return math.ceil(math.log2(most / self.grid)) if self.grid and most > self.grid else 1
+
+    @property
+    def width(self) -> int:
+        return len(self.low)
+
+    def __repr__(self) -> str:
+        return f"{self.op}{self.number}"
+
+
+@dataclass
+class Linear:
+    """A sum of nodes with coefficients, and a constant for each column."""
+
+    terms: dict[Node, float] = field(default_factory=dict)
+    constant: Array = field(default_factory=lambda: ZERO)
+
+    def add(self, other: Linear, factor: float = 1.0) -> None:
+        """self += factor * other; terms that cancel go away."""
+        for node, coefficient in other.terms.items():
+            total = self.terms.get(node, 0.0) + factor * coefficient
+            if total == 0.0:
+                self.terms.pop(node, None)
+            else:
+                self.terms[node] = total
+        if other.constant is not ZERO:
+            self.constant = self.constant + factor * other.constant
+
+    def copy(self) -> Linear:
+        return Linear(dict(self.terms), self.constant)
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+    @property
+    def is_zero(self) -> bool:
+        return not self.terms and (self.constant is ZERO or not self.constant.any())
+
+    @property
+    def single(self) -> tuple[Node, float] | None:
+        """Node and coefficient, if the form is a multiple of one node."""
+        if len(self.terms) != 1 or self.constant.any():
+            return None
+        return next(iter(self.terms.items()))
+
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """Least and greatest value of each entry."""
+        low = high = self.constant
+        for node, c in self.terms.items():
+            if c > 0:
+                low, high = low + c * node.low, high + c * node.high
+            else:
+                low, high = low + c * node.high, high + c * node.low
+        return low, high
+
+    @property
+    def low(self) -> Array:
+        return self.ends[0]
+
+    @property
+    def high(self) -> Array:
+        return self.ends[1]
+
+    def same(self, other: Linear) -> bool:
+        return self.terms == other.terms and bool(np.all(self.constant == other.constant))
+
+    def key(self) -> tuple[Any, ...]:
+        """Equal for equal forms."""
+        return (tuple(sorted((n.number, c) for n, c in self.terms.items())), _trim(self.constant).tobytes())
+
+
+def constant(values: Array | float) -> Linear:
+    return Linear({}, _trim(np.atleast_1d(np.asarray(values, dtype=np.float64))))
+
+
+def _trim(values: Array) -> Array:
+    """One entry where all agree; no -0.0, which is another name for 0."""
+    values = values + 0.0
+    return values[:1] if len(values) > 1 and bool(np.all(values == values[0])) else values
+
+
+class Graph:
+    """Makes nodes, each once."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[Any, Node] = {}
+
+    def node(self, op: str, args: tuple[Node, ...], data: Any, low: Array | float, high: Array | float,
+             domain: tuple[float, ...] | None = None, key: Any = None) -> Node:
+        """The node with these parts; `key` stands for data that cannot be hashed."""
+        name = (op, tuple(a.number for a in args), data if key is None else key)
+        found = self._nodes.get(name)
+        if found is None:
+            found = Node(len(self._nodes), op, args, data, np.atleast_1d(np.asarray(low, dtype=np.float64)),
+                         np.atleast_1d(np.asarray(high, dtype=np.float64)), domain)
+            self._nodes[name] = found
+        return found
+
+    @property
+    def size(self) -> int:
+        return len(self._nodes)
+
+    def forget(self, size: int) -> None:
+        """Go back to the first nodes: what is traced next must not depend on what was traced before."""
+        while len(self._nodes) > size:
+            self._nodes.popitem()
+
+    def murk(self, name: tuple[Any, ...], low: float, high: float) -> Linear:
+        """A value between two bounds that is not worked out, since it should turn out not to matter."""
+        return Linear({self.node("murk", (), (*name, low, high), low, high): 1.0})
+
+    # Linear forms
+
+    def form(self, linear: Linear) -> tuple[Node, float]:
+        """The terms of a linear form as one node and a factor, without the constant.
+
+        Terms are added up in the order of their nodes, so that forms which begin alike share their beginning; and the
+        factor, a power of two, is taken out, so that f, 2 f and -f are one node.
+        """
+        terms = sorted(linear.terms.items(), key=lambda item: item[0].number)
+        first, lead = terms[0]
+        factor = math.copysign(2.0 ** math.floor(math.log2(abs(lead))), lead)
+        total = first if lead == factor else self._fma(lead / factor, first, None)
+        for node, c in terms[1:]:
+            total = self._fma(c / factor, node, total)
+        return total, factor
+
+    def _fma(self, c: float, x: Node, y: Node | None) -> Node:
+        low, high = (c * x.low, c * x.high) if c > 0 else (c * x.high, c * x.low)
+        if y is None:
+            return self.node("fma", (x,), c, low, high)
+        return self.node("fma", (x, y), c, low + y.low, high + y.high)
+
+    def gathered(self, linear: Linear) -> Linear:
+        """The same value with at most one term."""
+        if len(linear.terms) <= 1:
+            return linear
+        node, factor = self.form(linear)
+        return Linear({node: factor}, linear.constant)
+
+    # What is not linear
+
+    def relu(self, linear: Linear) -> Linear:
+        """relu of a linear form; no node where its sign is known or it depends on one two-valued node."""
+        low, high = linear.ends
+        if bool((high <= 0).all()):
+            return Linear()
+        if bool((low >= 0).all()):
+            return self.gathered(linear)  # one node, like those of the other ReLUs of this form
+        if linear.is_constant:
+            return constant(np.maximum(linear.constant, 0))
+        node, factor = self.form(linear)
+        bias = _trim(linear.constant)
+        if node.domain is not None and len(node.domain) == 2:
+            u, v = node.domain
+            at_u, at_v = (np.maximum(factor * t + bias, 0) for t in (u, v))
+            slope = _trim((at_v - at_u) / (v - u))
+            if len(slope) == 1:
+                return Linear({node: float(slope[0])} if slope[0] else {}, at_u - slope[0] * u)
+        found = self.node("relu", (node,), (factor, bias), np.maximum(low, 0), np.maximum(high, 0),
+                          key=(factor, bias.tobytes()))
+        return Linear({found: 1.0})
+
+    def tidy(self, linear: Linear) -> Linear:
+        """w relu(f) - w relu(-f) becomes w f; a function of one node with few values becomes linear where it is."""
+        if len(linear.terms) < 2:
+            return linear
+        result = linear.copy()
+        for node in list(result.terms):
+            if node.op != "relu" or node not in result.terms:
+                continue
+            factor, bias = node.data
+            partner = self._nodes.get(("relu", (node.args[0].number,), (-factor, _trim(-bias).tobytes())))
+            weight = result.terms[node]
+            if partner is not None and result.terms.get(partner) == -weight:
+                del result.terms[node], result.terms[partner]
+                result.add(Linear({node.args[0]: factor}, bias), weight)
+        return self._affine(result)
+
+    def _affine(self, linear: Linear) -> Linear:
+        """A form that depends on one node alone, at the values of its domain: affine if it lies on a line."""
+        bases = {n.args[0] if n.op == "relu" else n for n in linear.terms}
+        if len(bases) != 1 or len(linear.terms) < 2:
+            return linear
+        (base,) = bases
+        if base.domain is None or len(linear.constant) > 1:
+            return linear
+        values = []
+        for t in base.domain:
+            value = float(linear.constant[0])
+            for node, weight in linear.terms.items():
+                if node.op == "relu" and node is not base:
+                    factor, bias = node.data
+                    if len(bias) > 1:
+                        return linear
+                    value += weight * max(factor * t + float(bias[0]), 0.0)
+                else:
+                    value += weight * t
+            values.append(value)
+        t0, t1 = base.domain[0], base.domain[-1]
+        slope = (values[-1] - values[0]) / (t1 - t0)
+        offset = values[0] - slope * t0
+        if all(v == slope * t + offset for t, v in zip(base.domain, values, strict=True)):
+            return Linear({base: slope} if slope else {}, np.array([offset]))
+        return linear
+
+    def narrowed(self, linear: Linear) -> Linear:
+        """The same value with at most one term, and with the range that its ReLUs leave it.
+
+        A sum of ReLUs of one node is piecewise linear in it: its least and greatest value are at the kinks or the ends.
+        """
+        if len(linear.terms) <= 1:
+            return linear
+        low, high = linear.constant, linear.constant
+        by_base: dict[Node, list[tuple[Node, float]]] = {}
+        for node, weight in linear.terms.items():
+            by_base.setdefault(node.args[0] if node.op == "relu" else node, []).append((node, weight))
+        for base, terms in by_base.items():
+            width = max(n.width for n, _ in terms)
+            points = [base.low, base.high]
+            points += [np.clip(-n.data[1] / n.data[0], base.low, base.high) for n, _ in terms if n is not base]
+            values = np.zeros((len(points), width))
+            for node, weight in terms:
+                for at, t in zip(values, points, strict=True):
+                    at += weight * (t if node is base else np.maximum(node.data[0] * t + node.data[1], 0))
+            low, high = low + values.min(axis=0), high + values.max(axis=0)
+        node = self.as_node(linear)  # with its constant, which may well be far larger than the sum
+        ends = linear.ends
+        if bool(np.any(low > ends[0])) or bool(np.any(high < ends[1])):
+            node = self.node("same", (node,), None, low, high)
+        return Linear({node: 1.0})
+
+    def product(self, a: Linear, b: Linear) -> Linear:
+        """a b."""
+        if a.is_constant and len(_trim(a.constant)) == 1:
+            result = Linear()
+            result.add(b, float(a.constant[0]))
+            return result
+        if b.is_constant and len(_trim(b.constant)) == 1:
+            return self.product(b, a)
+        x, y = self.as_node(a), self.as_node(b)
+        if x.number > y.number:
+            x, y = y, x
+        corners = [x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high]
+        low = np.minimum.reduce(np.broadcast_arrays(*corners))
+        high = np.maximum.reduce(np.broadcast_arrays(*corners))
+        return Linear({self.node("mul", (x, y), None, low, high): 1.0})
+
+    def as_node(self, linear: Linear) -> Node:
+        """A linear form, its constant included, as one node."""
+        if linear.is_constant:
+            values = _trim(linear.constant)
+            return self.node("constant", (), values, values, values, key=values.tobytes())
+        if not linear.constant.any():
+            node, factor = self.form(linear)
+            return node if factor == 1.0 else self._fma(factor, node, None)
+        node, factor = self.form(linear)
+        return self._fma(factor, node, self.as_node(Linear({}, linear.constant)))
+
+    def exp(self, linear: Linear, most: float = np.inf) -> Node:
+        """e^linear, which is known to be at most `most`."""
+        with np.errstate(over="ignore"):
+            low, high = np.minimum(np.exp(linear.low), most), np.minimum(np.exp(linear.high), most)
+        if linear.is_constant:
+            return self.as_node(constant(low))
+        node, factor = self.form(linear)
+        bias = _trim(linear.constant)
+        return self.node("exp", (node,), (factor, bias), low, high, key=(factor, bias.tobytes()))
+
+    def largest(self, linears: Iterable[Linear]) -> Node:
+        """The largest of several forms."""
+        nodes = [self.as_node(linear) for linear in linears]
+        best = nodes[0]
+        for node in nodes[1:]:
+            best = self.node("max", (best, node), None, np.maximum(best.low, node.low), np.maximum(best.high, node.high))
+        return best
+
+    def reciprocal(self, linear: Linear) -> Node:
+        node = self.as_node(linear)
+        return self.node("recip", (node,), None, 1 / node.high, 1 / node.low)
+
+    def mix(self, linear: Linear, matrix: Array) -> Linear:
+        """Entry i of the result is sum over j of matrix[i, j] times entry j."""
+        width = matrix.shape[1]
+        result = Linear({}, _trim(matrix @ np.broadcast_to(linear.constant, (width,))))
+        for node, c in linear.terms.items():
+            if node.width == 1:
+                rows = _trim(matrix.sum(axis=1))
+                if len(rows) == 1:
+                    result.add(Linear({node: c * float(rows[0])}) if rows[0] else Linear())
+                    continue
+            used = matrix * ((node.low != 0) | (node.high != 0))  # entries that are always 0 need not be looked at
+            if not used.any():
+                continue
+            if matrix.shape == (width, width) and node.width == width and bool(np.all(used == np.diag(np.diag(used)))):
+                diagonal = _trim(np.diag(matrix).copy())
+                if len(diagonal) == 1:
+                    result.add(Linear({node: c * float(diagonal[0])}))
+                    continue
+            up, down = np.maximum(used, 0), np.minimum(used, 0)
+            low, high = np.broadcast_to(node.low, (width,)), np.broadcast_to(node.high, (width,))
+            mixed = self.node("mix", (node,), used, up @ low + down @ high, up @ high + down @ low,
+                              key=(used.shape, used.tobytes()))
+            result.add(Linear({mixed: c}))
+        return result
+
+    # Matching
+
+    def code(self, bits: list[tuple[Node, float]]) -> Node:
+        """The integer whose bit i is 1 where bit node i, times its sign, is positive."""
+        signs = tuple(math.copysign(1.0, sign) for _, sign in bits)
+        return self.node("code", tuple(n for n, _ in bits), signs, np.zeros(_width(n for n, _ in bits)), 2.0 ** len(bits))
+
+    def match(self, a: Node, b: Node, mask: Array) -> Node:
+        """1 where the codes agree, in the columns of the mask."""
+        width = max(a.width, b.width, len(mask))
+        return self.node("match", (a, b), mask, np.zeros(width), np.broadcast_to(mask, (width,)), key=mask.tobytes())
+
+    def index(self, code: Node, tables: tuple[int, ...]) -> Node:
+        width = max(code.width, len(tables))
+        return self.node("index", (code,), tables, np.zeros(width), np.full(width, 2.0**31))
+
+    def substitute(self, linear: Linear, into: Mapping[Node, Linear]) -> Linear:
+        """The form with some nodes replaced, also inside other nodes."""
+        known: dict[Node, Linear] = dict(into)
+        result = Linear({}, linear.constant)
+        for node, c in linear.terms.items():
+            result.add(self._replaced(node, known), c)
+        return result
+
+    def _replaced(self, node: Node, known: dict[Node, Linear]) -> Linear:
+        found = known.get(node)
+        if found is not None:
+            return found
+        if not node.args:
+            found = Linear({node: 1.0})
+        elif node.op == "fma":
+            found = Linear()
+            found.add(self._replaced(node.args[0], known), node.data)
+            if len(node.args) == 2:
+                found.add(self._replaced(node.args[1], known))
+            found = self.gathered(found)
+        elif node.op == "same":
+            found = self._replaced(node.args[0], known)
+        elif node.op == "relu":
+            factor, bias = node.data
+            inner = Linear({}, bias)
+            inner.add(self._replaced(node.args[0], known), factor)
+            found = self.relu(inner)
+        else:
+            raise TypeError(f"{node} is computed by busy columns; a quiet column holds loads, sums and ReLUs")
+        known[node] = found
+        return found
+
+
+def _grid_of(node: Node) -> float:
+    """The grid of a node from those of its arguments; sums, ReLUs and products of grids are grids."""
+    grids = [a.grid for a in node.args]
+    if node.domain is not None:
+        return lowest_bit(np.array(node.domain))
+    if node.op == "constant":
+        return lowest_bit(node.data)
+    if node.op in ("same", "bit", "match", "max"):
+        return min(grids) if node.op != "match" else 1.0
+    if node.op == "mul":
+        return grids[0] * grids[1]
+    if node.op == "mix":
+        return grids[0] * lowest_bit(node.data)
+    if node.op == "fma":
+        return min([lowest_bit(np.array([node.data])) * grids[0], *grids[1:]])
+    if node.op == "relu":
+        factor, bias = node.data
+        grid: float = abs(factor) * grids[0]
+        return min(grid, lowest_bit(bias)) if bias.any() else grid
+    return 0.0
+
+
+def lowest_bit(values: Array) -> float:
+    """The largest power of two that divides all values."""
+    found = math.inf
+    for value in values.flat:
+        if value:
+            numerator, denominator = float(value).as_integer_ratio()
+            found = min(found, (numerator & -numerator) / denominator)
+    return found if found < math.inf else 1.0
+
+
+def reachable(linears: Iterable[Linear]) -> set[Node]:
+    """All nodes that some forms depend on."""
+    seen: set[Node] = set()
+    stack = [node for linear in linears for node in linear.terms]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend(node.args)
+    return seen
+
+
+def leaves(linear: Linear, op: str) -> list[Node]:
+    """The nodes of one kind that a form depends on, in an order that is always the same."""
+    return sorted((node for node in reachable([linear]) if node.op == op), key=lambda node: node.number)
+
+
+def _width(nodes: Iterable[Node]) -> int:
+    return max(node.width for node in nodes)
