@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from punchcard import cli
+from punchcard.engines import ENGINES, Run, dense
 from punchcard.machines.fleq import DESIGNS as FLEQ_BUILT
 from punchcard.machines.subleq import DESIGNS as BUILT
 from punchcard.transformer.precision import DTYPES
@@ -56,6 +58,63 @@ def test_run_options() -> None:
     data = json.loads(result.stdout)
     assert (data["word_bits"], data["columns"], data["dtype"]) == (9, 53, "float32")
     assert data["memory"]["product"] == 65 + 11, "b is not positive, so a is added once"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines(engine: str) -> None:
+    result = invoke("run", MULTIPLY, "--engine", engine, "--design", "two-layer")
+    assert (result.exit_code, result.stderr) == (0, "")
+    data = json.loads(invoke("run", MULTIPLY, "--engine", engine, "--design", "two-layer", "--json").stdout)
+    assert (data["memory"]["product"], data["agrees"]) == (63, True)
+    assert f"engine {data['engine']}, " in result.stdout
+    assert " steps a second" in result.stdout
+    assert data["engine"] == engine or engine == "auto"
+    assert data["steps_per_second"] == pytest.approx(data["loops"] / data["seconds"])
+    assert (data["compile_seconds"] > 0) == (data["engine"] == "lowered") == ("compiled in " in result.stdout)
+    assert [line for line in result.stdout.splitlines() if line.startswith("note: ")] == [
+        f"note: {note}" for note in data["notes"]]
+    assert (data["begun"], data["checkpoint"]) == (0, None)
+
+
+def test_a_trace_is_of_the_equation_itself() -> None:
+    assert json.loads(invoke("run", MULTIPLY, "--trace", "--json").stdout)["engine"] == "dense"
+    result = invoke("run", MULTIPLY, "--trace", "--json", "--engine", "scratchpad")
+    assert json.loads(result.stdout)["engine"] == "scratchpad"
+    assert len(result.stderr.splitlines()) == 28
+
+
+def test_an_unchecked_run_is_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fast engine enters Python after a loop only when something must see it."""
+    watched: list[bool] = []
+
+    def spy(*arguments: Any, watch: Any = None, **options: Any) -> Run:
+        watched.append(watch is not None)
+        return dense.run(*arguments, watch=watch, **options)
+
+    monkeypatch.setitem(ENGINES, "auto", spy)
+    for arguments, expected in (
+        ([MULTIPLY], False), ([MULTIPLY, "--no-check"], False), ([str(EXAMPLES / "newton.fleq"), "--no-check"], False),
+        ([str(EXAMPLES / "newton.fleq")], True), ([MULTIPLY, "--trace", "--engine", "auto"], True),
+    ):
+        watched.clear()
+        assert invoke("run", *arguments).exit_code == 0
+        assert watched == [expected], arguments
+
+
+def test_checkpoints(tmp_path: Path) -> None:
+    """Where a run is kept, what is said of it, and that a resumed trace goes on where the first ended."""
+    path = str(tmp_path / "a run")
+    first = invoke("run", MULTIPLY, "--checkpoint", path, "--every", "4", "--max-steps", "10", "--trace")
+    assert first.exit_code == 1
+    assert first.stderr.splitlines()[-1] == (
+        f"punchcard: the run is kept: go on with punchcard run --resume '{path}' --max-steps N, with a larger N")
+    second = invoke("run", "--resume", path, "--max-steps", "1000", "--trace")
+    assert second.exit_code == 0
+    assert "resumed after 10 loops" in second.stdout
+    whole = invoke("run", MULTIPLY, "--trace")
+    assert first.stderr.splitlines()[:10] + second.stderr.splitlines() == whole.stderr.splitlines()
+    data = json.loads(invoke("run", "--resume", path, "--json").stdout)
+    assert (data["halted"], data["steps"], data["begun"], data["checkpoint"]) == (True, 27, 28, path)
 
 
 def test_no_check() -> None:
@@ -168,7 +227,16 @@ def test_bad_programs(tmp_path: Path, name: str) -> None:
     (["run", MULTIPLY, "--set", "a=1;2"], "--set 'a=1;2': write NAME=VALUE"),
     (["run", MULTIPLY, "--set", "a=0x" + "f" * 5000], "has 5002 digits"),
     (["run", str(EXAMPLES / "multiply.minsky"), "--set", "x=-1"], "a register holds an integer, 0 or more"),
-    (["run", MULTIPLY, "--memory", "100000"], "the dense engine needs"),
+    (["run", MULTIPLY, "--memory", "100000", "--engine", "dense"], "the dense engine needs"),
+    (["run", MULTIPLY, "--engine", "dence"], "unknown engine 'dence' (did you mean 'dense'?)"),
+    (["run", MULTIPLY, "--every", "5"], "--every is for runs with --checkpoint"),
+    (["run", MULTIPLY, "--checkpoint", "no/such/folder/x"], "cannot write"),
+    (["run", MULTIPLY, "--resume", "x"], "FILE cannot be given with --resume"),
+    (["run", "--resume", "x", "--bits", "8"], "--bits cannot be given with --resume: a checkpoint has its program and its"),
+    (["run", "--resume", "x", "--dtype", "float64"], "--dtype cannot be given with --resume"),
+    (["run", "--resume", "x", "--set", "a=1"], "--set cannot be given with --resume"),
+    (["run", "--resume", "no/such/file"], "no such file: 'no/such/file'"),
+    (["run", "--resume", MULTIPLY], "is no safetensors file"),
     (["run", MULTIPLY, "--heads", "2"], "--heads is not for SUBLEQ programs"),
     (["run", MULTIPLY, "--design", "compact"], "--design compact is not for SUBLEQ programs"),
     (["info", MULTIPLY, "--memory", "2"], "the program has 6 memory cells, the machine has room for 2"),

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from punchcard.api import FleqReport, Report, assemble, assemble_fleq, build, check, disassemble, load, run
+    from punchcard.api import FleqReport, Report, assemble, assemble_fleq, build, check, disassemble, load, resume, run
     from punchcard.errors import PunchcardError
     from punchcard.isa.fleq import FleqProgram
     from punchcard.isa.subleq import Program
@@ -44,6 +44,7 @@ _HOMES = {
     "disassemble": "punchcard.api",
     "load": "punchcard.api",
     "observe": "punchcard.trace",
+    "resume": "punchcard.api",
     "run": "punchcard.api",
 }
 
@@ -64,6 +65,7 @@ __all__ = [
     "disassemble",
     "load",
     "observe",
+    "resume",
     "run",
 ]
 

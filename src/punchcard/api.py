@@ -5,12 +5,15 @@ SUBLEQ programs run on a `SubleqMachine`, FLEQ programs on a `FleqMachine`; the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, overload
 
-from punchcard.analysis.fleq import FleqReport, audited_run
+from punchcard.analysis.fleq import Auditor, FleqReport, audited_run
 from punchcard.analysis.lockstep import Comparison, compare
+from punchcard.checkpoint import DEFAULT_EVERY, Checkpoint, Plan, Writer
+from punchcard.checkpoint import load as load_checkpoint
 from punchcard.engines import Watch
 from punchcard.errors import PunchcardError
 from punchcard.functions.blocks import Block
@@ -20,10 +23,12 @@ from punchcard.lang import fleq as fleq_language
 from punchcard.lang import subleq as subleq_language
 from punchcard.lang.files import disassemble, load
 from punchcard.machines.fleq import FleqMachine, pointer_constants
+from punchcard.machines.running import DEFAULT_ENGINE, At, Mark
 from punchcard.machines.subleq import DEFAULT_MAX_STEPS, Result, SubleqMachine
 from punchcard.oracle import subleq as oracle
 
-__all__ = ["FleqReport", "Report", "assemble", "assemble_fleq", "build", "check", "disassemble", "load", "run"]
+__all__ = ["FleqReport", "Report", "assemble", "assemble_fleq", "begin", "build", "check", "disassemble", "load", "resume",
+           "run"]
 
 assemble = subleq_language.assemble
 assemble_fleq = fleq_language.assemble
@@ -76,30 +81,89 @@ def run(
     program: Program | FleqProgram,
     machine: SubleqMachine | FleqMachine | None = None,
     *,
-    engine: str = "dense",
+    engine: str = DEFAULT_ENGINE,
     max_steps: int = DEFAULT_MAX_STEPS,
     check: bool = True,
     watch: Watch | None = None,
     interrupted: Callable[[], bool] | None = None,
+    progress: Callable[[int], None] | None = None,
+    checkpoint: str | Path | None = None,
+    every: int | None = None,
     **options: Any,
 ) -> Report | FleqReport:
     """Run a program on a machine (by default one built to its sizes) and compare it with the interpreter.
 
-    A SUBLEQ run is compared at its end. In a FLEQ run every instruction is compared with the exact function as well.
+    A SUBLEQ run is compared at its end. In a FLEQ run every instruction is compared with the exact function as well, which
+    enters Python after every loop; with check=False a fast engine runs undisturbed. `checkpoint` is a file that the
+    run is kept in after every `every` loops, when it is interrupted and at its end: see `resume`.
     """
     if machine is not None and options:
         raise PunchcardError(f"{', '.join(options)}: options build a machine, and here one is given")
-    if max_steps < 0:
-        raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
-    machine = machine or build(program, **options)
-    how: dict[str, Any] = {"engine": engine, "max_steps": max_steps, "watch": watch, "interrupted": interrupted}
+    if every is not None and checkpoint is None:
+        raise PunchcardError(f"every={every}: checkpoint, the file to write, is not given")
+    plan = Plan(max_steps, DEFAULT_EVERY if every is None else every, check)
+    start = begin(program, machine or build(program, **options), plan)
+    return _run_from(start, checkpoint, engine=engine, watch=watch, interrupted=interrupted, progress=progress)
+
+
+def begin(
+    program: Program | FleqProgram, machine: SubleqMachine | FleqMachine, plan: Plan | None = None
+) -> Checkpoint:
+    """A run before its first loop; `resume` makes it."""
+    if isinstance(program, Program) != isinstance(machine, SubleqMachine):
+        raise PunchcardError(f"a {type(program).__name__} does not run on a {type(machine).__name__}")
+    card = machine.punch(program)  # type: ignore[arg-type]
+    return Checkpoint(machine, program, Mark(card), plan or Plan(DEFAULT_MAX_STEPS))
+
+
+def resume(
+    saved: str | Path | Checkpoint,
+    machine: SubleqMachine | FleqMachine | None = None,
+    *,
+    blocks: Sequence[Block] = (),
+    engine: str | None = None,
+    max_steps: int | None = None,
+    check: bool | None = None,
+    watch: Watch | None = None,
+    interrupted: Callable[[], bool] | None = None,
+    progress: Callable[[int], None] | None = None,
+    checkpoint: str | Path | None = None,
+    every: int | None = None,
+) -> Report | FleqReport:
+    """Go on with the run in a checkpoint file, to the same last card as if it had never stopped.
+
+    What is not given is as it was: the engine that made the loops before, `max_steps` (all loops of the run counted),
+    `check`, `every`, and the file, which is written on. Function blocks of your own are given again as `blocks`, a machine
+    with weights of your own as `machine`.
+    """
+    if not isinstance(saved, Checkpoint):
+        checkpoint = saved if checkpoint is None else checkpoint
+        saved = load_checkpoint(saved, machine, blocks=blocks)
+    plan = Plan(saved.plan.max_steps if max_steps is None else max_steps, saved.plan.every if every is None else every,
+                saved.plan.check if check is None else check)
+    return _run_from(replace(saved, plan=plan), checkpoint, engine=engine or saved.mark.engine or DEFAULT_ENGINE,
+                     watch=watch, interrupted=interrupted, progress=progress)
+
+
+def _run_from(start: Checkpoint, path: str | Path | None, *, engine: str, **how: Any) -> Report | FleqReport:
+    """Run on from a mark, keeping checkpoints if there is a file for them, and compare as the plan says."""
+    machine, program, plan = start.machine, start.program, start.plan
+    writer = None if path is None else Writer(path, machine, program, plan, engine)
+    if writer is not None:
+        writer.write(start.mark, start.audit)  # so that a file that cannot be written is known before a long run
+    how |= {"engine": engine, "max_steps": plan.max_steps, "begin": start.mark}
+    if writer is not None:
+        how["keep"] = At(plan.every, writer.write)
     if isinstance(program, FleqProgram) and isinstance(machine, FleqMachine):
-        if check:
-            return audited_run(machine, program, **how)
-        return FleqReport(machine.run(program, **how), None, None, None, "", None)
+        if not plan.check:
+            return FleqReport(machine.run(program, **how), None, None, None, "", None)
+        auditor = Auditor(machine, program, start.mark.card, start.audit)
+        if writer is not None:
+            how["keep"] = At(plan.every, lambda mark: writer.write(mark, auditor.audit))
+        return audited_run(machine, program, auditor=auditor, **how)
     if isinstance(program, Program) and isinstance(machine, SubleqMachine):
         result = machine.run(program, **how)
-        if not check:
+        if not plan.check:
             return Report(result, None)
         differences = _differences(program, result, oracle.run(program, machine.sizes.word_bits, result.steps))
         return Report(result, not differences, differences)
@@ -107,14 +171,19 @@ def run(
 
 
 def check(
-    program: Program, machine: SubleqMachine | None = None, *, max_steps: int = 1000, **options: Any
+    program: Program,
+    machine: SubleqMachine | None = None,
+    *,
+    engine: str = DEFAULT_ENGINE,
+    max_steps: int = 1000,
+    **options: Any,
 ) -> Comparison:
     """Run a SUBLEQ program in lockstep with the interpreter: memory and program counter after every loop."""
     if machine is not None and options:
         raise PunchcardError(f"{', '.join(options)}: options build a machine, and here one is given")
     if not isinstance(program, Program):
         raise PunchcardError("check is for SUBLEQ programs: `run` compares every instruction of a FLEQ program")
-    return compare(machine or build(program, **options), [program], max_steps)
+    return compare(machine or build(program, **options), [program], max_steps, engine)
 
 
 def _differences(program: Program, result: Result, expected: oracle.Outcome) -> tuple[str, ...]:

@@ -6,51 +6,30 @@ the transformer agrees with the interpreter (or was not compared), 1 when not, 2
 
 from __future__ import annotations
 
-import errno
-import os
 import re
-import signal
-import stat
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from punchcard import __version__
 from punchcard.errors import ProgramError, PunchcardError, SourceError
+from punchcard.terminal import Group, interruptible, write_text
 
 if TYPE_CHECKING:
+    from punchcard.checkpoint import Checkpoint
     from punchcard.isa.subleq import Program
 
 SUBLEQ_DESIGNS = ("paper", "two-layer", "one-layer")
 FLEQ_DESIGNS = ("paper", "compact")
+ALL_DESIGNS = tuple(dict.fromkeys(SUBLEQ_DESIGNS + FLEQ_DESIGNS))
 DTYPES = ("float64", "float32", "float16", "bfloat16")
+FIXED_BY_A_CHECKPOINT = ("file", "design", "bits", "memory", "instructions", "dtype", "size", "range_", "heads", "anchors",
+                         "settings")
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class Group(click.Group):
-    """A group that reports every error in one line: status 2 for bad input, 1 for an interrupted or failed output."""
-
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        kwargs["standalone_mode"] = False
-        try:
-            status = super().main(*args, **kwargs)
-            sys.stdout.flush()
-        except click.ClickException as error:
-            _fail(error.format_message(), 2)
-        except PunchcardError as error:
-            _fail(str(error), 2)
-        except (click.Abort, KeyboardInterrupt):
-            _fail("interrupted", 1)
-        except OSError as error:
-            if error.errno == errno.EPIPE:  # the reader has gone, as `head` does: nobody is left to tell
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                sys.exit(1)
-            _fail(f"cannot write: {error.strerror}", 1)
-        sys.exit(status if isinstance(status, int) else 0)
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -61,7 +40,6 @@ def main() -> None:
 
 def size_options(command: Command) -> Command:
     """The options that give a machine its size."""
-    designs = tuple(dict.fromkeys(SUBLEQ_DESIGNS + FLEQ_DESIGNS))
     for option in (
         click.option("--anchors", is_flag=True, default=None, help="FLEQ: mul as the paper has it, with anchors."),
         click.option("--heads", type=click.IntRange(1, 3), help="FLEQ: heads of a soft product, 1 to 3.  [default: 1]"),
@@ -71,7 +49,7 @@ def size_options(command: Command) -> Command:
         click.option("--instructions", type=click.IntRange(1), help="Instructions of the machine."),
         click.option("--memory", type=click.IntRange(1), help="Memory cells (FLEQ: columns) of the machine."),
         click.option("--bits", type=int, help="SUBLEQ: bits of a word.  [default: 16]"),
-        click.option("--design", type=click.Choice(designs), help="Which transformer.  [default: paper; FLEQ: compact]"),
+        click.option("--design", type=click.Choice(ALL_DESIGNS), help="Which transformer.  [default: paper; FLEQ: compact]"),
     ):
         command = option(command)
     return command
@@ -93,49 +71,80 @@ def machine_options(language: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 @main.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), required=False)
 @size_options
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
               help="SUBLEQ: initial value of a cell; may be repeated.")
-@click.option("--max-steps", type=click.IntRange(0), default=100_000, show_default=True,
-              help="Stop after this many instructions.")
+@click.option("--max-steps", type=click.IntRange(0), help="Stop after this many instructions.  [default: 100000]")
+@click.option("--engine", metavar="NAME", help="What applies the model.  [default: auto; with --trace: dense]")
+@click.option("--checkpoint", metavar="FILE", help="Keep the run in this file, to go on from.")
+@click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
+@click.option("--resume", metavar="FILE", help="Go on with the run in this file, and keep it there.")
 @click.option("--trace", is_flag=True, help="Show every loop.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
 def run(
-    file: Path, design: str | None, bits: int | None, memory: int | None, instructions: int | None, dtype: str,
+    file: Path | None, design: str | None, bits: int | None, memory: int | None, instructions: int | None, dtype: str,
     size: int | None, range_: float | None, heads: int | None, anchors: bool | None, settings: tuple[str, ...],
-    max_steps: int, trace: bool, as_json: bool, no_check: bool,
+    max_steps: int | None, engine: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: bool,
+    as_json: bool, no_check: bool,
 ) -> None:
     """Run a program on a looped transformer and compare it with a plain interpreter.
 
     FILE is SUBLEQ assembly (.subleq), FLEQ text (.fleq), a Minsky machine (.minsky), or what `punchcard asm` wrote (.json).
+    With --resume no FILE is needed.
     """
     from punchcard import api, display, display_fleq
+    from punchcard.machines.fleq import FleqMachine
+
+    if resume is not None:
+        saved = _saved(resume)
+        checkpoint = checkpoint or resume
+    else:
+        if file is None:
+            raise click.UsageError("Missing argument 'FILE': a program, or --resume with a checkpoint.")
+        if every is not None and checkpoint is None:
+            raise PunchcardError("--every is for runs with --checkpoint")
+        saved = _begun(file, settings, {
+            "design": design, "word_bits": bits, "memory": memory, "instructions": instructions, "precision": dtype,
+            "size": size, "range": range_, "heads": heads, "anchors": anchors})
+    shown = display_fleq.FleqProgress if isinstance(saved.machine, FleqMachine) else display.SubleqProgress
+    with shown(saved.machine, saved.program, saved.mark, trace=trace) as progress, interruptible() as interrupted:  # type: ignore[arg-type]
+        report = api.resume(
+            saved, engine=engine or ("dense" if trace else None), max_steps=max_steps, check=False if no_check else None,
+            watch=progress.watch if trace else None, interrupted=interrupted, progress=progress.made,
+            checkpoint=checkpoint, every=every)
+    show = display_fleq.show_fleq_report if isinstance(report, api.FleqReport) else display.show_report
+    show(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint)  # type: ignore[arg-type]
+    sys.stdout.flush()
+    sys.exit(0 if report.ok else 1)
+
+
+def _begun(file: Path, settings: tuple[str, ...], given: dict[str, Any]) -> Checkpoint:
+    """A run at its beginning: the program in a file on a machine for it."""
+    from punchcard import api
     from punchcard.isa.subleq import Program
 
     program = api.load(file)
-    given = {"design": design, "word_bits": bits, "memory": memory, "instructions": instructions, "precision": dtype,
-             "size": size, "range": range_, "heads": heads, "anchors": anchors}
-    ok = False
-    how: dict[str, Any] = {"max_steps": max_steps, "check": not no_check}
     if isinstance(program, Program):
         program = _with_settings(program, settings, minsky=file.suffix.lower() == ".minsky")
-        machine = api.build(program, **machine_options("SUBLEQ", given))
-        with display.SubleqProgress(machine, program, trace=trace) as progress, _interruptible() as interrupted:
-            report = api.run(program, machine, watch=progress.watch, interrupted=interrupted, **how)
-        display.show_report(program, machine, report, as_json=as_json)
-        ok = report.ok
-    else:
-        if settings:
-            raise PunchcardError("--set is not for FLEQ programs: change the values under .data")
-        fleq = api.build(program, **machine_options("FLEQ", given))
-        with display_fleq.FleqProgress(fleq, program, trace=trace) as progress, _interruptible() as interrupted:
-            measured = api.run(program, fleq, watch=progress.watch, interrupted=interrupted, **how)
-        display_fleq.show_fleq_report(program, fleq, measured, as_json=as_json)
-        ok = measured.ok
-    sys.stdout.flush()
-    sys.exit(0 if ok else 1)
+        return api.begin(program, api.build(program, **machine_options("SUBLEQ", given)))
+    if settings:
+        raise PunchcardError("--set is not for FLEQ programs: change the values under .data")
+    return api.begin(program, api.build(program, **machine_options("FLEQ", given)))
+
+
+def _saved(path: str) -> Checkpoint:
+    """The run in a checkpoint, whose program and machine are what they are."""
+    from punchcard.checkpoint import load
+
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        if (parameter.name in FIXED_BY_A_CHECKPOINT
+                and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE):
+            given = "FILE" if parameter.name == "file" else parameter.opts[0]
+            raise PunchcardError(f"{given} cannot be given with --resume: a checkpoint has its program and its machine")
+    return load(path)
 
 
 @main.command()
@@ -194,7 +203,7 @@ def asm(file: Path, output: str | None) -> None:
     program = load(file)
     if not isinstance(program, Program):
         raise ProgramError(f"{str(file)!r} is FLEQ text, which runs as it is; `punchcard disasm` writes it in full")
-    _write(program.to_json() + "\n", output)
+    write_text(program.to_json() + "\n", output)
 
 
 @main.command()
@@ -204,7 +213,55 @@ def disasm(file: Path, output: str | None) -> None:
     """Write a program (.json, .minsky, .subleq, .fleq) as assembly text."""
     from punchcard.lang.files import disassemble, load
 
-    _write(disassemble(load(file)), output)
+    write_text(disassemble(load(file)), output)
+
+
+@main.command()
+@click.option("--machine", type=click.Choice(["subleq", "fleq", "all"]), default="all", show_default=True,
+              help="Which computer.")
+@click.option("--columns", callback=lambda context, option, text: _numbers(text), metavar="N,N,...",
+              help="Columns of the cards.  [default: 64,1024,16384,65536; FLEQ: 150,1000]")
+@click.option("--design", callback=lambda context, option, text: _names(text, ALL_DESIGNS), metavar="NAME,NAME,...",
+              help="Which transformers.  [default: two-layer,paper,one-layer; FLEQ: compact]")
+@click.option("--engine", callback=lambda context, option, text: _names(text), metavar="NAME,NAME,...",
+              help="Which engines, beside dense.  [default: all]")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Length of a timed run.  [default: 0.1]")
+@click.option("--dense-columns", type=click.IntRange(0),
+              help="The largest card for the dense engine; beyond 2048 columns it makes one loop.  [default: 2048]")
+@click.option("--quick", is_flag=True, help="A look of some seconds at the smallest cards.")
+@click.option("--json", "as_json", is_flag=True, help="Print the records as one JSON list.")
+def bench(machine: str, quick: bool, as_json: bool, **given: Any) -> None:
+    """Measure this computer's engines: steps a second, and ratios to the dense engine and to plain interpreters."""
+    from punchcard.benchmark.tables import QUICK, Options
+    from punchcard.display_bench import show_bench
+
+    names = {"columns": "columns", "design": "designs", "engine": "engines", "seconds": "seconds",
+             "dense_columns": "dense_columns"}
+    chosen = {names[name]: value for name, value in given.items() if value is not None}
+    show_bench(Options(machine=machine, **{**(QUICK if quick else {}), **chosen}), as_json=as_json)  # type: ignore[arg-type]
+
+
+def _names(text: str | None, known: tuple[str, ...] | None = None) -> tuple[str, ...] | None:
+    """Names separated by commas."""
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if known is not None and name not in known:
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(known)}.")
+    if not names:
+        raise click.BadParameter(f"{text!r}: write names separated by commas.")
+    return names
+
+
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    """Positive integers separated by commas."""
+    if text is None:
+        return None
+    numbers = tuple(int(part) if part.strip().isdecimal() else 0 for part in text.split(","))
+    if min(numbers) < 1:
+        raise click.BadParameter(f"{text!r}: write positive integers separated by commas.")
+    return numbers
 
 
 def _with_settings(program: Program, settings: tuple[str, ...], *, minsky: bool) -> Program:
@@ -229,50 +286,3 @@ def _setting(text: str) -> tuple[str, int]:
     except SourceError as error:
         raise ProgramError(f"--set {text!r}: {error.message}") from None
     return name.strip(), number
-
-
-def _write(text: str, output: str | None) -> None:
-    """Write to a file, whole or not at all; what is no regular file (a pipe, a device) is written to as it is."""
-    if output is None or output == "-":
-        click.echo(text, nl=False)
-        return
-    target = Path(os.path.realpath(output))
-    try:
-        regular = not target.exists() or stat.S_ISREG(target.stat().st_mode)
-        if not regular or not output:
-            if target.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            target.write_text(text, encoding="utf-8")
-            return
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            part.write_text(text, encoding="utf-8")
-            if target.exists():
-                part.chmod(stat.S_IMODE(target.stat().st_mode))
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise PunchcardError(f"cannot write {output!r}: {error.strerror}") from None
-
-
-def _fail(message: str, status: int) -> None:
-    click.echo(f"punchcard: {message}".replace("\n", " "), err=True)
-    sys.exit(status)
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C asks the run to stop after the current loop; a second one stops at once."""
-    asked = False
-
-    def ask(signum: int, frame: object) -> None:
-        nonlocal asked
-        asked = True
-        signal.signal(signal.SIGINT, previous)
-
-    previous = signal.signal(signal.SIGINT, ask)
-    try:
-        yield lambda: asked
-    finally:
-        signal.signal(signal.SIGINT, previous)

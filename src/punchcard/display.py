@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -15,21 +16,23 @@ from torch import Tensor
 
 from punchcard.api import Report
 from punchcard.isa.subleq import Program, Subleq
-from punchcard.machines.subleq import SubleqMachine
+from punchcard.machines.fleq import FleqResult
+from punchcard.machines.running import Mark
+from punchcard.machines.subleq import Result, SubleqMachine
 
 PATIENCE = 1.0  # seconds before a run counts as long
 REMARK_EVERY = 10.0  # seconds between remarks when standard error is no terminal
 
 
 class Progress:
-    """Watches a run: prints every loop with trace=True, else how far a long run has come."""
+    """Follows a run: prints every loop that it watches, or says how far a long run has come."""
 
     def __init__(self, *, trace: bool) -> None:
+        """A run is traced or its progress is shown."""
         self._trace = trace
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._status = self._console.status("")
-        self._begin = time.monotonic()
-        self._next = self._begin + PATIENCE
+        self._begun, self._begin, self._next = 0, 0.0, 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -42,30 +45,35 @@ class Progress:
         return f"loop {loop:>5}"
 
     def watch(self, loop: int, card: Tensor) -> None:
-        """Called by the engine after every loop."""
-        if self._trace:
-            self._console.print(self.trace_line(loop, card), markup=False)
-            return
+        """Called by the engine after every loop of a traced run."""
+        self._console.print(self.trace_line(loop, card), markup=False)
+
+    def made(self, loops: int) -> None:
+        """Called by the engine every now and then; time counts from the first call, when compiling is over."""
         now = time.monotonic()
-        if now >= self._next:
-            text = f"{loop:,} loop{'s' * (loop != 1)}, {loop / (now - self._begin):,.1f} a second"
-            if self._console.is_terminal:
-                self._status.update(text)
-                self._status.start()
-                self._next = now + 0.2
-            else:
-                self._console.print(text)
-                self._next = now + REMARK_EVERY
+        if not self._begin:
+            self._begun, self._begin, self._next = loops, now, now + PATIENCE
+        if self._trace or now < self._next:
+            return
+        rate = (loops - self._begun) / (now - self._begin)
+        text = f"{loops:,} loop{'s' * (loops != 1)}, {rate:,.1f} a second"
+        if self._console.is_terminal:
+            self._status.update(text)
+            self._status.start()
+            self._next = now + 0.2
+        else:
+            self._console.print(text)
+            self._next = now + REMARK_EVERY
 
 
 class SubleqProgress(Progress):
-    """Watches a SUBLEQ run."""
+    """Follows a SUBLEQ run from a mark."""
 
-    def __init__(self, machine: SubleqMachine, program: Program, *, trace: bool) -> None:
+    def __init__(self, machine: SubleqMachine, program: Program, mark: Mark, *, trace: bool) -> None:
         super().__init__(trace=trace)
         self._machine = machine
         self._program = program
-        self._state = machine.read(machine.punch(program))
+        self._state = machine.read(mark.card)
 
     def trace_line(self, loop: int, card: Tensor) -> str:
         before, self._state = self._state, self._machine.read(card)
@@ -86,15 +94,17 @@ class SubleqProgress(Progress):
         return f"{head}{code:<36} {b} = {old_b} - {old_a} = {new_b}, goto {after.program_counter}"
 
 
-def show_report(program: Program, machine: SubleqMachine, report: Report, *, as_json: bool) -> None:
-    """The result of a run."""
+def show_report(
+    program: Program, machine: SubleqMachine, report: Report, *, as_json: bool, checkpoint: str | None = None
+) -> None:
+    """The result of a run; `checkpoint` is the file that it was kept in."""
     result = report.result
     if as_json:
         print_json({
             "halted": result.halted, "steps": result.steps, "agrees": report.agrees, "memory": result.memory,
             "loops": result.loops, "program_counter": result.state.program_counter,
             "interrupted": result.interrupted, "design": machine.design.name, "word_bits": machine.sizes.word_bits,
-            "dtype": machine.precision.name, "columns": machine.layout.columns, "engine": result.engine,
+            "dtype": machine.precision.name, "columns": machine.layout.columns, **run_facts(result, checkpoint),
             "differences": list(report.differences),
         })
     else:
@@ -102,18 +112,58 @@ def show_report(program: Program, machine: SubleqMachine, report: Report, *, as_
         for name, value in result.memory.items():
             out(f"{name:<{width}}  {value}")
         shapes = machine.model.shapes
-        out(f"{_ending(report)} after {result.steps:,} instruction{'s' * (result.steps != 1)} in {result.loops:,} "
+        out(f"{ending(result)} after {result.steps:,} instruction{'s' * (result.steps != 1)} in {result.loops:,} "
              f"loop{'s' * (result.loops != 1)} of a transformer with {len(shapes)} layer{'s' * (len(shapes) != 1)}, "
              f"{machine.layout.width} rows and {machine.layout.columns} columns")
+        show_engine(result)
         out({True: "the transformer agrees with the interpreter",
               False: "the transformer DISAGREES with the interpreter",
               None: "not compared with the interpreter"}[report.agrees])
     for difference in report.differences:
         remark(difference)
-    if not result.halted:
-        number = result.state.program_counter
-        why = "interrupted" if result.interrupted else "the limit of --max-steps was reached"
-        remark(f"{why}: instruction {number} would have been next")
+    show_next(result, result.state.program_counter, checkpoint)
+
+
+def run_facts(result: Result | FleqResult, checkpoint: str | None) -> dict[str, Any]:
+    """What every run's JSON says of its engine and its file."""
+    return {
+        "engine": result.engine, "steps_per_second": result.steps_per_second, "seconds": result.seconds,
+        "compile_seconds": result.compile_seconds, "notes": list(result.notes), "begun": result.begun,
+        "checkpoint": checkpoint,
+    }
+
+
+def show_engine(result: Result | FleqResult) -> None:
+    """Which engine ran, how fast, and what kept it from a faster way."""
+    rate = result.steps_per_second
+    parts = [f"engine {result.engine}"]
+    if rate is not None:
+        parts.append(f"{rate:,.0f} steps a second")
+    if result.compile_seconds:
+        parts.append(f"compiled in {result.compile_seconds:.2f} s")
+    if result.begun:
+        parts.append(f"resumed after {result.begun:,} loops")
+    out(", ".join(parts))
+    for note in result.notes:
+        out(f"note: {note}")
+
+
+def ending(result: Result | FleqResult) -> str:
+    """How a run ended, in words."""
+    if result.halted:
+        return "halted"
+    return "interrupted" if result.interrupted else "stopped without halting"
+
+
+def show_next(result: Result | FleqResult, number: int, checkpoint: str | None) -> None:
+    """Of a run that has not halted: why, the next instruction, and how to go on."""
+    if result.halted:
+        return
+    why = "interrupted" if result.interrupted else "the limit of --max-steps was reached"
+    remark(f"{why}: instruction {number} would have been next")
+    if checkpoint is not None:
+        more = "" if result.interrupted else " --max-steps N, with a larger N"
+        remark(f"the run is kept: go on with punchcard run --resume {shlex.quote(checkpoint)}{more}")
 
 
 def show_info(name: str, machine: SubleqMachine, *, as_json: bool) -> None:
@@ -164,12 +214,6 @@ def info(name: str, machine: SubleqMachine) -> dict[str, Any]:
         "nonzero": nonzero, "temperature": max(temperatures), "needed_bits": machine.needed_bits,
         "significand_bits": machine.precision.significand, "paper": dict(machine.design.paper),
     }
-
-
-def _ending(report: Report) -> str:
-    if report.result.halted:
-        return "halted"
-    return "interrupted" if report.result.interrupted else "stopped without halting"
 
 
 def _counted(number: int, thing: str) -> str:

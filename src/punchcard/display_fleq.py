@@ -8,20 +8,21 @@ import numpy as np
 from torch import Tensor
 
 from punchcard.analysis.fleq import FleqReport
-from punchcard.display import Progress, out, print_json, remark, show_table
+from punchcard.display import Progress, ending, out, print_json, run_facts, show_engine, show_next, show_table
 from punchcard.isa.fleq import Array, Call, FleqProgram, Halt, PointerUpdate, Step
 from punchcard.machines.fleq import FleqMachine
+from punchcard.machines.running import Mark
 
 
 class FleqProgress(Progress):
-    """Watches a FLEQ run: prints every loop with trace=True, else how far a long run has come."""
+    """Follows a FLEQ run from a mark."""
 
-    def __init__(self, machine: FleqMachine, program: FleqProgram, *, trace: bool) -> None:
+    def __init__(self, machine: FleqMachine, program: FleqProgram, mark: Mark, *, trace: bool) -> None:
         super().__init__(trace=trace)
         self._machine = machine
         self._program = program
-        self._counter = 0
-        self._card = machine.punch(program)
+        self._counter = machine.read(mark.card).program_counter
+        self._card = mark.card
 
     def trace_line(self, loop: int, card: Tensor) -> str:
         number, self._counter = self._counter, self._machine.read(card).program_counter
@@ -34,8 +35,10 @@ class FleqProgress(Progress):
         return f"loop {loop:>5}  [{number}] {text:<52} goto {self._counter}"
 
 
-def show_fleq_report(program: FleqProgram, machine: FleqMachine, report: FleqReport, *, as_json: bool) -> None:
-    """The result of a run, with its errors relative to the range."""
+def show_fleq_report(
+    program: FleqProgram, machine: FleqMachine, report: FleqReport, *, as_json: bool, checkpoint: str | None = None
+) -> None:
+    """The result of a run, with its errors relative to the range; `checkpoint` is the file that it was kept in."""
     result = report.result
     if as_json:
         print_json({
@@ -46,14 +49,14 @@ def show_fleq_report(program: FleqProgram, machine: FleqMachine, report: FleqRep
             "program_counter": result.state.program_counter, "interrupted": result.interrupted,
             "design": machine.design.name, "heads": machine.heads,
             "dtype": machine.precision.name, "size": machine.sizes.size, "range": machine.range,
-            "columns": machine.layout.columns, "engine": result.engine,
+            "columns": machine.layout.columns, **run_facts(result, checkpoint),
         })
     else:
         for name, value in result.memory.items():
             out(f"{name} = {_shown(value, indent=len(name) + 3)}")
-        ending = "halted" if result.halted else "interrupted" if result.interrupted else "stopped without halting"
-        out(f"{ending} after {result.steps:,} instructions in {result.loops:,} loops of a transformer with "
+        out(f"{ending(result)} after {result.steps:,} instructions in {result.loops:,} loops of a transformer with "
             f"{len(machine.model.shapes)} layers, {machine.layout.width} rows and {machine.layout.columns} columns")
+        show_engine(result)
         if report.agrees is None:
             out("not compared with the interpreter")
         else:
@@ -61,9 +64,7 @@ def show_fleq_report(program: FleqProgram, machine: FleqMachine, report: FleqRep
                 f"{report.bound:.1e}; of the final memory against the interpreter {report.max_error:.1e} "
                 f"(relative to the range {machine.range:g})")
             out("every instruction is within its bound" if report.agrees else f"DISAGREES: {report.why}")
-    if not result.halted:
-        why = "interrupted" if result.interrupted else "the limit of --max-steps was reached"
-        remark(f"{why}: instruction {result.state.program_counter} would have been next")
+    show_next(result, result.state.program_counter, checkpoint)
 
 
 def show_fleq_info(machine: FleqMachine, *, as_json: bool) -> None:

@@ -7,8 +7,8 @@ interpreter's whole run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -16,6 +16,7 @@ from torch import Tensor
 from punchcard.engines import Watch
 from punchcard.isa.fleq import Call, FleqProgram, Step
 from punchcard.machines.fleq import FleqMachine, FleqResult
+from punchcard.machines.running import Mark
 from punchcard.oracle import fleq as oracle
 
 
@@ -36,16 +37,24 @@ class FleqReport:
         return self.result.halted and self.agrees is not False
 
 
+@dataclass(frozen=True)
+class Audit:
+    """What the comparison of single instructions has found so far, relative to the machine's range."""
+
+    max_step_error: float = 0.0
+    bound: float = 0.0
+    worst: str = ""
+    why: str = ""
+
+
 class Auditor:
     """Compares every loop's result with the exact function of what the loop began with."""
 
-    def __init__(self, machine: FleqMachine, program: FleqProgram) -> None:
+    def __init__(self, machine: FleqMachine, program: FleqProgram, card: Tensor, audit: Audit | None = None) -> None:
+        """`card` is where the run begins, `audit` what was found before."""
         self.machine, self.program = machine, program
-        self.guard = machine.guard(program, machine.punch(program))
-        self.max_step_error = 0.0
-        self.bound = 0.0
-        self.worst = ""
-        self.why = ""
+        self.guard = machine.guard(program, card)
+        self.audit = audit or Audit()
 
     def watch(self, loop: int, card: Tensor) -> None:
         """Check and compare one loop."""
@@ -66,39 +75,46 @@ class Auditor:
         found = after[:, pointers["c"] : pointers["c"] + call.c_shape.columns]
         error = float(np.max(np.abs(found - expected))) / self.machine.range
         bound = self.machine.bound(call.function) / self.machine.range
-        self.bound = max(self.bound, bound)
-        if error > bound:
-            self.why = self.why or f"instruction {number}, {call.function}, is off by {error:.1e}, its bound is {bound:.1e}"
+        audit = replace(self.audit, bound=max(self.audit.bound, bound))
+        if error > bound and not audit.why:
+            audit = replace(audit, why=f"instruction {number}, {call.function}, is off by {error:.1e}, its bound is "
+                                       f"{bound:.1e}")
         kept = np.delete(np.arange(self.program.columns), np.s_[pointers["c"] : pointers["c"] + call.c_shape.columns])
-        if not np.array_equal(before[:, kept], after[:, kept]):
-            self.why = self.why or f"instruction {number}, {call.function}, changed a column that it does not write"
-        if error > self.max_step_error or not self.worst:
-            self.max_step_error, self.worst = error, f"instruction {number}, {call.function}"
+        if not np.array_equal(before[:, kept], after[:, kept]) and not audit.why:
+            audit = replace(audit, why=f"instruction {number}, {call.function}, changed a column that it does not write")
+        if error > audit.max_step_error or not audit.worst:
+            audit = replace(audit, max_step_error=error, worst=f"instruction {number}, {call.function}")
+        self.audit = audit
 
 
 def audited_run(
     machine: FleqMachine,
     program: FleqProgram,
     *,
-    engine: str = "dense",
-    max_steps: int = 100_000,
     watch: Watch | None = None,
-    interrupted: Callable[[], bool] | None = None,
+    begin: Mark | None = None,
+    auditor: Auditor | None = None,
+    **how: Any,
 ) -> FleqReport:
-    """Run a program with every instruction compared, and the end compared with the interpreter."""
-    auditor = Auditor(machine, program)
+    """Run a program with every instruction compared, and the end compared with the interpreter.
+
+    A run that goes on from the mark `begin` has an auditor that knows what was found before. `how` is for `machine.run`.
+    """
+    begin = begin or Mark(machine.punch(program))
+    auditor = auditor or Auditor(machine, program, begin.card)
 
     def both(loop: int, card: Tensor) -> None:
         auditor.watch(loop, card)
         if watch is not None:
             watch(loop, card)
 
-    result = machine.run(program, engine=engine, max_steps=max_steps, watch=both, interrupted=interrupted, guarded=False)
+    result = machine.run(program, begin=begin, watch=both, guarded=False, **how)
     expected = oracle.run(program, result.steps, check_range=False)
     found = result.state.memory[: program.rows, : program.columns]
     error = float(np.max(np.abs(found - expected.state.memory[:, : program.columns]), initial=0.0)) / machine.range
-    why = auditor.why
+    audit = auditor.audit
+    why = audit.why
     if (expected.state.program_counter, expected.halted) != (result.state.program_counter, result.halted):
         why = why or (f"instruction {result.state.program_counter} is next, the interpreter is at "
                       f"{expected.state.program_counter}")
-    return FleqReport(result, auditor.max_step_error, error, auditor.bound, auditor.worst, not why, why)
+    return FleqReport(result, audit.max_step_error, error, audit.bound, audit.worst, not why, why)

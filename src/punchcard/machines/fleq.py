@@ -14,7 +14,7 @@ from torch import Tensor
 
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Pattern
-from punchcard.engines import Watch, find_engine
+from punchcard.engines import Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.functions.blocks import Block, Scale, product_reach
 from punchcard.functions.catalogue import built_in
@@ -24,9 +24,10 @@ from punchcard.isa.fleq import Call, FleqProgram, FleqState, Instruction, Pointe
 from punchcard.machines import storage
 from punchcard.machines.fleq_compact import CompactDesign
 from punchcard.machines.fleq_design import POINTERS, FleqDesign, Scales
-from punchcard.machines.fleq_guard import Guard
+from punchcard.machines.fleq_guard import Guard, PartGuard
 from punchcard.machines.fleq_paper import PaperFleqDesign
 from punchcard.machines.fleq_reader import FleqReader
+from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Mark, loops_a_second, run_parts
 from punchcard.transformer.build import build
 from punchcard.transformer.precision import Precision, as_precision, hard_product
 
@@ -36,11 +37,16 @@ DESIGNS: Mapping[str, Callable[[int, int, int, Sequence[Block]], FleqDesign]] = 
     "paper": PaperFleqDesign, "compact": CompactDesign,
 }
 DEFAULT_MAX_STEPS = 100_000
+LOOK_EVERY = 1_000_000
+"""Loops between two looks at the card of a guarded run that nobody watches: about a second of a compiled engine."""
 
 
 @dataclass(frozen=True)
 class FleqResult:
-    """The end of a run: memory by name, whether it halted, instructions executed, loops made, and the card."""
+    """The end of a run: memory by name, whether it halted, instructions executed, loops made, and the card.
+
+    The other fields are those of the SUBLEQ machine's `Result`.
+    """
 
     memory: dict[str, np.ndarray]
     state: FleqState
@@ -50,6 +56,14 @@ class FleqResult:
     interrupted: bool
     engine: str
     card: Tensor = field(repr=False)
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+    begun: int = 0
+
+    @property
+    def steps_per_second(self) -> float | None:
+        return loops_a_second(self.loops - self.begun, self.seconds)
 
 
 class FleqMachine:
@@ -106,6 +120,8 @@ class FleqMachine:
         # incr_pointer must know where an instruction's fields are
         blocks = [IncrPointer(fields) if isinstance(b, IncrPointer) else b for b in blocks]
         self.design = make(size, memory, instructions, blocks)
+        most = 2 * max(self.range, 1.0)
+        self.design.layout = self.design.layout.limited({"data": most, "incoming": most})
         self.sizes, self.layout = self.design.sizes, self.design.layout
         self.reader = FleqReader(self.sizes, self.layout)
         self.blocks = {b.name: b for b in self.design.blocks}
@@ -129,13 +145,13 @@ class FleqMachine:
         return built_in(function, self.heads, anchors=self.anchors, unit=self.unit)
 
     def _big(self) -> float:
-        """Decides every match beside the largest score of a soft one."""
+        """Decides every match beside the largest score of a soft one, also of values up to twice the range."""
         largest = self.range
         for block in self.design.blocks:
             if isinstance(block.transport, Terms):
                 fit = block.transport.fit
                 largest = max(largest, float(np.max(np.abs(fit.weights) * self.range + np.abs(fit.biases))))
-        return 2.0 ** math.ceil(math.log2(hard_product(self.precision.dtype) + 2 * largest))
+        return 2.0 ** math.ceil(math.log2(hard_product(self.precision.dtype) + 4 * largest))
 
     def guard(self, program: FleqProgram, card: Tensor) -> Guard:
         """Checks a run of a program loop by loop; results may overshoot the range by their own error."""
@@ -224,30 +240,45 @@ class FleqMachine:
         self,
         program: FleqProgram,
         *,
-        engine: str = "dense",
+        engine: str = DEFAULT_ENGINE,
         max_steps: int = DEFAULT_MAX_STEPS,
         watch: Watch | None = None,
         interrupted: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
         guarded: bool = True,
+        begin: Mark | None = None,
+        keep: At | None = None,
     ) -> FleqResult:
-        """Run a program until it halts or has executed `max_steps` instructions.
+        """Run a program until it halts or has executed `max_steps` instructions, those before `begin` included.
 
         With `guarded`, the run stops with an error when a value leaves the range, a flag is no integer, or a pointer leaves
-        the memory.
+        the memory. A run that is watched, or on the dense engine, is looked at after every loop; any other between parts
+        of `LOOK_EVERY` loops, so that what a program mends within a part goes unnoticed (see `PartGuard`).
+        `begin` is the mark to go on from, by default the program's punched card. `keep` is given marks of the run.
         """
         if max_steps < 0:
             raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
-        card = self.punch(program)
-        watchers = [watch] if watch is not None else []
-        if guarded:
-            watchers.insert(0, self.guard(program, card).watch)
+        punched = self.punch(program)
+        begin = begin or Mark(punched)
+        how: dict[str, Any] = {"engine": engine, "facts": self.layout, "until": self.halting}
+        watchers, marks = [watch] if watch is not None else [], [keep] if keep is not None else []
+        if guarded and (watchers or engine == OBSERVED):
+            watchers.insert(0, self.guard(program, begin.card).watch)
+        elif guarded:
+            def again(mark: Mark, loops: int, *, guarded: bool) -> Mark:
+                watch = self.guard(program, mark.card).watch if guarded else None
+                ran = run_parts(self.model, mark, loops, watch=watch, **how | {"engine": mark.engine}).run
+                return Mark(ran.card, ran.loops, ran.engine)
+
+            marks.insert(0, At(LOOK_EVERY, PartGuard(self.guard(program, punched), begin, again).look))
 
         def look(loop: int, card: Tensor) -> None:
             for watcher in watchers:
                 watcher(loop, card)
 
-        ran = find_engine(engine)(self.model, card, max_steps, facts=self.layout, until=self.halting,
-                                  watch=look if watchers else None, interrupted=interrupted)
+        course = run_parts(self.model, begin, max_steps, watch=look if watchers else None, marks=marks,
+                           kept=keep is not None, interrupted=interrupted, progress=progress, **how)
+        ran = course.run
         state = self.read(ran.card)
         matched = ran.reason == "matched"
         inside = 0 <= state.program_counter < len(program.instructions)
@@ -255,8 +286,8 @@ class FleqMachine:
         memory = state.memory[:, : program.columns]
         return FleqResult(
             memory=program.named(memory), state=FleqState(memory, state.program_counter), halted=halted,
-            steps=ran.loops - matched, loops=ran.loops, interrupted=ran.reason == "interrupted", engine=engine,
-            card=ran.card,
+            steps=ran.loops - matched, loops=ran.loops, interrupted=ran.reason == "interrupted", engine=ran.engine,
+            card=ran.card, notes=ran.notes, seconds=course.seconds, compile_seconds=ran.compile_seconds, begun=course.begun,
         )
 
     def describe(self) -> dict[str, Any]:
@@ -278,13 +309,24 @@ class FleqMachine:
     @classmethod
     def load(cls, path: str | Path, blocks: Sequence[Block] = ()) -> FleqMachine:
         """A machine from its file; blocks of your own are code, which no file holds, so they are given again."""
+        return storage.restore(path, "fleq", cls._builder(blocks))
+
+    @classmethod
+    def from_description(
+        cls, description: Mapping[str, Any], blocks: Sequence[Block] = (), source: str = "the description"
+    ) -> FleqMachine:
+        """A machine from what `describe` gave; `source` is named in errors."""
+        return storage.rebuild(description, "fleq", cls._builder(blocks), source)
+
+    @classmethod
+    def _builder(cls, blocks: Sequence[Block]) -> Callable[[dict[str, Any], Precision], FleqMachine]:
         own = {block.name: block for block in blocks}
 
         def build_from(description: dict[str, Any], precision: Precision) -> FleqMachine:
             functions = [own.get(name, name) for name in description["functions"]]
             return cls(functions=functions, **description["sizes"], design=description["design"], precision=precision)
 
-        return storage.restore(path, "fleq", build_from)
+        return build_from
 
     def _check_fits(self, program: FleqProgram) -> None:
         sizes = self.sizes

@@ -44,3 +44,15 @@ class FleqReader:
             address = int(decode_unsigned(column[self.sizes.field_rows(name)].unsqueeze(-1))[0])
             found[name] = address - (self.sizes.instruction_column if name == "p" else self.sizes.memory_column)
         return found
+
+    def outside(self, card: Tensor, variables: int) -> Tensor:
+        """The contents of all columns but the scratchpad's and the first `variables` of the memory, whole."""
+        content = card[self.layout.rows("data")] + card[self.layout.rows("incoming")]
+        memory = self.layout.region("memory")
+        return torch.cat([content[:, self.layout.region("zero").start : memory.start],
+                          content[:, memory.start + variables :]], dim=1)
+
+    def code_among_outside(self, variables: int) -> slice:
+        """Where the instructions are in what `outside` gives."""
+        start = self.layout.region("instructions").start - self.layout.region("zero").start - variables
+        return slice(start, start + self.sizes.instructions)

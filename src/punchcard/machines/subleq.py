@@ -16,10 +16,11 @@ from torch import Tensor
 
 from punchcard.card.encoding import signed_range
 from punchcard.card.layout import Layout
-from punchcard.engines import Watch, find_engine
+from punchcard.engines import Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.isa.subleq import Instruction, Program, State, Subleq
 from punchcard.machines import storage
+from punchcard.machines.running import DEFAULT_ENGINE, At, Mark, loops_a_second, run_parts
 from punchcard.machines.subleq_design import MIN_WORD_BITS, Image, SubleqDesign, SubleqSizes
 from punchcard.machines.subleq_one_layer import OneLayerDesign
 from punchcard.machines.subleq_paper import PaperDesign
@@ -34,7 +35,11 @@ DEFAULT_MAX_STEPS = 100_000
 
 @dataclass(frozen=True)
 class Result:
-    """The end of a run: memory by name, whether it halted, instructions executed, loops made, and the card."""
+    """The end of a run: memory by name, whether it halted, instructions executed, loops made, and the card.
+
+    `engine` is the one that made the loops, `notes` say what kept it from a faster way. `seconds` is the time that the
+    loops took, `compile_seconds` what it took to compile the weights; `begun` are the loops that a resumed run had made.
+    """
 
     memory: dict[str, int]
     state: State
@@ -44,6 +49,14 @@ class Result:
     interrupted: bool
     engine: str
     card: Tensor = field(repr=False)
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+    begun: int = 0
+
+    @property
+    def steps_per_second(self) -> float | None:
+        return loops_a_second(self.loops - self.begun, self.seconds)
 
 
 class SubleqMachine:
@@ -135,18 +148,26 @@ class SubleqMachine:
         self,
         program: Program,
         *,
-        engine: str = "dense",
+        engine: str = DEFAULT_ENGINE,
         max_steps: int = DEFAULT_MAX_STEPS,
         watch: Watch | None = None,
         interrupted: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+        begin: Mark | None = None,
+        keep: At | None = None,
     ) -> Result:
-        """Run a program until it halts or has executed `max_steps` instructions."""
+        """Run a program until it halts or has executed `max_steps` instructions, those before `begin` included.
+
+        `begin` is the mark to go on from, by default the program's punched card. `keep` is given marks of the run.
+        """
         if max_steps < 0:
             raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
-        ran = find_engine(engine)(
-            self.model, self.punch(program), self.design.warm_up + max_steps,
-            facts=self.layout, until=self.halting, watch=watch, interrupted=interrupted,
+        course = run_parts(
+            self.model, begin or Mark(self.punch(program)), self.design.warm_up + max_steps, engine=engine,
+            facts=self.layout, until=self.halting, marks=[keep] if keep else [], kept=keep is not None, watch=watch,
+            interrupted=interrupted, progress=progress,
         )
+        ran = course.run
         state = self.read(ran.card)
         # The loop that reads EOF, or the warm-up loop before the first instruction, executes nothing.
         matched = ran.reason == "matched"
@@ -156,7 +177,8 @@ class SubleqMachine:
         memory = state.memory[: len(program.memory)]
         return Result(
             memory=program.named(memory), state=State(memory, state.program_counter), halted=halted, steps=steps,
-            loops=ran.loops, interrupted=ran.reason == "interrupted", engine=engine, card=ran.card,
+            loops=ran.loops, interrupted=ran.reason == "interrupted", engine=ran.engine, card=ran.card, notes=ran.notes,
+            seconds=course.seconds, compile_seconds=ran.compile_seconds, begun=course.begun,
         )
 
     def describe(self) -> dict[str, Any]:
@@ -177,10 +199,16 @@ class SubleqMachine:
     @classmethod
     def load(cls, path: str | Path) -> SubleqMachine:
         """A machine from its file: description and weights must fit each other and this version's layout."""
-        def build_from(description: dict[str, Any], precision: Precision) -> SubleqMachine:
-            return cls(**description["sizes"], design=description["design"], precision=precision)
+        return storage.restore(path, "subleq", cls._build)
 
-        return storage.restore(path, "subleq", build_from)
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any], source: str = "the description") -> SubleqMachine:
+        """A machine from what `describe` gave; `source` is named in errors."""
+        return storage.rebuild(description, "subleq", cls._build, source)
+
+    @classmethod
+    def _build(cls, description: dict[str, Any], precision: Precision) -> SubleqMachine:
+        return cls(**description["sizes"], design=description["design"], precision=precision)
 
     def _check_fits(self, program: Program) -> None:
         sizes = self.sizes

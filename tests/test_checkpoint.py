@@ -1,0 +1,348 @@
+"""A run kept in a file goes on to the same last card, bit for bit: stopped, interrupted, killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import punchcard
+from punchcard.api import FleqReport, Report, begin
+from punchcard.checkpoint import KEY, Writer, load, seal
+from punchcard.errors import ProgramError, PunchcardError, StorageError
+from punchcard.functions.blocks import Elementwise
+from punchcard.isa.fleq import FleqProgram
+from punchcard.isa.functions import Function, same_shape
+from punchcard.isa.subleq import Program
+from punchcard.lang.fleq import assemble
+from punchcard.machines import storage
+from tests.cases import DESIGNS, EXAMPLES, load_subleq
+from tests.test_cli import invoke
+
+CASES: list[tuple[str, dict[str, Any]]] = [
+    *(("multiply.subleq", {"design": design}) for design in DESIGNS),
+    *(("newton.fleq", {"design": design, "heads": 2}) for design in ("compact", "paper")),
+    ("columns.fleq", {"design": "compact"}),  # changes its own pointers
+    ("columns.fleq", {"design": "paper", "precision": "float32"}),
+]
+
+
+def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Equal bit by bit: a -0.0 is no 0.0 here."""
+    return one.dtype == other.dtype and one.shape == other.shape and one.numpy().tobytes() == other.numpy().tobytes()
+
+
+def load_program(name: str) -> Program | FleqProgram:
+    return punchcard.load(EXAMPLES / name)
+
+
+def run(program: Program | FleqProgram, **options: Any) -> Report | FleqReport:
+    return punchcard.run(program, **options)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+@pytest.mark.parametrize("check", [True, False])
+def test_stopped_anywhere_a_run_ends_with_the_same_card(
+    tmp_path: Path, name: str, options: dict[str, Any], check: bool
+) -> None:
+    program, path = load_program(name), tmp_path / "run.checkpoint"
+    whole = run(program, check=check, **options)
+    for stop in (0, 1, 9, 26) if isinstance(program, Program) else (1, 23):
+        begun = run(program, max_steps=stop, checkpoint=path, every=4, check=check, **options)
+        assert not begun.result.halted
+        resumed = punchcard.resume(path, max_steps=1000)
+        assert resumed.result.begun == begun.result.loops
+        assert same_bits(resumed.result.card, whole.result.card)
+        assert (resumed.result.steps, resumed.result.loops) == (whole.result.steps, whole.result.loops)
+        assert resumed.ok
+        assert resumed.agrees == whole.agrees
+        if isinstance(resumed, FleqReport) and isinstance(whole, FleqReport):
+            assert (resumed.max_step_error, resumed.bound, resumed.worst, resumed.max_error) == \
+                   (whole.max_step_error, whole.bound, whole.worst, whole.max_error), "the audit goes on as well"
+        again = punchcard.resume(path)
+        assert again.result.loops == whole.result.loops, "a run that has ended makes no more loops"
+        assert again.result.halted
+        assert same_bits(again.result.card, whole.result.card)
+    assert [p.name for p in tmp_path.iterdir()] == ["run.checkpoint"]
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_every_checkpoint_is_a_card_of_the_run(
+    tmp_path: Path, name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, path = load_program(name), tmp_path / "run.checkpoint"
+    start = begin(program, punchcard.build(program, **options))
+    cards = [start.mark.card]
+    kept: list[tuple[int, bool]] = []
+    real = Writer.write
+
+    def write(self: Any, *arguments: Any) -> None:
+        real(self, *arguments)
+        saved = load(path)
+        while len(cards) <= saved.mark.loops:
+            cards.append(start.machine.model(cards[-1]))
+        assert same_bits(saved.mark.card, cards[saved.mark.loops])
+        assert saved.program == program
+        kept.append((saved.mark.loops, saved.mark.ended))
+
+    monkeypatch.setattr("punchcard.checkpoint.Writer.write", write)
+    result = punchcard.resume(start, engine="dense", checkpoint=path, every=7).result
+    assert kept == [*((loops, False) for loops in range(0, result.loops, 7)), (result.loops, True)]
+
+
+def test_an_interrupted_run_is_kept(tmp_path: Path) -> None:
+    program, path = load_subleq("primes.subleq"), tmp_path / "run.checkpoint"
+    whole = punchcard.run(program, design="two-layer")
+    loops = 0
+
+    def count(made: int) -> None:
+        nonlocal loops
+        loops = made
+
+    stopped = punchcard.run(program, design="two-layer", checkpoint=path, engine="dense", progress=count,
+                            interrupted=lambda: loops >= 100).result
+    assert (stopped.interrupted, stopped.loops) == (True, 100)
+    assert load(path).mark.loops == 100
+    assert same_bits(punchcard.resume(path).result.card, whole.result.card)
+
+
+def test_options_can_be_changed(tmp_path: Path) -> None:
+    program, path, other = load_subleq("multiply.subleq"), tmp_path / "one", tmp_path / "two"
+    punchcard.run(program, max_steps=3, checkpoint=path, every=2, check=False)
+    before = path.read_bytes()
+    report = punchcard.resume(path, engine="dense", max_steps=6, check=True, checkpoint=other, every=5)
+    assert (report.result.engine, report.result.steps, report.agrees) == ("dense", 6, True)
+    assert path.read_bytes() == before
+    saved = load(other)
+    assert (saved.plan.max_steps, saved.plan.every, saved.plan.check) == (6, 5, True)
+    assert saved.mark.engine == "dense"
+    for options, message in (({"max_steps": -1}, "max_steps=-1"), ({"every": 0}, "every=0"), ({"engine": "dence"}, "dence")):
+        with pytest.raises(PunchcardError, match=message):
+            punchcard.resume(path, **options)
+    with pytest.raises(PunchcardError, match="every=3: checkpoint, the file to write, is not given"):
+        punchcard.run(program, every=3)
+
+
+def test_blocks_and_weights_of_one_s_own(tmp_path: Path) -> None:
+    """Blocks are given again; of other weights the file has a digest, so the machine is given again."""
+    twice = Elementwise(Function("twice", 1, same_shape, lambda a: 2 * a), lambda a, b, one: 2 * a)
+    path = tmp_path / "run.checkpoint"
+    program = assemble(".range 64\n.data\nx scalar 1\nt scalar -3\none scalar 1\n.code\n"
+                       "loop: x = twice(x)\nt = add(t, one); if t <= 0 goto loop", functions={"twice": twice.function})
+    punchcard.run(program, blocks=[twice], max_steps=3, checkpoint=path)
+    with pytest.raises(StorageError, match="cannot be built: unknown function 'twice'"):
+        punchcard.resume(path)
+    report = punchcard.resume(path, blocks=[twice], max_steps=100)
+    assert report.ok
+    assert report.result.memory["x"] == 16.0
+    machine = punchcard.build(load_subleq("multiply.subleq"))
+    machine.model.layers[0].temperature[0] *= 2  # type: ignore[operator, index]
+    punchcard.run(load_subleq("multiply.subleq"), machine, max_steps=3, checkpoint=path)
+    with pytest.raises(StorageError, match="was made with other weights than"):
+        punchcard.resume(path)
+    assert punchcard.resume(path, machine, max_steps=100).ok
+    with pytest.raises(StorageError, match="is a checkpoint of another machine than the one given"):
+        punchcard.resume(path, punchcard.SubleqMachine())
+
+
+# Files that are no good
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "run.checkpoint"
+    punchcard.run(load_subleq("multiply.subleq"), design="two-layer", max_steps=5, checkpoint=path)
+    return path
+
+
+def rewrite(path: Path, change: dict[str, Any], tensors: dict[str, torch.Tensor] | None = None) -> None:
+    """Change what a checkpoint says, and seal it again; None takes a field away."""
+    length = int.from_bytes(path.read_bytes()[:8], "little")
+    description = json.loads(json.loads(path.read_bytes()[8 : 8 + length])["__metadata__"][KEY])
+    for field, value in change.items():
+        if value is None:
+            del description[field]
+        else:
+            description[field] = value
+    tensors = load_file(path) if tensors is None else tensors
+    del description["seal"]
+    description["seal"] = seal(description, tensors)
+    save_file(tensors, path, metadata={KEY: json.dumps(description)})
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"format": 9}, "is a checkpoint of another format than 1"),
+    ({"loops": None}, "is no whole checkpoint: it has no 'loops'"),
+    ({"loops": -1}, "describes a run that cannot go on: loops=-1: it must be an integer, 0 or more"),
+    ({"loops": "many"}, "loops='many'"),
+    ({"machine": {"machine": "abacus"}}, "holds a 'abacus' machine, not 'subleq'"),
+    ({"machine": []}, "describes a run that cannot go on"),
+    ({"weights": "00"}, "was made with other weights than"),
+    ({"program": "{}"}, "cannot go on: not a program as `punchcard asm` writes it"),
+    ({"program": 7}, "cannot go on"),
+    ({"plan": {"max_steps": -4}}, "cannot go on: max_steps=-4"),
+    ({"plan": {"max_steps": 4, "every": 0}}, "cannot go on: every=0"),
+    ({"plan": {"colour": 4}}, "cannot go on"),
+    ({"audit": {"colour": 4}}, "cannot go on"),
+])
+def test_descriptions_that_do_not_fit(saved: Path, change: dict[str, Any], message: str) -> None:
+    rewrite(saved, change)
+    with pytest.raises(StorageError, match=message):
+        punchcard.resume(saved)
+
+
+def test_a_program_that_does_not_fit(saved: Path) -> None:
+    rewrite(saved, {"program": load_subleq("primes.subleq").to_json()})
+    with pytest.raises(StorageError, match="cannot go on: the program has 17 instructions, the machine has room for 5"):
+        punchcard.resume(saved)
+
+
+def test_cards_that_do_not_fit(saved: Path) -> None:
+    card = load_file(saved)["card"]
+    for tensors, message in (
+        ({}, "its tensors are none, not the card"),
+        ({"card": card, "more": card.clone()}, "its tensors are card, more"),
+        ({"card": card[:-1].clone()}, "the card is"),
+        ({"card": card.to(torch.float32)}, "of torch.float32, the machine's is"),
+    ):
+        rewrite(saved, {}, tensors)
+        with pytest.raises(StorageError, match=message):
+            load(saved)
+
+
+def test_damaged_files(saved: Path) -> None:
+    """Cut anywhere, or with any byte changed, a file is refused or is what it was: never another run."""
+    whole = saved.read_bytes()
+    expected = load(saved)
+    for length in range(0, len(whole), 97):
+        saved.write_bytes(whole[:length])
+        with pytest.raises(StorageError):
+            load(saved)
+    rng = random.Random(1)
+    for _ in range(200):
+        place = rng.randrange(len(whole))
+        saved.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
+        try:
+            found = load(saved)
+        except StorageError:
+            continue
+        assert same_bits(found.mark.card, expected.mark.card)
+        assert replace(found.mark, card=expected.mark.card) == expected.mark
+        assert (found.program, found.plan, found.audit) == (expected.program, expected.plan, expected.audit)
+
+
+def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="no such file"):
+        punchcard.resume(tmp_path / "none")
+    (tmp_path / "junk").write_text("junk")
+    with pytest.raises(StorageError, match="is no safetensors file"):
+        punchcard.resume(tmp_path / "junk")
+    machine = punchcard.SubleqMachine(word_bits=4, memory=1, instructions=1)
+    machine.save(tmp_path / "machine")
+    with pytest.raises(StorageError, match="is no checkpoint"):
+        punchcard.resume(tmp_path / "machine")
+    program = Program.create(load_subleq("multiply.subleq").instructions, [1] * 6)
+    with pytest.raises(StorageError, match="cannot write"):
+        punchcard.run(program, checkpoint=tmp_path / "no" / "folder")
+    with pytest.raises(StorageError, match="it is a folder"):
+        punchcard.run(program, checkpoint=tmp_path)
+
+
+def test_a_run_that_goes_wrong_leaves_the_last_good_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "run.checkpoint"
+    program = assemble(".data\nx scalar 1\n.code\nloop: x = add(x, x)\ngoto loop")
+    for check in (True, False):
+        with pytest.raises(ProgramError, match=r"'x' became 32, beyond the declared range ±16"):
+            punchcard.run(program, checkpoint=path, every=2, check=check)
+        assert load(path).mark.loops == 8, "loop 9 leaves the range"
+
+
+def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    path = tmp_path / "run.checkpoint"
+    left, other, mine = (tmp_path / name for name in (f".run.checkpoint.{ended.pid}.part", f".other.{ended.pid}.part",
+                                                      ".run.checkpoint.1.part"))
+    for part in (left, other, mine):
+        part.write_text("half")
+    punchcard.run(load_subleq("multiply.subleq"), checkpoint=path)
+    assert (left.exists(), other.exists(), mine.exists()) == (False, True, True), "process 1 is alive"
+
+
+# Processes
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-m", "punchcard", "run", *arguments], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(path: Path, loops: int, process: subprocess.Popen[str]) -> None:
+    """Until the file holds a run of more than so many loops."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        if path.exists() and storage.read(path, KEY, "checkpoint")[0]["loops"] > loops:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"no checkpoint: {process.communicate()}")
+
+
+@pytest.mark.parametrize("name", ["primes.subleq", "columns.fleq"])
+def test_a_killed_run_goes_on(tmp_path: Path, name: str) -> None:
+    """SIGKILL at random moments, again and again; the file is whole every time, and the end is the same."""
+    source, path = EXAMPLES / name, tmp_path / "run.checkpoint"
+    if name.endswith(".subleq"):
+        options = ["--set", "n=10", "--design", "one-layer"]
+        program: Program | FleqProgram = load_subleq(name).with_values({"n": 10})
+        whole = run(program, design="one-layer", max_steps=10**6)
+    else:
+        text = source.read_text().replace("pass   scalar -1", "pass   scalar -25").replace(".range 64", ".range 10000")
+        source = tmp_path / name
+        source.write_text(text)
+        options, program = [], assemble(text)
+        whole = run(program, max_steps=10**6)
+    rng = random.Random(name)
+    process = start(str(source), *options, "--engine", "dense", "--max-steps", "1000000", "--checkpoint", str(path),
+                    "--every", "7")
+    reached = 0
+    for _ in range(3):
+        wait_for(path, reached, process)
+        time.sleep(rng.random() / 10)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kept = load(path)
+        assert reached < kept.mark.loops < whole.result.loops, "killed in the middle of the run"
+        reached = kept.mark.loops
+        process = start("--resume", str(path), "--json")
+    out, err = process.communicate(timeout=120)
+    data = json.loads(out)
+    assert (process.returncode, "Traceback" in err, data["agrees"], data["begun"]) == (0, False, True, reached)
+    assert data["steps"] == whole.result.steps
+    assert same_bits(load(path).mark.card, whole.result.card)
+    assert [p.name for p in tmp_path.iterdir() if p.name.endswith(".part")] == []
+
+
+def test_ctrl_c_keeps_the_run_and_says_how_to_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "run.checkpoint"
+    process = start(str(EXAMPLES / "primes.subleq"), "--set", "n=10", "--engine", "dense", "--max-steps", "1000000",
+                    "--checkpoint", str(path), "--every", "50")
+    wait_for(path, 0, process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, "Traceback" in err) == (1, False)
+    assert "interrupted after" in out
+    assert f"punchcard: the run is kept: go on with punchcard run --resume {path}\n" in err
+    loops = load(path).mark.loops
+    data = json.loads(invoke("run", "--resume", str(path), "--json").stdout)
+    assert (data["halted"], data["agrees"], data["begun"]) == (True, True, loops)
+    assert data["memory"]["prime"] == 29, "the 10th prime"
