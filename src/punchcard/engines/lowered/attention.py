@@ -143,7 +143,7 @@ class BusyHead:
 
     def _lane(self, linear: Linear, group: int, lane: int) -> Linear:
         """One column of a group's value."""
-        return self.graph.mix(linear, _one_hot(self.widths[group], lane))
+        return self.graph.lane(linear, self.widths[group], lane)
 
     def _settled(self, group: int, candidates: list[Candidate]) -> Rows:
         width = self.widths[group]
@@ -403,12 +403,6 @@ class BusyHead:
             "store", self.layer, self.head, key.dims, tuple(key.sizes.tolist()), tuple(rest), least,
         )) if mask[lane] else -1 for lane, rest in enumerate(key.constants.T.tolist()))
         return self.graph.code(key.bits), mask, tie, tables
-
-
-def _one_hot(width: int, lane: int) -> Array:
-    row = np.zeros((1, width))
-    row[0, lane] = 1.0
-    return row
 
 
 def _ends(forms: list[Linear], width: int) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -183,6 +184,9 @@ class Graph:
         return total, factor
 
     def _fma(self, c: float, x: Node, y: Node | None) -> Node:
+        found = self._nodes.get(("fma", (x.number,) if y is None else (x.number, y.number), c))
+        if found is not None:
+            return found
         low, high = (c * x.low, c * x.high) if c > 0 else (c * x.high, c * x.low)
         if y is None:
             return self.node("fma", (x,), c, low, high)
@@ -298,10 +302,13 @@ class Graph:
         x, y = self.as_node(a), self.as_node(b)
         if x.number > y.number:
             x, y = y, x
-        corners = [x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high]
-        low = np.minimum.reduce(np.broadcast_arrays(*corners))
-        high = np.maximum.reduce(np.broadcast_arrays(*corners))
-        return Linear({self.node("mul", (x, y), None, low, high): 1.0})
+        found = self._nodes.get(("mul", (x.number, y.number), None))
+        if found is None:
+            a, b, c, d = x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high
+            low = np.minimum(np.minimum(a, b), np.minimum(c, d))
+            high = np.maximum(np.maximum(a, b), np.maximum(c, d))
+            found = self.node("mul", (x, y), None, low, high)
+        return Linear({found: 1.0})
 
     def as_node(self, linear: Linear) -> Node:
         """A linear form, its constant included, as one node."""
@@ -361,6 +368,18 @@ class Graph:
             result.add(Linear({mixed: c}))
         return result
 
+    def lane(self, linear: Linear, width: int, lane: int) -> Linear:
+        """Entry `lane` of a form: `mix` with one 1."""
+        result = Linear({}, linear.constant if len(linear.constant) == 1 else linear.constant[lane : lane + 1])
+        for node, c in linear.terms.items():
+            low, high = node.low[lane : lane + 1], node.high[lane : lane + 1]
+            if node.width == 1:
+                result.add(Linear({node: c}))
+            elif low[0] or high[0]:
+                row, key = one_hot(width, lane)
+                result.add(Linear({self.node("mix", (node,), row, low, high, key=key): c}))
+        return result
+
     # Matching
 
     def code(self, bits: list[tuple[Node, float]]) -> Node:
@@ -408,6 +427,14 @@ class Graph:
             raise TypeError(f"{node} is computed by busy columns; a quiet column holds loads, sums and ReLUs")
         known[node] = found
         return found
+
+
+@cache
+def one_hot(width: int, lane: int) -> tuple[Array, Any]:
+    """A matrix of one row, and the name of a mixture by it."""
+    row = np.zeros((1, width))
+    row[0, lane] = 1.0
+    return row, (row.shape, row.tobytes())
 
 
 def _grid_of(node: Node) -> float:
