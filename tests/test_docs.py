@@ -26,6 +26,17 @@ def test_readme_snippets_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         exec(compile(snippet, "README.md", "exec"), {})
 
 
+def test_snippets_about_engines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, as they are read."""
+    snippets = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "engines.md").read_text(), re.DOTALL)
+    assert len(snippets) == 3
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for snippet in snippets:
+        exec(compile(snippet, "engines.md", "exec"), names)
+
+
 def test_the_program_in_the_readme_is_the_example() -> None:
     text = README[README.index("    ; product = a * b"):].split("\n\n")[0]
     assert assemble(text) == punchcard.load(ROOT / "examples" / "multiply.subleq")

@@ -1,0 +1,87 @@
+"""Timing things that do the same work, in turn, so that a ratio does not depend on what else the machine was doing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from threadpoolctl import threadpool_limits
+
+GROWTH = 16
+MOST = 10**8
+LEAST = 1e-9
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Something that makes steps: `make(steps)` gives the seconds that they took.
+
+    `prepares`: a run, or its first step, begins with work that does not depend on its length; it is taken off, as timed
+    in a run of one step. `once`: a single step is timed, once.
+    """
+
+    name: str
+    make: Callable[[int], float]
+    prepares: bool = False
+    once: bool = False
+
+    @property
+    def least(self) -> int:
+        """The fewest steps that are timed: more than one where the first is taken off."""
+        return 8 if self.prepares else 1
+
+    def before(self) -> float:
+        """What a run costs before the steps that are timed."""
+        return self.make(1) if self.prepares else 0.0
+
+    def whole(self, steps: int) -> float:
+        """A run of so many steps that are timed."""
+        return self.make(steps + self.prepares)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch and the BLAS below NumPy use one thread inside the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(limits=1):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def rates(contenders: Sequence[Contender], seconds: float, repeats: int) -> dict[str, float]:
+    """Steps a second of each, in a long run.
+
+    Runs are of about `seconds`, one of each contender in turn, and of `repeats` turns the quickest counts.
+    """
+    lengths = {c.name: 1 if c.once else length(c, seconds) for c in contenders}
+    before = dict.fromkeys(lengths, math.inf)
+    whole = dict.fromkeys(lengths, math.inf)
+    for turn in range(repeats):
+        for c in contenders:
+            if turn == 0 or not c.once:
+                before[c.name] = min(before[c.name], c.before())
+                whole[c.name] = min(whole[c.name], c.whole(lengths[c.name]))
+    # Where the steps were less than half of the whole after all, only half is taken off: a rate is never too high by noise.
+    return {name: steps / max(whole[name] - before[name], whole[name] / 2, LEAST) for name, steps in lengths.items()}
+
+
+def length(contender: Contender, seconds: float) -> int:
+    """How many steps take about so long, and no less than what comes before them.
+
+    The first call is not judged: it may compile.
+    """
+    contender.make(1)
+    steps = contender.least
+    while True:
+        before = contender.before()
+        took = max(contender.whole(steps) - before, LEAST)
+        seconds = max(seconds, 2 * before)
+        if took >= seconds / 2 or steps >= MOST:
+            return max(contender.least, min(MOST, math.floor(steps * seconds / took)))
+        steps = max(steps + 1, math.floor(steps * min(GROWTH, seconds / took)))

@@ -1,0 +1,251 @@
+"""`punchcard bench`: programs that never end, ratios of figures from one run, and an engine that is wrong is refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from punchcard.api import build
+from punchcard.benchmark import programs, tables
+from punchcard.benchmark.sparse import SparseModel
+from punchcard.benchmark.timing import Contender, length, one_thread, rates
+from punchcard.engines import ENGINES, Run, dense
+from punchcard.errors import PunchcardError
+from punchcard.isa.fleq import FleqProgram
+from punchcard.oracle import fleq as fleq_oracle
+from punchcard.oracle import subleq as oracle
+from tests.cases import ROOT
+from tests.test_cli import invoke
+
+ENGINE_NAMES = set(ENGINES) - {"auto"}
+SHORT = {"seconds": 0.002, "repeats": 1}
+
+
+# Programs
+
+
+def test_multiplication_never_ends() -> None:
+    program = programs.multiply()
+    outcome = oracle.run(program, 16, 100_000)
+    assert (outcome.halted, outcome.steps) == (False, 100_000)
+    memory = program.named(oracle.run(program, 16, 2 + 3 + 3 * 1000 - 1).state.memory)
+    assert memory["product"] == (1234 * 1000 + 2**15) % 2**16 - 2**15
+
+
+@pytest.mark.parametrize("d", [1, 4, 8])
+def test_newton_inverts_again_and_again(d: int) -> None:
+    program = programs.newton(d)
+    steps = 3 + 5 * programs.ROUNDS
+    for rounds in (1, 3):
+        outcome = fleq_oracle.run(program, rounds * steps + rounds - 1)
+        memory = program.named(outcome.state.memory)
+        assert memory["X"] == pytest.approx(np.linalg.inv(memory["A"]), abs=1e-8)
+        assert not outcome.halted
+
+
+@pytest.mark.parametrize(("d", "points"), [(2, 5), (4, 40), (8, 100)])
+def test_sgd_learns_the_weights(d: int, points: int) -> None:
+    """Instructions walk through all points and come back."""
+    program = programs.sgd(d, points)
+    outcome = fleq_oracle.run(program, 30_000)
+    memory = program.named(outcome.state.memory)
+    weights, *_ = np.linalg.lstsq(memory["x"].T, memory["y"].T)
+    assert memory["w"] == pytest.approx(weights, abs=1e-4)
+    assert not outcome.halted
+
+
+@pytest.mark.parametrize("program", [programs.newton(4), programs.sgd(4, 6)], ids=["newton", "sgd"])
+def test_the_sparse_model_is_the_equation(program: FleqProgram) -> None:
+    machine = build(program)
+    model, card = SparseModel(machine.model), machine.punch(program)
+    found = expected = card
+    for _ in range(40):
+        found, expected = model(found), machine.model(expected)
+    assert torch.allclose(found, expected, rtol=0, atol=1e-9)
+
+
+# Timing
+
+
+class Clock:
+    """Contenders whose time is known: a run takes `begin` seconds, and each step `step`."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, int]] = []
+
+    def contender(self, name: str, step: float, begin: float = 0.0, **how: bool) -> Contender:
+        def make(steps: int) -> float:
+            self.calls.append((name, steps))
+            return begin + steps * step
+
+        return Contender(name, make, **how)
+
+
+def test_rates_are_those_of_long_runs() -> None:
+    clock = Clock()
+    found = rates([clock.contender("slow", 0.5), clock.contender("fast", 1e-6, begin=0.3, prepares=True),
+                   clock.contender("huge", 9.0, once=True)], 0.1, 2)
+    assert found == {"slow": pytest.approx(2), "fast": pytest.approx(1e6), "huge": pytest.approx(1 / 9)}
+    assert clock.calls.count(("huge", 1)) == 1
+    assert [name for name, _ in clock.calls[-7:]] == ["slow", "fast", "fast", "huge", "slow", "fast", "fast"], "in turn"
+
+
+def test_lengths_are_found() -> None:
+    clock = Clock()
+    assert length(clock.contender("slow", 0.5), 0.1) == 1
+    assert length(clock.contender("fast", 1e-7), 0.1) == pytest.approx(1_000_000, rel=0.1)
+    assert length(clock.contender("fast", 1e-7, begin=5.0, prepares=True), 0.1) == pytest.approx(1_000_000, rel=0.1)
+
+
+def test_one_thread_inside_only() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with one_thread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+# Records
+
+
+def test_quick_records() -> None:
+    """What each record says, and that ratios are quotients of the figures."""
+    result = invoke("bench", "--quick", "--json", "--seconds", "0.005")
+    assert result.exit_code == 0
+    records = json.loads(result.stdout)
+    groups: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    for record in records:
+        baseline = {"subleq": "python", "fleq": "numpy"}[record["machine"]]
+        fields = {"machine", "program", "design", "engine", "dtype", "columns", "steps_per_second", "ratio_to_dense",
+                  f"ratio_to_{baseline}", "compile_seconds", "notes"}
+        assert record.keys() == fields | ({"size"} if record["machine"] == "fleq" else set())
+        place = tuple(record.get(name) for name in ("machine", "program", "design", "size", "columns"))
+        groups.setdefault(place, {})[record["engine"]] = record
+    assert set(groups) == {("subleq", "multiply", "two-layer", None, 64), ("fleq", "newton", "compact", 4, 64),
+                           ("fleq", "sgd", "compact", 4, 64)}
+    for (machine, *_), group in groups.items():
+        baseline = {"subleq": "python", "fleq": "numpy"}[machine]
+        assert group.keys() == ENGINE_NAMES | {baseline} | ({"csr"} if machine == "fleq" else set())
+        for engine, record in group.items():
+            assert record["dtype"] == {"subleq": "float32", "fleq": "float64"}[machine]
+            assert record["steps_per_second"] > 0
+            for name, of in (("ratio_to_dense", "dense"), (f"ratio_to_{baseline}", baseline)):
+                assert record[name] == pytest.approx(record["steps_per_second"] / group[of]["steps_per_second"])
+            assert (record["compile_seconds"] is None) == (engine != "lowered")
+
+
+def test_the_dense_engine_has_a_largest_card() -> None:
+    options = tables.Options("subleq", columns=(64, 200), designs=("one-layer",), engines=("scratchpad",),
+                             dense_columns=100, **SHORT)  # type: ignore[arg-type]
+    small, large = tables.measure(options)
+    assert [r["engine"] for r in small] == ["dense", "scratchpad", "python"]
+    assert [(r["engine"], r["ratio_to_dense"]) for r in large] == [("scratchpad", None), ("python", None)]
+    once = replace(options, columns=(200,), dense_columns=300, few_columns=100)
+    (records,) = tables.measure(once)
+    assert [r["notes"] for r in records] == [["a single loop was timed"], [], []]
+
+
+@pytest.mark.parametrize(("machine", "designs"), [("subleq", ("paper",)), ("fleq", ("paper",))])
+def test_other_designs(machine: Any, designs: tuple[str, ...]) -> None:
+    options = tables.Options(machine, columns=(170,), designs=designs, engines=("dense",), sizes=(2,), **SHORT)  # type: ignore[arg-type]
+    groups = list(tables.measure(options))
+    assert [group[0]["columns"] for group in groups] == [170] * (1 if machine == "subleq" else 2)
+
+
+def test_cards_that_are_too_small_are_left_out() -> None:
+    remarks: list[str] = []
+    options = tables.Options(columns=(10,), sizes=(4,), designs=("two-layer", "compact"), **SHORT)  # type: ignore[arg-type]
+    assert list(tables.measure(options, remark=remarks.append)) == []
+    assert remarks == ["subleq, 10 columns: left out, the program needs 20",
+                       "fleq, newton, size 4, 10 columns: left out, the program needs 64",
+                       "fleq, sgd, size 4, 10 columns: left out, the program needs 60"]
+
+
+def test_an_engine_that_hands_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def on(*arguments: Any, **options: Any) -> Run:
+        return replace(dense.run(*arguments, **options), notes=("no reason",))
+
+    monkeypatch.setitem(ENGINES, "on", on)
+    remarks: list[str] = []
+    options = tables.Options("subleq", columns=(64,), designs=("paper",), engines=("on",), **SHORT)  # type: ignore[arg-type]
+    ((*records,),) = tables.measure(options, remark=remarks.append)
+    assert [r["engine"] for r in records] == ["dense", "python"]
+    assert remarks == ["subleq, multiply, paper, float32, 64 columns: on hands on to dense: no reason"]
+
+
+@pytest.mark.parametrize("machine", ["subleq", "fleq"])
+def test_an_engine_that_is_wrong_is_refused(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def idle(model: Any, card: torch.Tensor, loops: int, **options: Any) -> Run:
+        return Run(card, min(loops, 9), "loops", "idle")
+
+    monkeypatch.setitem(ENGINES, "idle", idle)
+    options = tables.Options(machine, columns=(64,), designs=("paper", "compact"), engines=("idle",), sizes=(4,), **SHORT)  # type: ignore[arg-type]
+    with pytest.raises(PunchcardError, match="engine idle ended after 9 of"):
+        list(tables.measure(options))
+
+    def lying(model: Any, card: torch.Tensor, loops: int, **options: Any) -> Run:
+        time.sleep(1e-6 * min(loops, 100_000))
+        return Run(card, min(loops, 100_000), "loops", "lying")
+
+    monkeypatch.setitem(ENGINES, "lying", lying)
+    with pytest.raises(PunchcardError, match=r"engine lying does not give what (python|numpy) gives after \d+ loops"):
+        list(tables.measure(replace(options, engines=("lying",))))
+
+
+# The command
+
+
+def test_bench_shows_tables() -> None:
+    result = invoke("bench", "--machine", "subleq", "--columns", "64,200", "--design", "one-layer, paper", "--engine",
+                    "dense", "--seconds", "0.002", "--dense-columns", "100")
+    assert result.exit_code == 0
+    lines = [line for line in result.stdout.splitlines() if "dense" in line or "python" in line]
+    assert len([line for line in lines if line.startswith("│")]) == 6
+    assert "–: the dense engine is measured up to 100 columns (--dense-columns)" in result.stdout
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--columns", "64,x"], "'64,x': write positive integers separated by commas"),
+    (["--columns", "0"], "write positive integers"),
+    (["--design", "huge"], "'huge' is not one of paper, two-layer, one-layer, compact"),
+    (["--engine", ","], "write names separated by commas"),
+    (["--engine", "dence"], "unknown engine 'dence' (did you mean 'dense'?)"),
+    (["--seconds", "0"], "--seconds"),
+    (["--machine", "abacus"], "'abacus' is not one of"),
+    (["--machine", "fleq", "--design", "two-layer"], "nothing to measure"),
+])
+def test_bad_arguments(arguments: list[str], message: str) -> None:
+    result = invoke("bench", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_the_script_draws_and_writes_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    """benchmarks/engines.py on records that are there."""
+    options = tables.Options(columns=(64,), designs=("two-layer", "compact"), engines=("scratchpad",), sizes=(4,), **SHORT)  # type: ignore[arg-type]
+    records = [record for group in tables.measure(options) for record in group]
+    (tmp_path / "records.json").write_text(json.dumps(records))
+    spec = importlib.util.spec_from_file_location("engines_benchmark", ROOT / "benchmarks" / "engines.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    monkeypatch.setattr("sys.argv", ["engines.py", "--records", str(tmp_path / "records.json"), "--picture",
+                                     str(tmp_path / "engines.png")])
+    script.main()
+    shown = capsys.readouterr().out
+    assert shown.count("\n| ") == len(records) + 2
+    assert "| two-layer | 64 | scratchpad |" in shown
+    assert (tmp_path / "engines.png").stat().st_size > 10_000
