@@ -8,7 +8,7 @@ do about input, output and halting is declared here once; the interpreter, the m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -19,6 +19,12 @@ InputRule: TypeAlias = Literal["sets", "adds", "subtracts"]
 
 END_OF_INPUT = -1
 """What is read once the input has ended."""
+
+Read: TypeAlias = Callable[[], int]
+"""The next byte of the input, or END_OF_INPUT."""
+Write: TypeAlias = Callable[[int], None]
+"""Takes a byte of the output."""
+Operand: TypeAlias = Literal["a", "b", "instruction"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,19 @@ def find_dialect(name: str | Dialect) -> Dialect:
 
 
 @dataclass(frozen=True)
+class Fault:
+    """An access beyond the memory: by an operand, or by the fetch of an instruction's own words."""
+
+    program_counter: int
+    operand: Operand
+    address: int
+
+    def describe(self, memory: int) -> str:
+        what = "reaches to" if self.operand == "instruction" else f"has operand {self.operand} ="
+        return f"the instruction at {self.program_counter} {what} address {self.address}, and the memory has {memory} cells"
+
+
+@dataclass(frozen=True)
 class Image:
     """Words to be loaded at address 0, 1, 2, ...; the rest of the memory is 0. `source` says where they come from.
 
@@ -108,3 +127,9 @@ class Image:
             raise ProgramError(f"{self._where}word {address} is {word}, which does not fit a word of {word_bits} bits: "
                                f"the range is {least} to {greatest}")
         return [word & greatest for word in self.words] + [0] * (memory - len(self.words))
+
+
+def reader(data: bytes) -> Read:
+    """The bytes one after the other, then the end of input for ever."""
+    rest = iter(data)
+    return lambda: next(rest, END_OF_INPUT)
