@@ -1,6 +1,6 @@
 """The von Neumann machine: real SUBLEQ, one memory, self-modifying code, and a host that serves its ports.
 
-Building a machine takes sizes and a dialect and never an image. `punch` loads an image on a card, the model runs on the card,
+Building a machine takes sizes and a dialect, never an image. `punch` loads an image on a card, the model runs on the card,
 one instruction a loop, and the host is asked between loops only when the card says so.
 """
 
@@ -29,6 +29,7 @@ MOST_DEFAULT_MEMORY = 1 << 16
 NO_LIMIT = 1 << 62
 Input: TypeAlias = bytes | BinaryIO | Read
 Output: TypeAlias = BinaryIO | Write
+Reason: TypeAlias = Literal["halted", "fault", "steps", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Result:
     """
 
     halted: bool
-    reason: Literal["halted", "fault", "steps", "interrupted"]
+    reason: Reason
     steps: int
     loops: int
     program_counter: int
@@ -132,8 +133,8 @@ class VonNeumannMachine:
     ) -> Result:
         """Run an image until it halts, faults, or has executed `max_steps` instructions.
 
-        `input` is bytes, a binary file, or a function that gives the next byte (-1 at the end). `output` is a binary file, which
-        is flushed after every byte, or a function that takes a byte; without it the bytes are in the result.
+        `input` is bytes, a binary file, or a function that gives the next byte (-1 at the end). `output` is a binary file,
+        which is flushed after every byte, or a function that takes a byte; without it the bytes are in the result.
         """
         if max_steps is not None and max_steps < 0:
             raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
@@ -145,8 +146,9 @@ class VonNeumannMachine:
             interrupted=interrupted,
         )
         _, counter = self.design.read(self.sizes, self.layout, ran.card)
-        reason: Literal["halted", "fault", "steps", "interrupted"] = (
-            "halted" if host.halted else "fault" if host.fault else "interrupted" if ran.reason == "interrupted" else "steps")
+        reason: Reason = "interrupted" if ran.reason == "interrupted" else "steps"
+        if host.halted or host.fault:
+            reason = "halted" if host.halted else "fault"
         return Result(
             halted=host.halted, reason=reason, steps=max(0, ran.loops - self.design.warm_up), loops=ran.loops,
             program_counter=int(counter), fault=host.fault, output=bytes(written), engine=ran.engine,

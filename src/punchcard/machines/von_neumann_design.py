@@ -64,7 +64,8 @@ class AddressMap:
             raise SizeError(f"word_bits={self.word_bits}: a word has {MIN_WORD_BITS} to {MAX_WORD_BITS} bits")
         most = min(MAX_MEMORY, 1 << self.word_bits)
         if not MIN_MEMORY <= self.memory <= most:
-            raise SizeError(f"memory={self.memory}: with words of {self.word_bits} bits a memory has {MIN_MEMORY} to {most} cells")
+            raise SizeError(f"memory={self.memory}: with words of {self.word_bits} bits a memory has {MIN_MEMORY} to {most} "
+                            "cells")
 
     @property
     def pointer_bits(self) -> int:
@@ -118,15 +119,17 @@ class VonNeumannDesign:
         return Layout(
             [
                 RowBlock("memory", n, "the words", holds=holding("bits", *cells), changes=cells),
-                RowBlock("position", 3 * length, "each column's address, and 1 and 2 less", offsets, holding("bits", *cells)),
+                RowBlock("position", 3 * length, "each column's address, and 1 and 2 less", offsets,
+                         holding("bits", *cells)),
                 RowBlock("beyond", 1, "1 for ports, -1 for cells", holds=holding("bits", *cells)),
                 RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
                 RowBlock("word", 3 * n, "the instruction as fetched", dict.fromkeys("abc", n), bits, SCRATCH),
-                RowBlock("away", 3, "whether pointers a, b and the store go to a port", dict.fromkeys(("a", "b", "store"), 1),
-                         bits, SCRATCH),
+                RowBlock("away", 3, "whether pointers a, b and the store go to a port",
+                         dict.fromkeys(("a", "b", "store"), 1), bits, SCRATCH),
                 RowBlock("store", 3 * length, "where the result goes, and 1 and 2 less", offsets, bits, SCRATCH),
                 RowBlock("counter", n, "the program counter plus 3", holds=bits, changes=SCRATCH),
-                RowBlock("event", len(self.events), "what the host must look at", dict.fromkeys(self.events, 1), bits, SCRATCH),
+                RowBlock("event", len(self.events), "what the host must look at", dict.fromkeys(self.events, 1), bits,
+                         SCRATCH),
                 RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
             ],
             regions,

@@ -108,7 +108,7 @@ class Host:
             card[self._layout.rows(f"away.{sizes.destination}"), self._scratch] = 1.0
 
     def _is_on(self, scratch: Sequence[float], row: str) -> bool:
-        return scratch[self._layout.rows(row).start] > 0
+        return bool(scratch[self._layout.rows(row).start] > 0)
 
     def _number(self, scratch: Sequence[float], name: str) -> int:
         return sum(1 << i for i, bit in enumerate(scratch[self._layout.rows(name)]) if bit > 0)

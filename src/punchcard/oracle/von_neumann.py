@@ -53,6 +53,11 @@ class Interpreter:
                 self._execute_port()
                 self._examine()
 
+    @property
+    def at_port(self) -> bool:
+        """Whether the next instruction has a port among its operands."""
+        return self.stop is None and max(self.operands()) >= self._first_port
+
     def step(self) -> None:
         """Execute the next instruction, if there is one."""
         self.run(self.steps + 1)
@@ -73,8 +78,8 @@ class Interpreter:
         self.program_counter, self.steps = counter, steps
         self._examine()
 
-    def _operands(self) -> tuple[int, int]:
-        """Source and destination of the next instruction."""
+    def operands(self) -> tuple[int, int]:
+        """Source and destination of the next instruction, where there is one."""
         a, b = self.cells[self.program_counter : self.program_counter + 2]
         return (b, a) if self._dialect.destination_first else (a, b)
 
@@ -87,7 +92,7 @@ class Interpreter:
         if counter + 2 >= memory:
             self._refuse("instruction", max(counter, memory))
             return
-        if self._halt is not None and self._halt in self._operands():
+        if self._halt is not None and self._halt in self.operands():
             self.stop = "halted"
             return
         names: tuple[Operand, Operand] = ("a", "b")
@@ -104,7 +109,7 @@ class Interpreter:
         if self._dialect.ports_branch:
             self._execute_mapped()
             return
-        cells, (source, destination) = self.cells, self._operands()
+        cells, (source, destination) = self.cells, self.operands()
         if source == self._input:
             value = self._read()
             if destination == self._output:
@@ -120,7 +125,7 @@ class Interpreter:
 
     def _execute_mapped(self) -> None:
         """Ports in the place of cells: the rest is an ordinary instruction."""
-        cells, (source, destination) = self.cells, self._operands()
+        cells, (source, destination) = self.cells, self.operands()
         subtracted = self._read() if source == self._input else cells[source] if source < self._data_end else 0
         old = cells[destination] if destination < self._data_end else 0
         result = (old - subtracted) % (1 << self._bits)
