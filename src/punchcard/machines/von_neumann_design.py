@@ -24,6 +24,7 @@ from punchcard.errors import SizeError
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.offset import at_least, offset_bits
 from punchcard.primitives.overwrite import clip_where
+from punchcard.primitives.step import step
 from punchcard.primitives.subtract import branch, difference_bits
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Expression, Rows, relu, rows, stack
@@ -201,20 +202,21 @@ class VonNeumannDesign:
     def _events(self, sizes: AddressMap, layout: Layout) -> Part:
         """Flags for the host: an operand that is no cell, a program counter without an instruction, a store to the output.
 
-        A store to the output port needs no host before it, only after: so it is the flag of the loop that made it.
+        A store to the output port needs no host before it, only after: so its flag tells of the store of this very loop. It
+        counts the bits in which the stored address and the port's agree.
         """
         one = rows(layout, "inside")
         source, destination = (rows(layout, f"word.{x}") for x in (sizes.source, sizes.destination))
+        stored = rows(layout, "store.here", "away.store")
+        port = [1.0 if sizes.output_port >> i & 1 else -1.0 for i in range(sizes.pointer_bits)] + [1.0]
         flags = {
             "source": at_least(source, sizes.data_end, one),
             "destination": at_least(destination, sizes.data_end, one) - at_least(destination, sizes.output_port, one)
             + at_least(destination, sizes.output_port + 1, one),
             "counter": at_least(rows(layout, "counter"), sizes.code_end, one),
+            "output": step(0.5 * (stored.total(port) - stored.size * one), one),
         }
-        found = assign(rows(layout, "event.output"), rows(layout, "away.store"))
-        for name, flag in flags.items():
-            found = found + assign(rows(layout, f"event.{name}"), 2 * flag - one)
-        return found
+        return assign(rows(layout, "event"), stack(*(2 * flags[name] - one for name in self.events)))
 
     def _low(self, layout: Layout, name: str) -> Rows:
         """The low L bits of a word, which point at a column."""
