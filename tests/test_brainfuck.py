@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from punchcard.lang.brainfuck import Cells, EndOfInput
 from punchcard.lang.files import load
 from punchcard.oracle import brainfuck as plain
 from punchcard.oracle.von_neumann import Interpreter, run
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, ROOT
 
 TAPE = 12
 END: dict[EndOfInput, int | None] = {"0": 0, "-1": -1, "unchanged": None}
@@ -33,8 +34,8 @@ def ran(text: str, input: bytes = b"", *, max_steps: int = 200_000, bits: int = 
 @st.composite
 def programs(draw: st.DrawFn, depth: int = 3) -> str:
     """Programs that stay on the tape: every piece ends where it began, and what is between moves back."""
-    piece = st.one_of(
-        st.text("+-", max_size=6), st.sampled_from([".", ",", "[-]", "[+]", "-" * 300 + ".", "+" * 260, "[->+>-<<]", "[>++<+]"]))
+    piece = st.one_of(st.text("+-", max_size=6), st.sampled_from(
+        [".", ",", "[-]", "[+]", "-" * 300 + ".", "+" * 260, "[->+>-<<]", "[>++<+]"]))
     parts = []
     for _ in range(draw(st.integers(1, 4))):
         kind = draw(st.sampled_from(["plain", "plain", "away", "loop"])) if depth else "plain"
@@ -88,21 +89,37 @@ def test_the_end_of_the_input(eof: EndOfInput, output: bytes) -> None:
     assert ran(",.,.,.", b"ab", eof=eof).output == output
 
 
-def test_leaving_the_tape() -> None:
-    """Beyond it the memory ends; before it the program stops itself. Neither touches the code."""
+def test_before_the_tape() -> None:
+    """The machine reports an address that it does not have, and nothing was changed."""
     image = brainfuck.assemble("+<+", tape=3)
     below = run(image, memory=len(image))
     assert below.stop == "fault"
     assert below.fault is not None
     assert below.fault.address == (1 << 16) - 2
-    tape = asq.listing(brainfuck.translate("+<+", tape=3)).labels["tape"]
-    assert [below.cells[i] for i in range(9)] == [word % (1 << 16) for word in image.words[:9]]
-    assert tape == len(image) - 3
-    beyond = ran("+>+>+>+", tape=3)
+    code = [word % (1 << 16) for word in image.words[:9]]
+    assert below.cells[:9] == code
+    full = run(image)
+    assert (full.stop, full.program_counter, full.output) == ("halted", (1 << 16) - 2, b"\npointer off the tape\n")
+    assert full.cells[:9] == code
+
+
+def test_beyond_the_tape() -> None:
+    text = "+>+>+>+."
+    image = brainfuck.assemble(text, tape=3)
+    beyond = run(image, memory=len(image))
     assert beyond.stop == "fault"
     assert beyond.fault is not None
-    assert beyond.fault.address == tape + 3 + len(brainfuck.assemble("+>+>+>+", tape=3)) - len(image)
-    assert run(brainfuck.assemble("+>+>+>+.", tape=3)).output == b"\1", "all memory that is left is tape"
+    assert beyond.fault.address == len(image)
+    assert run(image).output == b"\1", "all memory that is left is tape"
+
+
+@pytest.mark.parametrize("bits", [10, 12])
+def test_a_tape_longer_than_a_positive_word(bits: int) -> None:
+    """The run ends before the pointer reaches the port at the end of the memory."""
+    done = run(brainfuck.assemble("+[>+]", tape=1), word_bits=bits, memory=1 << bits)
+    assert done.output == b"\npointer off the tape\n"
+    tape = asq.listing(brainfuck.translate("+[>+]", tape=1)).labels["tape"]
+    assert [cell % 256 for cell in done.cells[tape : tape + (1 << bits - 1) - 1]] == [1] * ((1 << bits - 1) - 1)
 
 
 def test_every_first_cell_is_reached_from_the_right() -> None:
@@ -154,12 +171,16 @@ def test_options_on_the_command_line(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli.main, ["asm", str(source), "-o", str(image), "--eof", "-1", "--tape", "5"])
     assert result.exit_code == 0
     program = load(image)
+    assert isinstance(program, Image)
     assert program == Image(brainfuck.assemble(",.", eof="-1", tape=5).words, str(image))
     assert run(program).output == b"\xff"
     (tmp_path / "y.asq").write_text("1 2 3")
     result = CliRunner().invoke(cli.main, ["asm", str(tmp_path / "y.asq"), "--eof", "0"])
     assert result.exit_code == 2
     assert "eof: options for Brainfuck (.bf)" in result.stderr
+
+
+DOCS = (ROOT / "docs" / "brainfuck.md").read_text()
 
 
 @pytest.mark.parametrize(("name", "input", "output"), [
@@ -170,5 +191,32 @@ def test_examples(name: str, input: bytes, output: bytes) -> None:
     path = EXAMPLES / "von_neumann" / name
     image = load(path)
     assert isinstance(image, Image)
-    assert run(image, input=input, memory=len(image)).output == output
+    done = run(image, input=input, memory=len(image))
+    assert (done.output, done.stop) == (output, "halted")
     assert plain.run(path.read_text(), input=input).output == output
+    assert re.search(rf"^\| `{name}` \|.*\| {len(image)} \| {done.steps} \|$", DOCS, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("row", "without", "more"), [
+    ("a run of `+` and `-`", "+.", "+.+++--"),
+    ("a run of `>` that ends to the right", ">>.<.", ">>.<.>>"),
+    ("a run of `<` that ends to the left", ">>.<.", ">>.<.<"),
+    ("`.`", ".", ".."),
+    ("`,`", ",", ",,"),
+    ("`[-]`", "+.", "+.[-]"),
+])
+def test_sizes_in_the_docs(row: str, without: str, more: str) -> None:
+    """Words and steps that a command adds to a program which has its constants already."""
+    words = len(brainfuck.assemble(more)) - len(brainfuck.assemble(without))
+    steps = ran(more, b"abc").steps - ran(without, b"abc").steps
+    assert f"| {row} | {words} | {steps} |\n" in DOCS
+
+
+def test_sizes_of_loops_in_the_docs() -> None:
+    """A loop of one round, `[.[-]]`, has two tests and one way back."""
+    one, two = brainfuck.assemble("+[.[-]]"), brainfuck.assemble("+[.[-]][.[-]]")
+    assert len(two) - len(one) == 18 + 3 + 9 + 3
+    assert ran("+[.[-]]").steps - ran("+.[-]").steps == 3 + 1 + 3
+    labels = asq.listing(brainfuck.translate(">")).labels
+    assert f"and the routine {labels['room'] + 1 - labels['move']}." in DOCS
+    assert "| `[` | 18 | 3 |\n| `]` | 3 | 1 |\n" in DOCS

@@ -113,8 +113,11 @@ def run(
     """
     from punchcard import api, display, display_fleq
     from punchcard.isa.subleq import Program
+    from punchcard.isa.von_neumann import Image
 
     program = api.load(file)
+    if isinstance(program, Image):
+        raise PunchcardError(f"{str(file)!r} is a program for one memory, which `punchcard asm` and `disasm` take")
     given = {"design": design, "word_bits": bits, "memory": memory, "instructions": instructions, "precision": dtype,
              "size": size, "range": range_, "heads": heads, "anchors": anchors}
     ok = False
@@ -156,12 +159,15 @@ def info(
     """
     from punchcard import api, display, display_fleq
     from punchcard.isa.subleq import Program
+    from punchcard.isa.von_neumann import Image
     from punchcard.machines.fleq import FleqMachine
     from punchcard.machines.subleq import SubleqMachine
 
     given: dict[str, Any] = {"design": design, "word_bits": bits, "memory": memory, "instructions": instructions,
                              "precision": dtype, "size": size, "range": range_, "heads": heads, "anchors": anchors}
     program = api.load(file) if file else None
+    if isinstance(program, Image):
+        raise PunchcardError(f"{str(file)!r} is a program for one memory, which `punchcard asm` and `disasm` take")
     is_fleq = kind == "fleq" if program is None else not isinstance(program, Program)
     if program is not None and kind is not None and (kind == "fleq") != is_fleq:
         raise PunchcardError(f"--machine {kind}: {str(file)!r} is a program for the other one")
@@ -186,22 +192,30 @@ DEFAULT_FUNCTIONS = ("add", "sub", "mul", "transpose", "sigmoid", "incr_pointer"
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", help="File to write; by default standard output.")
-def asm(file: Path, output: str | None) -> None:
-    """Assemble a SUBLEQ program (.subleq, .minsky) to JSON."""
+@click.option("--cells", type=click.Choice(["byte", "word"]), help="Brainfuck: what a cell holds.  [default: byte]")
+@click.option("--eof", type=click.Choice(["0", "-1", "unchanged"]), help="Brainfuck: the end of the input.  [default: 0]")
+@click.option("--tape", type=click.IntRange(1), help="Brainfuck: cells of the tape.  [default: 100]")
+def asm(file: Path, output: str | None, **brainfuck: Any) -> None:
+    """Assemble a program: .subleq and .minsky to JSON; .asq and .bf to a memory image, decimal words."""
     from punchcard.isa.subleq import Program
+    from punchcard.isa.von_neumann import Image
+    from punchcard.lang import images
     from punchcard.lang.files import load
 
-    program = load(file)
-    if not isinstance(program, Program):
+    program = load(file, **{name: value for name, value in brainfuck.items() if value is not None})
+    if isinstance(program, Image):
+        _write(images.write(program), output)
+    elif isinstance(program, Program):
+        _write(program.to_json() + "\n", output)
+    else:
         raise ProgramError(f"{str(file)!r} is FLEQ text, which runs as it is; `punchcard disasm` writes it in full")
-    _write(program.to_json() + "\n", output)
 
 
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", help="File to write; by default standard output.")
 def disasm(file: Path, output: str | None) -> None:
-    """Write a program (.json, .minsky, .subleq, .fleq) as assembly text."""
+    """Write a program (.json, .minsky, .subleq, .fleq, .asq, .dec, .bf) as assembly text."""
     from punchcard.lang.files import disassemble, load
 
     _write(disassemble(load(file)), output)

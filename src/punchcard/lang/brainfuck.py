@@ -35,13 +35,17 @@ _INPUT: dict[EndOfInput, str] = {
 }
 # $away is minus the distance; $return is minus the return address, which is negative, so setting it jumps.
 _MOVE = """
-# Store, move, load. `room` is the number of cells up to the pointer; at 0 the pointer has left the tape.
+# Store, move, load. `room` is the number of cells up to the pointer: it is 0 or less when the pointer has left the tape, and
+# also when that number is too large for a positive word, long before the pointer could reach the port or the code.
 move: old1:tape old2:tape; $r old3:tape
     $away old1; $away old2; $away old3; $away new
-    $away room below
+    $away room off
     $r; new:tape $r
     to; $return to; $z $z to:0
-below: (-2) (-2) (-1)  # there is no such cell, so the machine stops with an error
+off: (-2) (-2)  # the machine reports this address, unless its memory is so large that it has such a cell
+    @puts message
+    @jump (-2)
+. message:"\\npointer off the tape\\n" 0
 . room:1
 """
 
