@@ -35,7 +35,8 @@ ALLOWED: dict[str, set[str]] = {
     "api": WEIGHTS_SIDE | PROGRAM_SIDE | {"engines", "functions", "machines", "lang", "oracle", "programs", "analysis"},
     "display": WEIGHTS_SIDE | PROGRAM_SIDE | {"api", "machines"},
     "display_fleq": WEIGHTS_SIDE | PROGRAM_SIDE | {"analysis", "display", "machines"},
-    "cli": {"api", "display", "display_fleq", "errors", "isa", "lang", "machines"},
+    "cli_image": {"analysis", "errors", "isa", "lang", "machines"},
+    "cli": {"api", "cli_image", "display", "display_fleq", "errors", "isa", "lang", "machines"},
     "__main__": {"cli"},
     "__init__": {"api", "errors", "isa", "machines", "trace", "transformer"},
 }

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from punchcard import __version__
+from punchcard.cli_image import RunCommand
 from punchcard.errors import ProgramError, PunchcardError, SourceError
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def machine_options(language: str, given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-@main.command()
+@main.command(cls=RunCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @size_options
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
@@ -109,7 +110,8 @@ def run(
 ) -> None:
     """Run a program on a looped transformer and compare it with a plain interpreter.
 
-    FILE is SUBLEQ assembly (.subleq), FLEQ text (.fleq), a Minsky machine (.minsky), or what `punchcard asm` wrote (.json).
+    FILE is SUBLEQ assembly (.subleq), FLEQ text (.fleq), a Minsky machine (.minsky), or what `punchcard asm` wrote (.json);
+    or an image of one memory for code and data (.dec, .sq, .slq, .asq, .bf), whose output is all that is printed.
     """
     from punchcard import api, display, display_fleq
     from punchcard.isa.subleq import Program

@@ -146,7 +146,7 @@ class VonNeumannMachine:
             interrupted=interrupted,
         )
         _, counter = self.design.read(self.sizes, self.layout, ran.card)
-        reason: Reason = "interrupted" if ran.reason == "interrupted" else "steps"
+        reason: Reason = "interrupted" if host.interrupted or ran.reason == "interrupted" else "steps"
         if host.halted or host.fault:
             reason = "halted" if host.halted else "fault"
         return Result(

@@ -26,11 +26,13 @@ BYTE = 0xFF
 class Host:
     """A port of an engine (see `engines.interface`): called between loops when an event stands on the card.
 
-    `last` is the last loop of the run; no input is read for an instruction that will not be executed.
+    `last` is the last loop of the run; no input is read for an instruction that will not be executed. A `read` that raises
+    KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and leaves the card as it was.
     """
 
     def __init__(self, layout: Layout, sizes: AddressMap, dialect: Dialect, read: Read, write: Write, last: int) -> None:
         self.halted = False
+        self.interrupted = False
         self.fault: Fault | None = None
         self._layout = layout
         self._sizes = sizes
@@ -47,7 +49,7 @@ class Host:
         if loop != self._served:
             self._served = loop
             self._serve(loop, card)
-        return not self.halted and self.fault is None
+        return not (self.halted or self.interrupted or self.fault)
 
     def _serve(self, loop: int, card: Tensor) -> None:
         scratch = card[:, self._scratch].tolist()
@@ -99,7 +101,11 @@ class Host:
             self._put(card, "memory", self._ports[destination], 0)  # a store to an input port is lost, and reads as 0
         if source != self._dialect.input_port % (1 << sizes.word_bits):
             return
-        value = self._read()
+        try:
+            value = self._read()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return
         to_cell = destination < sizes.first_port
         self._put(card, "memory", self._ports[sizes.input_cell], -value if to_cell and rule != "subtracts" else value)
         self._put(card, f"word.{sizes.source}", self._scratch, sizes.input_cell)
