@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,6 @@ from punchcard.errors import ProgramError, SourceError
 from punchcard.isa.von_neumann import Image
 from punchcard.lang import images
 from punchcard.lang.asq import assemble, listing
-from punchcard.lang.asq_macros import MAX_CELLS
 from punchcard.lang.asq_text import disassemble
 from punchcard.lang.files import load
 from punchcard.oracle.von_neumann import run
@@ -122,10 +122,27 @@ def test_words_that_do_not_fit() -> None:
         assemble(". 1\n. 255+1", word_bits=8)
 
 
-def test_a_program_that_grows_without_bounds_is_refused() -> None:
-    powers = "@def m0; 1 2 3; @end\n" + "".join(f"@def m{i}; @m{i - 1}; @m{i - 1}; @end\n" for i in range(1, 25))
-    with pytest.raises(SourceError, match=f"more than {MAX_CELLS:,} cells"):
-        assemble(powers + "@m24")
+@pytest.mark.parametrize(("body", "message"), [("1 2 3;", "the program has more than 999 cells"),
+                                               ("", "macros are used more than 999 times")])
+def test_a_program_that_grows_without_bounds_is_refused(body: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each macro uses the one before it twice."""
+    monkeypatch.setattr("punchcard.lang.asq_macros.MAX_CELLS", 999)
+    powers = f"@def m0; {body} @end\n" + "".join(f"@def m{i}; @m{i - 1}; @m{i - 1}; @end\n" for i in range(1, 60))
+    with pytest.raises(SourceError, match=f"line 61, column 7: {message}"):
+        assemble(powers + "1 2 3;@m59")
+
+
+PIECES = ["x", "y:", "loop", "1", "-", "+", "(", ")", "?", ".", ";", "=", "$t", "@mov", "@def", "@end", "@pool", "f", "@f",
+          "@jz", "'a'", '"b"', "\n", " ", "  ", "#", "//", "'", '"', "é", "\\", "@", "$", ","]
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=20).map("".join),
+                 st.lists(st.sampled_from(PIECES), max_size=20).map(" ".join)))
+def test_any_text_is_assembled_or_refused(text: str) -> None:
+    """No other error than a named one."""
+    for read in (assemble, images.parse):
+        with suppress(ProgramError):
+            assert read(text).words
 
 
 # The disassembler.

@@ -7,8 +7,9 @@ import re
 import pytest
 
 from punchcard.isa.von_neumann import Image
-from punchcard.lang import asq, images
+from punchcard.lang import asq, brainfuck, images
 from punchcard.lang.files import load
+from punchcard.machines.von_neumann import VonNeumannMachine
 from punchcard.oracle.von_neumann import Interpreter, run
 from tests.cases import EXAMPLES, ROOT
 
@@ -53,6 +54,21 @@ def test_output_and_the_figures_in_the_docs(name: str) -> None:
     row = re.search(rf"^\| `{name}` \|.*\| (\d+) \| (\d+) \|$", DOCS, re.MULTILINE)
     assert row is not None
     assert tuple(map(int, row.groups())) == (len(image), done.steps)
+
+
+@pytest.mark.parametrize(("image", "input"), [
+    (example("hello.asq"), b""),
+    (example("echo.asq"), b"abc"),
+    (brainfuck.assemble(",[+.,]", tape=1), b"abc"),
+    (asq.assemble("@load p x; @call f; @store x p; @out x; @jlt x p f; @halt; . f:0; @inc x; @return f; . x:0 p:p"), b""),
+], ids=["hello.asq", "echo.asq", "brainfuck", "macros"])
+def test_on_the_transformer(image: Image, input: bytes) -> None:
+    """In a memory of just their size, with the same output, steps and memory as the interpreter."""
+    expected = ran(image, input)
+    machine = VonNeumannMachine(memory=len(image))
+    result = machine.run(image, input=input, max_steps=1_000)
+    assert (result.halted, result.output, result.steps) == (True, expected.output, expected.steps)
+    assert list(machine.read(result.card).memory) == expected.cells
 
 
 def test_every_example_says_what_it_does() -> None:

@@ -9,7 +9,7 @@ from punchcard.errors import SourceError
 from punchcard.lang.asq_source import Call, Cell, Expression, Item, Label, Macro, Pool, Term, Text
 from punchcard.lang.source import unknown
 
-MAX_CELLS = 1 << 20  # macros within macros grow fast
+MAX_CELLS = 1 << 18  # macros within macros grow fast
 
 
 @dataclass(frozen=True)
@@ -45,25 +45,27 @@ class Expander:
         self._macros = {**library, **text.macros}
         self._uses = 0
         self._cells = 0
+        self._expanded: list[Label | Cell | Pool] = []
 
     def expand(self, items: Sequence[Item]) -> list[Label | Cell | Pool]:
-        return list(self._expand(items, _Scope(), ()))
+        self._expand(items, _Scope(), ())
+        return self._expanded
 
-    def _expand(self, items: Sequence[Item], scope: _Scope, within: tuple[Call, ...]) -> Iterator[Label | Cell | Pool]:
+    def _expand(self, items: Sequence[Item], scope: _Scope, within: tuple[Call, ...]) -> None:
         for item in items:
             if isinstance(item, Call):
-                yield from self._call(item, scope, within)
+                self._call(item, scope, within)
             elif isinstance(item, Cell):
                 self._cells += 1
                 if self._cells > MAX_CELLS:
                     raise self._error(within[0] if within else item, f"the program has more than {MAX_CELLS:,} cells")
-                yield replace(item, expression=scope.expression(item.expression))
+                self._expanded.append(replace(item, expression=scope.expression(item.expression)))
             elif isinstance(item, Label):
-                yield replace(item, name=scope.labels.get(item.name, item.name))
+                self._expanded.append(replace(item, name=scope.labels.get(item.name, item.name)))
             else:
-                yield item
+                self._expanded.append(item)
 
-    def _call(self, call: Call, scope: _Scope, within: tuple[Call, ...]) -> Iterator[Label | Cell | Pool]:
+    def _call(self, call: Call, scope: _Scope, within: tuple[Call, ...]) -> None:
         macro = self._macros.get(call.name)
         if macro is None:
             raise unknown("macro", call.token, [f"@{name}" for name in self._macros],
@@ -75,11 +77,13 @@ class Expander:
         if any(outer.name == call.name for outer in within):
             raise self._error(call, f"macro {call.name!r} uses itself, which has no end: use a routine and @call")
         self._uses += 1
+        if self._uses > MAX_CELLS:
+            raise self._error((*within, call)[0], f"macros are used more than {MAX_CELLS:,} times")
         inner = _Scope(
             {name: scope.expression(operand) for name, operand in zip(macro.parameters, call.operands, strict=True)},
             {name: f"{name}~{self._uses}" for name in macro.labels},
         )
-        yield from self._expand(macro.items, inner, (*within, call))
+        self._expand(macro.items, inner, (*within, call))
 
     def _error(self, item: Call | Cell, message: str) -> SourceError:
         return item.token.error(message, self._source)
