@@ -145,7 +145,7 @@ def test_columns_other_than_the_scratchpad_ask_and_answer_by_position() -> None:
     """Keys and queries outside the scratchpad come from rows that never change."""
     machine = VonNeumannMachine(word_bits=6, memory=40)
     layout = machine.layout
-    static = {i for name in ("position", "beyond") for i in range(*layout.rows(name).indices(layout.width))}
+    static = {i for name in ("position", "beyond", "outside") for i in range(*layout.rows(name).indices(layout.width))}
     card = machine.punch(random_image(random.Random(1), 6, 40))
     outside = torch.ones(layout.columns, dtype=torch.bool)
     outside[layout.region("scratchpad")] = False
@@ -158,9 +158,9 @@ def test_columns_other_than_the_scratchpad_ask_and_answer_by_position() -> None:
 
 def test_sizes_of_the_model() -> None:
     machine = VonNeumannMachine(word_bits=16, memory=256)
-    assert machine.layout.width == 6 * 16 + 6 * 8 + 9
+    assert machine.layout.width == 6 * 16 + 6 * 8 + 11
     assert machine.layout.columns == 1 + 256 + 2
-    assert machine.model.shapes == (LayerShape(2, 9, 416), LayerShape(3, 9, 512))
+    assert machine.model.shapes == (LayerShape(2, 9, 416), LayerShape(3, 10, 514))
     odd = VonNeumannMachine(word_bits=16, memory=200)
     assert odd.layout.columns == machine.layout.columns, "memory is filled up to a power of two"
 

@@ -100,7 +100,7 @@ class AddressMap:
 
 
 class VonNeumannDesign:
-    """6 N + 6 L + 9 rows."""
+    """6 N + 6 L + 11 rows."""
 
     warm_up: ClassVar[int] = 1
     """Loops before the first instruction is executed: the reset vector subtracts 0 from cell 0 and goes to 0."""
@@ -124,9 +124,10 @@ class VonNeumannDesign:
                          holding("bits", *cells)),
                 RowBlock("beyond", 1, "1 for ports, -1 for cells", holds=holding("bits", *cells)),
                 RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
+                RowBlock("outside", 1, "indicator of all other columns", holds=holding("one", *cells)),
                 RowBlock("word", 3 * n, "the instruction as fetched", dict.fromkeys("abc", n), bits, SCRATCH),
-                RowBlock("away", 3, "whether pointers a, b and the store go to a port",
-                         dict.fromkeys(("a", "b", "store"), 1), bits, SCRATCH),
+                RowBlock("away", 4, "whether a pointer goes to a port; the fetch's never does",
+                         dict.fromkeys(("a", "b", "store", "fetch"), 1), bits, SCRATCH),
                 RowBlock("store", 3 * length, "where the result goes, and 1 and 2 less", offsets, bits, SCRATCH),
                 RowBlock("counter", n, "the program counter plus 3", holds=bits, changes=SCRATCH),
                 RowBlock("event", len(self.events), "what the host must look at", dict.fromkeys(self.events, 1), bits,
@@ -146,7 +147,7 @@ class VonNeumannDesign:
             + assign(counter, self._next(sizes, layout))
             + clear(rows(layout, "word")),
             # B. The scratchpad fetches three words; the cell that `store` names takes the difference.
-            self._fetch(layout, 0, stack(memory + difference, 2 * difference), rows(layout, "word.a", "memory"))
+            self._fetch(layout, 0, stack(memory + difference, 2 * difference), rows(layout, "word.a", "memory"), stores=True)
             + self._fetch(layout, 1, memory + difference, rows(layout, "word.b"))
             + self._fetch(layout, 2, memory + difference, rows(layout, "word.c"))
             + clip_where(1 - one, memory, precision.gate)
@@ -167,13 +168,20 @@ class VonNeumannDesign:
         pointer = stack(self._low(layout, f"word.{operand}"), rows(layout, f"away.{operand}"))
         return attend(query=pointer + place, key=place, value=value, into=rows(layout, "difference"), gap=ADDRESS_GAP)
 
-    def _fetch(self, layout: Layout, offset: int, value: Expression, into: Rows) -> Part:
-        """Word `offset` of the next instruction: the column whose address less `offset` is the program counter."""
+    def _fetch(self, layout: Layout, offset: int, value: Expression, into: Rows, *, stores: bool = False) -> Part:
+        """Word `offset` of the next instruction: the column whose address less `offset` is the program counter.
+
+        One head is enough to store. In the others a column outside must not find the scratchpad: in one more dimension all
+        columns outside agree, and disagree with the scratchpad by more than an address can make good.
+        """
         place = self._place(layout, offset)
-        target = stack(self._low(layout, "counter"), -rows(layout, "inside"))
+        target = stack(self._low(layout, "counter"), rows(layout, "away.fetch"))
         store = rows(layout, f"store.{self.offsets[offset]}", "away.store")
-        return attend(query=place + target, key=store_factor(place.size) * place + store, value=value, into=into,
-                      gap=store_gap(place.size))
+        query, key = place + target, store_factor(place.size) * place + store
+        if not stores:
+            outside = rows(layout, "outside")
+            query, key = stack(query, outside), stack(key, place.size * (outside - rows(layout, "inside")))
+        return attend(query=query, key=key, value=value, into=into, gap=store_gap(place.size))
 
     def _next(self, sizes: AddressMap, layout: Layout) -> Expression:
         """The next program counter: c where the result is at most 0, else the next instruction.
@@ -196,7 +204,7 @@ class VonNeumannDesign:
             assign(rows(layout, "store.here"), copy)
             + assign(rows(layout, "store.less1"), offset_bits(low, -1, one))
             + assign(rows(layout, "store.less2"), offset_bits(low, -2, one))
-            + assign(rows(layout, "away"), stack(away["a"], away["b"], away[sizes.destination]))
+            + assign(rows(layout, "away"), stack(away["a"], away["b"], away[sizes.destination], -one))
         )
 
     def _events(self, sizes: AddressMap, layout: Layout) -> Part:
@@ -238,6 +246,7 @@ class VonNeumannDesign:
         for region in words:
             layout.put(card, "memory", region, encode_unsigned(words[region], sizes.word_bits, dtype))
             layout.put(card, "beyond", region, 1.0 if region == "ports" else -1.0)
+            layout.put(card, "outside", region, 1.0)
             for less, offset in enumerate(self.offsets):
                 place = encode_unsigned((addresses[region] - less) % (1 << length), length, dtype)
                 layout.put(card, f"position.{offset}", region, place)

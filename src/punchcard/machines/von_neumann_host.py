@@ -15,10 +15,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Layout
 from punchcard.isa.von_neumann import Dialect, Fault, Operand, Read, Write
-from punchcard.machines.von_neumann_design import INSTRUCTION, AddressMap
+from punchcard.machines.von_neumann_design import INSTRUCTION, AddressMap, VonNeumannDesign
 
 BYTE = 0xFF
 
@@ -42,6 +41,8 @@ class Host:
         self._last = last
         self._served = 0
         self._scratch = layout.region("scratchpad").start
+        self._rows = {name: layout.rows(name) for name in ("memory", "counter", "word.a", "word.b", "away.a", "away.b",
+                                                          *(f"event.{name}" for name in VonNeumannDesign.events))}
         self._ports = {address: layout.region("ports").start + i for i, address in enumerate(sizes.port_cells)}
 
     def __call__(self, loop: int, card: Tensor) -> bool:
@@ -70,7 +71,7 @@ class Host:
         else:
             self.fault = Fault(counter, "instruction", max(counter, self._sizes.memory))
 
-    def _look_at_operands(self, scratch: Sequence[float], counter: int) -> None:
+    def _look_at_operands(self, scratch: list[float], counter: int) -> None:
         """Halt or refuse, where an operand says so."""
         names: tuple[Operand, Operand] = ("a", "b")
         words = {name: self._number(scratch, f"word.{name}") for name in names}
@@ -87,13 +88,12 @@ class Host:
 
         Where ports do not branch the port holds 0 - mem[a], so the character is its negative.
         """
-        port = self._sizes.output_port
-        column = card[self._layout.rows("memory"), self._ports[port]].tolist()
-        word = sum(1 << i for i, bit in enumerate(column) if bit > 0)
+        cell = card[self._rows["memory"], self._ports[self._sizes.output_port]]
+        word = _number(cell.tolist())
         self._write((word if self._dialect.ports_branch else -word) & BYTE)
-        self._put(card, "memory", self._ports[port], 0)
+        cell.fill_(-1.0)
 
-    def _give_input(self, scratch: Sequence[float], card: Tensor) -> None:
+    def _give_input(self, scratch: list[float], card: Tensor) -> None:
         """Put an input in its cell and let the source be read there."""
         sizes, rule = self._sizes, self._dialect.input
         source, destination = (self._number(scratch, f"word.{x}") for x in (sizes.source, sizes.destination))
@@ -111,15 +111,19 @@ class Host:
         self._put(card, f"word.{sizes.source}", self._scratch, sizes.input_cell)
         if to_cell and rule == "sets":
             self._put(card, f"word.{sizes.destination}", self._scratch, sizes.output_port)
-            card[self._layout.rows(f"away.{sizes.destination}"), self._scratch] = 1.0
+            card[self._rows[f"away.{sizes.destination}"], self._scratch] = 1.0
 
-    def _is_on(self, scratch: Sequence[float], row: str) -> bool:
-        return bool(scratch[self._layout.rows(row).start] > 0)
+    def _is_on(self, scratch: list[float], row: str) -> bool:
+        return bool(scratch[self._rows[row].start] > 0)
 
-    def _number(self, scratch: Sequence[float], name: str) -> int:
-        return sum(1 << i for i, bit in enumerate(scratch[self._layout.rows(name)]) if bit > 0)
+    def _number(self, scratch: list[float], name: str) -> int:
+        return _number(scratch[self._rows[name]])
 
     def _put(self, card: Tensor, rows: str, column: int, value: int) -> None:
-        bits = self._sizes.word_bits
-        with torch.no_grad():
-            card[self._layout.rows(rows), column] = encode_unsigned(value % (1 << bits), bits, card.dtype)[:, 0]
+        bits = [1.0 if value >> i & 1 else -1.0 for i in range(self._sizes.word_bits)]
+        card[self._rows[rows], column] = torch.tensor(bits, dtype=card.dtype, device=card.device)
+
+
+def _number(bits: Sequence[float]) -> int:
+    """The unsigned number of ±1 bits."""
+    return sum(1 << i for i, bit in enumerate(bits) if bit > 0)
