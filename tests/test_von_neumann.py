@@ -20,6 +20,7 @@ from punchcard.machines.subleq import SubleqMachine
 from punchcard.machines.von_neumann import VonNeumannMachine
 from punchcard.oracle import von_neumann as oracle
 from punchcard.transformer.model import LayerShape
+from tests.cases import ROOT
 from tests.image_cases import CASES, ImageCase
 
 # bits of a word, cells, and how many images that live for `LOOPS` instructions
@@ -163,6 +164,20 @@ def test_sizes_of_the_model() -> None:
     assert machine.model.shapes == (LayerShape(2, 9, 416), LayerShape(3, 10, 514))
     odd = VonNeumannMachine(word_bits=16, memory=200)
     assert odd.layout.columns == machine.layout.columns, "memory is filled up to a power of two"
+
+
+def test_the_page_about_the_machine_is_true() -> None:
+    text = (ROOT / "docs" / "von-neumann.md").read_text()
+    snippet = "\n".join(line[4:] for line in text.split("\n") if line.startswith(("    from", "    machine", "    result")))
+    names: dict[str, object] = {}
+    exec(snippet.replace("result.output,", "end = result.output,"), names)
+    assert names["end"] == (b"Hi", True, 3)
+    assert "b'Hi', True, 3" in text
+    machine = VonNeumannMachine(word_bits=8, memory=256)
+    sizes = [8, 256, machine.layout.width, machine.layout.columns]
+    units = ", ".join(str(shape.hidden) for shape in machine.model.shapes)
+    counts = ", ".join(f"{count:,}" for count in machine.model.parameter_count())
+    assert f"| {' | '.join(map(str, sizes))} | 2, 3 | {units} | {counts} | {machine.needed_bits} |" in text
 
 
 def test_a_large_memory_is_built_punched_and_read() -> None:
