@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from punchcard import cli
 from punchcard.cli_image import DIALECT_NAMES, EXTENSIONS
-from punchcard.isa.von_neumann import DIALECTS
+from punchcard.isa.von_neumann import DIALECTS, Image
 from punchcard.lang import files
 from tests.image_cases import CASES, ECHO, SIC1_NEGATE, ImageCase
 
@@ -103,6 +103,18 @@ def test_bad_input_is_one_line_and_status_2(image: Path, args: tuple[str, ...], 
 def test_options_that_are_only_for_images(option: tuple[str, ...]) -> None:
     ran = invoke("program.subleq", *option)
     assert (ran.exit_code, ran.stderr) == (2, f"punchcard: {option[0]} is not for .subleq programs\n")
+
+
+def test_every_language_of_images_is_run_here(tmp_path: Path) -> None:
+    """What loads as an image has an extension by which it is run as one; `info` says that it does not take it."""
+    for extension, text in {".dec": "0", ".sq": "0", ".slq": "0", ".asq": "a a; . a: 0", ".bf": "+"}.items():
+        path = tmp_path / f"x{extension}"
+        path.write_text(text)
+        assert isinstance(files.load(path), Image) == (extension in EXTENSIONS)
+        ran = CliRunner().invoke(cli.main, ["info", str(path)])
+        assert (ran.exit_code, "`punchcard run` takes it, `info` does not" in ran.stderr) == (2, True)
+    others = [e for e in files.EXTENSIONS if e not in EXTENSIONS]
+    assert others == [".subleq", ".fleq", ".minsky", ".json"]
 
 
 def test_a_missing_file() -> None:

@@ -118,8 +118,7 @@ def run(
     from punchcard.isa.von_neumann import Image
 
     program = api.load(file)
-    if isinstance(program, Image):
-        raise PunchcardError(f"{str(file)!r} is a program for one memory, which `punchcard asm` and `disasm` take")
+    assert not isinstance(program, Image), "RunCommand runs images by their extension"
     given = {"design": design, "word_bits": bits, "memory": memory, "instructions": instructions, "precision": dtype,
              "size": size, "range": range_, "heads": heads, "anchors": anchors}
     ok = False
@@ -169,7 +168,7 @@ def info(
                              "precision": dtype, "size": size, "range": range_, "heads": heads, "anchors": anchors}
     program = api.load(file) if file else None
     if isinstance(program, Image):
-        raise PunchcardError(f"{str(file)!r} is a program for one memory, which `punchcard asm` and `disasm` take")
+        raise PunchcardError(f"{str(file)!r} is a program for one memory: `punchcard run` takes it, `info` does not")
     is_fleq = kind == "fleq" if program is None else not isinstance(program, Program)
     if program is not None and kind is not None and (kind == "fleq") != is_fleq:
         raise PunchcardError(f"--machine {kind}: {str(file)!r} is a program for the other one")
