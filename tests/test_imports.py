@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import punchcard
+from punchcard.isa.von_neumann import DIALECTS
 from punchcard.machines.fleq import FleqMachine
 from punchcard.machines.subleq import SubleqMachine
+from punchcard.machines.von_neumann import VonNeumannMachine
 
 SOURCE = Path(inspect.getfile(punchcard)).parent
 
@@ -38,8 +40,9 @@ ALLOWED: dict[str, set[str]] = {
     "display_fleq": WEIGHTS_SIDE | PROGRAM_SIDE | {"analysis", "display", "machines"},
     "display_bench": {"benchmark", "display", "errors"},
     "terminal": {"errors"},
-    "cli": {"api", "benchmark", "checkpoint", "display", "display_bench", "display_fleq", "errors", "isa", "lang", "machines",
-            "terminal"},
+    "cli_image": {"analysis", "errors", "isa", "lang", "machines"},
+    "cli": {"api", "benchmark", "checkpoint", "cli_image", "display", "display_bench", "display_fleq", "errors", "isa", "lang",
+            "machines", "terminal"},
     "__main__": {"cli"},
     "__init__": {"api", "errors", "isa", "machines", "trace", "transformer"},
 }
@@ -88,7 +91,7 @@ def test_designs_never_see_a_program() -> None:
         path.name for path in (SOURCE / "machines").glob("*.py")
         if any(name.startswith("punchcard.isa") for name in imports_of(path))
     }
-    assert knows == {"subleq.py", "fleq.py", "fleq_reader.py", "fleq_guard.py"}
+    assert knows == {"subleq.py", "fleq.py", "fleq_reader.py", "fleq_guard.py", "von_neumann.py", "von_neumann_host.py"}
 
 
 def test_building_takes_sizes_only() -> None:
@@ -97,6 +100,8 @@ def test_building_takes_sizes_only() -> None:
     parameters = inspect.signature(FleqMachine.__init__).parameters
     assert set(parameters) == {"self", "functions", "size", "memory", "instructions", "design", "precision", "range",
                                "heads", "anchors"}
+    parameters = inspect.signature(VonNeumannMachine.__init__).parameters
+    assert set(parameters) == {"self", "word_bits", "memory", "precision", "dialect"}
 
 
 def test_building_cannot_see_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,13 +109,15 @@ def test_building_cannot_see_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: object, **kwargs: object) -> None:
         raise AssertionError("a program was touched while building")
 
-    for program in ("punchcard.isa.subleq.Program", "punchcard.isa.fleq.FleqProgram"):
+    for program in ("punchcard.isa.subleq.Program", "punchcard.isa.fleq.FleqProgram", "punchcard.isa.von_neumann.Image"):
         monkeypatch.setattr(f"{program}.__init__", refuse)
         monkeypatch.setattr(f"{program}.__getattribute__", refuse)
     for design in ("paper", "two-layer", "one-layer"):
         SubleqMachine(word_bits=4, memory=2, instructions=2, design=design)
     for design in ("compact", "paper"):
         FleqMachine(functions=["add", "mul"], size=2, memory=2, instructions=2, design=design)
+    for dialect in DIALECTS:
+        VonNeumannMachine(word_bits=8, memory=256, dialect=dialect)
 
 
 def test_engines_never_name_an_instruction() -> None:

@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from punchcard import __version__
+from punchcard.cli_image import RunCommand
 from punchcard.errors import ProgramError, PunchcardError, SourceError
 from punchcard.terminal import Group, interruptible, write_text
 
@@ -70,7 +71,7 @@ def machine_options(language: str, given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-@main.command()
+@main.command(cls=RunCommand)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @size_options
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
@@ -91,7 +92,8 @@ def run(
 ) -> None:
     """Run a program on a looped transformer and compare it with a plain interpreter.
 
-    FILE is SUBLEQ assembly (.subleq), FLEQ text (.fleq), a Minsky machine (.minsky), or what `punchcard asm` wrote (.json).
+    FILE is SUBLEQ assembly (.subleq), FLEQ text (.fleq), a Minsky machine (.minsky), or what `punchcard asm` wrote (.json);
+    or an image of one memory for code and data (.dec, .sq, .slq, .asq, .bf), whose output is all that is printed.
     With --resume no FILE is needed.
     """
     from punchcard import api, display, display_fleq
@@ -124,8 +126,10 @@ def _begun(file: Path, settings: tuple[str, ...], given: dict[str, Any]) -> Chec
     """A run at its beginning: the program in a file on a machine for it."""
     from punchcard import api
     from punchcard.isa.subleq import Program
+    from punchcard.isa.von_neumann import Image
 
     program = api.load(file)
+    assert not isinstance(program, Image), "RunCommand runs images by their extension"
     if isinstance(program, Program):
         program = _with_settings(program, settings, minsky=file.suffix.lower() == ".minsky")
         return api.begin(program, api.build(program, **machine_options("SUBLEQ", given)))
@@ -165,12 +169,15 @@ def info(
     """
     from punchcard import api, display, display_fleq
     from punchcard.isa.subleq import Program
+    from punchcard.isa.von_neumann import Image
     from punchcard.machines.fleq import FleqMachine
     from punchcard.machines.subleq import SubleqMachine
 
     given: dict[str, Any] = {"design": design, "word_bits": bits, "memory": memory, "instructions": instructions,
                              "precision": dtype, "size": size, "range": range_, "heads": heads, "anchors": anchors}
     program = api.load(file) if file else None
+    if isinstance(program, Image):
+        raise PunchcardError(f"{str(file)!r} is a program for one memory: `punchcard run` takes it, `info` does not")
     is_fleq = kind == "fleq" if program is None else not isinstance(program, Program)
     if program is not None and kind is not None and (kind == "fleq") != is_fleq:
         raise PunchcardError(f"--machine {kind}: {str(file)!r} is a program for the other one")
@@ -195,22 +202,30 @@ DEFAULT_FUNCTIONS = ("add", "sub", "mul", "transpose", "sigmoid", "incr_pointer"
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", help="File to write; by default standard output.")
-def asm(file: Path, output: str | None) -> None:
-    """Assemble a SUBLEQ program (.subleq, .minsky) to JSON."""
+@click.option("--cells", type=click.Choice(["byte", "word"]), help="Brainfuck: what a cell holds.  [default: byte]")
+@click.option("--eof", type=click.Choice(["0", "-1", "unchanged"]), help="Brainfuck: the end of the input.  [default: 0]")
+@click.option("--tape", type=click.IntRange(1), help="Brainfuck: cells of the tape.  [default: 100]")
+def asm(file: Path, output: str | None, **brainfuck: Any) -> None:
+    """Assemble a program: .subleq and .minsky to JSON; .asq and .bf to a memory image, decimal words."""
     from punchcard.isa.subleq import Program
+    from punchcard.isa.von_neumann import Image
+    from punchcard.lang import images
     from punchcard.lang.files import load
 
-    program = load(file)
-    if not isinstance(program, Program):
+    program = load(file, **{name: value for name, value in brainfuck.items() if value is not None})
+    if isinstance(program, Image):
+        write_text(images.write(program), output)
+    elif isinstance(program, Program):
+        write_text(program.to_json() + "\n", output)
+    else:
         raise ProgramError(f"{str(file)!r} is FLEQ text, which runs as it is; `punchcard disasm` writes it in full")
-    write_text(program.to_json() + "\n", output)
 
 
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", help="File to write; by default standard output.")
 def disasm(file: Path, output: str | None) -> None:
-    """Write a program (.json, .minsky, .subleq, .fleq) as assembly text."""
+    """Write a program (.json, .minsky, .subleq, .fleq, .asq, .dec, .bf) as assembly text."""
     from punchcard.lang.files import disassemble, load
 
     write_text(disassemble(load(file)), output)

@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from punchcard.errors import ProgramError
 from punchcard.isa.fleq import FleqProgram
 from punchcard.isa.subleq import Program
-from punchcard.lang import fleq, minsky, subleq
+from punchcard.isa.von_neumann import Image
+from punchcard.lang import asq, asq_text, brainfuck, fleq, images, minsky, subleq
 from punchcard.lang.source import read_text
 
+AnyProgram: TypeAlias = Program | FleqProgram | Image
+
 EXTENSIONS = {
-    ".subleq": "SUBLEQ assembly",
+    ".subleq": "SUBLEQ assembly, code and data apart",
     ".fleq": "FLEQ text",
     ".minsky": "Minsky machine",
     ".json": "assembled by `punchcard asm`",
+    ".asq": "SUBLEQ assembly, one memory",
+    **dict.fromkeys(images.EXTENSIONS, "memory image, decimal words"),
+    ".bf": "Brainfuck",
 }
 
 
-def disassemble(program: Program | FleqProgram) -> str:
+def disassemble(program: AnyProgram) -> str:
     """A program as text that assembles to the same program."""
+    if isinstance(program, Image):
+        return asq_text.disassemble(program)
     return fleq.disassemble(program) if isinstance(program, FleqProgram) else subleq.disassemble(program)
 
 
-def load(path: str | Path) -> Program | FleqProgram:
-    """The program in a file."""
+def load(path: str | Path, *, word_bits: int | None = None, memory: int | None = None, **options: Any) -> AnyProgram:
+    """The program in a file.
+
+    Where `word_bits` and `memory` are given, an image that does not fit them is refused with line and column.
+    `options` are those of `brainfuck.assemble`, and only for Brainfuck.
+    """
     suffix = Path(path).suffix.lower()
+    if options and suffix != ".bf":
+        raise ProgramError(f"{', '.join(options)}: options for Brainfuck (.bf), and {str(path)!r} is none")
     text = read_text(path)
     source = str(path)
     if suffix == ".subleq":
@@ -39,5 +54,11 @@ def load(path: str | Path) -> Program | FleqProgram:
             return Program.from_json(text)
         except ProgramError as error:
             raise ProgramError(f"{source}: {error}") from None
+    if suffix == ".asq":
+        return asq.assemble(text, source, word_bits=word_bits)
+    if suffix in images.EXTENSIONS:
+        return images.parse(text, source, word_bits=word_bits, memory=memory)
+    if suffix == ".bf":
+        return brainfuck.assemble(text, source, **options)
     known = ", ".join(f"{extension} ({about})" for extension, about in EXTENSIONS.items())
     raise ProgramError(f"{source!r} has the extension {suffix!r}, which is no known language: there are {known}")

@@ -31,6 +31,11 @@ class Token:
     line: int
     column: int
 
+    @property
+    def end(self) -> int:
+        """The column after it."""
+        return self.column + len(self.text)
+
     def error(self, message: str, source: str = "") -> SourceError:
         return SourceError(message, line=self.line, column=self.column, text=self.text, source=source)
 
@@ -47,13 +52,20 @@ class Line:
     @property
     def ahead(self) -> Token:
         """The next token; an empty one at the end of the line."""
-        return self._tokens[self._next] if self._next < len(self._tokens) else self._end
+        return self._at(self._next)
 
     def at(self, *texts: str) -> bool:
         return self.ahead.text in texts
 
     def second_is(self, text: str) -> bool:
         return self._next + 1 < len(self._tokens) and self._tokens[self._next + 1].text == text
+
+    def around(self) -> tuple[Token, Token, Token]:
+        """The token before the next one, the next one, and the one after it; empty ones where the line ends."""
+        return self._at(self._next - 1), self._at(self._next), self._at(self._next + 1)
+
+    def _at(self, place: int) -> Token:
+        return self._tokens[place] if 0 <= place < len(self._tokens) else self._end
 
     def take(self) -> Token:
         token = self.ahead
@@ -74,7 +86,7 @@ class Line:
         token = self.ahead
         if token.kind == "character":
             self.take()
-            return sign * self._character(token), first
+            return sign * ord(unescape(token, self.source)), first
         if token.kind != "number":
             raise self.wrong(f"{what} must be a decimal (12), hexadecimal (0x0c) or character ('a') constant")
         self.take()
@@ -96,15 +108,6 @@ class Line:
         found = "the line ends here" if self.ahead.kind == "end" else f"found {self.ahead.text!r}"
         return self.ahead.error(f"{found}: {rule}", self.source)
 
-    def _character(self, token: Token) -> int:
-        body = token.text[1:-1]
-        if body.startswith("\\"):
-            if body[1] not in _ESCAPES:
-                known = ", ".join("\\" + letter for letter in _ESCAPES)
-                raise token.error(f"unknown escape {token.text}: there are {known}", self.source)
-            body = _ESCAPES[body[1]]
-        return ord(body)
-
 
 def lines(text: str, source: str = "", pattern: re.Pattern[str] = _TOKEN) -> Iterator[Line]:
     """The lines that hold more than blanks and comments; the groups of `pattern` are the kinds of tokens."""
@@ -112,6 +115,17 @@ def lines(text: str, source: str = "", pattern: re.Pattern[str] = _TOKEN) -> Ite
         tokens = list(_tokens(content, number, source, pattern))
         if tokens:
             yield Line(tokens, Token("end", "", number, len(content.rstrip()) + 1), source)
+
+
+def unescape(token: Token, source: str = "") -> str:
+    """The characters that a token in quotes stands for."""
+    def character(match: re.Match[str]) -> str:
+        if match[1] not in _ESCAPES:
+            known = ", ".join("\\" + letter for letter in _ESCAPES)
+            raise token.error(f"unknown escape {match[0]} in {token.text}: there are {known}", source)
+        return _ESCAPES[match[1]]
+
+    return re.sub(r"\\(.)", character, token.text[1:-1], flags=re.DOTALL)
 
 
 def unknown(kind: str, token: Token, known: Iterable[str], rule: str, source: str) -> SourceError:

@@ -1,0 +1,135 @@
+"""SUBLEQ as it is usually meant: one memory for code and data. An image is what is loaded at address 0.
+
+    a b c      mem[b] = mem[b] - mem[a]; if mem[b] <= 0 goto address c, else goto the next three words
+
+Words are integers modulo 2^N; N belongs to the machine, not to the image. A program may change itself. What the dialects
+do about input, output and halting is declared here once; the interpreter, the machine and its host read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from punchcard.errors import ProgramError, did_you_mean
+
+InputRule: TypeAlias = Literal["sets", "adds", "subtracts"]
+"""What an input does to the cell that it is for: mem[b] = x, mem[b] += x, or mem[b] -= x."""
+
+END_OF_INPUT = -1
+"""What is read once the input has ended."""
+
+Read: TypeAlias = Callable[[], int]
+"""The next byte of the input, or END_OF_INPUT."""
+Write: TypeAlias = Callable[[int], None]
+"""Takes a byte of the output."""
+Operand: TypeAlias = Literal["a", "b", "instruction"]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How three words are read, where the ports are, and what halts.
+
+    In the standard family address -1 (all ones) is the port: as operand a it reads a character into mem[b], as operand b
+    it writes the low byte of mem[a], and neither branches. With both, the character that is read is written. A negative
+    program counter halts. `input` tells the variants of the family apart.
+
+    In SIC-1 ports stand for cells of an otherwise ordinary subtraction, and it does branch (`ports_branch`). The destination
+    is operand a (`destination_first`). Reading 254 gives 0, a store to 253 is lost, using 255 halts, and so does
+    a program counter of 253 or more. Word and memory sizes are fixed.
+    """
+
+    name: str
+    about: str
+    input: InputRule = "sets"
+    input_port: int = -1
+    output_port: int = -1
+    halt_port: int | None = None
+    destination_first: bool = False
+    ports_branch: bool = False
+    word_bits: int | None = None
+    memory: int | None = None
+
+    def halts_from(self, word_bits: int) -> int:
+        """The least program counter that halts, as an unsigned number."""
+        return 1 << (word_bits - 1) if self.halt_port is None else self.input_port
+
+    def first_port(self, word_bits: int) -> int:
+        """The least address that is a port, as an unsigned number; all addresses from there on are ports."""
+        return min(self.input_port, self.output_port) % (1 << word_bits)
+
+
+STANDARD = Dialect("standard", "address -1 is the port, and an input sets its cell")
+INPUT_ADDS = Dialect("adds", "as standard, but an input is added to its cell", input="adds")
+INPUT_SUBTRACTS = Dialect("subtracts", "as standard, but an input is subtracted from its cell", input="subtracts")
+SIC1 = Dialect("sic1", "8 bits, 256 cells, mem[a] -= mem[b], ports 253 (input), 254 (output), 255 (halt)",
+               input="subtracts", input_port=253, output_port=254, halt_port=255, destination_first=True, ports_branch=True,
+               word_bits=8, memory=256)
+DIALECTS: Mapping[str, Dialect] = {d.name: d for d in (STANDARD, INPUT_ADDS, INPUT_SUBTRACTS, SIC1)}
+
+
+def find_dialect(name: str | Dialect) -> Dialect:
+    """The dialect of this name."""
+    if isinstance(name, Dialect):
+        return name
+    if name not in DIALECTS:
+        raise ProgramError(f"unknown dialect {name!r}{did_you_mean(name, DIALECTS)}: there are {', '.join(DIALECTS)}")
+    return DIALECTS[name]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An access beyond the memory: by an operand, or by the fetch of an instruction's own words."""
+
+    program_counter: int
+    operand: Operand
+    address: int
+
+    def describe(self, memory: int) -> str:
+        what = "reaches to" if self.operand == "instruction" else f"has operand {self.operand} ="
+        return f"the instruction at {self.program_counter} {what} address {self.address}, and the memory has {memory} cells"
+
+
+@dataclass(frozen=True)
+class Image:
+    """Words to be loaded at address 0, 1, 2, ...; the rest of the memory is 0. `source` says where they come from.
+
+    A word may be written as a signed or as an unsigned number: with N bits, from -2^(N-1) to 2^N - 1.
+    """
+
+    words: tuple[int, ...]
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", tuple(self.words))
+        for address, word in enumerate(self.words):
+            if type(word) is not int:
+                raise ProgramError(f"{self._where}word {address} is {word!r}: a word is an integer")
+        if not self.words:
+            raise ProgramError(f"{self._where}the image is empty: it needs at least one word")
+
+    @property
+    def _where(self) -> str:
+        return f"{self.source}: " if self.source else ""
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def loaded(self, word_bits: int, memory: int) -> list[int]:
+        """All cells of a memory that holds the image, as unsigned numbers; refused when it does not fit."""
+        if len(self.words) > memory:
+            raise ProgramError(f"{self._where}the image has {len(self.words)} words, the memory {memory} cells: "
+                               f"use a memory of {len(self.words)} or more")
+        least, greatest = -(1 << (word_bits - 1)), (1 << word_bits) - 1
+        if min(self.words) < least or max(self.words) > greatest:
+            address, word = next((i, w) for i, w in enumerate(self.words) if not least <= w <= greatest)
+            raise ProgramError(f"{self._where}word {address} is {word}, which does not fit a word of {word_bits} bits: "
+                               f"the range is {least} to {greatest}")
+        return [word & greatest for word in self.words] + [0] * (memory - len(self.words))
+
+
+def reader(data: bytes) -> Read:
+    """The bytes one after the other, then the end of input for ever."""
+    rest = iter(data)
+    return lambda: next(rest, END_OF_INPUT)

@@ -1,0 +1,265 @@
+"""The von Neumann machine's card and weights: code and data in one memory, one instruction a loop, two layers.
+
+The scratchpad holds the instruction that was fetched in the loop before. Layer A reads the two operands, subtracts and
+branches. Layer B stores the difference and fetches the three words of the next instruction, a head for each. The key of
+the scratchpad outranks the cell that it names (a store key), so a word that is stored in this loop is fetched as stored.
+
+Every pointer on the card names a column, whatever the program does: the addresses below 2^L all have one (cells beyond the
+memory's end are `spare`), and a pointer takes its low L bits from a word. Whether the word itself was a legal address is
+said by the rows `event`, and the run stops there. The columns of `ports` have the addresses that no cell can have: the row
+`beyond` is 1 there, and a pointer has a bit `away` to match it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from punchcard.card.encoding import decode_unsigned, encode_unsigned, pointer_bits
+from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
+from punchcard.errors import SizeError
+from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
+from punchcard.primitives.offset import at_least, offset_bits
+from punchcard.primitives.overwrite import clip_where
+from punchcard.primitives.step import step
+from punchcard.primitives.subtract import branch, difference_bits
+from punchcard.transformer.build import Part, assign, attend, clear
+from punchcard.transformer.expression import Expression, Rows, relu, rows, stack
+from punchcard.transformer.precision import Precision
+
+CELLS = ("memory", "ports")
+SCRATCH = ("scratchpad",)
+MIN_WORD_BITS = 3  # with two bits, the program counter could pass from 1 to 1 + 3 = 0
+MAX_WORD_BITS = 50
+MIN_MEMORY = 3  # one instruction
+MAX_MEMORY = 1 << 20
+INSTRUCTION = 3
+
+
+@dataclass(frozen=True)
+class AddressMap:
+    """The sizes of a machine, and what its addresses mean. All numbers are unsigned.
+
+    `first_port` is the least address that is a port for data, `output_port` the one whose cell a store may go to without
+    the host, `halts_from` the least program counter that halts. `port_cells` are the addresses of the port columns.
+    """
+
+    word_bits: int
+    memory: int
+    first_port: int
+    output_port: int
+    halts_from: int
+    port_cells: tuple[int, ...]
+    input_cell: int
+    destination_first: bool
+    ports_branch: bool
+
+    def __post_init__(self) -> None:
+        for name in ("word_bits", "memory"):
+            if not isinstance(getattr(self, name), int):
+                raise SizeError(f"{name}={getattr(self, name)!r}: it must be an integer")
+        if not MIN_WORD_BITS <= self.word_bits <= MAX_WORD_BITS:
+            raise SizeError(f"word_bits={self.word_bits}: a word has {MIN_WORD_BITS} to {MAX_WORD_BITS} bits")
+        most = min(MAX_MEMORY, 1 << self.word_bits)
+        if not MIN_MEMORY <= self.memory <= most:
+            raise SizeError(f"memory={self.memory}: with words of {self.word_bits} bits a memory has {MIN_MEMORY} to {most} "
+                            "cells")
+
+    @property
+    def pointer_bits(self) -> int:
+        """L: the bits that name a cell."""
+        return pointer_bits(self.memory)
+
+    @property
+    def spare(self) -> int:
+        """How many columns fill the memory up to 2^L."""
+        return (1 << self.pointer_bits) - self.memory
+
+    @property
+    def data_end(self) -> int:
+        """The least address that is no cell for data."""
+        return min(self.memory, self.first_port)
+
+    @property
+    def code_end(self) -> int:
+        """The least program counter that has no instruction: it halts, or one of its three words is beyond the memory."""
+        return min(self.memory - INSTRUCTION + 1, self.halts_from)
+
+    @property
+    def source(self) -> str:
+        """Which operand is subtracted."""
+        return "b" if self.destination_first else "a"
+
+    @property
+    def destination(self) -> str:
+        """Which operand is subtracted from, and stored to."""
+        return "a" if self.destination_first else "b"
+
+
+class VonNeumannDesign:
+    """6 N + 6 L + 11 rows."""
+
+    warm_up: ClassVar[int] = 1
+    """Loops before the first instruction is executed: the reset vector subtracts 0 from cell 0 and goes to 0."""
+    events: ClassVar[tuple[str, ...]] = ("source", "destination", "counter", "output")
+    offsets: ClassVar[tuple[str, ...]] = ("here", "less1", "less2")
+
+    def layout(self, sizes: AddressMap) -> Layout:
+        n, length = sizes.word_bits, sizes.pointer_bits
+        filled = ("spare",) if sizes.spare else ()
+        cells = (*CELLS, *filled)
+        offsets = dict.fromkeys(self.offsets, length)
+        bits = holding("bits", "scratchpad")
+        regions = [Region("scratchpad", 1, "where the computation happens"), Region("memory", sizes.memory, "the cells")]
+        if sizes.spare:
+            regions.append(Region("spare", sizes.spare, "addresses from the memory's end to 2^L, which no program may use"))
+        regions.append(Region("ports", len(sizes.port_cells), "what the host reads and writes"))
+        return Layout(
+            [
+                RowBlock("memory", n, "the words", holds=holding("bits", *cells), changes=cells),
+                RowBlock("position", 3 * length, "each column's address, and 1 and 2 less", offsets,
+                         holding("bits", *cells)),
+                RowBlock("beyond", 1, "1 for ports, -1 for cells", holds=holding("bits", *cells)),
+                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
+                RowBlock("outside", 1, "indicator of all other columns", holds=holding("one", *cells)),
+                RowBlock("word", 3 * n, "the instruction as fetched", dict.fromkeys("abc", n), bits, SCRATCH),
+                RowBlock("away", 4, "whether a pointer goes to a port; the fetch's never does",
+                         dict.fromkeys(("a", "b", "store", "fetch"), 1), bits, SCRATCH),
+                RowBlock("store", 3 * length, "where the result goes, and 1 and 2 less", offsets, bits, SCRATCH),
+                RowBlock("counter", n, "the program counter plus 3", holds=bits, changes=SCRATCH),
+                RowBlock("event", len(self.events), "what the host must look at", dict.fromkeys(self.events, 1), bits,
+                         SCRATCH),
+                RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
+            ],
+            regions,
+        )
+
+    def layers(self, sizes: AddressMap, layout: Layout, precision: Precision) -> list[Part]:
+        memory, one, counter, difference = (rows(layout, name) for name in ("memory", "inside", "counter", "difference"))
+        return [
+            # A. The scratchpad reads mem[b] - mem[a]; any other column reads its own word twice, which cancels.
+            self._read(layout, sizes.source, -memory)
+            + self._read(layout, sizes.destination, memory)
+            + assign(difference, difference_bits(difference, one))
+            + assign(counter, self._next(sizes, layout))
+            + clear(rows(layout, "word")),
+            # B. The scratchpad fetches three words; the cell that `store` names takes the difference.
+            self._fetch(layout, 0, stack(memory + difference, 2 * difference), rows(layout, "word.a", "memory"), stores=True)
+            + self._fetch(layout, 1, memory + difference, rows(layout, "word.b"))
+            + self._fetch(layout, 2, memory + difference, rows(layout, "word.c"))
+            + clip_where(1 - one, memory, precision.gate)
+            + clip_where(one, rows(layout, "word"), precision.gate)
+            + self._pointers(sizes, layout, precision.gate)
+            + self._events(sizes, layout)
+            + assign(counter, offset_bits(counter, INSTRUCTION, one))
+            + clear(difference),
+        ]
+
+    def _place(self, layout: Layout, offset: int) -> Rows:
+        """The address that a column answers to in a head: its own, or the one before, or the one before that."""
+        return rows(layout, f"position.{self.offsets[offset]}", "beyond")
+
+    def _read(self, layout: Layout, operand: str, value: Expression) -> Part:
+        """Add a word to `difference`: the scratchpad finds the operand's column, any other column itself."""
+        place = self._place(layout, 0)
+        pointer = stack(self._low(layout, f"word.{operand}"), rows(layout, f"away.{operand}"))
+        return attend(query=pointer + place, key=place, value=value, into=rows(layout, "difference"), gap=ADDRESS_GAP)
+
+    def _fetch(self, layout: Layout, offset: int, value: Expression, into: Rows, *, stores: bool = False) -> Part:
+        """Word `offset` of the next instruction: the column whose address less `offset` is the program counter.
+
+        One head is enough to store. In the others a column outside must not find the scratchpad: in one more dimension all
+        columns outside agree, and disagree with the scratchpad by more than an address can make good.
+        """
+        place = self._place(layout, offset)
+        target = stack(self._low(layout, "counter"), rows(layout, "away.fetch"))
+        store = rows(layout, f"store.{self.offsets[offset]}", "away.store")
+        query, key = place + target, store_factor(place.size) * place + store
+        if not stores:
+            outside = rows(layout, "outside")
+            query, key = stack(query, outside), stack(key, place.size * (outside - rows(layout, "inside")))
+        return attend(query=query, key=key, value=value, into=into, gap=store_gap(place.size))
+
+    def _next(self, sizes: AddressMap, layout: Layout) -> Expression:
+        """The next program counter: c where the result is at most 0, else the next instruction.
+
+        Where ports never branch, `closed` is 2 or 4 if an operand is a port, and 0 else. Taken from both alternatives it
+        turns them into bits that are off; given back to the second, it leaves the second.
+        """
+        jump, following, one = (rows(layout, name) for name in ("word.c", "counter", "inside"))
+        closed = 0.0 * one if sizes.ports_branch else rows(layout, "away.a") + rows(layout, "away.b") + 2 * one
+        return branch(rows(layout, "difference"), yes=jump - closed, no=following - closed, one=one) + closed
+
+    def _pointers(self, sizes: AddressMap, layout: Layout, gate: float) -> Part:
+        """The pointers of the fetched instruction, beyond the low bits of its words."""
+        one = rows(layout, "inside")
+        low = self._low(layout, f"word.{sizes.destination}")
+        closed = gate * (1 - one)
+        copy = 2 * relu(low + 0.5 - closed) - 2 * relu(low - 0.5 - closed) - one  # the units of the words' own clip
+        away = {x: 2 * at_least(rows(layout, f"word.{x}"), sizes.first_port, one) - one for x in "ab"}
+        return (
+            assign(rows(layout, "store.here"), copy)
+            + assign(rows(layout, "store.less1"), offset_bits(low, -1, one))
+            + assign(rows(layout, "store.less2"), offset_bits(low, -2, one))
+            + assign(rows(layout, "away"), stack(away["a"], away["b"], away[sizes.destination], -one))
+        )
+
+    def _events(self, sizes: AddressMap, layout: Layout) -> Part:
+        """Flags for the host: an operand that is no cell, a program counter without an instruction, a store to the output.
+
+        A store to the output port needs no host before it, only after: so its flag tells of the store of this very loop. It
+        counts the bits in which the stored address and the port's agree.
+        """
+        one = rows(layout, "inside")
+        source, destination = (rows(layout, f"word.{x}") for x in (sizes.source, sizes.destination))
+        stored = rows(layout, "store.here", "away.store")
+        port = [1.0 if sizes.output_port >> i & 1 else -1.0 for i in range(sizes.pointer_bits)] + [1.0]
+        flags = {
+            "source": at_least(source, sizes.data_end, one),
+            "destination": at_least(destination, sizes.data_end, one) - at_least(destination, sizes.output_port, one)
+            + at_least(destination, sizes.output_port + 1, one),
+            "counter": at_least(rows(layout, "counter"), sizes.code_end, one),
+            "output": step(0.5 * (stored.total(port) - stored.size * one), one),
+        }
+        return assign(rows(layout, "event"), stack(*(2 * flags[name] - one for name in self.events)))
+
+    def _low(self, layout: Layout, name: str) -> Rows:
+        """The low L bits of a word, which point at a column."""
+        return rows(layout, name)[: rows(layout, "position.here").size]
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        """One for each event."""
+        places = range(len(self.events))
+        return tuple(Pattern("event", "scratchpad", tuple(int(i == j) for j in places)) for i in places)
+
+    def punch(self, sizes: AddressMap, layout: Layout, cells: list[int], card: Tensor) -> None:
+        """Write the cells, all addresses, and the reset vector on a blank card."""
+        length, dtype = sizes.pointer_bits, card.dtype
+        words = {"memory": torch.tensor(cells), "ports": torch.zeros(len(sizes.port_cells), dtype=torch.int64)}
+        addresses = {"memory": torch.arange(sizes.memory), "ports": torch.tensor(sizes.port_cells) % (1 << length)}
+        if sizes.spare:
+            words["spare"] = torch.zeros(sizes.spare, dtype=torch.int64)
+            addresses["spare"] = torch.arange(sizes.memory, 1 << length)
+        for region in words:
+            layout.put(card, "memory", region, encode_unsigned(words[region], sizes.word_bits, dtype))
+            layout.put(card, "beyond", region, 1.0 if region == "ports" else -1.0)
+            layout.put(card, "outside", region, 1.0)
+            for less, offset in enumerate(self.offsets):
+                place = encode_unsigned((addresses[region] - less) % (1 << length), length, dtype)
+                layout.put(card, f"position.{offset}", region, place)
+        layout.put(card, "inside", "scratchpad", 1.0)
+        for block in ("word", "away", "store", "counter", "event"):
+            layout.put(card, block, "scratchpad", -1.0)
+        layout.put(card, f"word.{sizes.source}", "scratchpad", encode_unsigned(sizes.input_cell, sizes.word_bits, dtype))
+        layout.put(card, f"away.{sizes.source}", "scratchpad", 1.0)
+        for less, offset in enumerate(self.offsets):
+            layout.put(card, f"store.{offset}", "scratchpad", encode_unsigned(-less % (1 << length), length, dtype))
+
+    def read(self, sizes: AddressMap, layout: Layout, card: Tensor) -> tuple[Tensor, Tensor]:
+        """The cells, unsigned, and the program counter, of a card or of each card of a batch."""
+        after = decode_unsigned(layout.get(card, "counter", "scratchpad"))[..., 0]
+        cells = decode_unsigned(layout.get(card, "memory", "memory"))
+        return cells, (after - INSTRUCTION) % (1 << sizes.word_bits)

@@ -1,0 +1,214 @@
+"""The assembler of one-memory SUBLEQ: syntax, errors with their places, and the disassembler. Macros: test_asq_macros.py."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from punchcard import cli
+from punchcard.errors import ProgramError, SourceError
+from punchcard.isa.von_neumann import Image
+from punchcard.lang import images
+from punchcard.lang.asq import assemble, listing
+from punchcard.lang.asq_text import disassemble
+from punchcard.lang.files import load
+from punchcard.oracle.von_neumann import run
+from tests.cases import EXAMPLES
+
+SAMPLES = sorted(p for p in (EXAMPLES / "von_neumann").iterdir() if p.suffix in (".asq", ".bf"))
+
+
+def words(text: str) -> tuple[int, ...]:
+    return assemble(text).words
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("1 2 3", (1, 2, 3)),
+    ("1 2", (1, 2, 3)),                                        # the third operand is the next cell
+    ("1", (1, 1, 3)),                                          # the cell is cleared
+    ("9 9 9; 1; 2 3", (9, 9, 9, 1, 1, 6, 2, 3, 9)),
+    ("1 2 3\n4 5 6", (1, 2, 3, 4, 5, 6)),
+    ("x y; x:7 y:8 z:9", (3, 4, 3, 7, 8, 9)),                  # labels before operands
+    ("x y 6\nx:7 y:7 7\nx y 0", (3, 4, 6, 7, 7, 7, 3, 4, 0)),
+    ("a: b: 5 c:6 7; a b c", (5, 6, 7, 0, 0, 1)),
+    (". 1 2 3 4 5", (1, 2, 3, 4, 5)),
+    (". x:1 2; x+1 x-1 (x)", (1, 2, 1, -1, 0)),
+    (".x:-1 y:+2 (-3)", (-1, 2, -3)),                          # the dot needs no blank, nor does a sign after a label
+    ("? ?+1 ?-1", (1, 3, 2)),
+    ("?", (1, 1, 3)),                                          # one operand twice is one number twice
+    ("?+2-?", (2, 2, 3)),
+    ("?+?+5", (7, 7, 3)),
+    ("(1+2)-(3-(4+5)) 7 - 2 (-(-(1)))", (9, 5, 1)),
+    ("0x1f 'a' '\\n'", (31, 97, 10)),
+    ('. "Hi\\n" \'"\' "\\"\\\\\\0"', (72, 105, 10, 34, 34, 92, 0)),
+    ('. "é"', (0xC3, 0xA9)),                                   # a string is the bytes that it writes
+    ('. "# no comment // neither; nor an end" # but this', tuple(b"# no comment // neither; nor an end")),
+    ("1 2 3 // a comment\n# another\r\n4 5 6;;", (1, 2, 3, 4, 5, 6)),
+    ("first: 1 2 last\nlast:", (1, 2, 3)),
+    ("first: last: . 5\nend: 1 end first", (5, 1, 1, 0)),
+    ("loop:. 3", (3,)),
+    ("x: . 3; . ; x x x", (3, 0, 0, 0)),                       # an empty data line has no cells
+])
+def test_syntax(text: str, expected: tuple[int, ...]) -> None:
+    assert words(text) == expected
+
+
+def test_labels_are_listed() -> None:
+    assert dict(listing("start: x x start\n. x:5 y:6\nend:").labels) == {"start": 0, "x": 3, "y": 4, "end": 5}
+
+
+def test_constants_and_scratch_cells_stand_behind_the_program() -> None:
+    """Equal constants share a cell, however they are written; labels at the end come after them."""
+    assert listing("=5 $a; =2+3 $b; =(-(-5)) $a; =-5 $a\nend:").words == (
+        12, 13, 3, 12, 14, 6, 12, 13, 9, 15, 13, 12, 5, 0, 0, -5)
+    assert listing("=5 $a\nend:").labels == {"$a": 4, "end": 5}
+    assert words("=x x; . x:7") == (4, 3, 3, 7, 3), "the address of a label"
+    assert words("='a' $a; =97 $a") == (6, 7, 3, 6, 7, 6, 97, 0)
+
+
+def test_the_pool_has_a_place() -> None:
+    assert words("=5 x; @pool; . x:7; =6 x") == (3, 5, 3, 5, 6, 7, 4, 5, 9)
+
+
+@pytest.mark.parametrize(("text", "line", "column", "message"), [
+    ("1 2 3\nx lop y\nloop: . 1\nx:y:0", 2, 3, r"unknown label 'lop' \(did you mean 'loop'\?\): declare it before a cell"),
+    ("x: 1; x: 2", 1, 7, "label 'x' is declared twice"),
+    ("1 2 3 4", 1, 7, r"found '4': an instruction has one to three operands; data begin with '\.'"),
+    ("H -1", 1, 3, r"'H -1' can be read as one operand or as two: write 'H-1' or 'H \(-1\)'"),
+    (". 1 2 +3", 1, 7, r"'2 \+3' can be read as one operand or as two"),
+    (". (1) -x", 1, 7, r"can be read as one operand or as two"),
+    ("1 (2+3", 1, 7, "the line ends here: an opened parenthesis is closed with '\\)'"),
+    ("1 2) 3", 1, 4, "found '\\)': an operand is a sum"),
+    ("1 + ; 2", 1, 5, "found ';': an operand is a sum"),
+    ("1 + ", 1, 4, "the line ends here: an operand is a sum"),
+    ("1 * 2", 1, 3, r"unexpected character '\*'"),
+    ("1 2 3\n\"Hi\"", 2, 1, "a string stands on a data line"),
+    ('. "Hi', 1, 3, '"Hi is not closed: a string ends on its line'),
+    (". 'ab'", 1, 3, "'ab' is not closed: a character is 'a'"),
+    ('. ""', 1, 3, "is empty: it has no cells"),
+    ('. "\\q"', 1, 3, "unknown escape"),
+    (". 'é'", 1, 3, "'é' is more than one byte"),
+    (". 12ab", 1, 3, "'12ab' is not a number"),
+    ("1 2 x:", 1, 7, "a label within an instruction stands before an operand"),
+    ("5: 1", 1, 1, "a label must be a name"),
+    ("1 =?", 1, 3, "'\\?' has no meaning in a constant"),
+    ("1 1+=5", 1, 5, "found '=': an operand is a sum"),
+    ("x =5", 1, 3, "a constant would be changed here"),
+    ("=5", 1, 1, "a constant would be changed here"),
+    ("@pool; @pool", 1, 8, "@pool stands twice"),
+    ("@pool 1", 1, 7, "@pool ends here"),
+    ("1 " + "(" * 150 + "1" + ")" * 150, 1, 103, "parentheses are at most 100 deep"),
+])
+def test_errors(text: str, line: int, column: int, message: str) -> None:
+    with pytest.raises(SourceError, match=message) as caught:
+        assemble(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing", "label:", "@def f; 1; @end"])
+def test_an_empty_program(text: str) -> None:
+    with pytest.raises(ProgramError, match=r"^x\.asq: the program is empty"):
+        assemble(text, "x.asq")
+
+
+def test_words_that_do_not_fit() -> None:
+    assert assemble(". 255 (-128)", word_bits=8).words == (255, -128)
+    with pytest.raises(SourceError, match="line 2, column 3: 256 does not fit a word of 8 bits: the range is -128 to 255"):
+        assemble(". 1\n. 255+1", word_bits=8)
+
+
+@pytest.mark.parametrize(("body", "message"), [("1 2 3;", "the program has more than 999 cells"),
+                                               ("", "macros are used more than 999 times")])
+def test_a_program_that_grows_without_bounds_is_refused(body: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each macro uses the one before it twice."""
+    monkeypatch.setattr("punchcard.lang.asq_macros.MAX_CELLS", 999)
+    powers = f"@def m0; {body} @end\n" + "".join(f"@def m{i}; @m{i - 1}; @m{i - 1}; @end\n" for i in range(1, 60))
+    with pytest.raises(SourceError, match=f"line 61, column 7: {message}"):
+        assemble(powers + "1 2 3;@m59")
+
+
+PIECES = ["x", "y:", "loop", "1", "-", "+", "(", ")", "?", ".", ";", "=", "$t", "@mov", "@def", "@end", "@pool", "f", "@f",
+          "@jz", "'a'", '"b"', "\n", " ", "  ", "#", "//", "'", '"', "é", "\\", "@", "$", ","]
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=20).map("".join),
+                 st.lists(st.sampled_from(PIECES), max_size=20).map(" ".join)))
+def test_any_text_is_assembled_or_refused(text: str) -> None:
+    """No other error than a named one."""
+    for read in (assemble, images.parse):
+        with suppress(ProgramError):
+            assert read(text).words
+
+
+# The disassembler.
+
+@given(st.lists(st.one_of(st.integers(-1, 30), st.integers(30, 127), st.integers(-(2**15), 2**16 - 1)),
+                min_size=1, max_size=60).map(tuple))
+def test_any_image_round_trips(image: tuple[int, ...]) -> None:
+    text = disassemble(Image(image))
+    assert words(text) == image
+    assert disassemble(assemble(text)) == text
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda p: p.name)
+def test_examples_round_trip(path: Path) -> None:
+    image = load(path)
+    assert isinstance(image, Image)
+    assert words(disassemble(image)) == image.words
+
+
+def test_the_form_of_a_disassembly() -> None:
+    image = assemble("""
+        loop: x (-1); one loop; Z x (-1); Z Z loop
+        . Z:0 one:-1 x:"text\\n" 0
+    """)
+    assert disassemble(image).splitlines() == [
+        'L0:  m14 (-1)',
+        '     m13 L0',
+        '     m12 m14 (-1)',
+        '     m12 m12 L0',
+        '     . m12:0',
+        '     . m13:(-1)',
+        '     . m14:"text\\n"',
+        '     . 0',
+    ]
+
+
+def test_labels_within_instructions_are_kept() -> None:
+    image = assemble("one op; op:0 x here:9; one here; . one:1 x:0")
+    assert disassemble(image).splitlines() == [
+        "m0:  m9 m3", "m3:  m0 m10 m5:m9", "     m9 m5", "     . m9:1", "     . m10:0"]
+    assert words(disassemble(image)) == image.words
+
+
+def test_a_long_tape_is_disassembled_quickly() -> None:
+    image = Image((0, 0, -1, *[0] * 60_000))
+    assert words(disassemble(image)) == image.words
+
+
+# The command line.
+
+def test_asm_and_disasm(tmp_path: Path) -> None:
+    source, image, text = tmp_path / "x.asq", tmp_path / "x.dec", tmp_path / "y.asq"
+    source.write_text("@mov =72 x; @out x; @halt; . x:0")
+    for arguments in (["asm", str(source), "-o", str(image)], ["disasm", str(image), "-o", str(text)]):
+        assert CliRunner().invoke(cli.main, arguments).exit_code == 0
+    program = load(image)
+    assert isinstance(program, Image)
+    assert program.words == words(text.read_text()) == words(source.read_text())
+    assert image.read_text() == images.write(program)
+    assert run(program).output == b"H"
+
+
+def test_bad_assembly_on_the_command_line(tmp_path: Path) -> None:
+    source = tmp_path / "x.asq"
+    source.write_text("1 2 lop")
+    result = CliRunner().invoke(cli.main, ["asm", str(source)])
+    assert result.exit_code == 2
+    assert result.stderr == (f"punchcard: {source}: line 1, column 5: unknown label 'lop': declare it before a cell, "
+                             "as `name:`\n")

@@ -1,0 +1,311 @@
+"""The von Neumann machine against the interpreter: memory, program counter and events after every loop."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from punchcard.analysis.random_images import random_image
+from punchcard.analysis.von_neumann import ImageComparison, checked_run, compare
+from punchcard.card.layout import Layout
+from punchcard.engines import ENGINES, find_engine
+from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError, StorageError
+from punchcard.isa.von_neumann import Image, reader
+from punchcard.machines.subleq import SubleqMachine
+from punchcard.machines.von_neumann import VonNeumannMachine
+from punchcard.oracle import von_neumann as oracle
+from punchcard.transformer.model import LayerShape
+from tests.cases import ROOT
+from tests.image_cases import CASES, ImageCase
+
+# bits of a word, cells, and how many images that live for `LOOPS` instructions
+SHAPES = ((4, 8, 140), (4, 16, 130), (5, 11, 110), (6, 32, 60), (6, 64, 25), (7, 50, 15), (8, 256, 4), (12, 100, 6),
+          (16, 37, 15))
+LOOPS = 40
+STEPS = 20_000
+STORES_AHEAD = 0.1
+
+
+def living_images(rng: random.Random, bits: int, memory: int, count: int, steps: int) -> list[Image]:
+    """Random images that execute so many instructions before they stop or come to a port."""
+    found: list[Image] = []
+    while len(found) < count:
+        image = random_image(rng, bits, memory)
+        interpreter = oracle.Interpreter(image, bits, memory)
+        while interpreter.stop is None and not interpreter.at_port and interpreter.steps < steps:
+            interpreter.step()
+        if interpreter.steps == steps:
+            found.append(image)
+    return found
+
+
+def check_random_images(
+    rng: random.Random, shapes: Sequence[tuple[int, int, int]], loops: int, engine: str,
+) -> list[ImageComparison]:
+    compared = []
+    for bits, memory, count in shapes:
+        machine = VonNeumannMachine(word_bits=bits, memory=memory)
+        images = living_images(rng, bits, memory, count, loops)
+        compared.append(compare(machine, images, loops, engine))
+        assert compared[-1].mismatches == ()
+    return compared
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_random_self_modifying_images(engine: str) -> None:
+    compared = check_random_images(random.Random(11), SHAPES, LOOPS, engine)
+    steps = sum(c.steps for c in compared)
+    assert steps >= STEPS
+    assert sum(c.stores_ahead for c in compared) >= STORES_AHEAD * steps, "stores that hit the next instruction"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("bits", "memory"), [(4, 10), (6, 20), (8, 32)])
+def test_random_images_that_stop(engine: str, bits: int, memory: int) -> None:
+    """Images as they come: most stop soon, and the card must say so in the loop in which the interpreter does."""
+    rng = random.Random(12)
+    machine = VonNeumannMachine(word_bits=bits, memory=memory)
+    compared = compare(machine, [random_image(rng, bits, memory) for _ in range(150)], 20, engine)
+    assert compared.mismatches == ()
+    assert compared.steps > 500
+
+
+def test_every_instruction_of_three_bits() -> None:
+    """All operands a, b and c, in a full memory and in one that is not, on cells that hold everything."""
+    for memory in (8, 6):
+        machine = VonNeumannMachine(word_bits=3, memory=memory)
+        images = [Image((a, b, c, *range(3, memory))) for a in range(8) for b in range(8) for c in range(8)]
+        assert compare(machine, images, 3).mismatches == ()
+
+
+def test_every_difference_of_four_bits() -> None:
+    machine = VonNeumannMachine(word_bits=4, memory=8)
+    images = [Image((6, 7, 3, 0, 0, 8, x, y)) for x in range(16) for y in range(16)]
+    compared = compare(machine, images, 2)
+    assert compared.mismatches == ()
+    assert compared.steps == 2 * len(images)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_cases(case: ImageCase, engine: str) -> None:
+    """The table, with the host: output, end, steps; and every loop as the interpreter has it."""
+    machine = VonNeumannMachine(word_bits=case.word_bits, memory=case.memory, dialect=case.dialect)
+    written = bytearray()
+    checked = checked_run(machine, case.image, read=reader(case.input), write=written.append, max_steps=case.max_steps,
+                          engine=engine)
+    assert checked.difference == ""
+    result = checked.result
+    assert (bytes(written), result.steps, result.halted, result.fault) == (case.output, case.steps, case.halted, case.fault)
+    assert result.reason == ("halted" if case.halted else "fault" if case.fault else "steps")
+    assert result.loops == result.steps + 1
+
+
+def test_a_run_gives_its_output_and_its_state() -> None:
+    machine = VonNeumannMachine(word_bits=8, memory=12)
+    result = machine.run(Image((9, -1, 3, 10, -1, 6, 0, 0, -1, 72, 105)))
+    assert (result.output, result.halted, result.engine in ENGINES) == (b"Hi", True, True)
+    state = machine.read(result.card)
+    assert state.program_counter == result.program_counter == 255
+    assert state.memory == (0, 255, 3, 10, 255, 6, 0, 0, 255, 72, 105, 0)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("dialect", "memory"), [("standard", 11), ("adds", 16), ("sic1", 256)])
+def test_the_layout_tells_the_truth(dialect: str, memory: int, engine: str) -> None:
+    """When a loop begins the rows hold what is declared; and a loop changes only what is declared."""
+    machine = VonNeumannMachine(word_bits=8, memory=memory, dialect=dialect)
+    rng = random.Random(5)
+    images = [random_image(rng, 8, memory) for _ in range(20)]
+    layout, cards = machine.layout, torch.stack([machine.punch(image) for image in images])
+    assert layout.violations(cards) == []
+    fixed = unchanging(layout, cards)
+
+    def look(loop: int, after: Tensor) -> None:
+        assert layout.violations(after) == []
+        assert torch.equal(after[:, ~fixed], cards[:, ~fixed])
+
+    find_engine(engine)(machine.model, cards, 12, facts=layout, watch=look)
+
+
+def unchanging(layout: Layout, cards: Tensor) -> Tensor:
+    """True for the entries that a loop may change."""
+    may = torch.zeros(cards.shape[-2:], dtype=torch.bool)
+    for block in layout.blocks:
+        for region in block.changes:
+            may[layout.rows(block.name), layout.region(region)] = True
+    return may
+
+
+def test_columns_other_than_the_scratchpad_ask_and_answer_by_position() -> None:
+    """Keys and queries outside the scratchpad come from rows that never change."""
+    machine = VonNeumannMachine(word_bits=6, memory=40)
+    layout = machine.layout
+    static = {i for name in ("position", "beyond", "outside") for i in range(*layout.rows(name).indices(layout.width))}
+    card = machine.punch(random_image(random.Random(1), 6, 40))
+    outside = torch.ones(layout.columns, dtype=torch.bool)
+    outside[layout.region("scratchpad")] = False
+    for layer in machine.model.layers:
+        for matrix in (*layer.key, *layer.query):  # type: ignore[misc]
+            used = set(torch.nonzero(matrix.any(dim=0)).flatten().tolist())
+            for row in used - static:
+                assert not card[row, outside].any(), "a row that is 0 outside the scratchpad"
+
+
+def test_sizes_of_the_model() -> None:
+    machine = VonNeumannMachine(word_bits=16, memory=256)
+    assert machine.layout.width == 6 * 16 + 6 * 8 + 11
+    assert machine.layout.columns == 1 + 256 + 2
+    assert machine.model.shapes == (LayerShape(2, 9, 416), LayerShape(3, 10, 514))
+    odd = VonNeumannMachine(word_bits=16, memory=200)
+    assert odd.layout.columns == machine.layout.columns, "memory is filled up to a power of two"
+
+
+def test_the_page_about_the_machine_is_true() -> None:
+    text = (ROOT / "docs" / "von-neumann.md").read_text()
+    snippet = "\n".join(line[4:] for line in text.split("\n") if line.startswith(("    from", "    machine", "    result")))
+    names: dict[str, object] = {}
+    exec(snippet.replace("result.output,", "end = result.output,"), names)
+    assert names["end"] == (b"Hi", True, 3)
+    assert "b'Hi', True, 3" in text
+    machine = VonNeumannMachine(word_bits=8, memory=256)
+    sizes = [8, 256, machine.layout.width, machine.layout.columns]
+    units = ", ".join(str(shape.hidden) for shape in machine.model.shapes)
+    counts = ", ".join(f"{count:,}" for count in machine.model.parameter_count())
+    assert f"| {' | '.join(map(str, sizes))} | 2, 3 | {units} | {counts} | {machine.needed_bits} |" in text
+
+
+def test_a_large_memory_is_built_punched_and_read() -> None:
+    machine = VonNeumannMachine()
+    assert (machine.sizes.word_bits, machine.sizes.memory) == (16, 65536)
+    image = Image(tuple(range(65536)))
+    state = machine.read(machine.punch(image))
+    assert state.memory == image.words
+    assert (state.program_counter, machine.precision.name) == (65533, "float32")
+
+
+@pytest.mark.parametrize(("bits", "needed", "chosen"), [(8, 14, "float32"), (16, 22, "float32"), (18, 24, "float32"),
+                                                        (19, 25, "float64"), (32, 38, "float64")])
+def test_exactness(bits: int, needed: int, chosen: str) -> None:
+    machine = VonNeumannMachine(word_bits=bits, memory=24)
+    assert (machine.needed_bits, machine.precision.name) == (needed, chosen)
+    if chosen == "float64":
+        with pytest.raises(PrecisionError, match=f"needs? sums of {needed} significand bits, float32 has 24"):
+            VonNeumannMachine(word_bits=bits, memory=24, precision="float32")
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_long_words_at_the_extremes(bits: int) -> None:
+    """Differences around 0 and around the wrap, in the format that the certificate chose."""
+    half, size = 1 << (bits - 1), 1 << bits
+    edges = [0, 1, 2, half - 2, half - 1, half, half + 1, size - 2, size - 1]
+    machine = VonNeumannMachine(word_bits=bits, memory=8)
+    images = [Image((6, 7, 3, 7, 6, 0, x, y)) for x in edges for y in edges]
+    assert compare(machine, images, 8).mismatches == ()
+
+
+@pytest.mark.parametrize(("bits", "memory"), [(8, 16), (16, 20)])
+def test_entries_between_layers_are_bits(bits: int, memory: int) -> None:
+    """What the exactness certificate supposes, and that float32 and float64 make the same cards."""
+    narrow, wide = (VonNeumannMachine(word_bits=bits, memory=memory, precision=p) for p in ("float32", "float64"))
+    for image in living_images(random.Random(9), bits, memory, 5, 20):
+        card, other = narrow.punch(image), wide.punch(image)
+        for _ in range(20):
+            for layer, same in zip(narrow.model.layers, wide.model.layers, strict=True):
+                card, other = layer(card), same(other)
+                assert set(card.unique().tolist()) <= {-1.0, 0.0, 1.0}
+                assert torch.equal(card.double(), other)
+
+
+def test_weights_never_depend_on_an_image() -> None:
+    machine = VonNeumannMachine(word_bits=8, memory=16)
+    before = {name: tensor.clone() for name, tensor in machine.model.state_dict().items()}
+    for case in CASES[:5]:
+        machine.run(case.image, input=case.input)
+    again = VonNeumannMachine(word_bits=8, memory=16).model.state_dict()
+    for name, tensor in machine.model.state_dict().items():
+        assert torch.equal(tensor, before[name])
+        assert torch.equal(tensor, again[name])
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"word_bits": 2}, r"word_bits=2: a word has 3 to 50 bits"),
+    ({"word_bits": 51}, r"word_bits=51: a word has 3 to 50 bits"),
+    ({"word_bits": 0}, r"word_bits=0: it must be a positive integer"),
+    ({"word_bits": 8.0}, r"word_bits=8.0: it must be a positive integer"),
+    ({"memory": 2}, r"memory=2: with words of 16 bits a memory has 3 to 65536 cells"),
+    ({"memory": 65537}, r"memory=65537: with words of 16 bits a memory has 3 to 65536 cells"),
+    ({"word_bits": 4, "memory": 17}, r"memory=17: with words of 4 bits a memory has 3 to 16 cells"),
+    ({"word_bits": 24, "memory": 1 << 21}, r"a memory has 3 to 1048576 cells"),
+    ({"memory": "8"}, r"memory='8': it must be an integer"),
+    ({"dialect": "sic1", "memory": 100}, r"memory=100: the dialect 'sic1' has 256"),
+    ({"dialect": "sic1", "word_bits": 16}, r"word_bits=16: the dialect 'sic1' has 8"),
+])
+def test_sizes_that_are_refused(options: dict[str, int], message: str) -> None:
+    with pytest.raises(SizeError, match=message):
+        VonNeumannMachine(**options)  # type: ignore[arg-type]
+
+
+def test_what_else_is_refused() -> None:
+    machine = VonNeumannMachine(word_bits=4, memory=8)
+    with pytest.raises(ProgramError, match="the image has 9 words, the memory 8 cells"):
+        machine.punch(Image((0,) * 9))
+    with pytest.raises(ProgramError, match="word 0 is 16"):
+        machine.run(Image((16,)))
+    with pytest.raises(PunchcardError, match="max_steps=-1"):
+        machine.run(Image((0,)), max_steps=-1)
+    with pytest.raises(PunchcardError, match="use read_all"):
+        machine.read(machine.punch(Image((0,))).unsqueeze(0))
+    with pytest.raises(PunchcardError, match="unknown dialect"):
+        VonNeumannMachine(dialect="sic2")
+
+
+@pytest.mark.parametrize(("dialect", "precision"), [("standard", "float64"), ("adds", "float32"), ("sic1", None)])
+def test_saved_and_loaded(tmp_path: Path, dialect: str, precision: str | None) -> None:
+    machine = VonNeumannMachine(word_bits=8, memory=256, dialect=dialect, precision=precision)
+    machine.save(tmp_path / "m.safetensors")
+    other = VonNeumannMachine.load(tmp_path / "m.safetensors")
+    assert other.describe() == machine.describe()
+    assert other.dialect == machine.dialect
+    for name, tensor in machine.model.state_dict().items():
+        assert torch.equal(tensor, other.model.state_dict()[name])
+    with pytest.raises(StorageError, match="holds a 'von-neumann' machine, not 'subleq'"):
+        SubleqMachine.load(tmp_path / "m.safetensors")
+
+
+def test_a_checked_run_notices_a_wrong_machine() -> None:
+    """With the values of layer A negated it computes mem[a] - mem[b]: the comparisons must find it, and say where."""
+    machine = VonNeumannMachine(word_bits=8, memory=16)
+    image = Image((9, 10, 3, 0, 0, -1, 0, 0, 0, 1, 5))
+    assert checked_run(machine, image, read=reader(b""), write=bytearray().append).agrees
+    with torch.no_grad():
+        machine.model.layers[0].get_parameter("value").neg_()
+    checked = checked_run(machine, image, read=reader(b""), write=bytearray().append, max_steps=9)
+    assert checked.difference == "loop 1: cell 0 is not 9, as the interpreter has it"
+    assert compare(machine, [image], 3).mismatches[0].startswith("image 0, loop 1: the memory is")
+
+
+@pytest.mark.parametrize(("rows", "region", "difference"), [
+    ("memory", "memory", "loop 1: cell 15 is not 0"),
+    ("memory", "ports", "the machine writes 64, the interpreter 65"),
+    ("counter", "scratchpad", "loop 1: the program counter is 1, the interpreter's 0"),
+])
+def test_a_checked_run_notices_a_wrong_bit(rows: str, region: str, difference: str) -> None:
+    machine = VonNeumannMachine(word_bits=8, memory=16)
+    image = Image((9, -1, 3, 9, 9, 6, 0, 0, -1, 65))
+    column, row = machine.layout.region(region).stop - 1, machine.layout.rows(rows).start
+    before = machine.design.punch
+
+    def punch(*args: object) -> None:
+        before(*args)  # type: ignore[arg-type]
+        args[-1][row, column] *= -1  # type: ignore[index]
+
+    machine.design.punch = punch  # type: ignore[method-assign, assignment]
+    checked = checked_run(machine, image, read=reader(b""), write=bytearray().append)
+    assert checked.difference.startswith(difference)
+    assert not checked.agrees

@@ -1,0 +1,170 @@
+"""`punchcard run` of images: bytes out as they come, bytes in as they are asked for, and an honest exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from punchcard import cli
+from punchcard.cli_image import DIALECT_NAMES, EXTENSIONS
+from punchcard.isa.von_neumann import DIALECTS, Image
+from punchcard.lang import files
+from tests.image_cases import CASES, ECHO, SIC1_NEGATE, ImageCase
+
+SMALL = ("--memory", "16", "--bits", "8")
+PROMPT_AND_ECHO = "14 -1 3 -1 15 6 15 -1 9 13 15 -1 0 0 62 0"  # writes >, reads, writes what it read; 15 > 0 goes on to 12
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "image.dec"
+    path.write_text(" ".join(map(str, ECHO)))
+    return path
+
+
+def invoke(*args: object, given: bytes = b"") -> Result:
+    return CliRunner().invoke(cli.main, ["run", *map(str, args)], input=given)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_cases(case: ImageCase, tmp_path: Path) -> None:
+    path = tmp_path / "image.dec"
+    path.write_text(" ".join(map(str, case.words)))
+    limit = () if case.max_steps is None else ("--max-steps", case.max_steps)
+    ran = invoke(path, "--bits", case.word_bits, "--memory", case.memory, "--dialect", case.dialect, *limit,
+                 "--stats", tmp_path / "stats.json", "--check", given=case.input)
+    assert ran.stdout_bytes == case.output
+    assert ran.exit_code == (0 if case.halted else 1)
+    assert ran.stderr.count("\n") == (not case.halted)
+    if case.fault is not None:
+        assert f"instruction at {case.fault.program_counter} " in ran.stderr
+        assert f"address {case.fault.address}, and the memory has {case.memory} cells" in ran.stderr
+    stats = json.loads((tmp_path / "stats.json").read_text())
+    assert (stats["halted"], stats["steps"]) == (case.halted, case.steps)
+    assert stats["engine"]
+    assert stats["steps_per_second"] >= 0
+
+
+def test_input_from_a_file(image: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"abc")
+    assert invoke(image, *SMALL, "--input", tmp_path / "in", given=b"xyz").stdout_bytes == b"abc"
+    assert invoke(image, *SMALL, "--input", "-", given=b"xyz").stdout_bytes == b"xyz"
+    assert invoke(image, *SMALL, given=b"xyz").stdout_bytes == b"xyz"
+
+
+def test_other_kinds_of_images(tmp_path: Path) -> None:
+    for suffix in (".dec", ".sq", ".slq"):
+        path = tmp_path / f"image{suffix.upper()}"
+        path.write_text("# Hi\n9 -1 3, 10 -1 6, 0 0 -1, 72 105")
+        assert invoke(path, *SMALL).stdout_bytes == b"Hi"
+    path = tmp_path / "negate.dec"
+    path.write_text(" ".join(map(str, SIC1_NEGATE)))
+    assert invoke(path, "--dialect", "sic1", given=b"\x05").stdout_bytes == b"\xfb"
+
+
+def test_names_that_are_written_twice() -> None:
+    """The command line names extensions and dialects without importing what they stand for, so that it starts fast."""
+    assert set(EXTENSIONS) <= set(files.EXTENSIONS)
+    assert set(DIALECT_NAMES) == set(DIALECTS)
+
+
+@pytest.mark.parametrize(("args", "message"), [
+    (("--memory", "2"), "memory=2: with words of 16 bits a memory has 3 to 65536 cells"),
+    (("--bits", "99"), "word_bits=99: a word has 3 to 50 bits"),
+    (("--bits", "4", "--memory", "17"), "memory=17: with words of 4 bits a memory has 3 to 16 cells"),
+    (("--memory", "9"), "word 9 (12) is beyond the memory, which has 9 cells"),
+    (("--bits", "3", "--memory", "8"), "line 1, column 4: 13 does not fit a word of 3 bits"),
+    (("--dialect", "sic1", "--bits", "16"), "word_bits=16: the dialect 'sic1' has 8"),
+    (("--bits", "32", "--memory", "16", "--dtype", "float32"), "need sums of 38 significand bits, float32 has 24"),
+    (("--design", "paper"), "--design is not for images"),
+    (("--trace",), "--trace is not for images"),
+    (("--json",), "--json is not for images"),
+    (("--set", "x=1"), "--set is not for images"),
+    (("--check", "--no-check"), "--check and --no-check: choose one"),
+    (("--input", "nowhere/in"), "cannot read 'nowhere/in': No such file or directory"),
+    (("--memory", "16", "--stats", "nowhere/stats"), "cannot write 'nowhere/stats': No such file or directory"),
+])
+def test_bad_input_is_one_line_and_status_2(image: Path, args: tuple[str, ...], message: str) -> None:
+    ran = invoke(image, *args)
+    assert (ran.exit_code, ran.stdout_bytes) == (2, b"")
+    assert ran.stderr.startswith("punchcard: ")
+    assert message in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", [("--check",), ("--stats", "s"), ("--input", "i"), ("--dialect", "adds")])
+def test_options_that_are_only_for_images(option: tuple[str, ...]) -> None:
+    ran = invoke("program.subleq", *option)
+    assert (ran.exit_code, ran.stderr) == (2, f"punchcard: {option[0]} is not for .subleq programs\n")
+
+
+def test_every_language_of_images_is_run_here(tmp_path: Path) -> None:
+    """What loads as an image has an extension by which it is run as one; `info` says that it does not take it."""
+    for extension, text in {".dec": "0", ".sq": "0", ".slq": "0", ".asq": "a a; . a: 0", ".bf": "+"}.items():
+        path = tmp_path / f"x{extension}"
+        path.write_text(text)
+        assert isinstance(files.load(path), Image) == (extension in EXTENSIONS)
+        ran = CliRunner().invoke(cli.main, ["info", str(path)])
+        assert (ran.exit_code, "`punchcard run` takes it, `info` does not" in ran.stderr) == (2, True)
+    others = [e for e in files.EXTENSIONS if e not in EXTENSIONS]
+    assert others == [".subleq", ".fleq", ".minsky", ".json"]
+
+
+def test_a_missing_file() -> None:
+    ran = invoke("nowhere.dec")
+    assert ran.exit_code == 2
+    assert "nowhere.dec" in ran.stderr
+
+
+def start(path: Path, *args: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "punchcard", "run", str(path), *args]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+
+
+def test_a_conversation(tmp_path: Path) -> None:
+    """Output arrives before input is given, through pipes and without an end of input."""
+    path = tmp_path / "image.dec"
+    path.write_text(PROMPT_AND_ECHO)
+    with start(path, *SMALL) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b">"
+        process.stdin.write(b"!")
+        process.stdin.flush()
+        assert process.stdout.read(1) == b"!"
+        process.kill()
+
+
+@pytest.mark.parametrize("waiting", [True, False])
+def test_ctrl_c(tmp_path: Path, waiting: bool) -> None:
+    """While it waits for input, and while it computes."""
+    path = tmp_path / "image.dec"
+    path.write_text(PROMPT_AND_ECHO if waiting else "9 -1 3 8 8 3 0 0 0 62")
+    with start(path, *SMALL) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b">"
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (1, b"")
+    assert errors.startswith(f"punchcard: {path}: interrupted after ".encode())
+    assert errors.count(b"\n") == 1
+
+
+def test_nobody_reads_the_output(tmp_path: Path) -> None:
+    path = tmp_path / "image.dec"
+    path.write_text("9 -1 3 8 8 0 0 0 0 62")
+    with start(path, *SMALL) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b">"
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 141

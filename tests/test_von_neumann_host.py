@@ -1,0 +1,140 @@
+"""The host may touch the port cells and, for an input instruction, the fetched operands, and nothing else."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+
+import pytest
+import torch
+from torch import Tensor
+
+from punchcard.engines import ENGINES, find_engine
+from punchcard.isa.von_neumann import Image, reader
+from punchcard.machines import von_neumann
+from punchcard.machines.von_neumann import VonNeumannMachine
+from punchcard.machines.von_neumann_host import Host
+from tests.image_cases import CASES, ECHO, ImageCase
+
+WITH_PORTS = [case for case in CASES if case.output or case.input]
+
+
+def touched(machine: VonNeumannMachine, before: Tensor, after: Tensor) -> set[tuple[str, str]]:
+    """The row blocks and regions in which two cards differ; parts of a block by their own name."""
+    layout = machine.layout
+    names = [name for block in layout.blocks
+             for name in ([f"{block.name}.{part}" for part in block.parts] or [block.name])]
+    return {(name, region.name) for name in names for region in layout.regions
+            if not torch.equal(layout.get(before, name, region.name), layout.get(after, name, region.name))}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("case", WITH_PORTS, ids=str)
+def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = VonNeumannMachine(word_bits=case.word_bits, memory=case.memory, dialect=case.dialect)
+    sizes, layout = machine.sizes, machine.layout
+    inputs, seen = 0, set[tuple[str, str]]()
+
+    def read() -> int:
+        nonlocal inputs
+        inputs += 1
+        return rest()
+
+    rest = reader(case.input)
+    serve = Host.__call__
+
+    def watched(self: Host, loop: int, card: Tensor) -> bool:
+        assert any(bool(layout.matches(card, event)) for event in machine.events), "the host is asked for a reason"
+        before, read_before = card.clone(), inputs
+        goes_on = serve(self, loop, card)
+        found = touched(machine, before, card)
+        allowed = {("memory", "ports")}
+        if inputs > read_before:
+            allowed |= {(f"word.{sizes.source}", "scratchpad"), (f"word.{sizes.destination}", "scratchpad"),
+                        (f"away.{sizes.destination}", "scratchpad")}
+        assert found <= allowed
+        assert layout.violations(card) == []
+        seen.update(found)
+        return goes_on
+
+    monkeypatch.setattr(Host, "__call__", watched)
+    result = machine.run(case.image, input=read, max_steps=case.max_steps, engine=engine)
+    assert result.output == case.output
+    if any(case.output):  # a byte 0 leaves the port empty
+        assert ("memory", "ports") in seen
+
+
+def test_the_host_reads_no_memory() -> None:
+    """With every cell of the memory set to no bit at all, the host does what it does otherwise."""
+    machine = VonNeumannMachine(word_bits=8, memory=16)
+    layout = machine.layout
+    written: list[bytes] = []
+    for blank in (False, True):
+        output = bytearray()
+
+        def hide(loop: int, card: Tensor, host: Host, blank: bool = blank) -> bool:
+            if not blank:
+                return host(loop, card)
+            memory = layout.get(card, "memory", "memory")
+            kept = memory.clone()
+            memory.fill_(float("nan"))
+            try:
+                return host(loop, card)
+            finally:
+                memory.copy_(kept)
+
+        host = Host(layout, machine.sizes, machine.dialect, reader(b"abc"), output.append, 1000)
+        ports = {event: lambda loop, card, host=host: hide(loop, card, host) for event in machine.events}
+        find_engine("dense")(machine.model, machine.punch(Image(ECHO)), 1000, facts=layout, ports=ports)
+        assert host.halted
+        written.append(bytes(output))
+    assert written == [b"abc", b"abc"]
+
+
+def test_the_host_is_asked_once_an_input_and_once_an_output() -> None:
+    """Python is entered only on an event: here for three inputs, three outputs, the end of input and the halt."""
+    machine = VonNeumannMachine(word_bits=8, memory=16)
+    asked: list[int] = []
+    host = Host(machine.layout, machine.sizes, machine.dialect, reader(b"abc"), bytearray().append, 1000)
+
+    def serve(loop: int, card: Tensor) -> bool:
+        asked.append(loop)
+        return host(loop, card)
+
+    ran = find_engine("dense")(machine.model, machine.punch(Image(ECHO)), 1000, facts=machine.layout,
+                               ports=dict.fromkeys(machine.events, serve))
+    assert (ran.loops, len(asked), len(set(asked))) == (15, 8, 8)
+
+
+class Slow(io.RawIOBase):
+    """A binary file that notes what was written before each read."""
+
+    def __init__(self, data: Iterable[int], output: io.BytesIO) -> None:
+        self.rest = reader(bytes(data))
+        self.output = output
+        self.seen: list[bytes] = []
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        assert size == 1, "an interactive program must not wait for more than it asked for"
+        self.seen.append(self.output.getvalue())
+        byte = self.rest()
+        return bytes((byte,)) if byte >= 0 else b""
+
+
+def test_files_as_input_and_output() -> None:
+    """Output is written before the next input is asked for, and the end of input is asked for once."""
+    output = io.BytesIO()
+    source = Slow(b"ab", output)
+    twice = Image((-1, 15, 3, 15, -1, 6, -1, 15, 9, 15, -1, 12, 0, 0, -1))
+    machine = VonNeumannMachine(word_bits=8, memory=16)
+    result = machine.run(twice, input=source, output=output, max_steps=4)  # type: ignore[arg-type]
+    assert output.getvalue() == b"ab"
+    assert source.seen == [b"", b"a"]
+    assert (result.output, result.reason) == (b"", "steps")
+    ended = Slow(b"", output)
+    read = von_neumann._reader(ended)  # type: ignore[arg-type]
+    assert [read(), read(), read()] == [-1, -1, -1]
+    assert len(ended.seen) == 1
