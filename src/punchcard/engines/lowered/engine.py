@@ -24,11 +24,13 @@ from punchcard.engines.lowered.computer import CASES, REALS, Computer
 from punchcard.engines.lowered.emit import MOST_CODES, REPORT_CODES
 from punchcard.engines.lowered.plan import Table
 from punchcard.engines.lowered.tables import CLOSED
-from punchcard.errors import LoweringError
+from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.model import LoopedTransformer
 
 SLICE_SECONDS = 0.05
 """Between two questions whether the run is interrupted."""
+LOOK_SHARE = 20
+"""A look at the whole card after a port may take one part in so many of the time."""
 MOST_FAILURES = 16
 """Loops in a row that a slower engine makes before it is given the rest."""
 DONE, FAILED, MATCHED, UNKNOWN = range(4)
@@ -116,13 +118,43 @@ class Session:
             signs += [0.0, *(s for _, s in entries)]
         self.patterns, self.signs = np.array(places, dtype=np.int64), np.array(signs, dtype=computer.number)
         self.nothing = np.zeros(1, dtype=np.int64)
+        self.looked_at = self.look_seconds = 0.0
         self.take(card)
 
     def take(self, card: Tensor) -> None:
         """Begin with this card. What does not keep the facts is left to a slower engine, loop by loop."""
         if card is not self.card:
             self.card.copy_(card)
-        self.fits = self.computer.facts.hold(self.card.numpy())
+        self._look()
+        self._begin()
+
+    def take_back(self) -> None:
+        """Go on after a port, which may have changed the card.
+
+        Busy columns are looked at every time; the whole card, which may be large, only now and then, and at the end.
+        """
+        if time.perf_counter() - self.looked_at > LOOK_SHARE * self.look_seconds:
+            self._look()
+        else:
+            self.unseen = True
+            self.fits = self.computer.facts.hold(self.card.numpy(), everywhere=False)
+        self._begin()
+
+    def seen(self) -> None:
+        """The last look at a card that ports have changed."""
+        if self.unseen:
+            self._look()
+            if not self.fits:
+                raise PunchcardError("a port left something on the card that its layout does not declare: "
+                                     "what came after is not what the model computes")
+
+    def _look(self) -> None:
+        started = time.perf_counter()
+        self.fits, self.unseen = self.computer.facts.hold(self.card.numpy()), False
+        self.looked_at = time.perf_counter()
+        self.look_seconds = self.looked_at - started
+
+    def _begin(self) -> None:
         self.computer.begin(self.buffer)
         if self.computer.quiet.settles:
             quiet = self.computer.columns.quiet
@@ -221,7 +253,7 @@ class Host:
     def _serve(self, session: Session, made: int) -> Pattern | None:
         card = session.show()
         stopped = self.stops.serve(made, card)
-        session.take(card)
+        session.take_back()
         return stopped
 
     def _advance(self, sessions: list[Session], count: int) -> tuple[int, int | None]:
@@ -284,6 +316,8 @@ class Host:
     def _end(self, sessions: list[Session], made: int,
              reason: Literal["matched", "loops", "interrupted", "stopped"], matched: Pattern | None = None) -> Run:
         card = self._card(sessions).contiguous().clone()
+        for session in sessions:
+            session.seen()
         notes = tuple(f"{count} loops were made by the scratchpad engine: {why}" for why, count in self.slow.items())
         return Run(card, made, reason, "lowered", matched, notes, sum(session.seconds for session in sessions))
 

@@ -46,19 +46,21 @@ class Facts:
                 ends[rows] = [(1.0 if content in ("bits", "one") else 0.0, most)] * block.size
             for (least, most), run in groupby(range(layout.width), key=lambda row: ends[row]):
                 self.sizes.append(Sizes(_slice(list(run)), place, least, most))
-            for _, run in groupby(enumerate(sorted(static)), key=lambda item: item[1] - item[0]):
-                part = _slice([row for _, row in run])
+            for _, rows_of in groupby(enumerate(sorted(static)), key=lambda item: item[1] - item[0]):
+                part = _slice([row for _, row in rows_of])
                 self.static.append((part, place, card[part, place].copy()))
+        self.busy_sizes = [s for s in self.sizes if any(s.columns == layout.region(name) for name in columns.busy)]
         self.alike = sorted(columns.shared_rows())
         self.busy = [c for g in columns.groups for c in range(g.start, g.stop)]
 
-    def hold(self, card: npt.NDArray[Any]) -> bool:
-        """Whether a card, rows by columns, is one for which the code was made."""
-        for piece in self.sizes:
+    def hold(self, card: npt.NDArray[Any], *, everywhere: bool = True) -> bool:
+        """Whether a card, rows by columns, is one for which the code was made; or at least its busy columns are."""
+        for piece in self.sizes if everywhere else self.busy_sizes:
             size = np.abs(card[piece.rows, piece.columns])
             if not (bool(np.all(size >= piece.least)) and bool(np.all(size <= piece.most))):
                 return False
-        if any(not np.array_equal(card[rows, columns], values) for rows, columns, values in self.static):
+        static = self.static if everywhere else ()
+        if any(not np.array_equal(card[rows, columns], values) for rows, columns, values in static):
             return False
         alike = card[np.ix_(self.alike, self.busy)]
         return bool(np.all(alike == alike[:, :1]))

@@ -304,9 +304,9 @@ class Graph:
             x, y = y, x
         found = self._nodes.get(("mul", (x.number, y.number), None))
         if found is None:
-            a, b, c, d = x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high
-            low = np.minimum(np.minimum(a, b), np.minimum(c, d))
-            high = np.maximum(np.maximum(a, b), np.maximum(c, d))
+            p, q, r, s = x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high
+            low = np.minimum(np.minimum(p, q), np.minimum(r, s))
+            high = np.maximum(np.maximum(p, q), np.maximum(r, s))
             found = self.node("mul", (x, y), None, low, high)
         return Linear({found: 1.0})
 

@@ -249,6 +249,14 @@ def best_matches(queries: Array, keys: Array, gap: float, where: str) -> tuple[A
     both, they must be ±1 codes up to a factor for each dimension: then the key with the query's signs has the
     largest score that any key could have, and a key with another sign in dimension i loses 2 |q_i k_i| at least.
     """
+    if len(queries) * len(keys) > MOST_SCORES:
+        try:  # before they are sorted, which takes longer
+            winner, best, second = _by_code(queries, keys, where)
+        except LoweringError:
+            pass
+        else:
+            if bool(np.all(best - second >= gap)):
+                return best, winner
     different, inverse = np.unique(queries, axis=0, return_inverse=True)
     if len(different) * len(keys) <= MOST_SCORES:
         scores = different @ keys.T
