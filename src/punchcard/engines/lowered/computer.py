@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import time
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,6 @@ class Computer:
         self.fresh = 0
         self.filled: dict[Table, tables.Entries] = {}
         self.cases = np.zeros((CASES, 3), dtype=np.int64)
-        self._places: list[tuple[slice, slice]] | None = None
         self.refused: dict[int, str] = {}
         self.known: dict[int, tuple[code.Compiled, list[Table], Pointers]] = {}
         started = time.perf_counter()
@@ -169,25 +169,25 @@ class Computer:
 
     def begin(self, buffer: npt.NDArray[Any]) -> None:
         """States from the busy columns of the buffer."""
-        for part, at in self._state_places():
-            buffer[at] = buffer[part][: at.stop - at.start]
+        inside, states = self.state_places
+        buffer[states[::-1]] = buffer[inside[::-1]]  # of a state that several columns share, the first one counts
 
     def finish(self, buffer: npt.NDArray[Any]) -> None:
         """States back to the busy columns."""
-        for part, at in self._state_places():
-            buffer[part] = buffer[at]
+        inside, states = self.state_places
+        buffer[inside] = buffer[states]
 
-    def _state_places(self) -> list[tuple[slice, slice]]:
-        """Places of a state's row in busy columns, and of the state."""
-        if self._places is None:
-            self._places = []
-            for slot, at in self.places.slots.items():
-                groups = self.columns.groups if slot.group is None else [self.columns.groups[slot.group]]
-                for group in groups:
-                    first = self.places.at(group.start, slot.row)
-                    part = slice(first, first + group.width * self.places.width, self.places.width)
-                    self._places.append((part, slice(at, at + slot.width)))
-        return self._places
+    @cached_property
+    def state_places(self) -> tuple[Pointers, Pointers]:
+        """Places of the states' rows in busy columns, and of the states."""
+        inside, states = [], []
+        for slot, at in self.places.slots.items():
+            groups = self.columns.groups if slot.group is None else [self.columns.groups[slot.group]]
+            for group in groups:
+                for lane in range(group.width):
+                    inside.append(self.places.at(group.start + lane, slot.row))
+                    states.append(at + (lane if slot.group is not None else 0))
+        return np.array(inside, dtype=np.int64), np.array(states, dtype=np.int64)
 
     def look_up(self, asked: list[Table], report: list[tuple[int, int]]) -> bool:
         """Fill the entries that a loop missed; whether there were any that could be filled."""

@@ -109,11 +109,13 @@ class Session:
         self.card = torch.from_numpy(self.buffer[: self.columns * self.width].reshape(self.columns, self.width)).T
         self.visits = np.zeros(len(computer.columns.quiet) + 1 + MOST_CODES, dtype=np.int32)
         self.report = np.zeros(REPORT_CODES + 1 + 2 * MOST_CODES, dtype=np.int64)
+        self.wanted: list[tuple[list[int], list[int]]] = []
         places, signs = [len(stops.until) + len(stops.ports)], [0.0]
         for pattern in (*stops.until, *stops.ports):
             first = layout.rows(pattern.rows).start
             entries = [(computer.place(first + i, layout.region(pattern.region).start), bit)
                        for i, bit in enumerate(pattern.bits) if bit]
+            self.wanted.append(([p for p, _ in entries], [s for _, s in entries]))
             places += [len(entries), *(p for p, _ in entries)]
             signs += [0.0, *(s for _, s in entries)]
         self.patterns, self.signs = np.array(places, dtype=np.int64), np.array(signs, dtype=computer.number)
@@ -127,6 +129,11 @@ class Session:
             self.card.copy_(card)
         self._look()
         self._begin()
+
+    def standing(self) -> list[int]:
+        """The numbers of all patterns that stand on the card now."""
+        return [number for number, (places, signs) in enumerate(self.wanted)
+                if bool(np.all(self.buffer[places] * signs > 0.5))]
 
     def take_back(self) -> None:
         """Go on after a port, which may have changed the card.
@@ -251,8 +258,13 @@ class Host:
         return self._end(sessions, made, "loops")
 
     def _serve(self, session: Session, made: int) -> Pattern | None:
+        standing = session.standing()
         card = session.show()
-        stopped = self.stops.serve(made, card)
+        stopped = None
+        for number, (pattern, port) in enumerate(self.stops.ports.items(), start=len(self.stops.until)):
+            if number in standing and not port(made, card):
+                stopped = pattern
+                break
         session.take_back()
         return stopped
 

@@ -49,19 +49,31 @@ class Facts:
             for _, rows_of in groupby(enumerate(sorted(static)), key=lambda item: item[1] - item[0]):
                 part = _slice([row for _, row in rows_of])
                 self.static.append((part, place, card[part, place].copy()))
-        self.busy_sizes = [s for s in self.sizes if any(s.columns == layout.region(name) for name in columns.busy)]
         self.alike = sorted(columns.shared_rows())
         self.busy = [c for g in columns.groups for c in range(g.start, g.stop)]
+        self.busy_least, self.busy_most = (np.zeros((layout.width, layout.columns)) for _ in range(2))
+        for piece in self.sizes:
+            self.busy_least[piece.rows, piece.columns] = piece.least
+            self.busy_most[piece.rows, piece.columns] = piece.most
+        self.busy_least, self.busy_most = self.busy_least[:, self.busy], self.busy_most[:, self.busy]
 
     def hold(self, card: npt.NDArray[Any], *, everywhere: bool = True) -> bool:
         """Whether a card, rows by columns, is one for which the code was made; or at least its busy columns are."""
-        for piece in self.sizes if everywhere else self.busy_sizes:
+        if not everywhere:
+            size = np.abs(card[:, self.busy])
+            return bool(np.all((size >= self.busy_least) & (size <= self.busy_most))) and self._agree(card)
+        for piece in self.sizes:
             size = np.abs(card[piece.rows, piece.columns])
             if not (bool(np.all(size >= piece.least)) and bool(np.all(size <= piece.most))):
                 return False
-        static = self.static if everywhere else ()
-        if any(not np.array_equal(card[rows, columns], values) for rows, columns, values in static):
+        if any(not np.array_equal(card[rows, columns], values) for rows, columns, values in self.static):
             return False
+        return self._agree(card)
+
+    def _agree(self, card: npt.NDArray[Any]) -> bool:
+        """Whether busy columns hold the same where the code takes that for granted."""
+        if len(self.busy) == 1:
+            return True
         alike = card[np.ix_(self.alike, self.busy)]
         return bool(np.all(alike == alike[:, :1]))
 
