@@ -51,11 +51,12 @@ class Facts:
                 self.static.append((part, place, card[part, place].copy()))
         self.alike = sorted(columns.shared_rows())
         self.busy = [c for g in columns.groups for c in range(g.start, g.stop)]
-        self.busy_least, self.busy_most = (np.zeros((layout.width, layout.columns)) for _ in range(2))
-        for piece in self.sizes:
-            self.busy_least[piece.rows, piece.columns] = piece.least
-            self.busy_most[piece.rows, piece.columns] = piece.most
-        self.busy_least, self.busy_most = self.busy_least[:, self.busy], self.busy_most[:, self.busy]
+        self.busy_least, self.busy_most = (np.zeros((layout.width, len(self.busy))) for _ in range(2))
+        for number, column in enumerate(self.busy):
+            for piece in self.sizes:
+                if piece.columns.start <= column < piece.columns.stop:
+                    self.busy_least[piece.rows, number] = piece.least
+                    self.busy_most[piece.rows, number] = piece.most
 
     def hold(self, card: npt.NDArray[Any], *, everywhere: bool = True) -> bool:
         """Whether a card, rows by columns, is one for which the code was made; or at least its busy columns are."""
