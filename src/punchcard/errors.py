@@ -50,6 +50,18 @@ class ProgramError(PunchcardError):
     """A program that is wrong in itself, or that does not fit its machine."""
 
 
+class MatrixError(PunchcardError):
+    """A matrix that an algorithm does not take: its shape, or a property that it lacks."""
+
+
+class SingularMatrixError(MatrixError):
+    """A matrix without an inverse, or columns that depend on each other, as far as the number format can tell."""
+
+
+class ConvergenceError(PunchcardError):
+    """An iteration that does not converge, or has not yet."""
+
+
 class StorageError(PunchcardError):
     """A saved machine that cannot be read back."""
 
