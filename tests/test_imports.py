@@ -33,9 +33,11 @@ ALLOWED: dict[str, set[str]] = {
     "api": WEIGHTS_SIDE | PROGRAM_SIDE | {"engines", "functions", "machines", "lang", "oracle", "programs", "analysis"},
     "display": WEIGHTS_SIDE | PROGRAM_SIDE | {"api", "machines"},
     "display_fleq": WEIGHTS_SIDE | PROGRAM_SIDE | {"analysis", "display", "machines"},
-    "cli": {"api", "display", "display_fleq", "errors", "isa", "lang", "machines"},
+    "calculator": WEIGHTS_SIDE | PROGRAM_SIDE | {"analysis", "engines", "functions", "lang", "machines", "programs"},
+    "cli_calc": {"calculator", "display", "errors"},
+    "cli": {"api", "cli_calc", "display", "display_fleq", "errors", "isa", "lang", "machines"},
     "__main__": {"cli"},
-    "__init__": {"api", "errors", "isa", "machines", "trace", "transformer"},
+    "__init__": {"api", "calculator", "errors", "isa", "machines", "trace", "transformer"},
 }
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from punchcard.api import FleqReport, Report, assemble, assemble_fleq, build, check, disassemble, load, run
+    from punchcard.calculator import Calculation, calc
     from punchcard.errors import PunchcardError
     from punchcard.isa.fleq import FleqProgram
     from punchcard.isa.subleq import Program
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Calculation": "punchcard.calculator",
     "FleqMachine": "punchcard.machines.fleq",
     "FleqProgram": "punchcard.isa.fleq",
     "FleqReport": "punchcard.api",
@@ -40,6 +42,7 @@ _HOMES = {
     "assemble": "punchcard.api",
     "assemble_fleq": "punchcard.api",
     "build": "punchcard.api",
+    "calc": "punchcard.calculator",
     "check": "punchcard.api",
     "disassemble": "punchcard.api",
     "load": "punchcard.api",
@@ -48,6 +51,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Calculation",
     "FleqMachine",
     "FleqProgram",
     "FleqReport",
@@ -60,6 +64,7 @@ __all__ = [
     "assemble",
     "assemble_fleq",
     "build",
+    "calc",
     "check",
     "disassemble",
     "load",

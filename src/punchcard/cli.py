@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from punchcard import __version__
+from punchcard.cli_calc import calc
 from punchcard.errors import ProgramError, PunchcardError, SourceError
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ class Group(click.Group):
 @click.version_option(__version__)
 def main() -> None:
     """Transformers as programmable computers: weights set by formula, run in a loop."""
+
+
+main.add_command(calc)
 
 
 def size_options(command: Command) -> Command:
