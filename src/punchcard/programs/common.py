@@ -4,7 +4,7 @@ numbers.
 
 Errors of a product grow with the machine's range, and every value stays within it, a counter's too. A counter that
 starts at -T + 1 would make the range T for data that need 2. So rounds are counted as an odometer counts, digit by
-digit, each from -2 to 1.
+digit, each from -2 to 1, or where the range is below 2 from -1 to 1.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ _STARTS = ("zero", "minus_one", "minus_two")
 
 @dataclass(frozen=True)
 class Counter:
-    """Makes a number of rounds: T - 1 in base 3, digit i in the scalar `name` i with a minus.
+    """Makes a number of rounds: T - 1 in base 3 (or 2), digit i in the scalar `name` i with a minus.
 
-    A digit that comes to 1 is set back to -2, and the next one moves on.
+    A digit that comes to 1 is set back to -2 (or -1), and the next one moves on.
     """
 
     name: str
     rounds: int
+    radix: int = RADIX
 
     def __post_init__(self) -> None:
         if self.rounds < 1:
@@ -50,7 +51,7 @@ class Counter:
         found: list[int] = []
         left = self.rounds - 1
         while left or not found:
-            left, digit = divmod(left, RADIX)
+            left, digit = divmod(left, self.radix)
             found.append(digit)
         return found
 
@@ -65,14 +66,24 @@ class Counter:
         for i in range(len(self.digits)):
             lines += [f"{self.name}{i} = add({self.name}{i}, one); if {self.name}{i} <= 0 goto {target}"]
             if i + 1 < len(self.digits):
-                lines += [f"{self.name}{i} = add(minus_two, zero)"]
+                lines += [f"{self.name}{i} = add({_STARTS[self.radix - 1]}, zero)"]
         return lines
 
+    @property
+    def steps(self) -> int:
+        """Instructions that `again` executes in all rounds: a digit counts once for each carry of the one below it."""
+        made, counts = 0, self.rounds
+        for i, digit in enumerate(self.digits):
+            made += counts
+            counts = 0 if counts < digit + 1 else 1 + (counts - digit - 1) // self.radix
+            made += counts if i + 1 < len(self.digits) else 0
+        return made
+
     def restart(self) -> list[str]:
-        """After the last round, set the digits back, for a loop inside a loop; the lower ones stand at -2 already."""
+        """After the last round, set the digits back, for a loop inside a loop; the lower ones stand there already."""
         last = len(self.digits) - 1
         return [f"{self.name}{i} = add({_STARTS[digit]}, zero)" for i, digit in enumerate(self.digits)
-                if i == last or digit != RADIX - 1]
+                if i == last or digit != self.radix - 1]
 
 
 def program_of(
