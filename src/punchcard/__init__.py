@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from punchcard.errors import PunchcardError
     from punchcard.isa.fleq import FleqProgram
     from punchcard.isa.subleq import Program
+    from punchcard.linear_algebra import arnoldi, inverse, lanczos, least_squares, power_iteration, qr, solve
     from punchcard.machines.fleq import FleqMachine
     from punchcard.machines.subleq import SubleqMachine
     from punchcard.trace import observe
@@ -39,15 +40,22 @@ _HOMES = {
     "PunchcardError": "punchcard.errors",
     "Report": "punchcard.api",
     "SubleqMachine": "punchcard.machines.subleq",
+    "arnoldi": "punchcard.linear_algebra",
     "assemble": "punchcard.api",
     "assemble_fleq": "punchcard.api",
     "build": "punchcard.api",
     "calc": "punchcard.calculator",
     "check": "punchcard.api",
     "disassemble": "punchcard.api",
+    "inverse": "punchcard.linear_algebra",
+    "lanczos": "punchcard.linear_algebra",
+    "least_squares": "punchcard.linear_algebra",
     "load": "punchcard.api",
     "observe": "punchcard.trace",
+    "power_iteration": "punchcard.linear_algebra",
+    "qr": "punchcard.linear_algebra",
     "run": "punchcard.api",
+    "solve": "punchcard.linear_algebra",
 }
 
 __all__ = [
@@ -61,15 +69,22 @@ __all__ = [
     "PunchcardError",
     "Report",
     "SubleqMachine",
+    "arnoldi",
     "assemble",
     "assemble_fleq",
     "build",
     "calc",
     "check",
     "disassemble",
+    "inverse",
+    "lanczos",
+    "least_squares",
     "load",
     "observe",
+    "power_iteration",
+    "qr",
     "run",
+    "solve",
 ]
 
 

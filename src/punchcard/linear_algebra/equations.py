@@ -34,13 +34,12 @@ def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[
     """The inverse of a square matrix by Newton's iteration; the residual is the largest entry of I - A X.
 
     Without `iterations`, as many as the same iteration takes in NumPy to settle. The matrix is scaled by a power of two
-    that makes it and its inverse about equally large.
+    for the least range, and within that for the largest inverse.
     """
     a = as_matrix(matrix, "inverse", square=True)
     at_least_one(iterations, "inverse", "iterations")
     rounds = _rounds(a, iterations, "inverse")
-    plain = dry_run(inverse_program(a, rounds)).memory["X"]
-    scale = power_of_two(math.sqrt(np.abs(plain).max() / np.abs(a).max()))
+    scale = _balance(a, dry_run(inverse_program(a, rounds)).memory["X"])
     done = execute(inverse_program(scale * a, rounds), **options)
     value = scale * done.memory["X"]
     residual = float(np.abs(np.eye(len(a)) - a @ value).max())
@@ -60,7 +59,7 @@ def least_squares(
     at_least_one(iterations, "least_squares", "iterations")
     rounds = _rounds(a, iterations, "least_squares")
     plain = dry_run(least_squares_program(a, b, rounds)).memory
-    scale = power_of_two(math.sqrt(np.abs(plain["Z"]).max() / np.abs(a).max()))
+    scale = _balance(a, plain["Z"])
     shrink = scale / power_of_two(max(float(np.abs(plain["x"]).max()), scale * float(np.abs(b).max())))
     done = execute(least_squares_program(scale * a, shrink * b, rounds), **options)
     value = done.memory["x"][:, 0] * (scale / shrink)
@@ -107,6 +106,17 @@ def _rounds(a: Array, iterations: int | None, call: str) -> int:
     if rounds is None:
         raise SingularMatrixError(f"{call}: Newton's iteration does not settle in {MOST_ROUNDS} rounds: {_singular(a)}")
     return rounds
+
+
+def _balance(a: Array, x: Array) -> float:
+    """The power of two s for which s A and X / s have the least range; then X / s as large as it goes.
+
+    The range is 2 or more in any case, for 2 I is among the constants.
+    """
+    largest_a, largest_x = float(np.abs(a).max()), float(np.abs(x).max())
+    exponents = range(math.floor(math.log2(largest_x)) - 60, math.ceil(math.log2(largest_x)) + 60)
+    return min((2.0**k for k in exponents),
+               key=lambda s: (math.ceil(math.log2(max(2.0, s * largest_a, largest_x / s))), s))
 
 
 def _singular(a: Array) -> str:

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from punchcard.analysis.dry_run import DryRun, dry_run, with_fitting_range
 from punchcard.api import FleqReport, build, disassemble, run
-from punchcard.errors import MatrixError, PunchcardError
+from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
+from punchcard.functions.reach import ReachedProduct
 from punchcard.isa.fleq import Array, FleqProgram
+from punchcard.isa.functions import MUL
 from punchcard.machines.fleq import FleqMachine
 from punchcard.programs.common import UNBOUNDED
 from punchcard.transformer.precision import Precision
@@ -70,15 +72,26 @@ def execute(
     check: bool = True,
     **sizes: Any,
 ) -> Execution:
-    """Run a program. One without a range gets the least power of two that holds what occurs on the interpreter."""
+    """Run a program. One without a range gets the least power of two that holds what occurs on the interpreter.
+
+    A machine that is built here has a product for results up to the range and no further: these programs keep that
+    promise, and the room of sqrt d that products have otherwise would cost as much in accuracy.
+    """
     ran = ran or dry_run(program)
     if program.range == UNBOUNDED:
         program = with_fitting_range(program, ran)
     if machine is None:
-        machine = build(program, **{"heads": DEFAULT_HEADS, **sizes})
+        sizes.setdefault("heads", DEFAULT_HEADS)
+        machine = build(program, blocks=[ReachedProduct(MUL, sizes["heads"], program.range)], **sizes)
     elif sizes:
         raise PunchcardError(f"{', '.join(sizes)}: options build a machine, and here one is given")
-    return Execution(program, machine, run(program, machine, engine=engine, check=check), ran.memory)
+    machine.punch(program)  # refuses a program that does not fit, before the run
+    try:
+        report = run(program, machine, engine=engine, check=check)
+    except ProgramError as error:
+        raise ConvergenceError(f"{error}: on the interpreter, which rounds less, values stay within {ran.largest:g}; take "
+                               "float64, or more heads") from None
+    return Execution(program, machine, report, ran.memory)
 
 
 @dataclass(frozen=True)
