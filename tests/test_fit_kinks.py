@@ -11,7 +11,7 @@ from punchcard.functions.fit_kinks import fit_with_kinks
 
 
 def clip(x: np.ndarray) -> np.ndarray:
-    return np.clip(x, -1.0, 1.0)
+    return np.asarray(np.clip(x, -1.0, 1.0))
 
 
 def near_kinks(low: float, high: float, *kinks: float) -> np.ndarray:

@@ -32,13 +32,16 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": WEIGHTS_SIDE | PROGRAM_SIDE | {"engines", "machines", "lang", "oracle", "programs"},
     "api": WEIGHTS_SIDE | PROGRAM_SIDE | {"engines", "functions", "machines", "lang", "oracle", "programs", "analysis"},
     "linear_algebra": WEIGHTS_SIDE | PROGRAM_SIDE | {"analysis", "api", "functions", "machines", "programs"},
+    "learning": WEIGHTS_SIDE | PROGRAM_SIDE | {"api", "engines", "functions", "machines", "programs"},
     "display": WEIGHTS_SIDE | PROGRAM_SIDE | {"api", "machines"},
     "display_fleq": WEIGHTS_SIDE | PROGRAM_SIDE | {"analysis", "display", "machines"},
     "calculator": WEIGHTS_SIDE | PROGRAM_SIDE | {"analysis", "engines", "functions", "lang", "machines", "programs"},
     "cli_calc": {"calculator", "display", "errors"},
-    "cli": {"api", "cli_calc", "display", "display_fleq", "errors", "isa", "lang", "machines"},
+    "interruption": set(),
+    "cli_learn": {"display", "errors", "interruption", "lang", "learning"},
+    "cli": {"api", "cli_calc", "cli_learn", "display", "display_fleq", "errors", "interruption", "isa", "lang", "machines"},
     "__main__": {"cli"},
-    "__init__": {"api", "calculator", "errors", "isa", "linear_algebra", "machines", "trace", "transformer"},
+    "__init__": {"api", "calculator", "errors", "isa", "learning", "linear_algebra", "machines", "trace", "transformer"},
 }
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from punchcard.errors import PunchcardError
     from punchcard.isa.fleq import FleqProgram
     from punchcard.isa.subleq import Program
+    from punchcard.learning import learn, predict
     from punchcard.linear_algebra import arnoldi, inverse, lanczos, least_squares, power_iteration, qr, solve
     from punchcard.machines.fleq import FleqMachine
     from punchcard.machines.subleq import SubleqMachine
@@ -49,10 +50,12 @@ _HOMES = {
     "disassemble": "punchcard.api",
     "inverse": "punchcard.linear_algebra",
     "lanczos": "punchcard.linear_algebra",
+    "learn": "punchcard.learning",
     "least_squares": "punchcard.linear_algebra",
     "load": "punchcard.api",
     "observe": "punchcard.trace",
     "power_iteration": "punchcard.linear_algebra",
+    "predict": "punchcard.learning",
     "qr": "punchcard.linear_algebra",
     "run": "punchcard.api",
     "solve": "punchcard.linear_algebra",
@@ -78,10 +81,12 @@ __all__ = [
     "disassemble",
     "inverse",
     "lanczos",
+    "learn",
     "least_squares",
     "load",
     "observe",
     "power_iteration",
+    "predict",
     "qr",
     "run",
     "solve",

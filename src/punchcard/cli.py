@@ -9,11 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import re
-import signal
 import stat
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +19,9 @@ import click
 
 from punchcard import __version__
 from punchcard.cli_calc import calc
+from punchcard.cli_learn import learn, predict
 from punchcard.errors import ProgramError, PunchcardError, SourceError
+from punchcard.interruption import interruptible as _interruptible
 
 if TYPE_CHECKING:
     from punchcard.isa.subleq import Program
@@ -61,6 +61,8 @@ def main() -> None:
 
 
 main.add_command(calc)
+main.add_command(learn)
+main.add_command(predict)
 
 
 def size_options(command: Command) -> Command:
@@ -263,20 +265,3 @@ def _write(text: str, output: str | None) -> None:
 def _fail(message: str, status: int) -> None:
     click.echo(f"punchcard: {message}".replace("\n", " "), err=True)
     sys.exit(status)
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C asks the run to stop after the current loop; a second one stops at once."""
-    asked = False
-
-    def ask(signum: int, frame: object) -> None:
-        nonlocal asked
-        asked = True
-        signal.signal(signal.SIGINT, previous)
-
-    previous = signal.signal(signal.SIGINT, ask)
-    try:
-        yield lambda: asked
-    finally:
-        signal.signal(signal.SIGINT, previous)

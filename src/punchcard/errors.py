@@ -62,8 +62,12 @@ class ConvergenceError(PunchcardError):
     """An iteration that does not converge, or has not yet."""
 
 
+class TableError(PunchcardError):
+    """A table of numbers that cannot be read, or that lacks a column."""
+
+
 class StorageError(PunchcardError):
-    """A saved machine that cannot be read back."""
+    """A saved machine or model that cannot be read back, or a file that cannot be written."""
 
 
 class SourceError(ProgramError):
