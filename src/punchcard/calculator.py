@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -41,7 +41,7 @@ from punchcard.transformer.precision import as_precision
 
 __all__ = ["Calculation", "Number", "calc", "calculator_machine", "compile_calculation"]
 
-Number: TypeAlias = int | float | str | Fraction | Decimal
+Number: TypeAlias = int | float | str | Fraction | Decimal | np.floating[Any]
 REACH = 16.0
 """The largest product that mul is built for; larger and smaller ones are shifted."""
 RANGES = {53: 2.0**40, 24: 2.0**16}

@@ -4,11 +4,11 @@ A sum of sigmoids stands for a function on one range, with an error relative to 
 are brought to a range of their own:
 
     1/x and sqrt x    x is shifted by a power of two into the block's range, and the result is shifted back: exact
-    exp, sin, cos     the *band* that holds the operand, one of w (j - 1) to w (j + 1), with w = 4, 8, 16, ...
+    exp, sin, cos     the *band* that holds the operand's range: from and to multiples of 4
     log               the same with log2 x in place of x
     tanh              2 sigmoid(2 x) - 1, one sigmoid on any range
 
-Which band is taken depends on the operand's range alone. There are few of them, and no band is made to a value.
+Which band is taken depends on the operand's range alone, and a band is never narrower than 4: none is made to a value.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ STANDARD: tuple[Function, ...] = (ADD, SUB, MUL, PERCENTAGE, INVERSE, SQRT, *SHI
 WIDE_RUNGS = (8, 10, 12)
 """Blocks of 1/x and sqrt x for wider ranges, 2^-w to 2^w: for a declared range that the standard blocks do not hold."""
 BAND = 4.0
-WIDEST_BAND = 1024.0
 
 
 @dataclass(frozen=True)
@@ -87,14 +86,9 @@ def banded(name: str, low: float, high: float) -> Function:
 
 
 def band(low: float, high: float) -> tuple[float, float]:
-    """w (j - 1) to w (j + 1) with the least w of 4, 8, 16, ... and the j whose middle is nearest."""
-    width = BAND
-    while width < WIDEST_BAND:
-        middle = width * round((low + high) / 2 / width)
-        if middle - width <= low and high <= middle + width:
-            return middle - width, middle + width
-        width *= 2
-    return -WIDEST_BAND, WIDEST_BAND
+    """The multiples of 4 around low to high."""
+    bottom = BAND * math.floor(low / BAND)
+    return bottom, max(BAND * math.ceil(high / BAND), bottom + BAND)
 
 
 def wide(function: Function, rung: int) -> Function:
@@ -104,7 +98,7 @@ def wide(function: Function, rung: int) -> Function:
 
 @cache
 def fitted_on(name: str, low: float, high: float) -> Function:
-    """A declaration whose name tells the range, as in exp_m4_4 for -4 to 4 and log_2m4_2p4 for 2^-4 to 2^4."""
+    """A declaration whose name tells the range, as in exp_m4_0 for -4 to 0 and log_2m4_2p0 for 2^-4 to 2^0."""
     references = {"inverse": np.reciprocal, "sqrt": np.sqrt} | {key: f.reference for key, f in FITTED.items()}
     powers = name in ("inverse", "sqrt", "log")
     ends = [_power_name(math.log2(x)) if powers else _number_name(x) for x in (low, high)]
