@@ -23,6 +23,7 @@ from punchcard.programs.calculator_exact import Interval
 from punchcard.programs.calculator_functions import FITTED, SHIFT, STANDARD, banded, wide
 from punchcard.programs.calculator_syntax import Item, parse
 from tests.calculator_cases import Expressions
+from tests.cases import ROOT
 
 PAPER = "sqrt(1/((a+b-c)*d))/100"
 OPERANDS = {"a": 3, "b": 2, "c": 1, "d": 0.5}
@@ -64,6 +65,18 @@ def test_the_text_assembles_to_the_program() -> None:
     again = punchcard.assemble_fleq(result.text, functions=extra)
     assert again.instructions == result.program.instructions
     assert again.variables == result.program.variables
+
+
+def test_the_page_on_the_calculator() -> None:
+    page = (ROOT / "docs" / "calculator.md").read_text()
+    snippets = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(snippets) == 1
+    exec(compile(snippets[0].replace("print(result.text)", ""), "calculator.md", "exec"), {})
+    for function in STANDARD:
+        assert f"`{function.name}`" in page
+    result = punchcard.calc("a", a=1, design="paper")
+    heads = ", ".join(str(shape.heads) for shape in result.machine.model.shapes)
+    assert f"12 layers, as the theorem says, with {heads} heads" in page
 
 
 # The machine
