@@ -51,14 +51,16 @@ def calc(
 
     from punchcard.calculator import calc as calculate
     from punchcard.calculator import compile_calculation, program_text
+    from punchcard.display import Progress
 
     if show_program and not as_json:
         compiled, _ = compile_calculation(expression, bound, ranges=declared, heads=heads, terms=terms, precision=precision,
                                           newton=newton)
         click.echo(program_text(expression, compiled.program), nl=False)
         return
-    result = calculate(expression, bound, ranges=declared, heads=heads, terms=terms, precision=precision, design=design,
-                       newton=newton)
+    with Progress(trace=False) as progress:
+        result = calculate(expression, bound, ranges=declared, heads=heads, terms=terms, precision=precision, design=design,
+                           newton=newton, watch=progress.watch)
     _show(result, terms=terms, as_json=as_json, with_program=show_program)
     sys.stdout.flush()
     sys.exit(0 if result.ok else 1)

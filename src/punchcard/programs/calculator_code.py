@@ -25,6 +25,7 @@ GOOD = 1e-10
 """Relative error of one operation that is good enough; more instructions are spent only above it."""
 REFERENCE = 4 * 2.0**-53
 """Rounding of a function's float64 reference, against which a block's bound holds."""
+MOST_INSTRUCTIONS = 1000
 LEAST = 1e-300
 """Covers the numbers below 2^-1022, whose spacing is no longer relative."""
 UP = 1 + 1e-9
@@ -172,6 +173,8 @@ class Code:
         target = min(self.free, key=self.temporaries.index)
         self.free.remove(target)
         self.calls.append((function, *places, target))
+        if len(self.calls) > MOST_INSTRUCTIONS:
+            raise ProgramError(f"more than {MOST_INSTRUCTIONS} instructions: compute it in parts")
         term = Term(exact, error * UP + LEAST, target, temporary=True)
         self.largest = max(self.largest, term.magnitude, a.magnitude, 0.0 if b is None else b.magnitude)
         return term

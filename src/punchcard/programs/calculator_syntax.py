@@ -19,7 +19,7 @@ from fractions import Fraction
 from punchcard.errors import SourceError, did_you_mean
 
 FUNCTIONS = ("sqrt", "inverse", "exp", "log", "sin", "cos", "tanh")
-MOST_NESTED = 100
+MOST_NESTED = 50
 MOST_CHARACTERS = 10_000
 MOST_EXPONENT = 64
 LARGEST_POWER_OF_TEN = 400
