@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,17 @@ import punchcard
 from punchcard import learning
 from punchcard.analysis.dry_run import dry_run
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.learning import Learned, Model, Stage, huber, learn, predict
+from punchcard.functions.reach import ReachedEntrywise, ReachedProduct
+from punchcard.isa.functions import HADAMARD, MUL
+from punchcard.learning import Learned, Model, Stage, huber
 from punchcard.machines.fleq import FleqMachine
 from punchcard.programs.common import STANDARD_FUNCTIONS
 from tests.learning_cases import distance, outputs, torch_descend, xor
 
 PRECISE = {"float64": 5e-12, "float32": 2e-5}
+# Runs of a few hundred loops, each on a machine of its own: compiling for them would take longer.
+learn = partial(learning.learn, engine="dense")
+predict = partial(learning.predict, engine="dense")
 
 
 def task(features: int, points: int, hidden: tuple[int, ...] = (), seed: int = 0) -> dict[str, Any]:
@@ -121,6 +128,31 @@ def test_one_standard_machine_learns_any_model_of_its_size() -> None:
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
+def test_the_default_engine() -> None:
+    given = task(1, points=2)
+    default, dense = learning.learn(**given, epochs=1), learn(**given, epochs=1)
+    assert distance(default.weights, dense.weights) <= 1e-12
+    assert default.loops == dense.loops
+
+
+@pytest.mark.parametrize("design", ["compact", "paper"])
+def test_products_with_the_reach_of_the_range(design: str) -> None:
+    """Within their bound, which is below that of a machine's own products by nearly root d."""
+    d, generator = 4, np.random.default_rng(0)
+    text = f".range 1\n.data\na matrix {d}x{d}\nb matrix {d}x{d}\nc matrix {d}x{d}\nv vector {d}\n.code\n"
+    program = punchcard.assemble_fleq(text + "c = mul(a, b)\nv = hadamard(a[0], b[0])\nhalt\n")
+    blocks = [ReachedProduct(MUL, 3, 1.0), ReachedEntrywise(HADAMARD, 3, 1.0)]
+    machine = punchcard.build(program, blocks=blocks, heads=3, design=design)
+    own = punchcard.build(program, heads=3, design=design)
+    for name in ("mul", "hadamard"):
+        assert machine.bound(name) < 0.75 * own.bound(name)
+    for _ in range(5):
+        a = generator.uniform(-1, 1, (d, d)) / 2
+        b = generator.uniform(-1, 1, (d, d)) / 2
+        filled = replace(program, values={**program.values, "a": a, "b": b})
+        assert punchcard.run(filled, machine).agrees
+
+
 # What a run gives
 
 
@@ -153,6 +185,13 @@ def test_the_program_runs_by_itself(learned: Learned) -> None:
     assert all(np.array_equal(first[name], value) for name, value in learned.weights.items())
 
 
+def test_every_epoch_is_seen(learned: Learned) -> None:
+    """The weights of an epoch are those that a run of so many epochs ends with."""
+    given = task(2, points=3, seed=1)
+    one = learn(**given, epochs=1, rate=0.2, range=learned.machine.range)
+    assert all(np.array_equal(one.weights[name], value) for name, value in learned.history[0].items())
+
+
 def test_progress_and_interruption() -> None:
     stages: list[Stage] = []
     given = task(1, points=2)
@@ -160,8 +199,8 @@ def test_progress_and_interruption() -> None:
     assert stages[-1].loops == stages[-1].all_loops == whole.loops
     assert [stage.loops for stage in stages] == sorted(stage.loops for stage in stages)
     assert {stage.epoch for stage in stages} == {0, 1, 2}
-    asked = iter([False] * 29 + [True])  # the loop that ends an epoch is not followed by a question
-    part = learn(**given, epochs=2, interrupted=lambda: next(asked), engine="dense")
+    asked = iter([False] * 30 + [True])
+    part = learn(**given, epochs=2, interrupted=lambda: next(asked))
     assert part.interrupted
     assert part.epochs == 1
     assert part.loops == 31

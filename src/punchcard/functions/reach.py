@@ -1,4 +1,4 @@
-"""The matrix product for products up to a reach of its own, whatever the machine's range.
+"""Products, of matrices and entry by entry, up to a reach of their own, whatever the machine's range.
 
 The soft product's error is relative to the largest product that c is chosen for. A machine's own reach grows with its
 range; a program that keeps its products small, by shifts, can have a wide range and exact products at once.
@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from punchcard.functions.bench import Bench
 from punchcard.functions.blocks import MatrixProduct, Scale
-from punchcard.functions.lemmas import LemmaBench, MirrorProductLemma
-from punchcard.functions.product import Product, best_c, rounding, truncation
+from punchcard.functions.lemmas import DiagonalProductLemma, LemmaBench, MirrorProductLemma
+from punchcard.functions.product import DiagonalProduct, Product, best_c, rounding, truncation
 from punchcard.functions.transport import Share
 from punchcard.isa.functions import Function
 from punchcard.transformer.build import Part
@@ -33,6 +33,15 @@ class ReachedProduct(MatrixProduct):
         return soft + (2 * scale.unit * self.reach if scale.size == 1 else scale.dot_product)
 
 
+class ReachedEntrywise(ReachedProduct):
+    """The product of vectors entry by entry, with c chosen for products up to `reach`."""
+
+    def __init__(self, function: Function, heads: int, reach: float) -> None:
+        super().__init__(function, heads, reach)
+        self.transport = _DiagonalTransport(heads, reach)
+        self.lemma = _DiagonalLemma(heads, reach)
+
+
 class _Transport(Product):
     def __init__(self, heads: int, reach: float) -> None:
         super().__init__(heads)
@@ -49,3 +58,11 @@ class _Lemma(MirrorProductLemma):
 
     def layers(self, bench: LemmaBench) -> list[Part]:
         return super().layers(replace(bench, reach=self.reach))
+
+
+class _DiagonalTransport(DiagonalProduct, _Transport):
+    """Keys and values of the one, the reach of the other."""
+
+
+class _DiagonalLemma(DiagonalProductLemma, _Lemma):
+    """Layers of the one, the reach of the other."""

@@ -8,8 +8,8 @@ from punchcard.errors import PrecisionError
 from punchcard.functions.blocks import Block, Elementwise, FittedFunction
 from punchcard.functions.fit import SigmoidSum, fit
 from punchcard.functions.fit_kinks import fit_with_kinks
-from punchcard.functions.reach import ReachedProduct
-from punchcard.isa.functions import MUL, Function
+from punchcard.functions.reach import ReachedEntrywise, ReachedProduct
+from punchcard.isa.functions import HADAMARD, MUL, Function
 from punchcard.programs.learning_network import Network
 from punchcard.programs.learning_rules import RELU, STEP, STEP_SLOPE, Entrywise
 from punchcard.transformer.expression import relu
@@ -26,7 +26,7 @@ def blocks_of(network: Network, limit: float, *, unit: float, heads: int, terms:
     A machine leaves room for products up to root d times its range. Here it is known that they stay within it, so c is
     chosen for that, and their error is root d times smaller.
     """
-    blocks: list[Block] = [ReachedProduct(MUL, heads, limit)]
+    blocks: list[Block] = [ReachedProduct(MUL, heads, limit), ReachedEntrywise(HADAMARD, heads, limit)]
     activation = network.activation if network.hidden else None
     if activation is not None:
         blocks += [formula_block(function, limit, unit) for function in activation.formulas]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from punchcard.errors import PunchcardError
 from punchcard.isa.fleq import Array, FleqProgram
 from punchcard.learning.model import Model
-from punchcard.learning.running import Options, Session, fastest, machine_for, range_for
+from punchcard.learning.running import Options, Session, machine_for, range_for
 from punchcard.learning.training import Learned
 from punchcard.machines.fleq import FleqMachine
 from punchcard.programs.learning_numpy import outputs
@@ -42,12 +42,13 @@ def predict(model: Model | Learned | str | Path, features: ArrayLike, **options:
     limit = range_for(largest, options.get("range"))
     listing = prediction_program(network, network.to_memory(known.weights), network.inputs(x), limit=limit)
     machine = machine_for(listing.program, network, options)
-    session = Session(machine, listing.program, options.get("engine") or fastest(), options.get("interrupted"))
-    if session.run_to(None, listing.loops).reason == "interrupted":
-        raise PunchcardError(f"interrupted after {session.loops:,} of {listing.loops:,} loops")
-    values = session.memory()["P"].T
+    session = Session(machine, listing.program, listing.loops, options)
+    ran = session.run()
+    if ran.reason == "interrupted":
+        raise PunchcardError(f"interrupted after {ran.loops:,} of {listing.loops:,} loops")
+    values = session.memory(ran.card)["P"].T
     error = float(np.abs(values - expected).max() / (np.abs(expected).max() or 1.0))
     if known.outputs is not None:
         values = known.outputs.undo(values)
-    return Prediction(values[:, 0] if network.outputs == 1 else values, error, session.loops, listing.program, machine,
-                      session.engine)
+    return Prediction(values[:, 0] if network.outputs == 1 else values, error, ran.loops, listing.program, machine,
+                      ran.engine)

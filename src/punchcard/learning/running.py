@@ -1,10 +1,10 @@
-"""What learning and predicting share: a program becomes a machine and a card, and runs until a marked instruction."""
+"""What learning and predicting share: options, a machine for a program, and a run of it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypedDict
 
 import torch
@@ -87,41 +87,41 @@ def _widest(network: Network) -> str:
     return f"its layers have {', '.join(map(str, network.sizes[1:]))} units"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Session:
-    """A program on a machine, run in stretches: each ends at a label, or when the program halts."""
+    """A program on a machine, run until it halts; at a label the memory is looked at."""
 
     machine: FleqMachine
     program: FleqProgram
-    engine: str
-    interrupted: Callable[[], bool] | None = None
-    loops: int = 0
-    halted: bool = False
-    card: Tensor = field(init=False, repr=False)
+    loops: int
+    """As many as the program makes."""
+    options: Options
 
-    def __post_init__(self) -> None:
-        self.card = self.machine.punch(self.program)
+    def run(
+        self, look: Callable[[int, dict[str, Array]], None] | None = None, label: str = "",
+        progress: Callable[[int], None] | None = None,
+    ) -> Run:
+        """Run to the end. Each time the labelled instruction is next, `look` is given the loops made and the memory."""
+        def port(loop: int, card: Tensor) -> bool:
+            if look is not None:
+                look(loop, self.memory(card))
+            return True
 
-    def at(self, label: str) -> Pattern:
+        ran = find_engine(self.options.get("engine") or fastest())(
+            self.machine.model, self.machine.punch(self.program), self.loops, facts=self.machine.layout,
+            until=self.machine.halting, ports=None if look is None else {self._next_is(label): port},
+            interrupted=self.options.get("interrupted"), progress=progress)
+        if ran.reason == "loops" or (ran.reason == "matched" and ran.loops != self.loops):
+            raise PunchcardError(f"the run made {ran.loops:,} loops where the program has {self.loops:,}: a value left the "
+                                 "range, or a flag is no integer")
+        return ran
+
+    def memory(self, card: Tensor) -> dict[str, Array]:
+        """The variables on a card, by name."""
+        return self.program.named(self.machine.read(card).memory)
+
+    def _next_is(self, label: str) -> Pattern:
         """What stands on the card when the labelled instruction is next."""
         column = self.machine.sizes.instruction_column + dict(self.program.labels)[label]
         bits = encode_unsigned(column, self.machine.sizes.pointer_bits)[:, 0]
         return Pattern("program_counter", "scratchpad", tuple(int(b) for b in bits))
-
-    def run_to(self, label: str | None, most: int, progress: Callable[[int], None] | None = None) -> Run:
-        """Loop until the label is next, or the program has halted; `most` loops are enough for a sound run."""
-        done = self.loops
-        until = (self.machine.halting,) if label is None else (self.machine.halting, self.at(label))
-        ran = find_engine(self.engine)(
-            self.machine.model, self.card, most, facts=self.machine.layout, until=until, interrupted=self.interrupted,
-            progress=None if progress is None else lambda loops: progress(done + loops))
-        self.card, self.loops = ran.card, done + ran.loops
-        self.halted = ran.matched == self.machine.halting
-        if ran.reason == "loops":
-            raise PunchcardError(f"the program has not come to {label or 'its end'} after {self.loops:,} loops: a value "
-                                 "left the range, or a flag is no integer")
-        return ran
-
-    def memory(self) -> dict[str, Array]:
-        """The variables on the card, by name."""
-        return self.program.named(self.machine.read(self.card).memory)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.api import disassemble
-from punchcard.errors import PunchcardError
+from punchcard.engines import Run
 from punchcard.isa.fleq import Array, FleqProgram
 from punchcard.learning.model import Model
 from punchcard.learning.planning import Plan, Task, plan
-from punchcard.learning.running import Options, Session, fastest, machine_for
+from punchcard.learning.running import Options, Session, machine_for
 from punchcard.machines.fleq import FleqMachine
 from punchcard.programs.learning_network import Weights
 
@@ -96,15 +96,15 @@ def learn(
     scaled, so that values are about 1.
     """
     planned = plan(features, labels, **_part(options))
-    machine = machine_for(planned.program, planned.network, cast(Options, options))
-    session = Session(machine, planned.program, options.get("engine") or fastest(), options.get("interrupted"))
-    history, losses = _train(session, planned, progress)
+    how = cast(Options, options)
+    machine = machine_for(planned.program, planned.network, how)
+    history, losses, ran = _train(Session(machine, planned.program, planned.listing.loops, how), planned, progress)
     model = Model(planned.network, history[-1] if history else planned.first, tuple(feature_names), tuple(target_names),
                   planned.inputs, planned.outputs)
     return Learned(
         model, history, np.array(losses[1:]), losses[0], _errors(history, planned.reference.history),
-        planned.reference.history, session.loops, planned.listing.loops_per_point, planned.program, machine, session.engine,
-        len(history) < planned.epochs,
+        planned.reference.history, ran.loops, planned.listing.loops_per_point, planned.program, machine, ran.engine,
+        ran.reason == "interrupted",
     )
 
 
@@ -114,28 +114,24 @@ def _part(options: LearnOptions) -> Task:
 
 def _train(
     session: Session, planned: Plan, progress: Callable[[Stage], None] | None
-) -> tuple[list[Weights], list[float]]:
-    """Run epoch by epoch; the program counts them itself, and its card is looked at when one ends."""
-    network, epochs, most = planned.network, planned.epochs, planned.listing.loops
+) -> tuple[list[Weights], list[float], Run]:
+    """Run the program, which counts its epochs itself; the card is looked at when one ends."""
+    network = planned.network
     history: list[Weights] = []
     losses = [network.mean_loss(planned.first, planned.x, planned.y)]
 
     def tell(loops: int) -> None:
         if progress is not None:
-            progress(Stage(loops, most, len(history), epochs, losses[-1]))
+            progress(Stage(loops, session.loops, len(history), planned.epochs, losses[-1]))
 
-    while len(history) < epochs:
-        ran = session.run_to("epoch", most, tell)
-        if ran.reason == "interrupted":
-            return history, losses
-        if session.halted:
-            raise PunchcardError(f"the program halted after {len(history)} of {epochs} epochs")
-        history.append(network.from_memory(session.memory()))
+    def epoch_ends(loops: int, memory: dict[str, Array]) -> None:
+        history.append(network.from_memory(memory))
         losses.append(network.mean_loss(history[-1], planned.x, planned.y))
-        tell(session.loops)
-    session.run_to(None, most)
-    tell(session.loops)
-    return history, losses
+        tell(loops)
+
+    ran = session.run(epoch_ends, "epoch", tell)
+    tell(ran.loops)
+    return history, losses, ran
 
 
 def _errors(history: list[Weights], reference: list[Weights]) -> Array:
