@@ -205,6 +205,12 @@ def test_few_terms_are_made_up_for_by_newton_steps() -> None:
         punchcard.calc("1/x", x=3, terms=1, newton=1)
 
 
+@pytest.mark.parametrize("text", ["sqrt(x)", "x * 3", "x * x + 1", "1 + x / 7"])
+def test_numbers_below_the_least(text: str) -> None:
+    assert punchcard.calc(text, x="1e-320").ok
+    assert punchcard.calc(text, x="1e-60", precision="float32").ok
+
+
 def test_the_root_of_zero() -> None:
     result = punchcard.calc("sqrt(a - b)", a=0.1, b=0.1)
     assert result.exact == 0
@@ -219,6 +225,7 @@ def test_the_root_of_zero() -> None:
     ("1/x + sqrt(x)", (0.001, 1000), (0.001, 47, 1000)),
     ("1/x", (-5e3, -0.01), (-0.01, -3, -5e3)),
     ("x * x - x", (-100, 100), (-100, 0.25, 99)),
+    ("x / (x + 1)", (0.5, 2), (0.5, 1, 2)),
     ("exp(x) + log(x + 5)", (-4, 4), (-4, 0, 4)),
     ("sqrt(x)", (0, 16), (0.001, 16)),
     ("sin(x) * cos(x) + tanh(x)", (-3, 30), (-3, 1, 30)),
@@ -364,6 +371,8 @@ def test_postfix_operators_go_from_left_to_right() -> None:
     ("sin(a * 1000)", 1, "a * 1000 is 3000, outside the range of sin"),
     ("a * 1e9 * 1000", 9, "a value of 3e+12: the calculator's numbers stay within"),
     ("1 / (a * b - 9)", 3, "division by zero"),
+    ("a / 1e-310 + b", 3, "the number 1.00000e+310: the calculator's numbers stay within"),
+    ("1 / (a * 1e-290)", 3, "1 / 3e-290: the calculator's numbers stay within"),
     ("1 / (a * b * b / b - 9 + 1e-15)", 3, "cannot be told from 0"),
 ])
 def test_refused_expressions(text: str, column: int, message: str) -> None:

@@ -92,6 +92,10 @@ class Blocks:
         return 2.0**-self.significand
 
     @property
+    def least(self) -> float:
+        return {53: 1e-300, 24: 1e-37}[self.significand]
+
+    @property
     def range(self) -> float:
         return RANGES[self.significand]
 

@@ -207,7 +207,8 @@ class _Compilation:
 
     def _quotient(self, a: Term, b: Term, text: str) -> Term:
         reciprocal = self._inverse(b, text)
-        return reciprocal if a.exact == Interval.point(1) and a.error == 0 else self._product(a, reciprocal)
+        one = self.code.decide(lambda: a.exact == Interval.point(1) and a.error == 0)
+        return reciprocal if one else self._product(a, reciprocal)
 
     def _percentage(self, a: Term, text: str) -> Term:
         return self.code.constant(a.exact.low / 100) if a.is_constant else self.code.hundredth(a)

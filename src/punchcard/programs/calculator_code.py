@@ -26,8 +26,6 @@ GOOD = 1e-10
 REFERENCE = 4 * 2.0**-53
 """Rounding of a function's float64 reference, against which a block's bound holds."""
 MOST_INSTRUCTIONS = 1000
-LEAST = 1e-300
-"""Covers the numbers below 2^-1022, whose spacing is no longer relative."""
 UP = 1 + 1e-9
 """Errors are added up in float64; this makes up for its rounding."""
 SCALAR = Shape(1, 1)
@@ -48,6 +46,10 @@ class Accuracy(Protocol):
     @property
     def unit(self) -> float:
         """The roundoff of the number format."""
+
+    @property
+    def least(self) -> float:
+        """Near the least positive number of the format, where roundoff is no longer relative."""
 
     def error(self, function: Function, magnitude: float) -> float:
         """The bound of a function's block, for operands and results up to a magnitude."""
@@ -122,8 +124,10 @@ class Code:
             raise ProgramError(f"{name} is {exact}: the calculator's numbers stay within ±{self.accuracy.range:g}")
         punched = self.accuracy.rounded(value)
         self.data[name] = punched
-        rounding = self.accuracy.unit * float(exact.magnitude)
-        return Term(exact, float(abs(Fraction(punched) - value)) if exact.is_point else rounding * UP, name)
+        error = float(abs(Fraction(punched) - value))
+        if not exact.is_point:
+            error = self.accuracy.unit * float(exact.magnitude) * UP + self.accuracy.least
+        return Term(exact, error, name)
 
     def constant(self, value: Fraction) -> Term:
         """A number of the program's own."""
@@ -175,7 +179,7 @@ class Code:
         self.calls.append((function, *places, target))
         if len(self.calls) > MOST_INSTRUCTIONS:
             raise ProgramError(f"more than {MOST_INSTRUCTIONS} instructions: compute it in parts")
-        term = Term(exact, error * UP + LEAST, target, temporary=True)
+        term = Term(exact, error * UP + self.accuracy.least, target, temporary=True)
         self.largest = max(self.largest, term.magnitude, a.magnitude, 0.0 if b is None else b.magnitude)
         return term
 
@@ -235,13 +239,13 @@ class Code:
         """Powers of two for the operands that bring a product's magnitude to between reach / 16 and reach."""
         reach, sizes = self.accuracy.reach, (a.magnitude, b.magnitude)
         good = self.accuracy.error(MUL, reach) <= GOOD * size or size >= reach / 16
-        if size < LEAST or (size <= reach and good):
+        if size < self.accuracy.least or (size <= reach and good):
             return 0, 0
         power = -4 * math.ceil(math.log2(size / reach) / 4)
         first = 0 if a.is_constant or (not b.is_constant and (sizes[0] < sizes[1]) == (power > 0)) else 1
         most = power
         if power > 0:  # up: the smaller operand first, which never goes beyond the reach
-            most = min(power, max(0, 4 * math.floor(math.log2(reach / sizes[first]) / 4)))
+            most = min(power, max(0, 4 * math.floor(math.log2(reach / max(sizes[first], self.accuracy.least)) / 4)))
         return (most, power - most) if first == 0 else (power - most, most)
 
     # The program

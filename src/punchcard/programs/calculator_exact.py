@@ -48,7 +48,7 @@ class Interval:
         return self.low <= value <= self.high
 
     def __str__(self) -> str:
-        return f"{float(self.low):.6g}" if self.is_point else f"{float(self.low):.6g} to {float(self.high):.6g}"
+        return _shown(self.low) if self.is_point else f"{_shown(self.low)} to {_shown(self.high)}"
 
     def __neg__(self) -> Interval:
         return Interval(-self.high, -self.low)
@@ -162,6 +162,14 @@ def pi() -> Fraction:
         return total
 
     return Fraction(16 * arctan_of_inverse(5) - 4 * arctan_of_inverse(239), unit)
+
+
+def _shown(value: Fraction) -> str:
+    """Six digits; not every fraction is a float."""
+    try:
+        return f"{float(value):.6g}"
+    except OverflowError:
+        return f"{_decimal(value):.5e}"
 
 
 def _decimal(value: Fraction) -> Decimal:

@@ -46,6 +46,8 @@ def inverse(code: Code, x: Term, keep: tuple[Term, ...] = ()) -> Term:
         return code.negative(inverse(code, code.negative(x, keep)))
     if x.least <= 0:
         raise ProgramError(f"division by {x.exact}, which cannot be told from 0: its error may be {x.error:.1e}")
+    if x.exact.low * Fraction(code.accuracy.range) < 1:
+        raise ProgramError(f"1 / {x.exact}: the calculator's numbers stay within ±{code.accuracy.range:g}")
     function, power = code.decide(lambda: fitting(INVERSE, x.least, x.most, 1))
     z = code.shift(x, power, keep)
     steps = code.decide(lambda: _inverse_steps(code, function, z))
@@ -124,7 +126,7 @@ def root(code: Code, x: Term, keep: tuple[Term, ...] = ()) -> Term:
     """
     if x.exact.low < 0:
         raise ProgramError(f"square root of a negative number, {x.exact}")
-    offset = code.decide(lambda: _offset(x))
+    offset = code.decide(lambda: _offset(code, x))
     steps = code.decide(lambda: _root_steps(code, x, offset))
     held = (*keep, x) if steps else keep
     z = code.add(x, code.constant(Fraction(offset)), held) if offset else x
@@ -167,10 +169,10 @@ def _heron(
     return Term(x.exact.rising(sqrt), (error + operand) * UP, half.place, temporary=True), error
 
 
-def _offset(x: Term) -> float:
+def _offset(code: Code, x: Term) -> float:
     """What is added to x before the root: 0 where x is far enough from 0 for its range."""
     widest = 2.0 ** (2 * WIDE_RUNGS[-1] - 2)  # the power of two that brings x into the range is even
-    if x.least > 0 and x.most / x.least < widest:
+    if x.least > code.accuracy.least and x.most / x.least < widest:
         return 0.0
     return 2.0 ** math.ceil(math.log2(max(4 * x.error, 2 * x.most / widest, LEAST_OFFSET)))
 
