@@ -15,6 +15,7 @@ from tests.cases import DESIGNS, EXAMPLES, EXPECTED, load_subleq
 FLEQ_EXPECTED: dict[str, tuple[dict[str, list[list[float]]], float, int]] = {
     "newton.fleq": ({"X": [[0.3, -0.1], [-0.2, 0.4]], "t": [[1.0]]}, 1e-9, 62),
     "columns.fleq": ({"total": [[20.0], [52.0], [40.0]], "pass": [[1.0]]}, 0.0, 30),
+    "gram_schmidt.fleq": ({"Q": [[0.5**0.5, 18**-0.5], [0.5**0.5, -(18**-0.5)], [0.0, 4 * 18**-0.5]]}, 1e-9, 116),
     "functions.fleq": ({"s": (1 / (1 + np.exp([[2.0], [0.5], [-0.5], [-2.0]]))).tolist(),
                         "p": [[-2.0], [-1.0], [1.5], [8.0]], "r": [[2**0.5]], "i": [[0.5**0.5]],
                         "h": [[0.01 * 0.5**0.5]]}, 1e-9, 5),

@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from punchcard.api import FleqReport, Report, assemble, assemble_fleq, build, check, disassemble, load, resume, run
+    from punchcard.calculator import Calculation, calc
     from punchcard.errors import PunchcardError
     from punchcard.isa.fleq import FleqProgram
     from punchcard.isa.subleq import Program
+    from punchcard.learning import learn, predict
+    from punchcard.linear_algebra import arnoldi, inverse, lanczos, least_squares, power_iteration, qr, solve
     from punchcard.machines.fleq import FleqMachine
     from punchcard.machines.subleq import SubleqMachine
     from punchcard.trace import observe
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Calculation": "punchcard.calculator",
     "FleqMachine": "punchcard.machines.fleq",
     "FleqProgram": "punchcard.isa.fleq",
     "FleqReport": "punchcard.api",
@@ -37,18 +41,29 @@ _HOMES = {
     "PunchcardError": "punchcard.errors",
     "Report": "punchcard.api",
     "SubleqMachine": "punchcard.machines.subleq",
+    "arnoldi": "punchcard.linear_algebra",
     "assemble": "punchcard.api",
     "assemble_fleq": "punchcard.api",
     "build": "punchcard.api",
+    "calc": "punchcard.calculator",
     "check": "punchcard.api",
     "disassemble": "punchcard.api",
+    "inverse": "punchcard.linear_algebra",
+    "lanczos": "punchcard.linear_algebra",
+    "learn": "punchcard.learning",
+    "least_squares": "punchcard.linear_algebra",
     "load": "punchcard.api",
     "observe": "punchcard.trace",
+    "power_iteration": "punchcard.linear_algebra",
+    "predict": "punchcard.learning",
+    "qr": "punchcard.linear_algebra",
     "resume": "punchcard.api",
     "run": "punchcard.api",
+    "solve": "punchcard.linear_algebra",
 }
 
 __all__ = [
+    "Calculation",
     "FleqMachine",
     "FleqProgram",
     "FleqReport",
@@ -58,15 +73,25 @@ __all__ = [
     "PunchcardError",
     "Report",
     "SubleqMachine",
+    "arnoldi",
     "assemble",
     "assemble_fleq",
     "build",
+    "calc",
     "check",
     "disassemble",
+    "inverse",
+    "lanczos",
+    "learn",
+    "least_squares",
     "load",
     "observe",
+    "power_iteration",
+    "predict",
+    "qr",
     "resume",
     "run",
+    "solve",
 ]
 
 

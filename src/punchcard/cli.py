@@ -16,7 +16,9 @@ import click
 from click.core import ParameterSource
 
 from punchcard import __version__
+from punchcard.cli_calc import calc
 from punchcard.cli_image import RunCommand
+from punchcard.cli_learn import learn, predict
 from punchcard.errors import ProgramError, PunchcardError, SourceError
 from punchcard.terminal import Group, interruptible, write_text
 
@@ -37,6 +39,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 @click.version_option(__version__)
 def main() -> None:
     """Transformers as programmable computers: weights set by formula, run in a loop."""
+
+
+main.add_command(calc)
+main.add_command(learn)
+main.add_command(predict)
 
 
 def size_options(command: Command) -> Command:

@@ -50,8 +50,24 @@ class ProgramError(PunchcardError):
     """A program that is wrong in itself, or that does not fit its machine."""
 
 
+class MatrixError(PunchcardError):
+    """A matrix that an algorithm does not take: its shape, or a property that it lacks."""
+
+
+class SingularMatrixError(MatrixError):
+    """A matrix without an inverse, or columns that depend on each other, as far as the number format can tell."""
+
+
+class ConvergenceError(PunchcardError):
+    """An iteration that does not converge, or has not yet."""
+
+
+class TableError(PunchcardError):
+    """A table of numbers that cannot be read, or that lacks a column."""
+
+
 class StorageError(PunchcardError):
-    """A saved machine that cannot be read back."""
+    """A saved machine or model that cannot be read back, or a file that cannot be written."""
 
 
 class SourceError(ProgramError):

@@ -81,7 +81,8 @@ class Region:
         if self.size < 1:
             raise SizeError(f"region {self.name!r} has {self.size} columns: it needs at least one")
         if self.groups and sum(self.groups) != self.size:
-            raise SizeError(f"the groups of region {self.name!r} have {sum(self.groups)} columns, the region has {self.size}")
+            raise SizeError(f"the groups of region {self.name!r} have {sum(self.groups)} columns, "
+                            f"the region has {self.size}")
 
 
 @dataclass(frozen=True)

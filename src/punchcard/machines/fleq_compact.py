@@ -43,7 +43,8 @@ class CompactDesign(FleqDesign):
         for transport in self.transports:
             columns.update(dict.fromkeys(transport.columns(size)))
         self.columns = tuple(columns)
-        runs = [sum(1 for _ in run) for _, run in groupby(self.columns, key=lambda c: (c.kind, c.kind == "copy" and c.index))]
+        alike = groupby(self.columns, key=lambda c: (c.kind, c.kind == "copy" and c.index))
+        runs = [sum(1 for _ in run) for _, run in alike]
         self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), len(self.columns), tuple(runs))
         self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
         self.layout = self._layout()

@@ -1,0 +1,10 @@
+"""Learning on the FLEQ machine: gradient descent and backpropagation run on the transformer; predictions too."""
+
+from punchcard.learning.model import Model, Scaling
+from punchcard.learning.planning import Plan, plan
+from punchcard.learning.predicting import Prediction, predict
+from punchcard.learning.training import Learned, Stage, learn
+from punchcard.programs.learning_rules import Activation, Loss, huber
+
+__all__ = ["Activation", "Learned", "Loss", "Model", "Plan", "Prediction", "Scaling", "Stage", "huber", "learn", "plan",
+           "predict"]

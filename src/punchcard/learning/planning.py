@@ -1,0 +1,109 @@
+"""What is to be learned, before it is: the data checked and scaled, the first weights, NumPy's run, and the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from punchcard.errors import PunchcardError
+from punchcard.isa.fleq import Array, FleqProgram
+from punchcard.learning.model import Scaling, as_matrix
+from punchcard.learning.running import range_for
+from punchcard.programs.learning_network import Network, Weights
+from punchcard.programs.learning_numpy import Reference, descend
+from punchcard.programs.learning_rules import ACTIVATIONS, LOSSES, Activation, Loss, named
+from punchcard.programs.sgd import Listing, learning_program
+
+
+class Task(TypedDict, total=False):
+    """What is learned, and how.
+
+    hidden         units of the hidden layers: a number, several, or none for a linear model
+    epochs, rate   passes over the data (20), and the step size (0.1)
+    loss           "squared", "huber", "logcosh" or "logistic" (labels 0 and 1), or a Loss
+    activation     "sigmoid", "tanh", "silu", "softplus" or "relu", or an Activation
+    bias           True: a constant feature for the first layer, a bias vector for each other one
+    batch          "point": the weights change after each point, in the data's order; "all": once an epoch, by the sum of
+                   all gradients
+    standardize    scale features and (unless the loss is logistic) labels to mean 0 and deviation 1
+    weights        to begin with; by default zeros for a linear model, else uniform in ±1 / sqrt(inputs), by `seed`
+    range          every value stays within ±range; by default 1.01 times the largest that occurs in NumPy
+    """
+
+    hidden: int | Sequence[int]
+    epochs: int
+    rate: float
+    loss: str | Loss
+    activation: str | Activation
+    bias: bool
+    batch: Literal["point", "all"]
+    standardize: bool
+    weights: Mapping[str, ArrayLike] | None
+    seed: int
+    range: float | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a run needs but a machine. `x` and `y` have a row for each point, scaled."""
+
+    network: Network
+    x: Array = field(repr=False)
+    y: Array = field(repr=False)
+    inputs: Scaling | None
+    outputs: Scaling | None
+    first: Weights = field(repr=False)
+    epochs: int
+    reference: Reference = field(repr=False)
+    listing: Listing = field(repr=False)
+
+    @property
+    def program(self) -> FleqProgram:
+        return self.listing.program
+
+
+def plan(features: ArrayLike, labels: ArrayLike, **task: Unpack[Task]) -> Plan:
+    """The program that learns from these points; `plan(...).program` is it."""
+    x, y = as_matrix(features, "features"), as_matrix(labels, "labels")
+    loss = named("loss", task.get("loss", "squared"), LOSSES)
+    activation = named("activation", task.get("activation", "sigmoid"), ACTIVATIONS)
+    network = Network(x.shape[1], _widths(task.get("hidden", ())), y.shape[1], activation, loss, task.get("bias", True))
+    epochs, rate, batch = task.get("epochs", 20), task.get("rate", 0.1), task.get("batch", "point")
+    _check(x, y, loss, epochs, rate, batch)
+    scaled = task.get("standardize", False)
+    inputs, outputs = Scaling.of(x) if scaled else None, Scaling.of(y) if scaled and loss.labels is None else None
+    x, y = (inputs.apply(x) if inputs else x), (outputs.apply(y) if outputs else y)
+
+    given = task.get("weights")
+    first = network.initial(task.get("seed", 0)) if given is None else network.checked(given)
+    at_once = batch == "all"
+    reference = descend(network, first, x, y, epochs=epochs, rate=rate, at_once=at_once)
+    limit = range_for(reference.largest, task.get("range"))
+    listing = learning_program(network, network.to_memory(first), network.inputs(x), y.T, epochs=epochs, rate=rate,
+                               limit=limit, at_once=at_once)
+    return Plan(network, x, y, inputs, outputs, first, epochs, reference, listing)
+
+
+def _widths(hidden: int | Sequence[int]) -> tuple[int, ...]:
+    """Hidden layers as a tuple; 0 is none."""
+    if isinstance(hidden, int | np.integer):
+        return (int(hidden),) if hidden else ()
+    return tuple(int(width) for width in hidden)
+
+
+def _check(x: Array, y: Array, loss: Loss, epochs: int, rate: float, batch: str) -> None:
+    if len(x) != len(y):
+        raise PunchcardError(f"{len(x)} points and {len(y)} labels: there must be a label for each point")
+    if epochs < 1:
+        raise PunchcardError(f"epochs={epochs}: it must be 1 or more")
+    if not np.isfinite(rate) or rate <= 0:
+        raise PunchcardError(f"rate={rate}: it must be positive and finite")
+    if batch not in ("point", "all"):
+        raise PunchcardError(f"batch={batch!r}: it is 'point' or 'all'")
+    if loss.labels is not None and not np.isin(y, loss.labels).all():
+        wrong = y[~np.isin(y, loss.labels)][0]
+        raise PunchcardError(f"label {wrong:g}: the {loss.name} loss takes labels {loss.labels[0]:g} and {loss.labels[1]:g}")

@@ -1,0 +1,54 @@
+"""`predict`: the outputs of a learned model, computed on the transformer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from punchcard.errors import PunchcardError
+from punchcard.isa.fleq import Array, FleqProgram
+from punchcard.learning.model import Model
+from punchcard.learning.running import Options, Session, machine_for, range_for
+from punchcard.learning.training import Learned
+from punchcard.machines.fleq import FleqMachine
+from punchcard.programs.learning_numpy import outputs
+from punchcard.programs.sgd import prediction_program
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A number for each point, or a row where the model has several outputs; of the logistic loss, probabilities.
+
+    `error` is the largest difference from NumPy's outputs, over the largest of them, before any scaling is undone.
+    """
+
+    values: Array
+    error: float
+    loops: int
+    program: FleqProgram = field(repr=False)
+    machine: FleqMachine = field(repr=False)
+    engine: str
+
+
+def predict(model: Model | Learned | str | Path, features: ArrayLike, **options: Unpack[Options]) -> Prediction:
+    """What a model, a run of `learn`, or a saved model says for points in rows."""
+    known = Model.load(model) if isinstance(model, str | Path) else model.model if isinstance(model, Learned) else model
+    network, x = known.network, known.features(features)
+    expected, largest = outputs(network, known.weights, x)
+    limit = range_for(largest, options.get("range"))
+    listing = prediction_program(network, network.to_memory(known.weights), network.inputs(x), limit=limit)
+    machine = machine_for(listing.program, network, options)
+    session = Session(machine, listing.program, listing.loops, options)
+    ran = session.run()
+    if ran.reason == "interrupted":
+        raise PunchcardError(f"interrupted after {ran.loops:,} of {listing.loops:,} loops")
+    values = session.memory(ran.card)["P"].T
+    error = float(np.abs(values - expected).max() / (np.abs(expected).max() or 1.0))
+    if known.outputs is not None:
+        values = known.outputs.undo(values)
+    return Prediction(values[:, 0] if network.outputs == 1 else values, error, ran.loops, listing.program, machine,
+                      ran.engine)

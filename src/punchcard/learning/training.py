@@ -1,0 +1,142 @@
+"""`learn`: gradient descent on the transformer, with the weights after each epoch and the error against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Unpack, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from punchcard.api import disassemble
+from punchcard.engines import Run
+from punchcard.isa.fleq import Array, FleqProgram
+from punchcard.learning.model import Model
+from punchcard.learning.planning import Plan, Task, plan
+from punchcard.learning.running import Options, Session, machine_for
+from punchcard.machines.fleq import FleqMachine
+from punchcard.programs.learning_network import Weights
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How far a run has come: loops made and in all, epochs finished and in all, and the loss after the last one."""
+
+    loops: int
+    all_loops: int
+    epoch: int
+    epochs: int
+    loss: float
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a run learned.
+
+    model          the network with the last weights; `predict` takes it
+    history        the weights after each epoch, by name: W1, b1, W2, b2, ...
+    losses         the mean loss over all points after each epoch, `initial_loss` before the first; evaluated in NumPy
+                   from the weights that the transformer computed
+    errors         after each epoch, the largest difference from the same algorithm in NumPy, over the largest weight
+    reference      NumPy's weights after each epoch
+    loops          passes of the transformer, each executing one instruction; `loops_per_point` of them for a point
+    """
+
+    model: Model
+    history: list[Weights] = field(repr=False)
+    losses: Array
+    initial_loss: float
+    errors: Array
+    reference: list[Weights] = field(repr=False)
+    loops: int
+    loops_per_point: int
+    program: FleqProgram = field(repr=False)
+    machine: FleqMachine = field(repr=False)
+    engine: str
+    interrupted: bool
+
+    @property
+    def weights(self) -> Weights:
+        return self.model.weights
+
+    @property
+    def epochs(self) -> int:
+        """Epochs that were finished."""
+        return len(self.history)
+
+    @property
+    def error(self) -> float:
+        """The largest error after any epoch."""
+        return float(self.errors.max(initial=0.0))
+
+    @property
+    def text(self) -> str:
+        """The program as `.fleq` text, data included. Functions beyond the built-in ones must be declared to assemble it."""
+        return disassemble(self.program)
+
+
+class LearnOptions(Task, Options, total=False):
+    """All options of `learn`: what is learned (`Task`), and how the program is run (`Options`)."""
+
+
+def learn(
+    features: ArrayLike,
+    labels: ArrayLike,
+    *,
+    feature_names: Sequence[str] = (),
+    target_names: Sequence[str] = (),
+    progress: Callable[[Stage], None] | None = None,
+    **options: Unpack[LearnOptions],
+) -> Learned:
+    """Learn a linear model, or a network with hidden layers, by gradient descent on the transformer.
+
+    `features` has a row for each point, `labels` a number or a row for each. The options are those of `Task` and `Options`:
+    `hidden`, `epochs`, `rate`, `loss`, `activation`, ...; `machine`, `heads`, `precision`, `engine`, ... Data should be
+    scaled, so that values are about 1.
+    """
+    planned = plan(features, labels, **_part(options))
+    how = cast(Options, options)
+    machine = machine_for(planned.program, planned.network, how)
+    history, losses, ran = _train(Session(machine, planned.program, planned.listing.loops, how), planned, progress)
+    model = Model(planned.network, history[-1] if history else planned.first, tuple(feature_names), tuple(target_names),
+                  planned.inputs, planned.outputs)
+    return Learned(
+        model, history, np.array(losses[1:]), losses[0], _errors(history, planned.reference.history),
+        planned.reference.history, ran.loops, planned.listing.loops_per_point, planned.program, machine, ran.engine,
+        ran.reason == "interrupted",
+    )
+
+
+def _part(options: LearnOptions) -> Task:
+    return cast(Task, {name: value for name, value in options.items() if name in Task.__annotations__})
+
+
+def _train(
+    session: Session, planned: Plan, progress: Callable[[Stage], None] | None
+) -> tuple[list[Weights], list[float], Run]:
+    """Run the program, which counts its epochs itself; the card is looked at when one ends."""
+    network = planned.network
+    history: list[Weights] = []
+    losses = [network.mean_loss(planned.first, planned.x, planned.y)]
+
+    def tell(loops: int) -> None:
+        if progress is not None:
+            progress(Stage(loops, session.loops, len(history), planned.epochs, losses[-1]))
+
+    def epoch_ends(loops: int, memory: dict[str, Array]) -> None:
+        history.append(network.from_memory(memory))
+        losses.append(network.mean_loss(history[-1], planned.x, planned.y))
+        tell(loops)
+
+    ran = session.run(epoch_ends, "epoch", tell)
+    tell(ran.loops)
+    return history, losses, ran
+
+
+def _errors(history: list[Weights], reference: list[Weights]) -> Array:
+    def error(found: Weights, wanted: Weights) -> float:
+        largest = max(float(np.abs(value).max()) for value in wanted.values())
+        return max(float(np.abs(found[name] - value).max()) for name, value in wanted.items()) / (largest or 1.0)
+
+    return np.array([error(*pair) for pair in zip(history, reference, strict=False)])

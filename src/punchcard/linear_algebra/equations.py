@@ -1,0 +1,148 @@
+"""Inverses and equations: Newton's iteration, Gauss-Seidel, least squares."""
+
+from __future__ import annotations
+
+import math
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from punchcard.analysis.dry_run import dry_run
+from punchcard.errors import ConvergenceError, MatrixError, SingularMatrixError
+from punchcard.isa.fleq import Array
+from punchcard.linear_algebra.running import (
+    Computed,
+    Options,
+    as_matrix,
+    as_vector,
+    at_least_one,
+    distance,
+    execute,
+    power_of_two,
+)
+from punchcard.programs.linear_algebra.gauss_seidel import gauss_seidel_program, reciprocal_rounds, sweeps_needed
+from punchcard.programs.linear_algebra.inverse import inverse_program, newton_rounds
+from punchcard.programs.linear_algebra.least_squares import least_squares_program
+
+MOST_ROUNDS = 100
+"""Newton's iteration takes about 2 log2 of the condition: so many are for conditions beyond float64."""
+MOST_SWEEPS = 1000
+
+
+def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[Options]) -> Computed:
+    """The inverse of a square matrix by Newton's iteration; the residual is the largest entry of I - A X.
+
+    Without `iterations`, as many as the same iteration takes in NumPy to settle. The matrix is scaled by a power of two
+    for the least range, and within that for the largest inverse.
+    """
+    a = as_matrix(matrix, "inverse", square=True)
+    at_least_one(iterations, "inverse", "iterations")
+    rounds = _rounds(a, iterations, "inverse")
+    scale = _balance(a, dry_run(inverse_program(a, rounds)).memory["X"])
+    done = execute(inverse_program(scale * a, rounds), **options)
+    value = scale * done.memory["X"]
+    residual = float(np.abs(np.eye(len(a)) - a @ value).max())
+    return _checked(Computed(value, distance(value, np.linalg.inv(a)), done.machine_error("X"), residual, done),
+                    "inverse", a, iterations)
+
+
+def least_squares(
+    matrix: ArrayLike, right: ArrayLike, iterations: int | None = None, **options: Unpack[Options]
+) -> Computed:
+    """The x that makes ||A x - b|| least, by Newton's iteration for the pseudo-inverse of A.
+
+    A has at least as many rows as columns, and full rank. The residual is the largest entry of I - A^+ A.
+    """
+    a = as_matrix(matrix, "least_squares")
+    b = as_vector(right, len(a), "least_squares", "the right side")
+    at_least_one(iterations, "least_squares", "iterations")
+    rounds = _rounds(a, iterations, "least_squares")
+    plain = dry_run(least_squares_program(a, b, rounds)).memory
+    scale = _balance(a, plain["Z"])
+    shrink = scale / power_of_two(max(float(np.abs(plain["x"]).max()), scale * float(np.abs(b).max())))
+    done = execute(least_squares_program(scale * a, shrink * b, rounds), **options)
+    value = done.memory["x"][:, 0] * (scale / shrink)
+    residual = float(np.abs(np.eye(a.shape[1]) - scale * done.memory["Z"].T @ a).max())
+    true = np.linalg.lstsq(a, b, rcond=None)[0]
+    return _checked(Computed(value, distance(value, true), done.machine_error("x"), residual, done), "least_squares", a,
+                    iterations)
+
+
+def solve(
+    matrix: ArrayLike, right: ArrayLike, sweeps: int | None = None, **options: Unpack[Options]
+) -> Computed:
+    """The x with A x = b by Gauss-Seidel iteration, for a matrix that is strictly diagonally dominant by rows, or
+
+    symmetric and positive definite. The residual is the largest entry of A x - b over that of b.
+    """
+    a = as_matrix(matrix, "solve", square=True)
+    b = as_vector(right, len(a), "solve", "the right side")
+    at_least_one(sweeps, "solve", "sweeps")
+    _check_convergent(a)
+    diagonal = np.abs(np.diag(a))
+    scale = 1 / power_of_two(math.sqrt(diagonal.max() * diagonal.min()))
+    needed = sweeps or sweeps_needed(a, b, MOST_SWEEPS)
+    if needed is None:
+        raise ConvergenceError(f"solve: Gauss-Seidel has not settled after {MOST_SWEEPS} sweeps: take inverse, or give "
+                               "sweeps")
+    reciprocals = reciprocal_rounds(scale * a)
+    plain = dry_run(gauss_seidel_program(scale * a, b, needed, reciprocals)).memory
+    shrink = 1 / power_of_two(max(float(np.abs(b).max()), float(np.abs(plain["c"]).max()), float(np.abs(plain["x"]).max())))
+    done = execute(gauss_seidel_program(scale * a, shrink * b, needed, reciprocals), **options)
+    value = done.memory["x"][:, 0] * (scale / shrink)
+    computed = Computed(value, distance(value, np.linalg.solve(a, b)), done.machine_error("x"), distance(a @ value, b), done)
+    if not computed.converged and sweeps is None:
+        raise ConvergenceError(f"solve: A x - b is {computed.residual:.1e} of b on the machine, the limit is "
+                               f"{done.tolerance:.1e}: take float64, more heads, or a smaller range")
+    return computed
+
+
+def _rounds(a: Array, iterations: int | None, call: str) -> int:
+    """The rounds that are asked for, or as many as are needed."""
+    if np.linalg.matrix_rank(a) < a.shape[1]:
+        raise SingularMatrixError(f"{call}: {_singular(a)}")
+    rounds = iterations or newton_rounds(a, MOST_ROUNDS)
+    if rounds is None:
+        raise SingularMatrixError(f"{call}: Newton's iteration does not settle in {MOST_ROUNDS} rounds: {_singular(a)}")
+    return rounds
+
+
+def _balance(a: Array, x: Array) -> float:
+    """The power of two s for which s A and X / s have the least range; then X / s as large as it goes.
+
+    The range is 2 or more in any case, for 2 I is among the constants.
+    """
+    largest_a, largest_x = float(np.abs(a).max()), float(np.abs(x).max())
+    exponents = range(math.floor(math.log2(largest_x)) - 60, math.ceil(math.log2(largest_x)) + 60)
+    return min((2.0**k for k in exponents),
+               key=lambda s: (math.ceil(math.log2(max(2.0, s * largest_a, largest_x / s))), s))
+
+
+def _singular(a: Array) -> str:
+    what = "the matrix is singular" if a.shape[0] == a.shape[1] else "the columns depend on each other"
+    return f"{what}, or too near to it (condition {np.linalg.cond(a):.1e})"
+
+
+def _checked(computed: Computed, call: str, a: Array, iterations: int | None) -> Computed:
+    """A result that has not converged is refused, unless the number of iterations was asked for."""
+    if not computed.converged and iterations is None:
+        raise ConvergenceError(
+            f"{call}: the residual is {computed.residual:.1e} on the machine, the limit is "
+            f"{computed.execution.tolerance:.1e}: the matrix has the condition {np.linalg.cond(a):.1e}, which needs float64 "
+            "or more heads")
+    return computed
+
+
+def _check_convergent(a: Array) -> None:
+    """Gauss-Seidel converges for these two kinds of matrices."""
+    diagonal = np.abs(np.diag(a))
+    others = np.abs(a).sum(axis=1) - diagonal
+    if bool(np.all(diagonal > others)):
+        return
+    if np.array_equal(a, a.T) and bool(np.all(np.linalg.eigvalsh(a) > 0)):
+        return
+    row = int(np.argmin(diagonal - others))
+    raise MatrixError(f"solve: Gauss-Seidel needs a matrix that is strictly diagonally dominant by rows, or symmetric and "
+                      f"positive definite; in row {row} the diagonal is {diagonal[row]:g} and the others sum to "
+                      f"{others[row]:g}: take inverse, or exchange equations")

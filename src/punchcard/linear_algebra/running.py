@@ -1,0 +1,205 @@
+"""What every call of the linear algebra shares: options, a run on the machine, and the result with its errors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from punchcard.analysis.dry_run import DryRun, dry_run, with_fitting_range
+from punchcard.api import FleqReport, build, disassemble, run
+from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
+from punchcard.functions.reach import ReachedProduct
+from punchcard.isa.fleq import Array, FleqProgram
+from punchcard.isa.functions import MUL
+from punchcard.machines.fleq import FleqMachine
+from punchcard.programs.common import UNBOUNDED
+from punchcard.transformer.precision import Precision
+
+DEFAULT_HEADS = 3
+
+
+class Options(TypedDict, total=False):
+    """How a program is run.
+
+    machine        one that is there already, in place of one built to the program's sizes
+    heads          of the products, 3 by default;  precision  "float64" or "float32";  design  "compact" or "paper"
+    engine         what applies the model
+    check          compare every instruction with the exact function, as `punchcard.run` does
+    """
+
+    machine: FleqMachine | None
+    heads: int
+    precision: Precision | torch.dtype | str
+    design: str
+    engine: str
+    check: bool
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A run on the machine, and the interpreter's of the same program: NumPy in float64."""
+
+    program: FleqProgram
+    machine: FleqMachine = field(repr=False)
+    report: FleqReport = field(repr=False)
+    reference: dict[str, Array] = field(repr=False)
+
+    @property
+    def memory(self) -> dict[str, Array]:
+        return self.report.result.memory
+
+    @property
+    def tolerance(self) -> float:
+        """A residual below the square root of the unit roundoff counts as convergence."""
+        return math.sqrt(self.machine.unit)
+
+    def machine_error(self, name: str) -> float:
+        """The largest distance of a variable from the interpreter's, over its largest entry."""
+        return distance(self.memory[name], self.reference[name])
+
+
+def execute(
+    program: FleqProgram,
+    ran: DryRun | None = None,
+    *,
+    machine: FleqMachine | None = None,
+    engine: str = "dense",
+    check: bool = True,
+    **sizes: Any,
+) -> Execution:
+    """Run a program. One without a range gets the least power of two that holds what occurs on the interpreter.
+
+    A machine that is built here has a product for results up to the range and no further: these programs keep that
+    promise, and the room of sqrt d that products have otherwise would cost as much in accuracy.
+    """
+    ran = ran or dry_run(program)
+    if program.range == UNBOUNDED:
+        program = with_fitting_range(program, ran)
+    if machine is None:
+        sizes.setdefault("heads", DEFAULT_HEADS)
+        machine = build(program, blocks=[ReachedProduct(MUL, sizes["heads"], program.range)], **sizes)
+    elif sizes:
+        raise PunchcardError(f"{', '.join(sizes)}: options build a machine, and here one is given")
+    machine.punch(program)  # refuses a program that does not fit, before the run
+    try:
+        report = run(program, machine, engine=engine, check=check)
+    except ProgramError as error:
+        raise ConvergenceError(f"{error}: on the interpreter, which rounds less, values stay within {ran.largest:g}; take "
+                               "float64, or more heads") from None
+    return Execution(program, machine, report, ran.memory)
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What a program computed on the transformer, and how near it is. Errors are relative to the largest entry.
+
+    value           the result
+    error           distance from the true answer, by LAPACK in float64
+    machine_error   distance from the same algorithm in NumPy, float64
+    residual        how far the value is from having the property that is wanted; each call says which
+    converged       whether the residual is small: below the square root of the unit roundoff
+    """
+
+    value: Array
+    error: float
+    machine_error: float
+    residual: float
+    execution: Execution = field(repr=False)
+
+    @property
+    def converged(self) -> bool:
+        return self.residual <= self.execution.tolerance
+
+    @property
+    def loops(self) -> int:
+        """Passes of the transformer, one for each instruction and one for the halt."""
+        return self.execution.report.result.loops
+
+    @property
+    def bound(self) -> float:
+        """The bound of one product's error, over the machine's range; those of sums and transposes are smaller."""
+        return self.machine.bound("mul") / self.machine.range
+
+    @property
+    def machine(self) -> FleqMachine:
+        return self.execution.machine
+
+    @property
+    def program(self) -> FleqProgram:
+        return self.execution.program
+
+    @property
+    def text(self) -> str:
+        """The program that was run, as `.fleq` text."""
+        return disassemble(self.program)
+
+
+@dataclass(frozen=True)
+class LeadingEigenpair(Computed):
+    """`value` is the eigenvector, of norm 1."""
+
+    eigenvalue: float
+
+
+@dataclass(frozen=True)
+class QRDecomposition(Computed):
+    """`value` is Q, with orthonormal columns; `r` is upper triangular but for rounding."""
+
+    r: Array
+
+
+@dataclass(frozen=True)
+class Krylov(Computed):
+    """`value` is Q, an orthonormal basis; `h` is Q^T A Q, Hessenberg or tridiagonal but for rounding."""
+
+    h: Array
+
+
+def distance(found: NDArray[Any], expected: NDArray[Any]) -> float:
+    """The largest difference, over the largest entry of what is expected."""
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+def power_of_two(x: float) -> float:
+    """The nearest power of two: scaling by it rounds nothing."""
+    return 2.0 ** round(math.log2(x))
+
+
+def as_matrix(given: ArrayLike, call: str, *, square: bool = False) -> Array:
+    """A matrix of finite numbers that is not 0; `call` is who asks."""
+    matrix = np.array(given, dtype=np.float64)
+    shape = "x".join(map(str, matrix.shape))
+    if matrix.ndim != 2 or not matrix.size:
+        raise MatrixError(f"{call}: a matrix has two dimensions and at least one entry, this has the shape ({shape})")
+    if square and matrix.shape[0] != matrix.shape[1]:
+        raise MatrixError(f"{call}: the matrix is {shape}, and must be square")
+    if not square and matrix.shape[0] < matrix.shape[1]:
+        raise MatrixError(f"{call}: the matrix is {shape}, and must have at least as many rows as columns")
+    if not np.isfinite(matrix).all():
+        raise MatrixError(f"{call}: the matrix holds {float(matrix[~np.isfinite(matrix)][0])}, and must be finite")
+    if not matrix.any():
+        raise MatrixError(f"{call}: the matrix is 0")
+    return matrix
+
+
+def as_vector(given: ArrayLike, rows: int, call: str, what: str) -> Array:
+    """A vector of finite numbers with as many entries as the matrix has rows."""
+    vector = np.array(given, dtype=np.float64)
+    if vector.shape not in ((rows,), (rows, 1)):
+        raise MatrixError(f"{call}: {what} has the shape {vector.shape}: it must have {rows} entries, one a row")
+    if not np.isfinite(vector).all():
+        raise MatrixError(f"{call}: {what} holds a number that is not finite")
+    if not vector.any():
+        raise MatrixError(f"{call}: {what} is 0")
+    return vector.reshape(rows)
+
+
+def at_least_one(number: int | None, call: str, what: str) -> None:
+    """Counts of rounds are 1 or more."""
+    if number is not None and number < 1:
+        raise PunchcardError(f"{call}: {what}={number}: it must be 1 or more")

@@ -1,0 +1,1 @@
+"""The paper's algorithms as FLEQ programs."""

@@ -1,0 +1,95 @@
+"""The command `calc`."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from punchcard.lang.fleq import assemble
+from tests.test_cli import invoke
+
+PAPER = ("calc", "sqrt(1/((a+b-c)*d))/100", "a=3", "b=2", "c=1", "d=0.5")
+
+
+@pytest.mark.parametrize("options", [[], ["--design", "paper"], ["--heads", "1"], ["--terms", "48", "--newton", "0"]])
+def test_json(options: list[str]) -> None:
+    result = invoke(*PAPER, "--json", *options)
+    data = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert data["exact"] == math.sqrt(0.5) / 100
+    assert data["steps"] == 6
+    assert 0 <= abs(data["value"] - data["exact"]) <= data["bound"]
+    assert data["error"] <= data["bound"] < 1e-8 * data["exact"]
+    assert data["agrees"] is True
+    assert {"loops", "design", "heads", "terms", "dtype", "range", "functions", "columns", "expression"} <= data.keys()
+
+
+def test_what_is_shown() -> None:
+    result = invoke(*PAPER)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["value", "exact", "error", "6"]
+    assert abs(float(lines[0].split()[1]) - math.sqrt(0.5) / 100) < 1e-12
+    assert "bound" in lines[2]
+    assert "transformer with 4 layers" in lines[3]
+
+
+def test_float32() -> None:
+    data = json.loads(invoke(*PAPER, "--json", "--precision", "float32").stdout)
+    assert (data["dtype"], data["agrees"]) == ("float32", True)
+    assert 1e-12 < data["error"] <= data["bound"] < 1e-3
+
+
+def test_the_program() -> None:
+    result = invoke(*PAPER, "--program")
+    assert result.exit_code == 0
+    program = assemble(result.stdout)
+    assert program.used_functions() == ("add", "sub", "mul", "inverse", "sqrt", "percentage")
+    both = json.loads(invoke(*PAPER, "--program", "--json").stdout)
+    assert both["program"] == result.stdout
+    assert both["steps"] == 6
+
+
+def test_ranges_and_newton_steps() -> None:
+    options = ("calc", "1/x", "x=2", "--range", "x=0.01:100")
+    data = json.loads(invoke(*options, "--json").stdout)
+    assert data["error"] <= data["bound"] < 1e-8
+    assert any(name.startswith("inverse_") for name in data["functions"])
+    more = invoke(*options, "--newton", "2", "--program").stdout
+    assert len(more) > len(invoke(*options, "--newton", "0", "--program").stdout)
+
+
+def test_an_expression_may_begin_with_a_minus() -> None:
+    data = json.loads(invoke("calc", "-3 + a", "a=-4", "--json").stdout)
+    assert data["value"] == data["exact"] == -7
+    assert json.loads(invoke("calc", "--json", "--", "-a", "a=2").stdout)["value"] == -2
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["1/(a-b)", "a=1", "b=1"], "division by zero, a-b is 0"),
+    (["sqrt(a)", "a=-4"], "square root of a negative number, a is -4"),
+    (["log(a)", "a=0"], "log of a number that is not positive, a is 0"),
+    (["exp(a)", "a=100"], "outside the range of exp"),
+    (["a*b", "a=1"], "variable 'b' has no value"),
+    (["a", "a=1", "b=2"], "'b' is no variable of the expression"),
+    (["a+*2", "a=1"], "'a+*2': line 1, column 3: found '*'"),
+    (["a", "a"], "'a': write NAME=VALUE"),
+    (["a", "a=x"], "a value is a decimal number"),
+    (["a", "1=2"], "write NAME=VALUE"),
+    (["a", "a=1", "a=2"], "a variable is given twice"),
+    (["a", "a=1", "--range", "a=1"], "write --range NAME=LOW:HIGH"),
+    (["a", "a=1", "--range", "a=2:3"], "outside its range, 2 to 3"),
+    (["a", "a=1", "--herds=2"], "no such option: --herds"),
+    (["a", "a=1", "--heads", "4"], "--heads"),
+    (["a", "a=1", "--precision", "float16"], "--precision"),
+    ([], "EXPRESSION"),
+])
+def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str) -> None:
+    result = invoke("calc", *arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert result.stderr.startswith("punchcard: ")
+    assert result.stderr.count("\n") == 1

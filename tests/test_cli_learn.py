@@ -1,0 +1,216 @@
+"""The commands `learn` and `predict`: tables in, weights, pictures and predictions out; bad input in one line."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from punchcard import cli
+from punchcard.learning import Model, learn, predict
+from punchcard.learning.table import read_table
+
+TABLE = """age,height,score
+1,0.5,0.3
+0.2,-0.4,0.9
+
+-0.7,0.1,-0.2
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "data.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def call(*arguments: object) -> Result:
+    """A few loops each: the dense engine is there sooner than any that compiles."""
+    engine = () if "--engine" in arguments else ("--engine", "dense")
+    return CliRunner().invoke(cli.main, [*map(str, arguments), *engine])
+
+
+def learned_as_json(*arguments: object) -> dict[str, Any]:
+    result = call("learn", *arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_learn_save_and_predict(table: Path, tmp_path: Path) -> None:
+    weights = tmp_path / "weights.npz"
+    result = call("learn", table, "--target", "score", "--epochs", 2, "--rate", 0.2, "--save", weights)
+    assert result.exit_code == 0, result.stderr
+    assert "after 2 epochs" in result.stdout
+    assert f"saved to {weights}" in result.stdout
+    data = read_table(table)
+    x, y = data.columns(["age", "height"]), data.columns(["score"])
+    wanted = learn(x, y, epochs=2, rate=0.2, engine="dense")
+    model = Model.load(weights)
+    assert model.feature_names == ("age", "height")
+    assert all(np.array_equal(model.weights[name], value) for name, value in wanted.weights.items())
+
+    found = call("predict", weights, table)
+    assert found.exit_code == 0, found.stderr
+    lines = found.stdout.splitlines()
+    assert lines[0] == "score"
+    assert [float(line) for line in lines[1:]] == predict(wanted, x, engine="dense").values.tolist()
+    as_json = json.loads(call("predict", weights, table, "--json").stdout)
+    assert as_json["predictions"]["score"] == [float(line) for line in lines[1:]]
+    assert as_json["error"] < 1e-11
+
+
+def test_any_column_is_the_target_and_options_reach_the_run(table: Path) -> None:
+    found = learned_as_json(table, "--target", "age", "--hidden", "2,2", "--activation", "tanh", "--epochs", 1, "--seed", 5,
+                            "--heads", 2, "--size", 4, "--dtype", "float32")
+    assert found["features"] == ["height", "score"]
+    assert found["target"] == "age"
+    assert [np.shape(found["weights"][f"W{k}"]) for k in (1, 2, 3)] == [(2, 2), (2, 2), (2, 1)]
+    assert (found["heads"], found["size"], found["dtype"], found["epochs"]) == (2, 4, "float32", 1)
+    assert 0 < found["error"] < 1e-3
+    assert found["loops_per_point"] == 41
+    assert not found["interrupted"]
+
+
+def test_standardised_logistic_regression(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("x,label\n100,0\n300,1\n")
+    weights = tmp_path / "w.npz"
+    found = learned_as_json(path, "--target", "label", "--loss", "logistic", "--standardize", "--rate", 1, "--epochs", 1,
+                            "--save", weights, "--batch", "all")
+    assert found["saved"] == str(weights)
+    probabilities = [float(line) for line in call("predict", weights, path).stdout.splitlines()[1:]]
+    assert probabilities[0] < 0.5 < probabilities[1]
+
+
+def test_the_program_is_printed(table: Path) -> None:
+    result = call("learn", table, "--target", "score", "--program")
+    assert result.exit_code == 0
+    assert "incr_pointer(load.a)" in result.stdout
+    assert result.stdout.startswith(".range")
+
+
+def test_a_picture_of_the_losses(table: Path, tmp_path: Path) -> None:
+    for name, magic in (("loss.png", b"\x89PNG"), ("loss.svg", b"<?xml")):
+        result = call("learn", table, "--target", "score", "--epochs", 1, "--plot", tmp_path / name)
+        assert result.exit_code == 0, result.stderr
+        assert (tmp_path / name).read_bytes().startswith(magic)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["data.csv", "loss.png", "loss.svg"]
+
+
+def test_without_matplotlib(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
+    result = call("learn", table, "--target", "score", "--plot", tmp_path / "loss.png")
+    assert result.exit_code == 2
+    assert result.stderr == "punchcard: a plot needs matplotlib, which is not installed: pip install 'punchcard[plot]'\n"
+
+
+@pytest.mark.parametrize(("content", "arguments", "message"), [
+    ("", (), "data.csv: the file is empty: the first line names the columns, each further line is a point"),
+    ("\n\n", (), "data.csv: the file is empty"),
+    ("a,y\n", (), "data.csv: no points: there is nothing after the header line"),
+    ("a,b\n1,2\n", (), "data.csv: no column 'y': there are a, b"),
+    ("a,yy\n1,2\n", (), "data.csv: no column 'y' (did you mean 'yy'?): there are a, yy"),
+    ("y\n1\n", (), "data.csv: the only column is 'y': there must be a feature beside the target"),
+    ("a,y\n1,2\n3,four\n", (), "data.csv: line 3, column 2 (y): 'four' is no finite number"),
+    ("a,y\n1,2\n\n,3\n", (), "data.csv: line 4, column 1 (a): '' is no finite number"),
+    ("a,y\nnan,2\n", (), "data.csv: line 2, column 1 (a): 'nan' is no finite number"),
+    ("a,y\n1,2,3\n", (), "data.csv: line 2 has 3 values, the header names 2"),
+    ("a,y\n1\n", (), "data.csv: line 2 has 1 value, the header names 2"),
+    ("1,2\n3,4\n", (), "data.csv: line 1 holds numbers: the first line must name the columns"),
+    ("a,,y\n1,2,3\n", (), "data.csv: line 1, column 2 has no name"),
+    ("a,y,a\n1,2,3\n", (), "data.csv: line 1, column 3: 'a' is there twice"),
+    ('a,y\n"1,2\n', (), "data.csv: line 2: unexpected end of data"),
+    ("a,b,c,y\n1,2,3,4\n", ("--size", 3), "size=3: the network needs 4: 3 features and the constant"),
+    ("a,y\n1,2\n", ("--hidden", "3", "--size", "2"), "size=2: the network needs 3: its layers have 3, 1 units"),
+    ("a,y\n1,2\n", ("--hidden", "x"), "--hidden 'x': write units of the hidden layers as 8 or 8,8; 0 is none"),
+    ("a,y\n1,2\n", ("--hidden", "3,0"), "hidden: 0: a layer needs at least 1 unit"),
+    ("a,y\n1,2\n", ("--loss", "hubber"), "unknown loss 'hubber' (did you mean 'huber'?)"),
+    ("a,y\n1,2\n", ("--activation", "step"), "unknown activation 'step'"),
+    ("a,y\n1,2\n", ("--loss", "logistic"), "label 2: the logistic loss takes labels 0 and 1"),
+    ("a,y\n1,2\n", ("--rate", "0"), "rate=0.0: it must be positive and finite"),
+    ("a,y\n1,2\n", ("--rate", "9"), "learning diverges: a value reached"),
+    ("a,y\n1,2\n", ("--range", "1"), "range=1.0: values up to 2 occur; declare 2.02 or more"),
+    ("a,y\n1,2\n", ("--save", "none/w.npz"), "cannot write 'none/w.npz': No such file or directory"),
+    ("a,y\n1,2\n", ("--save", "."), "cannot write '.': Is a directory"),
+    ("a,y\n1,2\n", ("--plot", "loss.jpeg2"), "plot 'loss.jpeg2': use the extension .png, .svg or .pdf"),
+    ("a,y\n1,2\n", ("--engine", "steam"), "unknown engine 'steam'"),
+])
+def test_bad_input_is_one_line(
+    content: str, arguments: tuple[object, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text(content)
+    result = call("learn", "data.csv", "--target", "y", *arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["data.csv"]
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    missing = call("learn", "none.csv", "--target", "y").stderr
+    assert missing == "punchcard: cannot read 'none.csv': No such file or directory\n"
+    Path("bytes.csv").write_bytes(b"a,y\n\xff\n")
+    assert "bytes.csv: byte 4 is no UTF-8 text" in call("learn", "bytes.csv", "--target", "y").stderr
+    Path("data.csv").write_text(TABLE)
+    assert "'data.csv' is no model that `punchcard learn` saved" in call("predict", "data.csv", "data.csv").stderr
+    assert "cannot read 'none.npz'" in call("predict", "none.npz", "data.csv").stderr
+
+
+def test_predicting_takes_features_by_name(table: Path, tmp_path: Path) -> None:
+    """Another order of columns, and columns that the model does not know, change nothing; a missing one is named."""
+    weights = tmp_path / "w.npz"
+    assert call("learn", table, "--target", "score", "--epochs", 1, "--save", weights).exit_code == 0
+    turned = tmp_path / "turned.csv"
+    turned.write_text("height,other,age\n0.5,9,1\n-0.4,9,0.2\n0.1,9,-0.7\n")
+    assert call("predict", weights, turned).stdout == call("predict", weights, table).stdout
+    turned.write_text("hight,age\n0.5,1\n")
+    result = call("predict", weights, turned)
+    assert result.exit_code == 2
+    assert "no column 'height' (did you mean 'hight'?): there are hight, age" in result.stderr
+
+
+def test_a_table_written_by_a_spreadsheet(tmp_path: Path) -> None:
+    """A byte order mark, quotes, spaces and carriage returns."""
+    path = tmp_path / "data.csv"
+    path.write_bytes('\ufeff"a b", y \r\n" 1",2\r\n'.encode())
+    found = read_table(path)
+    assert found.names == ("a b", "y")
+    assert found.values.tolist() == [[1.0, 2.0]]
+
+
+def test_ctrl_c_keeps_the_epochs_that_were_finished(tmp_path: Path) -> None:
+    """The run stops after a loop, says where it was, saves the last whole epoch, and exits with 1."""
+    table = tmp_path / "data.csv"
+    table.write_text(TABLE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "punchcard", "learn", str(table), "--target", "score", "--epochs", "2000", "--rate", "0.01",
+         "--engine", "dense", "--save", str(tmp_path / "w.npz")], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    line = process.stderr.readline()  # the first remark, after ten seconds
+    assert "of 2000, loss" in line
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "punchcard: interrupted in epoch" in err
+    assert Model.load(tmp_path / "w.npz").target_names == ("score",)
+
+
+def test_help_does_not_wait_for_torch() -> None:
+    begin = time.monotonic()
+    code = "import sys; from punchcard.cli import main; sys.exit('torch' in sys.modules or 'rich' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert time.monotonic() - begin < 60

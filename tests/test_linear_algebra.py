@@ -1,0 +1,328 @@
+"""Linear algebra on the transformer: against the same algorithm written in NumPy, and against SciPy's answer."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import punchcard
+from punchcard.analysis.dry_run import dry_run
+from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError, SingularMatrixError
+from punchcard.isa.fleq import Array
+from punchcard.lang.fleq import assemble
+from punchcard.linear_algebra import Computed
+from punchcard.machines.fleq import FleqMachine
+from punchcard.programs.common import STANDARD_FUNCTIONS
+from tests.test_linear_algebra_programs import regular
+
+FLOAT64, FLOAT32 = 5e-12, 2e-5
+"""The largest error against NumPy in float64, over the largest entry."""
+EXACTNESS = [("float64", 2, FLOAT64), ("float64", 3, FLOAT64), ("float32", 3, FLOAT32)]
+
+
+def newton(matrix: Array, iterations: int) -> Array:
+    """The paper's pseudocode in NumPy, from eps A^T."""
+    sums = np.abs(matrix)
+    x = np.array(matrix.T / (sums.sum(axis=0).max() * sums.sum(axis=1).max()))
+    for _ in range(iterations):
+        x = x @ (2 * np.eye(len(matrix)) - matrix @ x)
+    return x
+
+
+def powers(matrix: Array, iterations: int) -> Array:
+    """The paper's pseudocode: ones, multiplied by A again and again, then normalised."""
+    b = np.linalg.matrix_power(matrix, iterations) @ np.ones(len(matrix))
+    return np.array(b / np.linalg.norm(b))
+
+
+def symmetric(d: int, seed: int = 0, ratio: float = 0.5) -> Array:
+    """A symmetric matrix whose second eigenvalue is `ratio` times the leading one, whose vector is not far from ones."""
+    vectors = np.random.default_rng(seed).normal(size=(d, d))
+    vectors[:, 0] = 1 + vectors[:, 0] / 2
+    q = np.linalg.qr(vectors)[0]
+    a = q @ np.diag([3.0, *np.linspace(-3 * ratio, 3 * ratio, d - 1)]) @ q.T
+    return np.array((a + a.T) / 2)
+
+
+def relative(found: Array, expected: Array) -> float:
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+def check_range(computed: Computed) -> None:
+    """The range is within a factor 2 of what occurs."""
+    assert computed.program.range / 2 < dry_run(computed.program).largest <= computed.program.range
+
+
+# Newton's iteration
+
+
+@pytest.mark.parametrize(("precision", "heads", "tolerance"), EXACTNESS)
+@pytest.mark.parametrize(("d", "iterations"), [(4, 10), (8, 9)])
+def test_inverse_is_newton(d: int, iterations: int, precision: str, heads: int, tolerance: float) -> None:
+    matrix = regular(np.random.default_rng(d), d, 4.0)
+    found = punchcard.inverse(matrix, iterations, heads=heads, precision=precision)
+    assert found.execution.report.agrees
+    check_range(found)
+    assert relative(found.value, newton(matrix, iterations)) <= tolerance
+    assert found.machine_error <= tolerance
+
+
+@pytest.mark.parametrize("d", [3, 8])
+def test_inverse_against_scipy(d: int) -> None:
+    matrix = regular(np.random.default_rng(1), d, 5.0) * 1000
+    found = punchcard.inverse(matrix)
+    expected = scipy.linalg.inv(matrix)
+    assert found.converged
+    assert relative(found.value, expected) <= 1e-10
+    assert found.error == pytest.approx(relative(found.value, expected), rel=0.1)
+    assert found.residual == pytest.approx(np.abs(np.eye(d) - matrix @ found.value).max())
+    assert found.loops == found.execution.report.result.steps + 1
+
+
+def test_inverse_in_the_paper_design() -> None:
+    matrix = np.array([[4.0, 1.0], [2.0, 3.0]])
+    found = punchcard.inverse(matrix, design="paper", heads=2)
+    assert len(found.machine.model.shapes) == 13
+    assert relative(found.value, scipy.linalg.inv(matrix)) <= 1e-10
+
+
+def test_an_iteration_that_is_cut_short_says_so() -> None:
+    found = punchcard.inverse([[4.0, 1.0], [2.0, 3.0]], 2)
+    assert not found.converged
+    assert found.error > 0.01
+    assert found.machine_error <= FLOAT64
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(5))
+def test_inverse_of_random_matrices_of_size_8(seed: int) -> None:
+    matrix = regular(np.random.default_rng(seed), 8)
+    for precision, tolerance in (("float64", FLOAT64), ("float32", 20 * FLOAT32)):
+        found = punchcard.inverse(matrix, precision=precision, check=False)
+        assert found.machine_error <= tolerance
+    assert relative(punchcard.inverse(matrix, heads=2).value, scipy.linalg.inv(matrix)) <= 1e-10
+
+
+# Power iteration
+
+
+@pytest.mark.parametrize(("precision", "heads", "tolerance"), EXACTNESS)
+@pytest.mark.parametrize(("d", "iterations"), [(4, 8), (8, 5)])
+def test_power_iteration_is_the_algorithm(d: int, iterations: int, precision: str, heads: int, tolerance: float) -> None:
+    matrix = symmetric(d)
+    found = punchcard.power_iteration(matrix, iterations, heads=heads, precision=precision)
+    assert found.execution.report.agrees
+    check_range(found)
+    assert relative(found.value, powers(matrix, iterations)) <= tolerance
+
+
+def test_leading_eigenvector_against_scipy() -> None:
+    matrix = symmetric(4, seed=1, ratio=0.3)
+    found = punchcard.power_iteration(matrix, check=False)
+    values, vectors = scipy.linalg.eigh(matrix)
+    leading = vectors[:, -1] * np.sign(vectors[:, -1] @ found.value)
+    assert found.converged
+    assert np.abs(found.value - leading).max() <= 1e-8
+    assert abs(found.eigenvalue - values[-1]) <= 1e-10
+    assert found.error <= 1e-8
+
+
+def test_a_negative_eigenvalue_leads_and_the_start_is_free() -> None:
+    matrix = np.diag([1.0, -4.0, 2.0])
+    found = punchcard.power_iteration(matrix, 9, start=[1.0, 8.0, 0.0], check=False)
+    assert found.eigenvalue == pytest.approx(-4, abs=1e-6)
+    assert abs(found.value[1]) == pytest.approx(1, abs=1e-6)
+
+
+def test_power_iteration_of_a_stochastic_matrix() -> None:
+    """A matrix that is not symmetric: the stationary distribution of a Markov chain."""
+    chain = np.array([[0.9, 0.2, 0.1], [0.05, 0.7, 0.1], [0.05, 0.1, 0.8]])
+    found = punchcard.power_iteration(chain, 10, check=False)
+    assert found.eigenvalue == pytest.approx(1, abs=1e-2)
+    assert relative(found.value, powers(chain, 10)) <= FLOAT64
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(3))
+def test_power_iteration_of_size_8(seed: int) -> None:
+    matrix = symmetric(8, seed)
+    vectors = scipy.linalg.eigh(matrix)[1]
+    for heads in (2, 3):
+        found = punchcard.power_iteration(matrix, heads=heads, check=False)
+        assert np.abs(found.value - vectors[:, -1] * np.sign(vectors[:, -1] @ found.value)).max() <= 1e-8
+        assert found.machine_error <= FLOAT64
+    assert punchcard.power_iteration(matrix, 20, precision="float32", check=False).machine_error <= FLOAT32
+
+
+# QR, Arnoldi, Lanczos
+
+
+@pytest.mark.parametrize("shape", [(4, 2), pytest.param((8, 8), marks=pytest.mark.soak)])
+def test_qr_against_scipy(shape: tuple[int, int]) -> None:
+    matrix = 10 * np.random.default_rng(0).normal(size=shape)
+    found = punchcard.qr(matrix, 6 if shape == (4, 2) else 18)
+    q, r = scipy.linalg.qr(matrix, mode="economic")
+    signs = np.sign(np.diag(r))
+    assert found.execution.report.agrees
+    check_range(found)
+    assert relative(found.value, q * signs) <= 1e-10
+    assert relative(found.r, r * signs[:, None]) <= 1e-10
+    assert np.abs(found.value.T @ found.value - np.eye(shape[1])).max() <= 5e-12
+    assert relative(found.value @ found.r, matrix) <= 5e-12
+    assert found.residual <= 5e-12
+
+
+@pytest.mark.parametrize(("d", "dimension"), [(3, 3), pytest.param(8, 8, marks=pytest.mark.soak)])
+def test_lanczos_finds_the_eigenvalues(d: int, dimension: int) -> None:
+    matrix = symmetric(d, seed=2)
+    found = punchcard.lanczos(matrix, dimension, steps=9 if d == 3 else 18, check=False)
+    assert np.abs(np.triu(found.h, 2)).max() <= 1e-10
+    assert np.abs(np.linalg.eigvalsh(found.h) - scipy.linalg.eigvalsh(matrix)).max() <= 1e-10
+    assert found.residual <= 5e-12
+    assert found.error <= 1e-9
+
+
+def test_arnoldi_is_upper_hessenberg() -> None:
+    matrix = np.random.default_rng(3).normal(size=(3, 3))
+    found = punchcard.arnoldi(matrix, 3, start=[1.0, 0.0, 1.0], steps=9, check=False)
+    q, h = found.value, found.h
+    assert np.abs(np.tril(h, -2)).max() <= 1e-11
+    assert np.abs(q.T @ matrix @ q - h).max() <= 1e-11
+    assert np.abs(matrix @ q - q @ h).max() <= 1e-11
+    assert found.machine_error <= 1e-10
+
+
+# Equations
+
+
+@pytest.mark.parametrize(("d", "sweeps"), [(4, None), (8, 1), pytest.param(8, None, marks=pytest.mark.soak)])
+def test_solve_against_scipy(d: int, sweeps: int | None) -> None:
+    rng = np.random.default_rng(d)
+    matrix = rng.uniform(-1, 1, (d, d)) + 2 * d * np.diag(rng.choice([-1, 1], d))
+    right = 100 * rng.normal(size=d)
+    found = punchcard.solve(matrix, right, sweeps)
+    assert found.execution.report.agrees
+    check_range(found)
+    assert found.machine_error <= FLOAT64
+    if sweeps is None:
+        assert relative(found.value, scipy.linalg.solve(matrix, right)) <= 1e-10
+    x = np.zeros(d)
+    for _ in range(sweeps or 40):
+        for i in range(d):
+            x[i] = (right[i] - matrix[i] @ x + matrix[i, i] * x[i]) / matrix[i, i]
+    assert relative(found.value, x) <= FLOAT64
+
+
+def test_solve_takes_a_positive_definite_matrix() -> None:
+    matrix = np.array([[2.0, 1.5, 0.5], [1.5, 2.0, 1.0], [0.5, 1.0, 1.5]])
+    right = np.array([1.0, -2.0, 0.5])
+    found = punchcard.solve(matrix, right, 4, check=False)
+    assert found.machine_error <= FLOAT64
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 4), pytest.param((8, 5), marks=pytest.mark.soak)])
+def test_least_squares_against_scipy(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    matrix, right = rng.normal(size=shape) * 50, rng.normal(size=(shape[0], 1))
+    found = punchcard.least_squares(matrix, right)
+    expected = scipy.linalg.lstsq(matrix, right[:, 0])[0]
+    assert found.execution.report.agrees
+    check_range(found)
+    assert relative(found.value, expected) <= 1e-10
+
+
+# One machine
+
+
+def weights(machine: FleqMachine) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(machine.model.state_dict().items()):
+        digest.update(name.encode() + tensor.numpy().tobytes())
+    return digest.hexdigest()
+
+
+def test_one_unchanged_model_inverts_and_finds_eigenvectors() -> None:
+    machine = FleqMachine(functions=STANDARD_FUNCTIONS, size=4, memory=48, instructions=64, range=4.0, heads=2)
+    before = weights(machine)
+    matrix = regular(np.random.default_rng(0), 4, 4.0)
+    inverted = punchcard.inverse(matrix, 8, machine=machine)
+    eigen = punchcard.power_iteration(symmetric(4), 3, machine=machine)
+    for found in (inverted, eigen):
+        assert found.machine is machine
+        assert found.execution.report.agrees
+        assert found.machine_error <= 1e-10
+    assert weights(machine) == before
+
+
+@pytest.mark.soak
+def test_one_unchanged_model_runs_the_others_too() -> None:
+    machine = FleqMachine(functions=STANDARD_FUNCTIONS, size=4, memory=48, instructions=64, range=4.0, heads=2)
+    before = weights(machine)
+    matrix = regular(np.random.default_rng(0), 4, 4.0)
+    for found in (
+        punchcard.solve(matrix + 3 * np.eye(4), np.ones(4), 3, machine=machine),
+        punchcard.least_squares(matrix[:, :2], np.ones(4), 9, machine=machine),
+        punchcard.qr(matrix, machine=machine),
+        punchcard.arnoldi(matrix, 2, machine=machine),
+    ):
+        assert found.machine is machine
+        assert found.execution.report.agrees
+        assert found.machine_error <= 1e-10
+    assert weights(machine) == before
+
+
+def test_the_text_is_the_program() -> None:
+    found = punchcard.inverse([[2.0]], 3)
+    assert assemble(found.text) == found.program
+    assert "X = mul(Xt, Y)" in found.text
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(("call", "error", "says"), [
+    (lambda: punchcard.inverse([[1.0, 2.0, 3.0]]), MatrixError, "inverse: the matrix is 1x3, and must be square"),
+    (lambda: punchcard.inverse([1.0, 2.0]), MatrixError, r"a matrix has two dimensions .* this has the shape \(2\)"),
+    (lambda: punchcard.inverse([[1.0, np.nan], [0.0, 1.0]]), MatrixError, "the matrix holds nan, and must be finite"),
+    (lambda: punchcard.inverse([[0.0, 0.0], [0.0, 0.0]]), MatrixError, "the matrix is 0"),
+    (lambda: punchcard.inverse([[1.0, 2.0], [2.0, 4.0]]), SingularMatrixError, r"singular, or too near to it \("),
+    (lambda: punchcard.inverse([[1.0, 2.0], [2.0, 4.0]], 9), SingularMatrixError, "singular"),
+    (lambda: punchcard.inverse([[1.0]], 0), PunchcardError, "inverse: iterations=0: it must be 1 or more"),
+    (lambda: punchcard.inverse(scipy.linalg.hilbert(5), precision="float32"), ConvergenceError,
+     "became .* beyond the declared range .* on the interpreter, which rounds less, values stay within"),
+    (lambda: punchcard.inverse(scipy.linalg.hilbert(3), precision="float32"), ConvergenceError,
+     "the residual is .* on the machine, the limit is 2.4e-04: the matrix has the condition 5.2e[+]02"),
+    (lambda: punchcard.least_squares([[1.0, 2.0]], [1.0]), MatrixError, "1x2, and must have at least as many rows"),
+    (lambda: punchcard.least_squares([[1.0], [2.0]], [1.0]), MatrixError, r"has the shape \(1,\): it must have 2"),
+    (lambda: punchcard.least_squares([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]], [1.0, 2.0, 3.0]), SingularMatrixError,
+     "the columns depend on each other"),
+    (lambda: punchcard.solve([[1.0, 2.0], [3.0, 1.0]], [1.0, 1.0]), MatrixError,
+     "needs a matrix that is strictly diagonally dominant by rows, .* in row 1 the diagonal is 1 and the others sum to 3"),
+    (lambda: punchcard.solve([[1.0, 2.0], [2.0, 1.0]], [1.0, 1.0]), MatrixError, "diagonally dominant"),
+    (lambda: punchcard.solve([[2.0, 1.0], [1.0, 2.0]], [0.0, 0.0]), MatrixError, "the right side is 0"),
+    (lambda: punchcard.solve([[1.0, 0.9999], [0.9999, 1.0]], [1.0, 2.0]), ConvergenceError, "not settled after 1000 sweeps"),
+    (lambda: punchcard.power_iteration([[0.0, 1.0], [1.0, 0.0]], start=[1.0, 0.5]), ConvergenceError,
+     "not settled after 2000 iterations: the two largest eigenvalues are 1 and 1 in size"),
+    (lambda: punchcard.power_iteration([[0.0, 1.0], [0.0, 0.0]], 5), ConvergenceError, "b ends with the norm 0 in place"),
+    (lambda: punchcard.power_iteration([[1.0, -1.0], [-1.0, 1.0]], 5), ConvergenceError, "start has nearly no part along"),
+    (lambda: punchcard.power_iteration([[1.0]], 5, start=[1.0, 2.0]), MatrixError, r"start has the shape \(2,\)"),
+    (lambda: punchcard.qr([[1.0, 2.0], [2.0, 4.0]], 6), SingularMatrixError, "column 1 of Q ends with the norm .* of 1"),
+    (lambda: punchcard.arnoldi([[1.0, 0.0], [0.0, 1.0]], 2, steps=3), SingularMatrixError, "span an invariant space"),
+    (lambda: punchcard.arnoldi([[1.0]], 2), PunchcardError, "dimension=2: it must be between 1 and 1"),
+    (lambda: punchcard.lanczos([[1.0, 2.0], [3.0, 1.0]], 2), MatrixError, r"at \(0, 1\) and \(1, 0\) are 2 and 3: take"),
+])
+def test_refusals(call: object, error: type[Exception], says: str) -> None:
+    assert callable(call)
+    with pytest.raises(error, match=says):
+        call()
+
+
+def test_a_machine_that_does_not_fit_is_refused() -> None:
+    machine = FleqMachine(functions=STANDARD_FUNCTIONS, size=2, memory=32, instructions=32, range=2.0)
+    with pytest.raises(ProgramError, match="largest operand has 3 rows or columns, the machine's size is 2"):
+        punchcard.inverse(np.eye(3), machine=machine)
+    with pytest.raises(PunchcardError, match="heads: options build a machine, and here one is given"):
+        punchcard.inverse(np.eye(2), machine=machine, heads=2)

@@ -1,0 +1,238 @@
+"""The linear algebra programs on the plain interpreter: counters, convergence, and what the paper prints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from punchcard.analysis.dry_run import dry_run, with_fitting_range
+from punchcard.errors import ConvergenceError, ProgramError, SourceError
+from punchcard.isa.fleq import Array
+from punchcard.lang.fleq import assemble, disassemble
+from punchcard.programs.common import COUNTING, Counter, program_of
+from punchcard.programs.linear_algebra.gauss_seidel import gauss_seidel_program, reciprocal_rounds
+from punchcard.programs.linear_algebra.inverse import inverse_program, newton_rounds, safe_step
+from punchcard.programs.linear_algebra.krylov import arnoldi_program
+from punchcard.programs.linear_algebra.least_squares import least_squares_program
+from punchcard.programs.linear_algebra.power_iteration import norm_bound, power_program, power_rounds
+from punchcard.programs.linear_algebra.qr import qr_program
+
+
+def regular(rng: np.random.Generator, d: int, condition: float = 20.0) -> Array:
+    """A random matrix of a given condition."""
+    left, right = (np.linalg.qr(rng.normal(size=(d, d)))[0] for _ in range(2))
+    return np.array(left @ np.diag(np.geomspace(1, 1 / condition, d)) @ right)
+
+
+# Counters
+
+
+@given(st.integers(1, 300))
+def test_a_counter_makes_its_rounds(rounds: int) -> None:
+    counter = Counter("t", rounds)
+    program = program_of(["n scalar", *COUNTING, *counter.data], ["loop: n = add(n, one)", *counter.again("loop")], {})
+    ran = dry_run(program)
+    assert ran.memory["n"] == rounds
+    assert max(np.abs(value).max() for name, value in ran.memory.items() if name != "n") <= 2
+
+
+@given(st.integers(1, 30), st.integers(1, 30))
+def test_a_counter_inside_another_restarts(outer: int, inner: int) -> None:
+    each, within = Counter("t", outer), Counter("k", inner)
+    code = ["loop: n = add(n, one)", *within.again("loop"), *within.restart(), *each.again("loop")]
+    assert dry_run(program_of(["n scalar", *COUNTING, *each.data, *within.data], code, {})).memory["n"] == outer * inner
+
+
+def test_a_counter_of_no_rounds_is_refused() -> None:
+    with pytest.raises(ProgramError, match="0 rounds: a loop makes at least one"):
+        Counter("t", 0)
+
+
+# The range
+
+
+def test_the_range_fits_what_occurs() -> None:
+    text = ".range 100\n.data\na scalar 3\nb scalar\n.code\nb = mul(a, a)\nb = sub(a, a)\nhalt"
+    ran = dry_run(assemble(text))
+    assert ran.largest == pytest.approx(9)
+    assert ran.steps == 2
+    assert with_fitting_range(assemble(text), ran).range == 16
+
+
+def test_values_that_are_only_given_may_be_the_range() -> None:
+    program = assemble(".data\na scalar 4\nb scalar\n.code\nb = sub(a, a)\nhalt")
+    assert with_fitting_range(program, dry_run(program)).range == 4
+
+
+def test_growth_without_bound_is_said() -> None:
+    program = assemble(".data\na scalar 4\n.code\nloop: a = mul(a, a); goto loop\nhalt")
+    with pytest.raises(ConvergenceError, match="values grow without bound"):
+        dry_run(program)
+
+
+# Convergence, on many matrices
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_newton_converges_for_any_regular_matrix(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for d in range(1, 9):
+        matrix = rng.normal(size=(d, d)) * 10 ** rng.uniform(-3, 3)
+        rounds = newton_rounds(matrix, 100)
+        assert rounds is not None
+        found = dry_run(inverse_program(matrix, rounds)).memory["X"]
+        assert np.abs(found @ matrix - np.eye(d)).max() < 1e-15 * np.linalg.cond(matrix) ** 2 * d
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_power_iteration_stays_in_range_and_ends_normalised(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for d in range(1, 9):
+        matrix = rng.normal(size=(d, d)) * 10 ** rng.uniform(-3, 3)
+        for a in (matrix + matrix.T, matrix @ matrix.T, np.abs(matrix)):
+            scale = norm_bound(a)
+            rounds = power_rounds(a / scale, None, 2000)
+            if rounds is None:
+                continue
+            program = power_program(a / scale, rounds)
+            ran = dry_run(program)
+            b, eigenvalue = ran.memory["b"][:, 0], float(ran.memory["eigenvalue"][0, 0])
+            assert ran.largest <= program.range
+            assert abs(np.linalg.norm(b) - 1) < 1e-14
+            assert np.abs(a / scale @ b - eigenvalue * b).max() < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_orthogonal_bases_in_the_interpreter(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for rows, columns in ((1, 1), (3, 2), (4, 4), (8, 8)):
+        matrix = rng.normal(size=(rows, columns))
+        matrix /= np.linalg.norm(matrix, axis=0).max()
+        ran = dry_run(qr_program(matrix, 24))
+        assert ran.largest <= 2
+        q, r = ran.memory["Q"], ran.memory["R"]
+        assert np.abs(q.T @ q - np.eye(columns)).max() < 1e-14
+        assert np.abs(q @ r - matrix).max() < 1e-14
+        assert np.abs(np.tril(r, -1)).max() < 1e-14
+    square = rng.normal(size=(6, 6))
+    ran = dry_run(arnoldi_program(square / norm_bound(square), 4, 24))
+    assert ran.largest <= 2
+    q, h = ran.memory["Q"], ran.memory["H"] * norm_bound(square)
+    assert np.abs(np.tril(h, -2)).max() < 1e-13
+    assert np.abs((square @ q - q @ h)[:, :-1]).max() < 1e-13  # the last column leaves the space
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equations_in_the_interpreter(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for d in (1, 2, 5, 8):
+        matrix = rng.normal(size=(d, d)) + np.diag(rng.choice([-1, 1], d) * rng.uniform(2 * d, 6 * d, d))
+        right = rng.normal(size=d)
+        found = dry_run(gauss_seidel_program(matrix, right, 60, reciprocal_rounds(matrix))).memory["x"][:, 0]
+        assert np.abs(found - np.linalg.solve(matrix, right)).max() < 1e-14
+        tall = rng.normal(size=(d, (d + 1) // 2))
+        rounds = newton_rounds(tall, 100)
+        assert rounds is not None
+        found = dry_run(least_squares_program(tall, right, rounds)).memory["x"][:, 0]
+        assert np.abs(found - np.linalg.lstsq(tall, right, rcond=None)[0]).max() < 1e-10
+
+
+def test_a_singular_matrix_never_settles() -> None:
+    assert newton_rounds(np.array([[1.0, 2.0], [2.0, 4.0]]), 100) is None
+    assert power_rounds(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1.0, 0.5]), 1000) is None
+    assert power_rounds(np.array([[0.0, 1.0], [0.0, 0.0]]), None, 1000) is None
+
+
+def test_programs_are_text() -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.uniform(-0.5, 0.5, (3, 3))
+    for program in (
+        inverse_program(matrix, 5), power_program(matrix, 5), qr_program(matrix, 9), arnoldi_program(matrix, 2, 9),
+        gauss_seidel_program(matrix + 4 * np.eye(3), np.ones(3), 5, 5), least_squares_program(matrix[:, :2], np.ones(3), 5),
+    ):
+        assert assemble(disassemble(program)) == program
+
+
+def test_instructions_do_not_depend_on_the_data() -> None:
+    rng = np.random.default_rng(0)
+    one, other = (inverse_program(rng.normal(size=(3, 3)), 9) for _ in range(2))
+    assert one.instructions == other.instructions
+    assert one.variables == other.variables
+
+
+# What the paper prints
+
+
+NEWTON_AS_PRINTED = """
+.range 1e300
+.data
+a  matrix 2x2   {a}
+p  matrix 2x2   2 0 ; 0 2
+x  matrix 2x2   {eps} 0 ; 0 {eps}
+y  matrix 2x2
+q  scalar -1
+t  scalar -11
+.code
+        x = mul(x, a)
+        a = transpose(a)
+loop:   y = mul(a, x)
+        y = sub(p, y)
+        y = transpose(y)
+        x = mul(x, y)
+        t = sub(t, q)
+        if t <= 0 goto loop
+        halt
+"""
+
+
+def test_newton_from_a_in_place_of_its_transpose_diverges() -> None:
+    """X = eps A, with the two lines of the loop as meant: values grow without bound for half of all matrices."""
+    rng = np.random.default_rng(0)
+    grown = 0
+    for _ in range(200):
+        matrix = rng.normal(size=(4, 4))
+        x, y = safe_step(matrix) * matrix, safe_step(matrix) * matrix.T
+        with np.errstate(all="ignore"):
+            for _ in range(40):
+                x = x @ (2 * np.eye(4) - matrix @ x)
+                y = y @ (2 * np.eye(4) - matrix @ y)
+        grown += not np.abs(x).max() < 1e6
+        assert np.abs(y).max() < 1e6
+    assert grown > 100
+
+
+def test_newton_as_printed_gives_the_wrong_product() -> None:
+    """Lines 5 and 6 give X^T Y^T: no inverse even for a matrix with positive eigenvalues, unless it is symmetric."""
+    for text, right in (("4 1 ; 2 3", False), ("3 1 ; 1 2", True)):
+        matrix = np.array([[float(x) for x in row.split()] for row in text.split(";")])
+        program = assemble(NEWTON_AS_PRINTED.format(a=text, eps=safe_step(matrix)))
+        try:
+            found = dry_run(program).memory["x"]
+        except ConvergenceError:
+            found = np.full((2, 2), np.inf)
+        assert bool(np.abs(found @ matrix - np.eye(2)).max() < 1e-6) == right
+
+
+@pytest.mark.parametrize(("square", "ends"), [(1.5, "right"), (2.9, "right"), (3.1, "wrong sign"), (8.0, "overflow")])
+def test_the_inverse_square_root_from_one(square: float, ends: str) -> None:
+    """The paper's start x = 1 is right for S < 3 only."""
+    x = 1.0
+    for _ in range(60):
+        x = x * (1.5 - 0.5 * square * x * x)
+        if abs(x) > 1e100:
+            break
+    found = "overflow" if abs(x) > 1e100 else "right" if abs(x - square**-0.5) < 1e-9 else "wrong sign"
+    assert found == ends
+
+
+def test_scaling_a_vector_as_printed_has_the_wrong_shape() -> None:
+    with pytest.raises(SourceError, match="shapes of mul: 2x1 and 1x1"):
+        assemble(".data\nb vector 2 1 1\ninv_norm scalar 0.5\n.code\nb = mul(b, inv_norm)\nhalt")
+
+
+def test_a_counter_from_minus_t_makes_one_round_too_many() -> None:
+    data = ".data\nt scalar -5\nn scalar\none scalar 1\n"
+    text = data + ".code\nloop: n = add(n, one)\nt = add(t, one)\nif t <= 0 goto loop\nhalt"
+    assert dry_run(assemble(text)).memory["n"] == 6
