@@ -63,11 +63,11 @@ def learn(
     """
     widths = hidden_layers(hidden)
     from punchcard import learning
-    from punchcard.terminal import interruptible
     from punchcard.lang.fleq import disassemble
     from punchcard.learning.files import check_writable
     from punchcard.learning.plot import draw_losses, require_matplotlib
     from punchcard.learning.table import read_table
+    from punchcard.terminal import interruptible
 
     table = read_table(file)
     names = table.others(target)
@@ -112,8 +112,8 @@ def predict(
     """
     from punchcard import learning
     from punchcard.display import out, print_json
-    from punchcard.terminal import interruptible
     from punchcard.learning.table import read_table
+    from punchcard.terminal import interruptible
 
     model = learning.Model.load(weights)
     table = read_table(file)

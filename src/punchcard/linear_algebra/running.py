@@ -68,7 +68,7 @@ def execute(
     ran: DryRun | None = None,
     *,
     machine: FleqMachine | None = None,
-    engine: str = "dense",
+    engine: str = "auto",
     check: bool = True,
     **sizes: Any,
 ) -> Execution:
