@@ -270,7 +270,8 @@ class FleqMachine:
                 ran = run_parts(self.model, mark, loops, watch=watch, **how | {"engine": mark.engine}).run
                 return Mark(ran.card, ran.loops, ran.engine)
 
-            marks.insert(0, At(LOOK_EVERY, PartGuard(self.guard(program, punched), begin, again).look))
+            look_at = PartGuard(self.guard(program, punched), begin, again).look
+            marks = [At(LOOK_EVERY, look_at), *(At(mark.every, look_at) for mark in marks), *marks]  # no bad card is kept
 
         def look(loop: int, card: Tensor) -> None:
             for watcher in watchers:

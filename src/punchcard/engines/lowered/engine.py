@@ -29,8 +29,9 @@ from punchcard.transformer.model import LoopedTransformer
 
 SLICE_SECONDS = 0.05
 """Between two questions whether the run is interrupted."""
+SMALL_CARD = 1 << 16
 LOOK_SHARE = 20
-"""A look at the whole card after a port may take one part in so many of the time."""
+"""A look at the whole of a card with more entries may take, after a port, one part in so many of the time."""
 MOST_FAILURES = 16
 """Loops in a row that a slower engine makes before it is given the rest."""
 DONE, FAILED, MATCHED, UNKNOWN = range(4)
@@ -110,14 +111,15 @@ class Session:
         self.visits = np.zeros(len(computer.columns.quiet) + 1 + MOST_CODES, dtype=np.int32)
         self.report = np.zeros(REPORT_CODES + 1 + 2 * MOST_CODES, dtype=np.int64)
         self.wanted: list[tuple[list[int], list[int]]] = []
+        """Where on the card the bits of each pattern are, and what they should be."""
         places, signs = [len(stops.until) + len(stops.ports)], [0.0]
         for pattern in (*stops.until, *stops.ports):
-            first = layout.rows(pattern.rows).start
-            entries = [(computer.place(first + i, layout.region(pattern.region).start), bit)
-                       for i, bit in enumerate(pattern.bits) if bit]
-            self.wanted.append(([p for p, _ in entries], [s for _, s in entries]))
-            places += [len(entries), *(p for p, _ in entries)]
-            signs += [0.0, *(s for _, s in entries)]
+            first, column = layout.rows(pattern.rows).start, layout.region(pattern.region).start
+            rows = [first + i for i, bit in enumerate(pattern.bits) if bit]
+            bits = [bit for bit in pattern.bits if bit]
+            self.wanted.append(([computer.places.at(column, row) for row in rows], bits))
+            places += [len(rows), *(computer.place(row, column) for row in rows)]
+            signs += [0.0, *bits]
         self.patterns, self.signs = np.array(places, dtype=np.int64), np.array(signs, dtype=computer.number)
         self.nothing = np.zeros(1, dtype=np.int64)
         self.looked_at = self.look_seconds = 0.0
@@ -130,17 +132,18 @@ class Session:
         self._look()
         self._begin()
 
-    def standing(self) -> list[int]:
-        """The numbers of all patterns that stand on the card now."""
-        return [number for number, (places, signs) in enumerate(self.wanted)
-                if bool(np.all(self.buffer[places] * signs > 0.5))]
+    def stands(self, number: int) -> bool:
+        """Whether a pattern stands on the card that is shown, which a port may have changed."""
+        places, bits = self.wanted[number]
+        return bool(np.all(np.abs(self.buffer[places] - bits) < 0.5))
 
     def take_back(self) -> None:
         """Go on after a port, which may have changed the card.
 
-        Busy columns are looked at every time; the whole card, which may be large, only now and then, and at the end.
+        The whole card is looked at, unless it is so large that this takes long: then its busy columns every time, and all
+        of it now and then and at the end.
         """
-        if time.perf_counter() - self.looked_at > LOOK_SHARE * self.look_seconds:
+        if self.card.numel() <= SMALL_CARD or time.perf_counter() - self.looked_at > LOOK_SHARE * self.look_seconds:
             self._look()
         else:
             self.unseen = True
@@ -258,11 +261,10 @@ class Host:
         return self._end(sessions, made, "loops")
 
     def _serve(self, session: Session, made: int) -> Pattern | None:
-        standing = session.standing()
         card = session.show()
         stopped = None
         for number, (pattern, port) in enumerate(self.stops.ports.items(), start=len(self.stops.until)):
-            if number in standing and not port(made, card):
+            if session.stands(number) and not port(made, card):
                 stopped = pattern
                 break
         session.take_back()

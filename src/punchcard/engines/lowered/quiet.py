@@ -174,9 +174,13 @@ class Quiet:
                     value = value + self._value(node.args[1])
             elif node.op == "same":
                 value = self._value(node.args[0])
-            else:
+            elif node.op == "constant":
+                value = np.broadcast_to(node.data, self.columns.quiet.shape)
+            elif node.op == "relu":
                 factor, bias = node.data
                 value = np.maximum(factor * self._value(node.args[0]) + bias, 0)
+            else:
+                raise LoweringError("keys or queries outside the busy columns depend on a mixture of many columns")
             self._values[node] = value
         return self._values[node]
 

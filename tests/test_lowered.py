@@ -1,0 +1,232 @@
+"""The lowered engine gives the card of the equation after every loop, bit for bit: SUBLEQ, and machines from elsewhere."""
+
+from __future__ import annotations
+
+import gc
+import random
+import weakref
+from collections.abc import Iterator
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from punchcard.analysis.random_programs import random_program
+from punchcard.card.encoding import decode_unsigned, encode_unsigned
+from punchcard.engines import dense
+from punchcard.engines.lowered import engine
+from punchcard.isa.subleq import Halt, Program
+from punchcard.machines.subleq import SubleqMachine
+from punchcard.oracle import subleq as oracle
+from tests.cases import EXPECTED, load_subleq, programs
+from tests.lowered_cases import (
+    Machine,
+    assert_the_equation,
+    code_kept_in,
+    operations,
+    painters,
+    random_rules,
+    run_turing_machine,
+    turing_machine,
+)
+from tests.test_engines import counter_machine
+
+LOOPS = 40
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with code_kept_in(tmp_path_factory.mktemp("code")):
+        yield
+
+
+# SUBLEQ
+
+# (design, number format, bits of a word, cells, instructions)
+SIZES = [
+    ("two-layer", "float32", 8, 13, 20),
+    ("two-layer", "float64", 32, 9, 7),
+    ("two-layer", "float32", 16, 29, 32),
+    ("two-layer", "float64", 4, 1, 2),
+    ("two-layer", "float32", 2, 2, 3),
+    ("paper", "float32", 4, 30, 33),
+    ("paper", "float64", 32, 10, 17),
+    ("paper", "float32", 16, 29, 32),
+    ("paper", "float64", 8, 5, 9),
+]
+
+
+@pytest.mark.parametrize(("design", "precision", "bits", "cells", "instructions"), SIZES)
+def test_random_programs_bit_for_bit(design: str, precision: str, bits: int, cells: int, instructions: int) -> None:
+    """From punched cards, and from cards in the middle of a run."""
+    machine = SubleqMachine(word_bits=bits, memory=cells, instructions=instructions, design=design, precision=precision)
+    rng = random.Random(f"{design} {bits} {cells}")
+    for before in (0, 0, 1, 7):
+        card = machine.punch(random_program(rng, bits, cells, instructions))
+        card = dense.run(machine.model, card, before).card
+        assert_the_equation(machine.model, card, machine.layout, LOOPS)
+
+
+@pytest.mark.parametrize("design", ["two-layer", "paper"])
+def test_loops_after_halting_change_nothing(design: str) -> None:
+    program = load_subleq("multiply.subleq")
+    machine = SubleqMachine(memory=len(program.memory), instructions=len(program.instructions), design=design)
+    cells, steps = EXPECTED["multiply.subleq"]
+    assert_the_equation(machine.model, machine.punch(program), machine.layout, steps + 9)
+    ended = engine.run(machine.model, machine.punch(program), 1_000_000, facts=machine.layout, until=machine.halting)
+    assert (ended.reason, ended.matched, ended.loops) == ("matched", machine.halting, steps + 1)
+    assert {name: machine.read(ended.card).memory[i] for i, name in enumerate(program.cell_names())} == cells
+    on = engine.run(machine.model, ended.card, 100_000, facts=machine.layout)
+    assert torch.equal(on.card, machine.model(ended.card))
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize(("cells", "instructions"), [(1, 1), (1, 2), (3, 2), (2, 3)])
+def test_cards_of_a_few_columns(cells: int, instructions: int, precision: str) -> None:
+    """With fewer than nine columns a head may stay soft, and then such a card may be left to another engine."""
+    for design in ("two-layer", "paper"):
+        machine = SubleqMachine(word_bits=3, memory=cells, instructions=instructions, design=design, precision=precision)
+        program = (random_program(random.Random(cells), 3, cells, instructions) if instructions > 1
+                   else Program.create([Halt()], [0] * cells))
+        how = "lowered" if design == "two-layer" or machine.layout.columns > 9 else "scratchpad"
+        ran = assert_the_equation(machine.model, machine.punch(program), machine.layout, 12, engine=how, notes=None)
+        assert bool(ran.notes) == (how == "scratchpad")
+
+
+@pytest.mark.parametrize("design", ["two-layer", "paper"])
+def test_many_loops_end_like_the_interpreter(design: str) -> None:
+    machine = SubleqMachine(word_bits=12, memory=20, instructions=24, design=design, precision="float32")
+    rng = random.Random(design)
+    for _ in range(4):
+        program = random_program(rng, 12, 20, 24)
+        ran = engine.run(machine.model, machine.punch(program), 20_000 + machine.design.warm_up, facts=machine.layout)
+        assert machine.read(ran.card) == oracle.run(program, 12, 20_000).state
+
+
+WIDE = SubleqMachine(word_bits=24, memory=15, instructions=9, design="two-layer")
+
+
+@settings(max_examples=25)
+@given(programs(), st.integers(0, 6))
+def test_any_program(program: Program, before: int) -> None:
+    card = dense.run(WIDE.model, WIDE.punch(program), before).card
+    assert_the_equation(WIDE.model, card, WIDE.layout, 16)
+
+
+SMALL = {design: SubleqMachine(word_bits=3, memory=5, instructions=7, design=design, precision="float32")
+         for design in ("two-layer", "paper")}
+
+
+@settings(max_examples=25)
+@given(st.sampled_from(sorted(SMALL)), st.randoms(use_true_random=False))
+def test_any_bits_on_the_card(design: str, rng: random.Random) -> None:
+    """Whatever stands in the instructions, the cells and the scratchpad: pointers to nowhere, to instructions, to itself."""
+    machine = SMALL[design]
+    layout = machine.layout
+    card = machine.punch(Program.create([Halt()], [0] * 5))
+    for block in layout.blocks:
+        for region in block.holds:
+            if block.holds[region] == "bits" and block.name != "position":
+                place = layout.get(card, block.name, region)
+                place[...] = torch.tensor([rng.choice((-1.0, 1.0)) for _ in range(place.numel())]).reshape(place.shape)
+    assert_the_equation(machine.model, card, layout, 6, notes=None)
+
+
+# Machines from elsewhere
+
+
+def test_the_counter_machine() -> None:
+    layout, model, card = counter_machine()
+    assert_the_equation(model, card, layout, LOOPS)
+
+
+@pytest.mark.parametrize(("cells", "bits", "dtype"), [(16, 4, torch.float64), (32, 5, torch.float32), (8, 3, torch.float64)])
+def test_turing_machines(cells: int, bits: int, dtype: torch.dtype) -> None:
+    rng = random.Random(cells)
+    rules, tape = random_rules(rng), [rng.randrange(2) for _ in range(cells)]
+    machine = turing_machine(rules, tape, 3, bits, dtype)
+    assert_the_equation(machine.model, machine.card, machine.layout, 60)
+    ran = engine.run(machine.model, machine.card, 12_345, facts=machine.layout)
+    assert ran.notes == ()
+    assert of_turing_machine(machine, ran.card) == run_turing_machine(rules, tape, 3, bits, 12_345)
+
+
+def of_turing_machine(machine: Machine, card: torch.Tensor) -> tuple[list[int], int, int]:
+    """Tape, place and state."""
+    numbers = [decode_unsigned(machine.layout.get(card, rows, region)).tolist()
+               for rows, region in (("symbol", "tape"), ("place", "head"), ("state", "head"))]
+    return numbers[0], numbers[1][0], numbers[2][0]
+
+
+@settings(max_examples=15)
+@given(st.randoms(use_true_random=False))
+def test_any_tape_on_one_turing_machine(rng: random.Random) -> None:
+    """Also a place that is beyond the tape, where the head finds nothing."""
+    machine = turing_machine(random_rules(random.Random(3)), [0] * 12, 0, 4)
+    layout, card = machine.layout, machine.card.clone()
+    layout.put(card, "symbol", "tape", encode_unsigned([rng.randrange(2) for _ in range(12)], 1))
+    layout.put(card, "place", "head", encode_unsigned(rng.randrange(16), 4))
+    layout.put(card, "state", "head", encode_unsigned(rng.randrange(4), 2))
+    assert_the_equation(machine.model, card, layout, 20, notes=None)
+
+
+def test_columns_that_compute_alike() -> None:
+    """Two heads in one group, which move apart: no two of their rows are the same."""
+    machine = painters(16, 4, moves=(1.0, 1.0))
+    assert_the_equation(machine.model, machine.card, machine.layout, LOOPS)
+
+
+def test_rows_that_select_a_case() -> None:
+    rng = random.Random(2)
+    machine = operations([rng.randrange(4) for _ in range(16)], 4)
+    assert_the_equation(machine.model, machine.card, machine.layout, LOOPS)
+    computer = engine.lower(machine.model, machine.card, machine.layout)
+    assert len(computer.known) == 4, "one piece of code for each operation"
+
+
+# The weights decide
+
+
+def test_other_weights_give_other_code() -> None:
+    """Two machines of one layout, card for card the same; only the rules in their weights differ."""
+    rng = random.Random(8)
+    tape = [rng.randrange(2) for _ in range(16)]
+    rules = [random_rules(rng) for _ in range(2)]
+    machines = [turing_machine(r, tape, 5, 4) for r in rules]
+    first, second = (engine.lower(m.model, m.card, m.layout) for m in machines)
+    assert first.name != second.name
+    for machine, own in zip(machines, rules, strict=True):
+        ran = engine.run(machine.model, machine.card, 1000, facts=machine.layout)
+        assert of_turing_machine(machine, ran.card) == run_turing_machine(own, tape, 5, 4, 1000)
+
+
+def test_weights_that_are_replaced_are_compiled_anew() -> None:
+    rng = random.Random(9)
+    tape = [rng.randrange(2) for _ in range(16)]
+    old, new = (random_rules(rng) for _ in range(2))
+    machine, other = turing_machine(old, tape, 5, 4), turing_machine(new, tape, 5, 4)
+    engine.run(machine.model, machine.card, 10, facts=machine.layout)
+    machine.model.load_state_dict(other.model.state_dict())
+    ran = engine.run(machine.model, machine.card, 1000, facts=machine.layout)
+    assert of_turing_machine(machine, ran.card) == run_turing_machine(new, tape, 5, 4, 1000)
+    with torch.no_grad():
+        for parameter in machine.model.parameters():
+            parameter.data.mul_(0.5)  # a change that the version of a tensor does not show
+    assert_the_equation(machine.model, machine.card, machine.layout, 5, engine="scratchpad", notes=None)
+
+
+def test_a_model_that_is_gone_is_forgotten() -> None:
+    machine = turing_machine(random_rules(random.Random(1)), [0] * 16, 5, 4)
+    engine.run(machine.model, machine.card, 10, facts=machine.layout)
+    model = weakref.ref(machine.model)
+    del machine
+    gc.collect()
+    assert model() is None
+
+
+def test_one_code_serves_all_cards_of_a_machine() -> None:
+    machine = SubleqMachine(word_bits=4, memory=6, instructions=9, design="two-layer")
+    rng = random.Random(1)
+    computers = {engine.lower(machine.model, machine.punch(random_program(rng, 4, 6, 9)), machine.layout) for _ in range(5)}
+    assert len(computers) == 1

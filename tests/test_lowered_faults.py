@@ -1,0 +1,364 @@
+"""Where the lowered engine does not apply: it says so, and the card is the equation's all the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+from punchcard.analysis.random_programs import random_program
+from punchcard.card.encoding import encode_unsigned
+from punchcard.card.layout import Layout, Pattern, Region, RowBlock
+from punchcard.engines import dense
+from punchcard.engines.interface import Engine, Port, Run
+from punchcard.engines.lowered import engine
+from punchcard.engines.lowered.computer import Computer
+from punchcard.engines.lowered.plan import Plan
+from punchcard.errors import LoweringError, PunchcardError
+from punchcard.lang.fleq import assemble
+from punchcard.machines.fleq import FleqMachine
+from punchcard.machines.subleq import SubleqMachine
+from punchcard.transformer.model import LoopedTransformer
+from punchcard.transformer.precision import Precision
+from tests.lowered_cases import (
+    assert_the_equation,
+    cards_of,
+    code_kept_in,
+    operations,
+    painters,
+    random_rules,
+    turing_machine,
+)
+from tests.test_engines import counter_machine
+
+NOT_DECLARED = "the card held something that its layout does not declare, or what never changes had changed"
+FAILED = "a bit was not ±1, a number was beyond its limit, or two columns stored to one"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with code_kept_in(tmp_path_factory.mktemp("code")):
+        yield
+
+
+def slow(loops: int, why: str) -> str:
+    return f"{loops} loops were made by the scratchpad engine: {why}"
+
+
+# What cannot be lowered at all
+
+
+def without_facts() -> tuple[LoopedTransformer, Tensor, None]:
+    _, model, card = counter_machine()
+    return model, card, None
+
+
+def one_layer() -> tuple[LoopedTransformer, Tensor, Layout]:
+    machine = SubleqMachine(word_bits=4, memory=8, instructions=9, design="one-layer")
+    return machine.model, machine.punch(random_program(random.Random(1), 4, 8, 9)), machine.layout
+
+
+def paper_fleq() -> tuple[LoopedTransformer, Tensor, Layout]:
+    machine = FleqMachine(functions=["add", "mul"], size=1, memory=6, instructions=4, design="paper")
+    return machine.model, machine.punch(assemble(".data\nx scalar 1\n.code\nx = add(x, x)\nhalt")), machine.layout
+
+
+def half_precision() -> tuple[LoopedTransformer, Tensor, Layout]:
+    machine = SubleqMachine(word_bits=4, memory=4, instructions=5, design="two-layer", precision="float16")
+    return machine.model, machine.punch(random_program(random.Random(1), 4, 4, 5)), machine.layout
+
+
+def low_temperature() -> tuple[LoopedTransformer, Tensor, Layout]:
+    machine = SubleqMachine(word_bits=4, memory=5, instructions=6, design="two-layer", precision=Precision(temperature=6.0))
+    return machine.model, machine.punch(random_program(random.Random(5), 4, 5, 6)), machine.layout
+
+
+def all_busy() -> tuple[LoopedTransformer, Tensor, Layout]:
+    layout, model, card = counter_machine()
+    return model, card, Layout([RowBlock(b.name, b.size, holds=b.holds, changes=("head", "tape")) for b in layout.blocks],
+                               layout.regions)
+
+
+def with_a_gap() -> tuple[LoopedTransformer, Tensor, Layout]:
+    """The last column of the tape belongs to no region."""
+    layout, model, card = counter_machine()
+    regions = [Region("head", 1), Region("tape", 5), Region("rest", 1, start=layout.columns - 1)]
+    blocks = [RowBlock(b.name, b.size, holds={**b.holds, **({"rest": b.holds["tape"]} if "tape" in b.holds else {})},
+                       changes=b.changes) for b in layout.blocks]
+    return model, card, Layout(blocks, regions)
+
+
+def long_pointers() -> tuple[LoopedTransformer, Tensor, Layout]:
+    machine = turing_machine(random_rules(random.Random(1)), [0] * 12, 0, 40)
+    return machine.model, machine.card, machine.layout
+
+
+@pytest.mark.parametrize(("make", "why"), [
+    (without_facts, "it needs `facts`, the card's layout"),
+    (one_layer, "layer 1, head 2: quiet columns find other quiet columns, each its own"),
+    (paper_fleq, "keys or queries outside the busy columns depend on a mixture of many columns"),
+    (half_precision, "there is no code for float16, only for float32 and float64"),
+    (low_temperature, "LOWTEMP"),
+    (all_busy, "every region of the layout is busy"),
+    (with_a_gap, "the layout says nothing about some rows or columns, which lie between others"),
+    (long_pointers, "layer 1, head 1: a table of 40 bits is too large, the most is 22"),
+])
+def test_what_cannot_be_lowered(make: object, why: str) -> None:
+    """`lower` raises, `run` passes it on with a note; the card is the equation's."""
+    model, card, layout = make()  # type: ignore[operator]
+    with pytest.raises(LoweringError) as info:
+        engine.lower(model, card, layout)
+    assert why in str(info.value)
+    ran = engine.run(model, card, 6, facts=layout)
+    assert ran.engine == "scratchpad"
+    assert ran.notes[0] == f"not lowered: {info.value}"
+    assert torch.allclose(ran.card, dense.run(model, card, 6).card, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("wrong", "why"), [
+    (0.5, "the card is not what its layout declares: data in tape holds 0.5, not bits"),
+    (torch.nan, "the card is not what its layout declares: data in tape holds nan, not bits"),
+    (-3.0, "the card is not what its layout declares: data in tape holds -3.0, not bits"),
+])
+def test_a_card_that_is_wrong_from_the_start(wrong: float, why: str) -> None:
+    layout, model, card = counter_machine()
+    layout.get(card, "data", "tape")[0, 4] = wrong
+    ran = assert_the_equation(model, card, layout, 8, engine="scratchpad", notes=None)
+    assert ran.notes[0] == f"not lowered: {why}"
+
+
+def test_an_empty_batch_and_cards_beyond_the_limit_are_refused() -> None:
+    machine = FleqMachine(functions=["add"], size=1, memory=6, instructions=4)
+    card = machine.punch(assemble(".data\nx scalar 1\n.code\nx = add(x, x)\nhalt"))
+    machine.layout.get(card, "data", "memory")[0, 3] = 1000.0
+    with pytest.raises(LoweringError, match="data holds 1000, more than its limit 32"):
+        engine.lower(machine.model, card, machine.layout)
+    assert_the_equation(machine.model, card, machine.layout, 3, engine="scratchpad", notes=None)
+
+
+def test_code_is_not_used_for_wider_limits() -> None:
+    """The limits of a layout are part of what the code relies on."""
+    machine = FleqMachine(functions=["add"], size=1, memory=6, instructions=4)
+    layout = machine.layout
+    card = machine.punch(assemble(".data\nx scalar 15\ny scalar -1\n.code\nx = add(x, x); if y <= 0 goto 0\nhalt"))
+    wider = layout.limited({"data": 1e6, "incoming": 1e6})
+    narrow, wide = (engine.lower(machine.model, card, facts) for facts in (layout, wider))
+    assert narrow is not wide
+    assert narrow.name != wide.name
+    assert engine.lower(machine.model, card, layout.limited({})) is narrow
+
+
+# In the middle of a run
+
+
+def after(loops: int, change: Port, bits: int, rows: str, region: str = "scratchpad") -> dict[Pattern, Port]:
+    """Ports for `change`, which is called once."""
+    def act(loop: int, card: Tensor) -> bool:
+        return change(loop, card) if loop == loops else True
+
+    return {Pattern(rows, region, (0,) * bits): act}
+
+
+@pytest.mark.parametrize("wrong", [0.5, -1.6, 0.0, 3.0, torch.nan, torch.inf])
+@pytest.mark.parametrize(("design", "counter"), [("two-layer", "following"), ("paper", "program_counter")])
+def test_a_cell_that_a_port_spoils(design: str, counter: str, wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every column computes in the equation: a bad bit counts in the cell that nobody reads, too."""
+    monkeypatch.setattr(engine, "LOOK_SHARE", 0)
+    machine = SubleqMachine(word_bits=4, memory=6, instructions=9, design=design)
+    layout, card = machine.layout, machine.punch(random_program(random.Random(3), 4, 6, 9))
+    for cell in (0, 5):
+        def spoil(_: int, now: Tensor, cell: int = cell) -> bool:
+            layout.get(now, "memory", "memory")[1, cell] = wrong
+            return True
+
+        ports = after(3, spoil, machine.sizes.pointer_bits, counter)
+        seen, expected = watched(engine.run, machine, card, ports), watched(dense.run, machine, card, ports)
+        assert all(torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
+                   for a, b in zip(seen.cards, expected.cards, strict=True))
+        assert any(NOT_DECLARED in note for note in seen.run.notes)
+
+
+@dataclass(frozen=True)
+class Watched:
+    run: Run
+    cards: list[Tensor]
+
+
+def watched(run: Engine, machine: SubleqMachine, card: Tensor, ports: dict[Pattern, Port]) -> Watched:
+    """Nine loops, and the cards after each."""
+    cards: list[Tensor] = []
+    return Watched(run(machine.model, card, 9, facts=machine.layout, ports=ports,
+                       watch=lambda _, now: cards.append(now.clone())), cards)
+
+
+def test_a_spoilt_cell_that_was_not_looked_at_is_an_error_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole card is looked at only now and then between ports, and when the run ends."""
+    monkeypatch.setattr(engine, "LOOK_SHARE", 1e9)
+    monkeypatch.setattr(engine, "SMALL_CARD", 0)
+    machine = SubleqMachine(word_bits=4, memory=6, instructions=9, design="two-layer")
+    layout, card = machine.layout, machine.punch(random_program(random.Random(3), 4, 5, 9))
+
+    def spoil(_: int, now: Tensor) -> bool:
+        layout.get(now, "memory", "memory")[1, 5] = 0.5  # no instruction names this cell
+        return True
+
+    with pytest.raises(PunchcardError, match="a port left something on the card that its layout does not declare"):
+        engine.run(machine.model, card, 9, facts=layout, ports=after(3, spoil, machine.sizes.pointer_bits, "following"))
+
+
+def test_rows_that_never_change_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port may not change keys; if it does, the code no longer applies."""
+    monkeypatch.setattr(engine, "LOOK_SHARE", 0)
+    layout, model, card = counter_machine()
+
+    def relabel(_: int, now: Tensor) -> bool:
+        layout.put(now, "position", "tape", layout.get(now, "position", "tape").flip(1).clone())
+        return True
+
+    ports = {Pattern("counter", "head", (1, 1, -1)): relabel}
+    ran = engine.run(model, card, 7, facts=layout, ports=ports)
+    assert torch.equal(ran.card, dense.run(model, card, 7, facts=layout, ports=ports).card)
+    assert ran.notes == (slow(5, NOT_DECLARED),)
+
+
+@pytest.mark.parametrize("part", ["a", "b", "c"])
+@pytest.mark.parametrize("design", ["two-layer", "paper"])
+def test_a_pointer_to_any_column_or_none(design: str, part: str) -> None:
+    """Columns that do not exist, the scratchpad, constants, other instructions."""
+    machine = SubleqMachine(word_bits=4, memory=6, instructions=9, design=design)
+    layout, length = machine.layout, machine.sizes.pointer_bits
+    program = random_program(random.Random(3), 4, 6, 9)
+    missing = 0
+    for column in (0, 1, 2, 10, machine.sizes.columns - 1, machine.sizes.columns, 25, 31):
+        card = machine.punch(program)
+        layout.get(card, f"command.{part}", "instructions")[:, :2] = encode_unsigned(column, length)
+        ran = assert_the_equation(machine.model, card, layout, 10, notes=None)
+        missing += any("a pointer matched no column" in note for note in ran.notes)
+    assert missing >= 3
+
+
+OVERFLOW = """
+.range 16
+.data
+a matrix 2x2  4 2 ; 3 4
+b matrix 2x2  4 -1 ; 2 3
+c matrix 2x2
+n scalar -15
+one scalar 1
+.code
+c = mul(a, b)
+a = add(a, c)
+n = add(n, one); if n <= 0 goto 0
+halt
+"""
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_products_that_leave_the_range(precision: str) -> None:
+    """From there on another engine makes the loops; the cards agree as far as soft products do."""
+    machine = FleqMachine(functions=["add", "mul"], size=2, memory=12, instructions=5, heads=2, precision=precision)
+    card = machine.punch(assemble(OVERFLOW))
+    seen, ran = cards_of(machine.model, card, machine.layout, 20)
+    assert ran.engine == "lowered"
+    assert ran.notes == (slow(1, FAILED), slow(16, NOT_DECLARED))
+    for found in seen:
+        largest = float(found.abs().max())
+        rounding = 64 * machine.unit * max(largest, 1.0)  # beyond the range the bound does not hold
+        assert torch.allclose(found, machine.model(card), rtol=0, atol=2 * machine.bound("mul") + rounding)
+        card = found
+    assert largest > machine.range
+
+
+STORES = """
+.range 64
+.data
+a matrix 2x2 1 2 ; 3 4
+b matrix 2x2 0.5 -1 ; 2 3
+c matrix 2x2
+n scalar -3
+.code
+c = add(a, b)
+b = sub(c, a)
+a = transpose(b); if n <= 0 goto 0
+halt
+"""
+
+
+def test_a_store_to_a_column_that_should_not_change() -> None:
+    """Columns that have nothing to read find the column of zeros: it is no longer one after a store there."""
+    machine = FleqMachine(functions=["add", "sub", "transpose"], size=2, memory=10, instructions=5, range=64.0)
+    sizes, layout = machine.sizes, machine.layout
+    notes = set()
+    for column in range(1 << sizes.pointer_bits):
+        card = machine.punch(assemble(STORES))
+        code = layout.get(card, "data", "instructions")
+        code[sizes.field_rows("c"), 0] = encode_unsigned(column, sizes.pointer_bits)[:, 0]
+        notes |= {note.split(": ")[1] for note in assert_the_equation(machine.model, card, layout, 7, notes=None).notes}
+    assert "a pointer led to a column that should not change (layer 4, head 1)" in notes
+
+
+@pytest.mark.parametrize("cells", [16, 13])
+def test_two_busy_columns_that_store_to_one_place(cells: int) -> None:
+    """When the heads meet they paint with the mean of their colours, 0, which is no bit."""
+    machine = painters(cells, 4)
+    ran = assert_the_equation(machine.model, machine.card, machine.layout, 40, notes=None)
+    assert ran.notes == (slow(3, FAILED), slow(3, NOT_DECLARED))
+
+
+def test_a_head_beyond_the_tape() -> None:
+    machine = turing_machine({(s, x): (s, 1 - x, 1) for s in range(4) for x in (0, 1)}, [0] * 20, 15, 5)
+    ran = assert_the_equation(machine.model, machine.card, machine.layout, 40, notes=None)
+    assert ran.notes[0].endswith("a pointer matched no column (layer 1, head 1)")
+
+
+def refusing(*refused: int) -> object:
+    """`Computer._trace` that refuses some cases of `operations`."""
+    trace = Computer._trace
+
+    def refuse(self: Computer, case: dict[int, float] | None) -> Plan:
+        if case is not None and sum((value > 0) << i for i, value in enumerate(case.values())) in refused:
+            raise LoweringError("this case is too hard")
+        return trace(self, case)
+
+    return refuse
+
+
+def test_a_case_that_cannot_be_lowered_is_left_to_another_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Computer, "_trace", refusing(2))
+    machine = operations([0, 1, 2, 3, 2, 1, 0, 1, 3, 3, 1, 2, 0, 0, 2, 1], 4)
+    ran = assert_the_equation(machine.model, machine.card, machine.layout, 32, notes=None)
+    assert ran.notes == (slow(8, "this case is too hard"),)
+
+
+def test_ports_and_patterns_in_loops_of_another_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when so many loops fail in a row that the other engine is given all the rest."""
+    monkeypatch.setattr(Computer, "_trace", refusing(0, 1, 2, 3))
+    machine = operations([1] * 16, 4)
+    layout = machine.layout
+    ten, three = Pattern("counter", "head", (-1, 1, -1, 1)), Pattern("number", "head", (1, 1, -1, -1))
+    outcomes = []
+    for run in (dense.run, engine.run):
+        called: list[int] = []
+
+        def count_down(loop: int, card: Tensor, called: list[int] = called) -> bool:
+            called.append(loop)
+            layout.put(card, "number", "head", encode_unsigned(1, 4))
+            return len(called) < 9
+
+        ran = run(machine.model, machine.card, 500, facts=layout, until=(), ports={ten: count_down})
+        again = run(machine.model, machine.card, 500, facts=layout, until=three)
+        outcomes.append((called, ran.loops, ran.reason, again.loops, again.reason, ran.card.tolist()))
+    assert outcomes[0] == outcomes[1]
+    assert len(called) == 9
+
+
+def test_too_many_rows_that_select() -> None:
+    machine = operations([0, 1, 2, 3] * 4, 4, op_bits=65)
+    with pytest.raises(LoweringError, match="65 rows decide what a loop does: the most is 64"):
+        engine.lower(machine.model, machine.card, machine.layout)
+    machine = operations([0, 1, 2, 3] * 4, 4, op_bits=62)
+    assert_the_equation(machine.model, machine.card, machine.layout, 20)

@@ -1,0 +1,195 @@
+"""The lowered engine on FLEQ machines: what is exact agrees bit for bit, soft products and sigmoids within their bounds."""
+
+from __future__ import annotations
+
+import random
+import runpy
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from punchcard.api import build
+from punchcard.engines import dense
+from punchcard.engines.lowered import engine
+from punchcard.isa.fleq import Call, FleqProgram, PointerUpdate, Step
+from punchcard.lang.fleq import assemble
+from punchcard.machines.fleq import FleqMachine
+from punchcard.oracle import fleq as oracle
+from tests.cases import EXAMPLES
+from tests.fleq_cases import POINTER_FUNCTIONS, RANGE, random_program
+from tests.lowered_cases import assert_the_equation, cards_of, code_kept_in
+
+EXACT = ("add", "sub", *POINTER_FUNCTIONS)
+"""Rounded once, or not at all: there is but one way to compute them."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with code_kept_in(tmp_path_factory.mktemp("code")):
+        yield
+
+
+def tolerance(machine: FleqMachine, function: str | None) -> float:
+    """Two results within the bound of the exact one differ by twice the bound at most; what is exact, not at all."""
+    d = machine.sizes.size
+    if function is None or function in EXACT or (function == "transpose" and d & (d - 1) == 0):
+        return 0.0
+    return 2 * machine.bound(function)
+
+
+def called(machine: FleqMachine, program: FleqProgram, card: Tensor) -> str | None:
+    """The function that the next loop calls."""
+    instruction = program.instructions[machine.read(card).program_counter]
+    action = instruction.action if isinstance(instruction, Step) else None
+    return action.function if isinstance(action, Call | PointerUpdate) else None
+
+
+def assert_within_bounds(machine: FleqMachine, program: FleqProgram, card: Tensor, loops: int) -> Tensor:
+    """Every card is what the model makes of the one before, but for what the function called has written to memory."""
+    layout = machine.layout
+    seen, ran = cards_of(machine.model, card, layout, loops)
+    assert (ran.engine, ran.notes) == ("lowered", ())
+    for loop, found in enumerate(seen, start=1):
+        function = called(machine, program, card)
+        allowed = torch.zeros_like(card)
+        layout.put(allowed, "incoming", "memory", tolerance(machine, function))
+        apart = (machine.model(card) - found).abs()
+        assert bool((apart <= allowed).all()), f"loop {loop}, {function}: off by {float((apart - allowed).max())} too much"
+        card = found
+    return card
+
+
+# (d, functions, options)
+MACHINES = [
+    (1, ("add", "sub", "mul", "transpose", "sigmoid", "hadamard", "percentage", *POINTER_FUNCTIONS), {"heads": 1}),
+    (2, ("add", "sub", "mul", "transpose", "sigmoid", *POINTER_FUNCTIONS), {"heads": 2}),
+    (2, ("add", "mul", "sub"), {"heads": 3, "precision": "float32"}),
+    (2, ("add", "mul", "transpose"), {"anchors": True}),
+    (2, ("add", "inverse", "sqrt", "percentage", "hadamard"), {"heads": 2, "precision": "float32"}),
+    (3, ("add", "mul", "transpose", "hadamard"), {"heads": 3}),
+    (4, ("add", "sub", "transpose", "sigmoid"), {}),
+]
+
+
+@pytest.mark.parametrize(("d", "functions", "options"), MACHINES)
+def test_random_programs(d: int, functions: tuple[str, ...], options: dict[str, object]) -> None:
+    """From a punched card and from one in the middle of the run; to the end, and some loops more."""
+    machine = FleqMachine(functions=functions, size=d, memory=12 + 2 * d, instructions=10, range=RANGE,
+                          **options)  # type: ignore[arg-type]
+    rng = random.Random(f"{d} {functions}")
+    program = random_program(rng, machine, 30)
+    while len(program.used_functions()) < min(len(functions), 4):
+        program = random_program(rng, machine, 30)
+    card = machine.punch(program)
+    last = assert_within_bounds(machine, program, card, 30)
+    assert_within_bounds(machine, program, dense.run(machine.model, card, 4).card, 12)
+    if machine.precision.name == "float64" and not machine.anchors:
+        expected = oracle.run(program, 30).state.memory[:, : program.columns]
+        assert np.allclose(machine.read(last).memory[: program.rows, : program.columns], expected, rtol=0, atol=1e-5)
+
+
+def test_exact_functions_bit_for_bit() -> None:
+    machine = FleqMachine(functions=("add", "sub", "transpose", *POINTER_FUNCTIONS), size=2, memory=20, instructions=10,
+                          range=RANGE, precision="float32")
+    rng = random.Random(1)
+    for _ in range(2):
+        assert_the_equation(machine.model, machine.punch(random_program(rng, machine, 40)), machine.layout, 40)
+
+
+LARGE = """
+.range 64
+.data
+a  matrix 8x8   {a}
+b  matrix 8x8   {b}
+c  matrix 8x8
+v  vector 8     1 2 3 4 5 6 7 8
+w  vector 8
+n  scalar -2
+one scalar 1
+.code
+   c = mul(a, b)
+   w = mul(a, v)
+   a = transpose(c)
+   b = sub(b, a)
+   n = add(n, one); if n <= 0 goto 0
+   halt
+"""
+
+
+def test_eight_rows_and_columns() -> None:
+    rng = np.random.default_rng(8)
+    a, b = (" ; ".join(" ".join(f"{x:.4f}" for x in row) for row in rng.uniform(-0.5, 0.5, (8, 8))) for _ in "ab")
+    program = assemble(LARGE.format(a=a, b=b))
+    machine = build(program, heads=2)
+    last = assert_within_bounds(machine, program, machine.punch(program), 18)
+    expected = oracle.run(program, 100)
+    assert expected.halted
+    found = machine.read(last).memory[:8, : program.columns]
+    assert np.allclose(found, expected.state.memory[:, : program.columns], atol=1e-6)
+
+
+@pytest.mark.parametrize(("start", "change", "jumps"), [(-2, 1, True), (-1, 1, True), (0, 1, False), (5, -9, True)])
+def test_a_flag_that_was_just_written_counts(start: int, change: int, jumps: bool) -> None:
+    program = assemble(f".data\nt scalar {start}\nd scalar {change}\n.code\nt = add(t, d); if t <= 0 goto 2\nhalt\nhalt")
+    machine = build(program, memory=12)
+    assert_the_equation(machine.model, machine.punch(program), machine.layout, 4)
+    ran = engine.run(machine.model, machine.punch(program), 9, facts=machine.layout, until=machine.halting)
+    assert ran.matched == machine.halting
+    assert machine.read(ran.card).program_counter == (2 if jumps else 1)
+
+
+COLUMNS = """
+.range 64
+.data
+m    matrix 2x4   1 2 3 4 ; 5 6 7 8
+sum  matrix 2x1
+n    scalar -3
+one  scalar 1
+.code
+   sum = add(sum, m[0])
+   incr_pointer(0.b)
+   n = add(n, one); if n <= 0 goto 0
+   reset_pointer(0.b, m)
+   sum = sub(sum, sum)
+   n = sub(n, one)
+   n = sub(n, one)
+   n = sub(n, one)
+   n = sub(n, one); if n <= 0 goto 0
+   halt
+"""
+
+
+def test_a_program_that_changes_its_own_pointers() -> None:
+    """It adds up the columns of a matrix, again and again: an instruction is stored to, and read from there."""
+    program = assemble(COLUMNS)
+    machine = build(program)
+    card = machine.punch(program)
+    assert_the_equation(machine.model, card, machine.layout, 45)
+    for loops in (12, 13, 29, 100_000):
+        ran = engine.run(machine.model, card, loops, facts=machine.layout)
+        found, expected = machine.read(ran.card), oracle.run(program, loops).state
+        assert np.array_equal(found.memory[:2, : program.columns], expected.memory[:, : program.columns])
+        assert found.program_counter == expected.program_counter
+
+
+def test_a_block_of_ones_own() -> None:
+    text = """
+    .data
+    a  matrix 2x2   1 -2 ; 3 0.5
+    b  matrix 2x2   0 -1 ; 4 0.25
+    c  matrix 2x2
+    n  scalar -3
+    one scalar 1
+    .code
+       c = maximum(a, b)
+       a = sub(b, c)
+       n = add(n, one); if n <= 0 goto 0
+       halt
+    """
+    own = runpy.run_path(str(EXAMPLES / "own_block.py"))
+    program = assemble(text, functions={"maximum": own["MAXIMUM"]})
+    machine = build(program, blocks=[own["BLOCK"]])
+    assert_the_equation(machine.model, machine.punch(program), machine.layout, 14)
