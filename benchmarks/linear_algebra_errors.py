@@ -1,6 +1,6 @@
 """Loops and errors of the linear algebra programs, as the tables in docs/linear-algebra.md.
 
-    python benchmarks/linear_algebra.py [--size 4] [--heads 3] [--precision float64] [--seeds 3]
+    python benchmarks/linear_algebra_errors.py [--size 4] [--heads 3] [--precision float64] [--seeds 3]
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from punchcard.lang.fleq import assemble
 from punchcard.linear_algebra import Computed
 from punchcard.machines.fleq import FleqMachine
 from punchcard.programs.common import STANDARD_FUNCTIONS
+from tests.cases import ROOT
 from tests.test_linear_algebra_programs import regular
 
 FLOAT64, FLOAT32 = 5e-12, 2e-5
@@ -288,6 +291,7 @@ def test_the_text_is_the_program() -> None:
     (lambda: punchcard.inverse([1.0, 2.0]), MatrixError, r"a matrix has two dimensions .* this has the shape \(2\)"),
     (lambda: punchcard.inverse([[1.0, np.nan], [0.0, 1.0]]), MatrixError, "the matrix holds nan, and must be finite"),
     (lambda: punchcard.inverse([[0.0, 0.0], [0.0, 0.0]]), MatrixError, "the matrix is 0"),
+    (lambda: punchcard.inverse([[1e-90]]), MatrixError, "has the largest entry 1e-90: it must be between 1e-60 and 1e[+]60"),
     (lambda: punchcard.inverse([[1.0, 2.0], [2.0, 4.0]]), SingularMatrixError, r"singular, or too near to it \("),
     (lambda: punchcard.inverse([[1.0, 2.0], [2.0, 4.0]], 9), SingularMatrixError, "singular"),
     (lambda: punchcard.inverse([[1.0]], 0), PunchcardError, "inverse: iterations=0: it must be 1 or more"),
@@ -326,3 +330,14 @@ def test_a_machine_that_does_not_fit_is_refused() -> None:
         punchcard.inverse(np.eye(3), machine=machine)
     with pytest.raises(PunchcardError, match="heads: options build a machine, and here one is given"):
         punchcard.inverse(np.eye(2), machine=machine, heads=2)
+
+
+def test_the_page_is_a_program() -> None:
+    page = (ROOT / "docs" / "linear-algebra.md").read_text()
+    snippets = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(snippets) == 2
+    names: dict[str, Any] = {"print": lambda text: None}
+    for snippet in snippets:
+        exec(compile(snippet, "linear-algebra.md", "exec"), names)
+    assert np.abs(names["found"].value - [[0.3, -0.1], [-0.2, 0.4]]).max() <= 1e-11
+    assert names["leading"].eigenvalue == pytest.approx(5, abs=0.02)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -11,8 +13,11 @@ import click
 from punchcard.errors import ProgramError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from punchcard.calculator import Calculation
 
+REMARK_EVERY = 10.0  # seconds
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -51,19 +56,32 @@ def calc(
 
     from punchcard.calculator import calc as calculate
     from punchcard.calculator import compile_calculation, program_text
-    from punchcard.display import Progress
 
     if show_program and not as_json:
         compiled, _ = compile_calculation(expression, bound, ranges=declared, heads=heads, terms=terms, precision=precision,
                                           newton=newton)
         click.echo(program_text(expression, compiled.program), nl=False)
         return
-    with Progress(trace=False) as progress:
-        result = calculate(expression, bound, ranges=declared, heads=heads, terms=terms, precision=precision, design=design,
-                           newton=newton, watch=progress.watch)
+    result = calculate(expression, bound, ranges=declared, heads=heads, terms=terms, precision=precision, design=design,
+                       newton=newton, watch=_progress())
     _show(result, terms=terms, as_json=as_json, with_program=show_program)
     sys.stdout.flush()
     sys.exit(0 if result.ok else 1)
+
+
+def _progress() -> Callable[[int, Tensor], None]:
+    """Says now and then how far a long run has come."""
+    from punchcard.display import remark
+
+    last = time.monotonic()
+
+    def watch(loop: int, card: Tensor) -> None:
+        nonlocal last
+        if time.monotonic() > last + REMARK_EVERY:
+            last = time.monotonic()
+            remark(f"{loop} instructions")
+
+    return watch
 
 
 def _assignment(text: str, rule: str) -> tuple[str, str]:

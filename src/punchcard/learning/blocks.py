@@ -16,8 +16,8 @@ from punchcard.transformer.expression import relu
 
 TERMS = (64, 128, 256)
 """How many sigmoids are tried, until the sum is near enough."""
-NEAR_ENOUGH = 2.0**20
-"""A sum that is off by less than this many units of roundoff needs no more terms: products are off by more."""
+NEAR_ENOUGH = 1e-10
+"""A sum that is off by less than this, or by a few units of roundoff, needs no more terms."""
 
 
 def blocks_of(network: Network, limit: float, *, unit: float, heads: int, terms: int | None = None) -> list[Block]:
@@ -59,7 +59,7 @@ def fitted(rule: Entrywise, limit: float, unit: float, terms: int | None = None)
             result = fit_with_kinks(rule.value, -limit, limit, inside, count, rounding=2 * unit)
         else:
             result = fit(rule.value, -limit, limit, count, rounding=2 * unit)
-        if result.error <= NEAR_ENOUGH * unit:
+        if result.error <= max(NEAR_ENOUGH, 16 * unit):
             break
     assert result is not None
     return result

@@ -72,9 +72,10 @@ def least_squares(
 def solve(
     matrix: ArrayLike, right: ArrayLike, sweeps: int | None = None, **options: Unpack[Options]
 ) -> Computed:
-    """The x with A x = b by Gauss-Seidel iteration, for a matrix that is strictly diagonally dominant by rows, or
+    """The x with A x = b by Gauss-Seidel iteration.
 
-    symmetric and positive definite. The residual is the largest entry of A x - b over that of b.
+    The matrix is strictly diagonally dominant by rows, or symmetric and positive definite. The residual is the largest entry
+    of A x - b over that of b. Without `sweeps`, as many as the same iteration takes in NumPy to settle.
     """
     a = as_matrix(matrix, "solve", square=True)
     b = as_vector(right, len(a), "solve", "the right side")

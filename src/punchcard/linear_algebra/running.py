@@ -21,6 +21,7 @@ from punchcard.programs.common import UNBOUNDED
 from punchcard.transformer.precision import Precision
 
 DEFAULT_HEADS = 3
+MOST_ENTRY = 1e60
 
 
 class Options(TypedDict, total=False):
@@ -68,7 +69,7 @@ def execute(
     ran: DryRun | None = None,
     *,
     machine: FleqMachine | None = None,
-    engine: str = "auto",
+    engine: str | None = None,
     check: bool = True,
     **sizes: Any,
 ) -> Execution:
@@ -87,7 +88,8 @@ def execute(
         raise PunchcardError(f"{', '.join(sizes)}: options build a machine, and here one is given")
     machine.punch(program)  # refuses a program that does not fit, before the run
     try:
-        report = run(program, machine, engine=engine, check=check)
+        how = {} if engine is None else {"engine": engine}
+        report = run(program, machine, check=check, **how)
     except ProgramError as error:
         raise ConvergenceError(f"{error}: on the interpreter, which rounds less, values stay within {ran.largest:g}; take "
                                "float64, or more heads") from None
@@ -180,10 +182,7 @@ def as_matrix(given: ArrayLike, call: str, *, square: bool = False) -> Array:
         raise MatrixError(f"{call}: the matrix is {shape}, and must be square")
     if not square and matrix.shape[0] < matrix.shape[1]:
         raise MatrixError(f"{call}: the matrix is {shape}, and must have at least as many rows as columns")
-    if not np.isfinite(matrix).all():
-        raise MatrixError(f"{call}: the matrix holds {float(matrix[~np.isfinite(matrix)][0])}, and must be finite")
-    if not matrix.any():
-        raise MatrixError(f"{call}: the matrix is 0")
+    _check_entries(matrix, f"{call}: the matrix")
     return matrix
 
 
@@ -192,11 +191,20 @@ def as_vector(given: ArrayLike, rows: int, call: str, what: str) -> Array:
     vector = np.array(given, dtype=np.float64)
     if vector.shape not in ((rows,), (rows, 1)):
         raise MatrixError(f"{call}: {what} has the shape {vector.shape}: it must have {rows} entries, one a row")
-    if not np.isfinite(vector).all():
-        raise MatrixError(f"{call}: {what} holds a number that is not finite")
-    if not vector.any():
-        raise MatrixError(f"{call}: {what} is 0")
+    _check_entries(vector, f"{call}: {what}")
     return vector.reshape(rows)
+
+
+def _check_entries(given: Array, what: str) -> None:
+    """Finite, not all 0, and not so large or small that a square of an entry overflows or vanishes."""
+    if not np.isfinite(given).all():
+        raise MatrixError(f"{what} holds {float(given[~np.isfinite(given)][0])}, and must be finite")
+    largest = float(np.abs(given).max())
+    if largest == 0:
+        raise MatrixError(f"{what} is 0")
+    if not 1 / MOST_ENTRY <= largest <= MOST_ENTRY:
+        raise MatrixError(f"{what} has the largest entry {largest:g}: it must be between {1 / MOST_ENTRY:g} and "
+                          f"{MOST_ENTRY:g}, so scale it")
 
 
 def at_least_one(number: int | None, call: str, what: str) -> None:

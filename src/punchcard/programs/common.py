@@ -1,6 +1,4 @@
-"""What the programs share: one set of functions, so that one machine runs them all, and loops that count without large
-
-numbers.
+"""What the programs share: one set of functions, so that one machine runs them all, and counters.
 
 Errors of a product grow with the machine's range, and every value stays within it, a counter's too. A counter that
 starts at -T + 1 would make the range T for data that need 2. So rounds are counted as an odometer counts, digit by

@@ -80,13 +80,12 @@ class Network:
 
     def initial(self, seed: int) -> Weights:
         """Zeros for a linear model; else uniform within ±1 / sqrt(inputs of the layer), biases too."""
+        shapes = self.shapes()
+        if not self.hidden:
+            return {name: np.zeros(shape) for name, shape in shapes.items()}
         generator = np.random.default_rng(seed)
-        weights: Weights = {}
-        for name, shape in self.shapes().items():
-            fan_in = self.shapes()[f"W{name[1:]}"][0]
-            limit = 1 / np.sqrt(fan_in) if self.hidden else 0.0
-            weights[name] = generator.uniform(-1.0, 1.0, shape) * limit
-        return weights
+        return {name: generator.uniform(-1.0, 1.0, shape) / np.sqrt(shapes[f"W{name[1:]}"][0])
+                for name, shape in shapes.items()}
 
     def checked(self, weights: Mapping[str, object]) -> Weights:
         """Weights given by a user, with the right names and shapes."""

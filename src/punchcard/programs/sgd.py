@@ -71,7 +71,7 @@ def learning_program(
         "zero": np.zeros((1, 1)), "minus_one": np.full((1, 1), -1.0), "minus_two": np.full((1, 1), -2.0),
         "units": np.ones((network.outputs, 1)), **_ones(network),
         **{name: np.zeros(shape) for name, shape in written.items()}, **memory,
-        **{f"n{i}": np.full((1, 1), -float(digit)) for i, digit in enumerate(counter.digits)},
+        **{f"n{i}": np.full((1, 1), 0.0 - digit) for i, digit in enumerate(counter.digits)},
     }
     per_epoch = len(inputs.T) * len(point) + 1 + len(rewind)
     loops = epochs * per_epoch + counter.steps + 1

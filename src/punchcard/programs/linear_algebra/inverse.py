@@ -1,7 +1,7 @@
 """The inverse of a matrix by Newton's iteration, X = X (2 I - A X), the paper's section 8.
 
 It converges quadratically from X = eps A^T for every regular A and 0 < eps < 2 / ||A||^2. The paper prints
-X = eps A, which converges for matrices with positive eigenvalues only.
+X = eps A, which converges only where |1 - eps lambda^2| < 1 for every eigenvalue lambda.
 """
 
 from __future__ import annotations

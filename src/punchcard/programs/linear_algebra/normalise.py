@@ -26,5 +26,5 @@ LENGTH = math.sqrt(15 / 8)
 
 def declarations(rows: int) -> list[str]:
     """The variables of both iterations."""
-    return [f"u vector {rows}", f"ut matrix 1x{rows}", "s scalar", f"half scalar {0.5 / LENGTH**2!r}", "three_halves scalar 1.5",
-            f"shorten scalar {1 / LENGTH!r}"]
+    return [f"u vector {rows}", f"ut matrix 1x{rows}", "s scalar", "three_halves scalar 1.5",
+            f"half scalar {0.5 / LENGTH**2!r}", f"shorten scalar {1 / LENGTH!r}"]
