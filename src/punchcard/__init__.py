@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from punchcard.errors import PunchcardError
     from punchcard.isa.fleq import FleqProgram
     from punchcard.isa.subleq import Program
+    from punchcard.isa.von_neumann import Image
     from punchcard.learning import learn, predict
     from punchcard.linear_algebra import arnoldi, inverse, lanczos, least_squares, power_iteration, qr, solve
     from punchcard.machines.fleq import FleqMachine
     from punchcard.machines.subleq import SubleqMachine
+    from punchcard.machines.von_neumann import VonNeumannMachine
     from punchcard.trace import observe
     from punchcard.transformer.model import LoopedTransformer
     from punchcard.transformer.precision import Precision
@@ -35,12 +37,14 @@ _HOMES = {
     "FleqMachine": "punchcard.machines.fleq",
     "FleqProgram": "punchcard.isa.fleq",
     "FleqReport": "punchcard.api",
+    "Image": "punchcard.isa.von_neumann",
     "LoopedTransformer": "punchcard.transformer.model",
     "Precision": "punchcard.transformer.precision",
     "Program": "punchcard.isa.subleq",
     "PunchcardError": "punchcard.errors",
     "Report": "punchcard.api",
     "SubleqMachine": "punchcard.machines.subleq",
+    "VonNeumannMachine": "punchcard.machines.von_neumann",
     "arnoldi": "punchcard.linear_algebra",
     "assemble": "punchcard.api",
     "assemble_fleq": "punchcard.api",
@@ -67,12 +71,14 @@ __all__ = [
     "FleqMachine",
     "FleqProgram",
     "FleqReport",
+    "Image",
     "LoopedTransformer",
     "Precision",
     "Program",
     "PunchcardError",
     "Report",
     "SubleqMachine",
+    "VonNeumannMachine",
     "arnoldi",
     "assemble",
     "assemble_fleq",
