@@ -102,7 +102,8 @@ def test_lengths_are_found() -> None:
     clock = Clock()
     assert length(clock.contender("slow", 0.5), 0.1) == 1
     assert length(clock.contender("fast", 1e-7), 0.1) == pytest.approx(1_000_000, rel=0.1)
-    assert length(clock.contender("fast", 1e-7, begin=5.0, prepares=True), 0.1) == pytest.approx(1_000_000, rel=0.1)
+    assert length(clock.contender("fast", 1e-7, begin=0.01, prepares=True), 0.1) == pytest.approx(1_000_000, rel=0.1)
+    assert length(clock.contender("fast", 1e-7, begin=1.0, prepares=True), 0.1) == pytest.approx(20_000_000, rel=0.1)
 
 
 def test_one_thread_inside_only() -> None:

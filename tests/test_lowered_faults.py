@@ -63,7 +63,7 @@ def one_layer() -> tuple[LoopedTransformer, Tensor, Layout]:
 
 
 def paper_fleq() -> tuple[LoopedTransformer, Tensor, Layout]:
-    machine = FleqMachine(functions=["add", "mul"], size=1, memory=6, instructions=4, design="paper")
+    machine = FleqMachine(functions=["add", "sigmoid"], size=1, memory=6, instructions=4, design="paper")
     return machine.model, machine.punch(assemble(".data\nx scalar 1\n.code\nx = add(x, x)\nhalt")), machine.layout
 
 
@@ -102,7 +102,7 @@ def long_pointers() -> tuple[LoopedTransformer, Tensor, Layout]:
     (one_layer, "layer 1, head 2: quiet columns find other quiet columns, each its own"),
     (paper_fleq, "keys or queries outside the busy columns depend on a mixture of many columns"),
     (half_precision, "there is no code for float16, only for float32 and float64"),
-    (low_temperature, "LOWTEMP"),
+    (low_temperature, "row 0 of a quiet column takes from several columns"),
     (all_busy, "every region of the layout is busy"),
     (with_a_gap, "the layout says nothing about some rows or columns, which lie between others"),
     (long_pointers, "layer 1, head 1: a table of 40 bits is too large, the most is 22"),
