@@ -88,8 +88,8 @@ def execute(
         raise PunchcardError(f"{', '.join(sizes)}: options build a machine, and here one is given")
     machine.punch(program)  # refuses a program that does not fit, before the run
     try:
-        how = {} if engine is None else {"engine": engine}
-        report = run(program, machine, check=check, **how)
+        how: dict[str, Any] = {} if engine is None else {"engine": engine}
+        report = run(program, machine, check=check, max_steps=ran.steps + 1, **how)
     except ProgramError as error:
         raise ConvergenceError(f"{error}: on the interpreter, which rounds less, values stay within {ran.largest:g}; take "
                                "float64, or more heads") from None
