@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,18 +15,21 @@ import torch
 import punchcard
 from punchcard import learning
 from punchcard.analysis.dry_run import dry_run
+from punchcard.api import disassemble
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.functions.reach import ReachedEntrywise, ReachedProduct
 from punchcard.isa.functions import HADAMARD, MUL
 from punchcard.learning import Learned, Model, Stage, huber
 from punchcard.machines.fleq import FleqMachine
 from punchcard.programs.common import STANDARD_FUNCTIONS
+from tests.cases import ROOT
 from tests.learning_cases import distance, outputs, torch_descend, xor
 
 PRECISE = {"float64": 5e-12, "float32": 2e-5}
 # Runs of a few hundred loops, each on a machine of its own: compiling for them would take longer.
 learn = partial(learning.learn, engine="dense")
 predict = partial(learning.predict, engine="dense")
+PAGE = (ROOT / "docs" / "learning.md").read_text()
 
 
 def task(features: int, points: int, hidden: tuple[int, ...] = (), seed: int = 0) -> dict[str, Any]:
@@ -315,3 +319,35 @@ def test_refusals(change: dict[str, Any], message: str) -> None:
 def test_points_of_another_width_are_refused(learned: Learned) -> None:
     with pytest.raises(PunchcardError, match="points with 3 features: the model has 2"):
         predict(learned, np.ones((2, 3)))
+
+
+# The page
+
+
+def test_the_snippets_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    snippets = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert snippets
+    names: dict[str, Any] = {}
+    for snippet in snippets:
+        exec(compile(snippet, "learning.md", "exec"), names)
+
+
+@pytest.mark.parametrize(("hidden", "heading"), [((), "## Linear SGD"), ((4,), "## Backpropagation")])
+def test_the_programs_of_the_page_are_the_ones_that_run(hidden: tuple[int, ...], heading: str) -> None:
+    """Every line of the listing is a line of the program, in its order."""
+    listing = PAGE[PAGE.index(heading):].split("\n    load:")[1].split("\n\n")[0]
+    shown = [" ".join(line.split("#")[0].split()) for line in f"load:{listing}".splitlines()]
+    text = disassemble(learning.plan([[1.0, 2.0], [0.5, 1.0]], [1.0, 0.0], hidden=hidden, epochs=2).program)
+    lines = [" ".join(line.split()) for line in text.split(".code")[1].splitlines()]
+    places = [lines.index(line) for line in shown if line and line != "..."]
+    assert places == sorted(places)
+    assert lines[places[0]:places[0] + 9] == shown[:9]
+
+
+def test_the_page_names_real_tests() -> None:
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("*.py"))
+    names = re.findall(r"`(test_\w+)`", PAGE)
+    assert names
+    for name in names:
+        assert f"def {name}(" in tests, name
