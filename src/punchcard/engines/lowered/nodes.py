@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,12 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 ZERO: Array = np.zeros(1)
+BIT = (-1.0, 1.0)
+BLOCK = 4
+FEW_VALUES = 4
+"""Values that a node's domain lists at most."""
+MOST_CASES, MOST_NODES = 32, 48
+"""Combinations of values that are tried, and nodes that are looked at for them."""
 
 
 class Node:
@@ -172,15 +179,21 @@ class Graph:
     def form(self, linear: Linear) -> tuple[Node, float]:
         """The terms of a linear form as one node and a factor, without the constant.
 
-        Terms are added up in the order of their nodes, so that forms which begin alike share their beginning; and the
-        factor, a power of two, is taken out, so that f, 2 f and -f are one node.
+        Terms are added up in the order of their nodes, so that forms which begin alike share their beginning, and in
+        blocks, so that the last sum need not wait for all others; and the factor, a power of two, is taken out, so that
+        f, 2 f and -f are one node.
         """
         terms = sorted(linear.terms.items(), key=lambda item: item[0].number)
-        first, lead = terms[0]
+        lead = terms[0][1]
         factor = math.copysign(2.0 ** math.floor(math.log2(abs(lead))), lead)
-        total = first if lead == factor else self._fma(lead / factor, first, None)
-        for node, c in terms[1:]:
-            total = self._fma(c / factor, node, total)
+        total: Node | None = None
+        for start in range(0, len(terms), BLOCK):
+            part: Node | None = None
+            for node, c in terms[start : start + BLOCK]:
+                part = node if part is None and c == factor else self._fma(c / factor, node, part)
+            assert part is not None
+            total = part if total is None else self._fma(1.0, part, total)
+        assert total is not None
         return total, factor
 
     def _fma(self, c: float, x: Node, y: Node | None) -> Node:
@@ -190,7 +203,11 @@ class Graph:
         low, high = (c * x.low, c * x.high) if c > 0 else (c * x.high, c * x.low)
         if y is None:
             return self.node("fma", (x,), c, low, high)
-        return self.node("fma", (x, y), c, low + y.low, high + y.high)
+        domain = None
+        if x.domain is not None and y.domain is not None:
+            values = sorted({c * s + t for s in x.domain for t in y.domain})
+            domain = tuple(values) if len(values) <= FEW_VALUES else None
+        return self.node("fma", (x, y), c, low + y.low, high + y.high, domain)
 
     def gathered(self, linear: Linear) -> Linear:
         """The same value with at most one term."""
@@ -210,6 +227,9 @@ class Graph:
             return self.gathered(linear)  # one node, like those of the other ReLUs of this form
         if linear.is_constant:
             return constant(np.maximum(linear.constant, 0))
+        gated = self._gated(linear)
+        if gated is not None:
+            return gated
         node, factor = self.form(linear)
         bias = _trim(linear.constant)
         if node.domain is not None and len(node.domain) == 2:
@@ -222,11 +242,47 @@ class Graph:
                           key=(factor, bias.tobytes()))
         return Linear({found: 1.0})
 
+    def _gated(self, linear: Linear) -> Linear | None:
+        """relu(f + c b) with a ±1 bit b that closes it: (1 + b) / 2 relu(f + c), so that all bits share one ReLU."""
+        if len(linear.terms) < 2 or sum(node.domain == BIT for node in linear.terms) != 1:
+            return None  # sums of bits keep their ReLUs: a function of one sum has a better known range
+        for bit, c in linear.terms.items():
+            if bit.domain != BIT:
+                continue
+            rest = Linear({n: w for n, w in linear.terms.items() if n is not bit}, linear.constant)
+            if bool((rest.ends[1] <= abs(c)).all()):
+                opened = self.relu(Linear(rest.terms, rest.constant + abs(c)))
+                result = Linear()
+                result.add(opened, 0.5)
+                result.add(self.product(Linear({bit: 1.0}), self.gathered(opened)), math.copysign(0.5, c))
+                return result
+        return None
+
+    def _factored(self, linear: Linear) -> Linear:
+        """b x + b y becomes b (x + y), for a bit b."""
+        by_bit: dict[Node, list[Node]] = {}
+        for node in linear.terms:
+            if node.op == "mul":
+                bit = next((a for a in node.args if a.domain == BIT), None)
+                if bit is not None:
+                    by_bit.setdefault(bit, []).append(node)
+        result = linear
+        for bit, products in by_bit.items():
+            if len(products) < 2:
+                continue
+            result = result.copy() if result is linear else result
+            total = Linear()
+            for node in products:
+                other = node.args[1] if node.args[0] is bit else node.args[0]
+                total.add(Linear({other: 1.0}), result.terms.pop(node))
+            result.add(self.product(Linear({bit: 1.0}), self.narrowed(self.tidy(total))))
+        return result
+
     def tidy(self, linear: Linear) -> Linear:
         """w relu(f) - w relu(-f) becomes w f; a function of one node with few values becomes linear where it is."""
         if len(linear.terms) < 2:
             return linear
-        result = linear.copy()
+        result = self._factored(linear).copy()
         for node in list(result.terms):
             if node.op != "relu" or node not in result.terms:
                 continue
@@ -236,7 +292,35 @@ class Graph:
             if partner is not None and result.terms.get(partner) == -weight:
                 del result.terms[node], result.terms[partner]
                 result.add(Linear({node.args[0]: factor}, bias), weight)
-        return self._affine(result)
+        return self._enumerated(self._affine(result))
+
+    def _enumerated(self, linear: Linear) -> Linear:
+        """A form over a few nodes that take few values each, at all of them: linear if it is, or with known values."""
+        if len(linear.terms) < 2 or len(linear.constant) > 1:
+            return linear
+        atoms = _atoms(linear)
+        if atoms is None:
+            return linear
+        found: dict[tuple[float, ...], float] = {}
+        for values in product(*(atom.domain or () for atom in atoms)):
+            known = dict(zip(atoms, values, strict=True))
+            found[values] = float(linear.constant[0]) + sum(c * _value(node, known) for node, c in linear.terms.items())
+        least = tuple((atom.domain or ())[0] for atom in atoms)
+        result = Linear({}, np.array([found[least]]))
+        for i, atom in enumerate(atoms):
+            last = (atom.domain or ())[-1]
+            slope = (found[(*least[:i], last, *least[i + 1 :])] - found[least]) / (last - least[i])
+            result.add(Linear({atom: slope} if slope else {}, np.array([-slope * least[i]])))
+        if all(value == float(result.constant[0]) + sum(c * known for atom, c in result.terms.items()
+                                                        for a, known in zip(atoms, values, strict=True) if a is atom)
+               for values, value in found.items()):
+            return result
+        values_of_it = tuple(sorted(set(found.values())))
+        if len(values_of_it) > FEW_VALUES:
+            return linear
+        node = self.as_node(linear)
+        same = self.node("same", (node,), values_of_it, values_of_it[0], values_of_it[-1], values_of_it)
+        return Linear({same: 1.0})
 
     def _affine(self, linear: Linear) -> Linear:
         """A form that depends on one node alone, at the values of its domain: affine if it lies on a line."""
@@ -287,6 +371,9 @@ class Graph:
             low, high = low + values.min(axis=0), high + values.max(axis=0)
         node = self.as_node(linear)  # with its constant, which may well be far larger than the sum
         ends = linear.ends
+        domain = _values_on_grid(linear, by_base)
+        if domain is not None:
+            return Linear({self.node("same", (node,), domain, domain[0], domain[-1], domain): 1.0})
         if bool(np.any(low > ends[0])) or bool(np.any(high < ends[1])):
             node = self.node("same", (node,), None, low, high)
         return Linear({node: 1.0})
@@ -435,6 +522,59 @@ def one_hot(width: int, lane: int) -> tuple[Array, Any]:
     row = np.zeros((1, width))
     row[0, lane] = 1.0
     return row, (row.shape, row.tobytes())
+
+
+def _atoms(linear: Linear) -> list[Node] | None:
+    """The nodes with few values that a form depends on, if these are few and there is nothing else."""
+    found: dict[Node, None] = {}
+    stack, seen = list(linear.terms), 0
+    while stack:
+        node = stack.pop()
+        seen += 1
+        if node.domain is not None:
+            found[node] = None
+        elif node.op in ("fma", "relu", "same", "mul") and seen <= MOST_NODES and node.width == 1:
+            stack.extend(node.args)
+        else:
+            return None
+    cases = math.prod(len(node.domain or ()) for node in found)
+    return sorted(found, key=lambda node: node.number) if cases <= MOST_CASES else None
+
+
+def _value(node: Node, known: Mapping[Node, float]) -> float:
+    """A node's value where its atoms have these values."""
+    if node in known:
+        return known[node]
+    args = [_value(a, known) for a in node.args]
+    if node.op == "fma":
+        return float(node.data) * args[0] + (args[1] if len(args) == 2 else 0.0)
+    if node.op == "relu":
+        factor, bias = node.data
+        return max(float(factor) * args[0] + float(bias[0]), 0.0)
+    return args[0] * args[1] if node.op == "mul" else args[0]
+
+
+def _values_on_grid(linear: Linear, by_base: Mapping[Node, list[tuple[Node, float]]]) -> tuple[float, ...] | None:
+    """The values of a piecewise linear function of one node on its grid, where it is flat but for steps between points."""
+    if len(by_base) != 1 or len(linear.constant) > 1:
+        return None
+    ((base, terms),) = by_base.items()
+    if not base.grid or base.width > 1 or any(n is not base and len(n.data[1]) > 1 for n, _ in terms):
+        return None
+    low, high, grid = float(base.low[0]), float(base.high[0]), base.grid
+    points = {low, high}
+    for node, _ in terms:
+        if node is not base:
+            kink = -float(node.data[1][0]) / node.data[0]
+            points |= {t for t in (math.floor(kink / grid) * grid, math.ceil(kink / grid) * grid) if low <= t <= high}
+    places = sorted(points)
+    values = [float(linear.constant[0]) + sum(
+        w * (t if n is base else max(n.data[0] * t + float(n.data[1][0]), 0.0)) for n, w in terms) for t in places]
+    steps = zip(places, places[1:], values, values[1:], strict=False)
+    if any(q - p > grid and f != g for p, q, f, g in steps):
+        return None
+    found = tuple(sorted(set(values)))
+    return found if len(found) <= FEW_VALUES else None
 
 
 def _grid_of(node: Node) -> float:
