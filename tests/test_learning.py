@@ -182,7 +182,7 @@ def test_the_program_runs_by_itself(learned: Learned) -> None:
     """Its text, assembled and run with every instruction audited, gives the same weights in as many loops."""
     program = punchcard.assemble_fleq(learned.text)
     assert program == learned.program
-    report = punchcard.run(program, learned.machine)
+    report = punchcard.run(program, learned.machine, engine="dense")
     assert report.agrees
     assert report.result.loops == learned.loops
     first = learned.model.network.from_memory(report.result.memory)
