@@ -249,8 +249,8 @@ def weights(machine: FleqMachine) -> str:
     return digest.hexdigest()
 
 
-def test_one_unchanged_model_inverts_and_finds_eigenvectors() -> None:
-    machine = FleqMachine(functions=STANDARD_FUNCTIONS, size=4, memory=48, instructions=64, range=4.0, heads=2)
+def test_one_unchanged_model_inverts_finds_eigenvectors_and_learns() -> None:
+    machine = FleqMachine(functions=STANDARD_FUNCTIONS, size=4, memory=64, instructions=64, range=4.0, heads=2)
     before = weights(machine)
     matrix = regular(np.random.default_rng(0), 4, 4.0)
     inverted = punchcard.inverse(matrix, 8, machine=machine, engine=ENGINE)
@@ -259,6 +259,9 @@ def test_one_unchanged_model_inverts_and_finds_eigenvectors() -> None:
         assert found.machine is machine
         assert found.execution.report.agrees
         assert found.machine_error <= 1e-10
+    learned = punchcard.learn([[0.5, -0.2], [0.1, 0.9]], [0.3, -0.4], epochs=2, machine=machine, engine=ENGINE)
+    assert learned.machine is machine
+    assert learned.error <= 1e-10
     assert weights(machine) == before
 
 
