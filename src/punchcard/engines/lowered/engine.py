@@ -57,13 +57,13 @@ def run(
         cards = card.reshape(-1, *card.shape[-2:])
         if not len(cards):
             raise LoweringError("the batch is empty")
-        sessions = [Session(model, *_computer(model, facts, one), stops) for one in cards]
+        lives = [LiveCard(model, *_computer(model, facts, one), stops) for one in cards]
     except LoweringError as why:
         ran = scratchpad.run(model, card, loops, facts=facts, until=until, ports=ports, watch=watch,
                              interrupted=interrupted, progress=progress)
         return _noted(ran, (f"not lowered: {why}",))
     host = Host(stops, watch, interrupted, progress, card.shape)
-    return host.run(sessions, loops)
+    return host.run(lives, loops)
 
 
 def lower(model: LoopedTransformer, card: Tensor, facts: Layout | None) -> Computer:
@@ -98,7 +98,7 @@ def _computer(model: LoopedTransformer, facts: Layout | None, card: Tensor) -> t
     return computer, card, time.perf_counter() - started
 
 
-class Session:
+class LiveCard:
     """One card being run: the buffer that the code works on, and what it reported."""
 
     def __init__(self, model: LoopedTransformer, computer: Computer, card: Tensor, seconds: float, stops: Stops) -> None:
@@ -230,79 +230,79 @@ class Session:
 
 
 class Host:
-    """Runs one session, or a batch of them in step, and serves patterns, watchers and interrupts."""
+    """Runs one card, or a batch of them in step, and serves patterns, watchers and interrupts."""
 
     def __init__(self, stops: Stops, watch: Watch | None, interrupted: Callable[[], bool] | None,
                  progress: Callable[[int], None] | None, shape: torch.Size) -> None:
         self.stops, self.watch, self.interrupted, self.progress, self.shape = stops, watch, interrupted, progress, shape
         self.slow: dict[str, int] = {}
 
-    def run(self, sessions: list[Session], loops: int) -> Run:
+    def run(self, lives: list[LiveCard], loops: int) -> Run:
         made, piece = 0, 1 << 10
         while made < loops:
             count = 1 if self.watch is not None else min(piece, loops - made)
             started = time.perf_counter()
-            done, matched = self._advance(sessions, count)
+            done, matched = self._advance(lives, count)
             made += done
             spent = time.perf_counter() - started
             piece = max(64, min(piece * 4, int(done * SLICE_SECONDS / max(spent, 1e-6)))) if done == count else piece
             if self.watch is not None:
-                self.watch(made, self._card(sessions).clone())
+                self.watch(made, self._card(lives).clone())
             if matched is not None and matched < len(self.stops.until):
-                return self._end(sessions, made, "matched", self.stops.until[matched])
+                return self._end(lives, made, "matched", self.stops.until[matched])
             if matched is not None:
-                stopped = self._serve(sessions[0], made)
+                stopped = self._serve(lives[0], made)
                 if stopped is not None:
-                    return self._end(sessions, made, "stopped", stopped)
+                    return self._end(lives, made, "stopped", stopped)
             if self.progress is not None:
                 self.progress(made)
             if self.interrupted is not None and self.interrupted():
-                return self._end(sessions, made, "interrupted")
-        return self._end(sessions, made, "loops")
+                return self._end(lives, made, "interrupted")
+        return self._end(lives, made, "loops")
 
-    def _serve(self, session: Session, made: int) -> Pattern | None:
-        card = session.show()
+    def _serve(self, live: LiveCard, made: int) -> Pattern | None:
+        card = live.show()
         stopped = None
         for number, (pattern, port) in enumerate(self.stops.ports.items(), start=len(self.stops.until)):
-            if session.stands(number) and not port(made, card):
+            if live.stands(number) and not port(made, card):
                 stopped = pattern
                 break
-        session.take_back()
+        live.take_back()
         return stopped
 
-    def _advance(self, sessions: list[Session], count: int) -> tuple[int, int | None]:
-        """All sessions by the same number of loops, at most `count`; a pattern only when each shows one."""
-        if len(sessions) == 1:
-            return self._one(sessions[0], count, stop=True)
-        made = [0] * len(sessions)
-        matched: list[int | None] = [None] * len(sessions)
-        target = 0  # no session stops before this loop, and none goes beyond the largest one
+    def _advance(self, lives: list[LiveCard], count: int) -> tuple[int, int | None]:
+        """All lives by the same number of loops, at most `count`; a pattern only when each shows one."""
+        if len(lives) == 1:
+            return self._one(lives[0], count, stop=True)
+        made = [0] * len(lives)
+        matched: list[int | None] = [None] * len(lives)
+        target = 0  # no card stops before this loop, and none goes beyond the largest one
         while True:
-            for i, session in enumerate(sessions):
+            for i, live in enumerate(lives):
                 while made[i] < target and made[i] < count:
-                    made[i] += self._one(session, target - made[i], stop=False)[0]
+                    made[i] += self._one(live, target - made[i], stop=False)[0]
                     matched[i] = None
                 if matched[i] is None and self.stops.until and made[i] < count:
-                    if not (made[i] and made[i] == target and self._shows(session, i, matched)):
-                        done, matched[i] = self._one(session, count - made[i], stop=True)
+                    if not (made[i] and made[i] == target and self._shows(live, i, matched)):
+                        done, matched[i] = self._one(live, count - made[i], stop=True)
                         made[i] += done
                 elif not self.stops.until:
-                    made[i] += self._one(session, count - made[i], stop=False)[0]
+                    made[i] += self._one(live, count - made[i], stop=False)[0]
             if len(set(made)) == 1:
                 every = all(m is not None for m in matched)
                 return made[0], (matched[-1] if every else None)
             target = max(made)
 
-    def _shows(self, session: Session, number: int, matched: list[int | None]) -> bool:
-        found = self.stops.matched(session.show())
+    def _shows(self, live: LiveCard, number: int, matched: list[int | None]) -> bool:
+        found = self.stops.matched(live.show())
         matched[number] = None if found is None else self.stops.until.index(found)
         return found is not None
 
-    def _one(self, session: Session, count: int, *, stop: bool) -> tuple[int, int | None]:
-        """One session; loops that fail are made by the scratchpad engine."""
+    def _one(self, live: LiveCard, count: int, *, stop: bool) -> tuple[int, int | None]:
+        """One card; loops that fail are made by the scratchpad engine."""
         made, failures = 0, 0
         while made < count:
-            done, matched = session.advance(count - made, stop=stop)
+            done, matched = live.advance(count - made, stop=stop)
             made += done
             if matched is not None:
                 return made, matched
@@ -310,30 +310,30 @@ class Host:
                 break
             failures = failures + 1 if done == 0 else 1
             loops = 1 if failures <= MOST_FAILURES else count - made
-            ran = scratchpad.run(session.model, session.show().clone(), loops, facts=self.stops.facts,
+            ran = scratchpad.run(live.model, live.show().clone(), loops, facts=self.stops.facts,
                                  until=self.stops.until if stop else (),
                                  ports={pattern: lambda *_: False for pattern in self.stops.ports} if stop else None)
             made += ran.loops
-            self.slow[session.why()] = self.slow.get(session.why(), 0) + ran.loops
-            session.take(ran.card)
+            self.slow[live.why()] = self.slow.get(live.why(), 0) + ran.loops
+            live.take(ran.card)
             if stop and self.stops.facts is not None:
                 for number, pattern in enumerate((*self.stops.until, *self.stops.ports)):
-                    if bool(self.stops.facts.matches(session.card, pattern)):
+                    if bool(self.stops.facts.matches(live.card, pattern)):
                         return made, number
         return made, None
 
-    def _card(self, sessions: list[Session]) -> Tensor:
+    def _card(self, lives: list[LiveCard]) -> Tensor:
         if len(self.shape) == 2:
-            return sessions[0].show()
-        return torch.stack([session.show() for session in sessions]).reshape(self.shape)
+            return lives[0].show()
+        return torch.stack([live.show() for live in lives]).reshape(self.shape)
 
-    def _end(self, sessions: list[Session], made: int,
+    def _end(self, lives: list[LiveCard], made: int,
              reason: Literal["matched", "loops", "interrupted", "stopped"], matched: Pattern | None = None) -> Run:
-        card = self._card(sessions).contiguous().clone()
-        for session in sessions:
-            session.seen()
+        card = self._card(lives).contiguous().clone()
+        for live in lives:
+            live.seen()
         notes = tuple(f"{count} loops were made by the scratchpad engine: {why}" for why, count in self.slow.items())
-        return Run(card, made, reason, "lowered", matched, notes, sum(session.seconds for session in sessions))
+        return Run(card, made, reason, "lowered", matched, notes, sum(live.seconds for live in lives))
 
 
 def _noted(ran: Run, notes: tuple[str, ...]) -> Run:
