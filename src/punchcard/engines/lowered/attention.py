@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from punchcard.engines.lowered.columns import UNBOUNDED, Columns
-from punchcard.engines.lowered.nodes import Array, Graph, Linear, Node, constant, leaves
+from punchcard.engines.lowered.graph import Graph
+from punchcard.engines.lowered.nodes import Array, Linear, Node, constant, leaves
 from punchcard.engines.lowered.plan import Check, Plan, Table
 from punchcard.engines.lowered.quiet import FewKey, QuietHead
 from punchcard.engines.lowered.weights import Rows, Sparse, combine

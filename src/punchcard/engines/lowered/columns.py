@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from punchcard.card.layout import Content, Layout, RowBlock
-from punchcard.engines.lowered.nodes import Array, Graph, Linear, constant
+from punchcard.engines.lowered.graph import Graph
+from punchcard.engines.lowered.nodes import Array, Linear, constant
 from punchcard.engines.lowered.weights import LayerLists, Rows
 from punchcard.errors import LoweringError
 

@@ -18,9 +18,11 @@ from llvmlite import ir
 from punchcard.card.layout import Layout
 from punchcard.engines.lowered import code, tables
 from punchcard.engines.lowered.columns import Columns, Slot
-from punchcard.engines.lowered.emit import Places, emit_driver, emit_loop
+from punchcard.engines.lowered.emit import Places
 from punchcard.engines.lowered.facts import Facts
-from punchcard.engines.lowered.nodes import Array, Graph
+from punchcard.engines.lowered.functions import emit_driver, emit_loop
+from punchcard.engines.lowered.graph import Graph
+from punchcard.engines.lowered.nodes import Array
 from punchcard.engines.lowered.plan import Plan, Table
 from punchcard.engines.lowered.quiet import Quiet
 from punchcard.engines.lowered.trace import NotUniform, Trace

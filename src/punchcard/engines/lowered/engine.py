@@ -271,7 +271,7 @@ class Host:
         return stopped
 
     def _advance(self, lives: list[LiveCard], count: int) -> tuple[int, int | None]:
-        """All lives by the same number of loops, at most `count`; a pattern only when each shows one."""
+        """All cards by the same number of loops, at most `count`; a pattern only when each shows one."""
         if len(lives) == 1:
             return self._one(lives[0], count, stop=True)
         made = [0] * len(lives)

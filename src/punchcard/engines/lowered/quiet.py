@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from punchcard.engines.lowered.columns import UNBOUNDED, Columns
-from punchcard.engines.lowered.nodes import Array, Graph, Linear, Node, leaves
+from punchcard.engines.lowered.graph import Graph
+from punchcard.engines.lowered.nodes import Array, Linear, Node, leaves
 from punchcard.engines.lowered.weights import HeadWeights, LayerLists, Rows
 from punchcard.errors import LoweringError
 

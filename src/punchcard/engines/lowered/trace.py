@@ -8,7 +8,8 @@ import numpy as np
 
 from punchcard.engines.lowered.attention import BusyHead, Offer, Parts
 from punchcard.engines.lowered.columns import Columns
-from punchcard.engines.lowered.nodes import Graph, Linear, Node, constant, leaves, reachable
+from punchcard.engines.lowered.graph import Graph
+from punchcard.engines.lowered.nodes import Linear, Node, constant, leaves, reachable
 from punchcard.engines.lowered.plan import Check, Plan, Store
 from punchcard.engines.lowered.quiet import Quiet
 from punchcard.engines.lowered.weights import LayerLists, Rows

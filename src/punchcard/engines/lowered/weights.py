@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from punchcard.engines.lowered.nodes import Array, Graph, Linear
+from punchcard.engines.lowered.graph import Graph
+from punchcard.engines.lowered.nodes import Array, Linear
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 from punchcard.transformer.precision import hard_product
 
