@@ -36,8 +36,12 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("columns.fleq", {"design": "compact"}),  # changes its own pointers
     ("columns.fleq", {"design": "paper", "precision": "float32"}),
 ]
+LONG = ("newton.fleq", "columns.fleq")
+"""Programs that take the dense engine long in the paper's design, stopped again and again: `make soak`."""
 BY_ENGINE = [
-    *((name, {**options, "engine": "dense"}) for name, options in CASES),
+    *(pytest.param(name, {**options, "engine": "dense"},
+                   marks=[pytest.mark.soak] if name in LONG and options["design"] == "paper" else [])
+      for name, options in CASES),
     *((name, {"engine": engine}) for name in ("multiply.subleq", "newton.fleq", "columns.fleq")
       for engine in ENGINES if engine != "dense"),
 ]

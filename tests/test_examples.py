@@ -33,7 +33,7 @@ def test_fleq_on_the_transformer(name: str, design: str) -> None:
     variables, tolerance, steps = FLEQ_EXPECTED[name]
     program = punchcard.load(EXAMPLES / name)
     assert isinstance(program, punchcard.FleqProgram)
-    report = punchcard.run(program, design=design, heads=2)
+    report = punchcard.run(program, design=design, heads=2, engine="scratchpad" if design == "paper" else "auto")
     assert report.ok
     assert report.result.steps == steps
     for variable, expected in variables.items():
