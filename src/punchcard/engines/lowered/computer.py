@@ -35,6 +35,8 @@ REALS: dict[torch.dtype, tuple[ir.Type, type, Any]] = {
     torch.float64: (ir.DoubleType(), ctypes.c_double, np.float64),
 }
 CASES = 1 << 12
+LINE = 16
+"""States begin at a multiple of this, and so on a cache line of their own."""
 KEY_BITS = 64
 Pointers = npt.NDArray[np.int64]
 
@@ -71,7 +73,7 @@ class Computer:
         if len(self.selectors) > KEY_BITS:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
         slots: dict[Slot, int] = {}
-        at = (self.layout.columns + 1) * self.layout.width
+        at = -(-(self.layout.columns + 1) * self.layout.width // LINE) * LINE
         for slot in self.columns.slots:
             slots[slot] = at
             at += slot.width

@@ -20,7 +20,7 @@ from punchcard.card.layout import Layout, Pattern
 from punchcard.engines import scratchpad
 from punchcard.engines.interface import Port, Run, Stops, Watch
 from punchcard.engines.lowered.columns import limit_of
-from punchcard.engines.lowered.computer import CASES, REALS, Computer
+from punchcard.engines.lowered.computer import CASES, LINE, REALS, Computer
 from punchcard.engines.lowered.emit import MOST_CODES, REPORT_CODES
 from punchcard.engines.lowered.plan import Table
 from punchcard.engines.lowered.tables import CLOSED
@@ -106,7 +106,9 @@ class LiveCard:
         layout = computer.layout
         self.columns, self.width = layout.columns, layout.width
         # A missing column has the number -1: it may be read, before a check sees it, in the space that stands in front.
-        self.buffer = np.zeros(self.width + computer.size, dtype=computer.number)[self.width :]
+        whole = np.zeros(self.width + computer.size + 2 * LINE, dtype=computer.number)
+        first = self.width + -(whole.ctypes.data // whole.itemsize + self.width) % LINE
+        self.buffer = whole[first : first + computer.size]
         self.card = torch.from_numpy(self.buffer[: self.columns * self.width].reshape(self.columns, self.width)).T
         self.visits = np.zeros(len(computer.columns.quiet) + 1 + MOST_CODES, dtype=np.int32)
         self.report = np.zeros(REPORT_CODES + 1 + 2 * MOST_CODES, dtype=np.int64)
