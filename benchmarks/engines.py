@@ -16,7 +16,7 @@ from pathlib import Path
 import matplotlib as mpl
 
 from punchcard.benchmark.tables import Options, Record, measure
-from punchcard.display_bench import ABOUT, BASELINES, headings, rows
+from punchcard.cli.display_bench import ABOUT, BASELINES, headings, rows
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

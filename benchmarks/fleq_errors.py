@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from punchcard.isa.fleq import FleqProgram
-from punchcard.isa.functions import BUILT_IN, Array
-from punchcard.lang.fleq import assemble
-from punchcard.machines.fleq import FleqMachine
+from punchcard.machines.fleq.functions import BUILT_IN, Array
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.text.assembler import assemble
 
 SIZES = (2, 4, 8, 16)
 Entries = Callable[[np.random.Generator, tuple[int, int]], Array]

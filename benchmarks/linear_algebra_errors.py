@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 import punchcard
-from punchcard.isa.fleq import Array
 from punchcard.linear_algebra import Computed
+from punchcard.machines.fleq.isa import Array
 
 
 def matrices(d: int, seed: int) -> tuple[Array, Array, Array]:

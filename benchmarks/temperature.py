@@ -14,12 +14,12 @@ import random
 from pathlib import Path
 
 import torch
+from tests.random_programs import random_program
 
-from punchcard.analysis.lockstep import compare
-from punchcard.analysis.random_programs import random_program
+from punchcard.checks.lockstep import compare
 from punchcard.errors import EncodingError
-from punchcard.lang.subleq import assemble
-from punchcard.machines.subleq import DESIGNS, SubleqMachine
+from punchcard.machines.subleq.machine import DESIGNS, SubleqMachine
+from punchcard.machines.subleq.text import assemble
 from punchcard.transformer.precision import Precision
 
 MULTIPLY = assemble((Path(__file__).parent.parent / "examples" / "multiply.subleq").read_text())

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 import punchcard
-from punchcard.functions.blocks import Elementwise
-from punchcard.isa.functions import Function, same_shape
+from punchcard.machines.fleq.blocks.block import Elementwise
+from punchcard.machines.fleq.functions import Function, same_shape
 from punchcard.transformer.expression import relu
 
 MAXIMUM = Function("maximum", arity=2, shape=same_shape, reference=np.maximum)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from punchcard.analysis.random_programs import random_program
-from punchcard.isa.subleq import Halt, Program, Subleq, Symbol
-from punchcard.lang.files import load
+from punchcard.machines.files import load
+from punchcard.machines.subleq.isa import Halt, Program, Subleq, Symbol
+from tests.random_programs import random_program
 
 __all__ = ["DESIGNS", "EXAMPLES", "EXPECTED", "ROOT", "load_subleq", "programs", "random_program", "wrap"]
 

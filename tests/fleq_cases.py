@@ -11,11 +11,11 @@ import torch
 
 from punchcard.card.encoding import decode_unsigned
 from punchcard.errors import ProgramError
-from punchcard.isa.fleq import Array, Call, FleqProgram, Halt, PointerUpdate, Step, pointers, variables_in_order
-from punchcard.isa.functions import BUILT_IN, Function, Shape, ShapeMismatch
-from punchcard.lang.fleq import assemble
-from punchcard.machines.fleq import FleqMachine, pointer_constants
-from punchcard.oracle.fleq import FleqInterpreter
+from punchcard.machines.fleq.functions import BUILT_IN, Function, Shape, ShapeMismatch
+from punchcard.machines.fleq.isa import Array, Call, FleqProgram, Halt, PointerUpdate, Step, pointers, variables_in_order
+from punchcard.machines.fleq.machine import FleqMachine, pointer_constants
+from punchcard.machines.fleq.oracle import FleqInterpreter
+from punchcard.machines.fleq.text.assembler import assemble
 
 DESIGNS = ("compact", "paper")
 POINTER_FUNCTIONS = ("incr_pointer", "reset_pointer")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from punchcard.isa.von_neumann import Fault, Image
+from punchcard.machines.von_neumann.isa import Fault, Image
 
 
 @dataclass(frozen=True)

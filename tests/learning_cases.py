@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from punchcard.isa.fleq import Array, FleqProgram
-from punchcard.oracle.fleq import run
+from punchcard.machines.fleq.isa import Array, FleqProgram
+from punchcard.machines.fleq.oracle import run
 
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid, "tanh": torch.tanh, "silu": functional.silu, "softplus": functional.softplus,

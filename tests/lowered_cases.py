@@ -14,7 +14,7 @@ from torch import Tensor
 
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Layout, Region, RowBlock, holding
-from punchcard.engines.interface import Run
+from punchcard.engines.base import Run
 from punchcard.engines.lowered import engine
 from punchcard.primitives.add import increment_bits, sum_bits
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap

@@ -10,14 +10,14 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punchcard import cli
+from punchcard.cli import commands as cli
 from punchcard.errors import ProgramError, SourceError
-from punchcard.isa.von_neumann import Image
-from punchcard.lang import images
-from punchcard.lang.asq import assemble, listing
-from punchcard.lang.asq_text import disassemble
-from punchcard.lang.files import load
-from punchcard.oracle.von_neumann import run
+from punchcard.machines.files import load
+from punchcard.machines.von_neumann.isa import Image
+from punchcard.machines.von_neumann.languages import images
+from punchcard.machines.von_neumann.languages.asq.assembler import assemble, listing
+from punchcard.machines.von_neumann.languages.asq.writer import disassemble
+from punchcard.machines.von_neumann.oracle import run
 from tests.cases import EXAMPLES
 
 SAMPLES = sorted(p for p in (EXAMPLES / "von_neumann").iterdir() if p.suffix in (".asq", ".bf"))
@@ -126,7 +126,7 @@ def test_words_that_do_not_fit() -> None:
                                                ("", "macros are used more than 999 times")])
 def test_a_program_that_grows_without_bounds_is_refused(body: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each macro uses the one before it twice."""
-    monkeypatch.setattr("punchcard.lang.asq_macros.MAX_CELLS", 999)
+    monkeypatch.setattr("punchcard.machines.von_neumann.languages.asq.macros.MAX_CELLS", 999)
     powers = f"@def m0; {body} @end\n" + "".join(f"@def m{i}; @m{i - 1}; @m{i - 1}; @end\n" for i in range(1, 60))
     with pytest.raises(SourceError, match=f"line 61, column 7: {message}"):
         assemble(powers + "1 2 3;@m59")

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punchcard.errors import SourceError
-from punchcard.isa.von_neumann import Image
-from punchcard.lang import asq_source
-from punchcard.lang.asq import assemble, listing, standard_macros
-from punchcard.lang.asq_macros import Expander
-from punchcard.oracle.von_neumann import Interpreter, run
+from punchcard.machines.von_neumann.isa import Image
+from punchcard.machines.von_neumann.languages.asq import parser as asq_source
+from punchcard.machines.von_neumann.languages.asq.assembler import assemble, listing, standard_macros
+from punchcard.machines.von_neumann.languages.asq.macros import Expander
+from punchcard.machines.von_neumann.oracle import Interpreter, run
 from tests.cases import ROOT, wrap
 
 DOCS = (ROOT / "docs" / "asq-language.md").read_text()

@@ -19,9 +19,9 @@ from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, length, one_thread, rates
 from punchcard.engines import ENGINES, Run, dense
 from punchcard.errors import PunchcardError
-from punchcard.isa.fleq import FleqProgram
-from punchcard.oracle import fleq as fleq_oracle
-from punchcard.oracle import subleq as oracle
+from punchcard.machines.fleq import oracle as fleq_oracle
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.subleq import oracle
 from tests.cases import ROOT
 from tests.test_cli import invoke
 

@@ -10,14 +10,15 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punchcard import cli
+from punchcard.cli import commands as cli
 from punchcard.errors import ProgramError, SourceError
-from punchcard.isa.von_neumann import Image
-from punchcard.lang import asq, brainfuck
-from punchcard.lang.brainfuck import Cells, EndOfInput
-from punchcard.lang.files import load
-from punchcard.oracle import brainfuck as plain
-from punchcard.oracle.von_neumann import Interpreter, run
+from punchcard.machines.files import load
+from punchcard.machines.von_neumann.isa import Image
+from punchcard.machines.von_neumann.languages import brainfuck
+from punchcard.machines.von_neumann.languages import brainfuck_oracle as plain
+from punchcard.machines.von_neumann.languages.asq import assembler as asq
+from punchcard.machines.von_neumann.languages.brainfuck import Cells, EndOfInput
+from punchcard.machines.von_neumann.oracle import Interpreter, run
 from tests.cases import EXAMPLES, ROOT
 
 TAPE = 12

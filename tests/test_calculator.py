@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import punchcard
-from punchcard.calculator import Blocks, calculator_machine, compile_calculation, fitted
+from punchcard.calculator import exact
+from punchcard.calculator.calculation import Blocks, calculator_machine, compile_calculation, fitted
+from punchcard.calculator.exact import Interval
+from punchcard.calculator.functions import FITTED, SHIFT, STANDARD, banded, wide
+from punchcard.calculator.syntax import Item, parse
 from punchcard.errors import ProgramError, PunchcardError, SourceError
-from punchcard.isa.functions import ADD, INVERSE, SQRT
-from punchcard.programs import calculator_exact as exact
-from punchcard.programs.calculator_exact import Interval
-from punchcard.programs.calculator_functions import FITTED, SHIFT, STANDARD, banded, wide
-from punchcard.programs.calculator_syntax import Item, parse
+from punchcard.machines.fleq.functions import ADD, INVERSE, SQRT
 from tests.calculator_cases import Expressions
 from tests.cases import ROOT
 

@@ -18,15 +18,15 @@ from safetensors.torch import load_file, save_file
 
 import punchcard
 from punchcard.api import FleqReport, Report, begin
-from punchcard.checkpoint import KEY, Writer, load, seal
 from punchcard.engines import ENGINES
 from punchcard.errors import ProgramError, PunchcardError, StorageError
-from punchcard.functions.blocks import Elementwise
-from punchcard.isa.fleq import FleqProgram
-from punchcard.isa.functions import Function, same_shape
-from punchcard.isa.subleq import Program
-from punchcard.lang.fleq import assemble
 from punchcard.machines import storage
+from punchcard.machines.checkpoint import KEY, Writer, load, seal
+from punchcard.machines.fleq.blocks.block import Elementwise
+from punchcard.machines.fleq.functions import Function, same_shape
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.text.assembler import assemble
+from punchcard.machines.subleq.isa import Program
 from tests.cases import DESIGNS, EXAMPLES, load_subleq
 from tests.test_cli import invoke
 
@@ -107,7 +107,7 @@ def test_every_checkpoint_is_a_card_of_the_run(
         assert saved.program == program
         kept.append((saved.mark.loops, saved.mark.ended))
 
-    monkeypatch.setattr("punchcard.checkpoint.Writer.write", write)
+    monkeypatch.setattr("punchcard.machines.checkpoint.Writer.write", write)
     result = punchcard.resume(start, engine="dense", checkpoint=path, every=7).result
     assert kept == [*((loops, False) for loops in range(0, result.loops, 7)), (result.loops, True)]
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from punchcard import cli
+from punchcard.cli import commands as cli
 from punchcard.engines import ENGINES, Run, dense
-from punchcard.machines.fleq import DESIGNS as FLEQ_BUILT
-from punchcard.machines.subleq import DESIGNS as BUILT
+from punchcard.machines.fleq.machine import DESIGNS as FLEQ_BUILT
+from punchcard.machines.subleq.machine import DESIGNS as BUILT
 from punchcard.transformer.precision import DTYPES
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
 
@@ -142,7 +142,7 @@ def test_not_halting_is_status_1() -> None:
 
 def test_disagreeing_is_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken oracle: the difference is shown and the status is 1."""
-    from punchcard.oracle.subleq import Interpreter
+    from punchcard.machines.subleq.oracle import Interpreter
 
     def step(self: Interpreter) -> None:
         self.memory[0] += 1

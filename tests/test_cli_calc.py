@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from punchcard.lang.fleq import assemble
+from punchcard.machines.fleq.text.assembler import assemble
 from tests.test_cli import invoke
 
 PAPER = ("calc", "sqrt(1/((a+b-c)*d))/100", "a=3", "b=2", "c=1", "d=0.5")

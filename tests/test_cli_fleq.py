@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from punchcard.lang.fleq import assemble
+from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import EXAMPLES
 from tests.test_cli import invoke
 

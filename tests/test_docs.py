@@ -9,8 +9,8 @@ import click
 import pytest
 
 import punchcard
-from punchcard import cli
-from punchcard.lang.subleq import assemble
+from punchcard.cli import commands as cli
+from punchcard.machines.subleq.text import assemble
 from tests.cases import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -47,7 +47,7 @@ def test_the_assembly_in_the_docs_assembles() -> None:
     blocks = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
     assert len(blocks) == 2
     assemble(blocks[0])
-    from punchcard.lang import minsky
+    from punchcard.machines.subleq.minsky import text as minsky
 
     minsky.assemble(blocks[1])
 
@@ -85,7 +85,7 @@ def test_paper_table_names_real_files_and_tests() -> None:
     tests = "".join(p.read_text() for p in (ROOT / "tests").glob("*.py"))
     for name in re.findall(r"`(test_\w+)`", table):
         assert f"def {name}(" in tests, name
-    for name in re.findall(r"`(\w+/\w+\.py)`", table):
+    for name in re.findall(r"`([\w/]+/\w+\.py)`", table):
         assert (ROOT / "src" / "punchcard" / name).exists(), name
 
 

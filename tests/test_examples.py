@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import punchcard
-from punchcard.oracle import subleq as oracle
+from punchcard.machines.subleq import oracle
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED, load_subleq
 
 # file -> (variables that matter at the end, how near, instructions executed)

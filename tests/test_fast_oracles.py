@@ -7,13 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from punchcard.isa.fleq import FleqProgram
-from punchcard.lang.files import load
-from punchcard.lang.fleq import assemble
-from punchcard.oracle import fast
-from punchcard.oracle import fleq as fleq_oracle
-from punchcard.oracle import subleq as oracle
-from punchcard.oracle.fast_fleq import DecodedFleq
+from punchcard.machines.files import load
+from punchcard.machines.fleq import oracle as fleq_oracle
+from punchcard.machines.fleq.fast import DecodedFleq
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.text.assembler import assemble
+from punchcard.machines.subleq import fast, oracle
 from tests.cases import EXAMPLES, EXPECTED, load_subleq, random_program
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from punchcard.errors import FitError, PunchcardError
-from punchcard.functions.fit import METHODS, Array, SigmoidSum, fit
-from punchcard.isa.functions import sigmoid
+from punchcard.machines.fleq.blocks.fit import METHODS, Array, SigmoidSum, fit
+from punchcard.machines.fleq.functions import sigmoid
 
 
 @dataclass(frozen=True)

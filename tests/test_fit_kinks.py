@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from punchcard.errors import FitError
-from punchcard.functions.fit import fit
-from punchcard.functions.fit_kinks import fit_with_kinks
+from punchcard.machines.fleq.blocks.fit import fit
+from punchcard.machines.fleq.blocks.fit_kinks import fit_with_kinks
 
 
 def clip(x: np.ndarray) -> np.ndarray:

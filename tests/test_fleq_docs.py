@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from punchcard.functions.blocks import Elementwise, FittedFunction
-from punchcard.machines.fleq import FleqMachine
+from punchcard.machines.fleq.blocks.block import Elementwise, FittedFunction
+from punchcard.machines.fleq.machine import FleqMachine
 from tests.cases import ROOT
 
 PAGE = (ROOT / "docs" / "your-own-block.md").read_text()

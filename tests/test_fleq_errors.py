@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from punchcard.errors import ProgramError, SourceError
-from punchcard.lang.fleq import assemble
+from punchcard.machines.fleq.text.assembler import assemble
 from tests.test_fleq_language import code
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from punchcard.analysis.fleq import audited_run
-from punchcard.functions.blocks import Block, Elementwise, FittedFunction
-from punchcard.functions.catalogue import built_in
-from punchcard.functions.fit import SigmoidSum, fit
-from punchcard.isa.fleq import Array, FleqProgram
-from punchcard.isa.functions import BUILT_IN, INVERSE, Function, Shape, same_shape, scalar_only
-from punchcard.lang.fleq import assemble
-from punchcard.machines.fleq import FleqMachine, pointer_constants
+from punchcard.checks.step_errors import audited_run
+from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction
+from punchcard.machines.fleq.blocks.catalogue import built_in
+from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
+from punchcard.machines.fleq.functions import BUILT_IN, INVERSE, Function, Shape, same_shape, scalar_only
+from punchcard.machines.fleq.isa import Array, FleqProgram
+from punchcard.machines.fleq.machine import FleqMachine, pointer_constants
+from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.transformer.expression import relu
 from tests.fleq_cases import DESIGNS, POINTER_FUNCTIONS, draw_operand, one_call, operand_shapes, results
 

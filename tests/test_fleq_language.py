@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punchcard.errors import ProgramError, SourceError
-from punchcard.isa.fleq import (
+from punchcard.machines.fleq.functions import ALIASES, BUILT_IN, Function, Shape, ShapeMismatch, same_shape
+from punchcard.machines.fleq.isa import (
     Branch,
     Call,
     FleqProgram,
@@ -25,8 +26,7 @@ from punchcard.isa.fleq import (
     pointers,
     variables_in_order,
 )
-from punchcard.isa.functions import ALIASES, BUILT_IN, Function, Shape, ShapeMismatch, same_shape
-from punchcard.lang.fleq import assemble, disassemble
+from punchcard.machines.fleq.text.assembler import assemble, disassemble
 from tests.cases import ROOT
 
 NEWTON = """\

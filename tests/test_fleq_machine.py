@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from punchcard.analysis.fleq import audited_run
 from punchcard.api import build
+from punchcard.checks.step_errors import audited_run
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError
-from punchcard.functions.blocks import MatrixProduct
-from punchcard.isa.fleq import FleqProgram, Halt, Step, pointers
-from punchcard.isa.functions import BUILT_IN, MUL, Function
-from punchcard.lang.fleq import assemble
-from punchcard.machines.fleq import DESIGNS as BUILT
-from punchcard.machines.fleq import FleqMachine
-from punchcard.machines.fleq_design import POINTERS
-from punchcard.oracle import fleq as oracle
+from punchcard.machines.fleq import oracle
+from punchcard.machines.fleq.blocks.block import MatrixProduct
+from punchcard.machines.fleq.designs.base import POINTERS
+from punchcard.machines.fleq.functions import BUILT_IN, MUL, Function
+from punchcard.machines.fleq.isa import FleqProgram, Halt, Step, pointers
+from punchcard.machines.fleq.machine import DESIGNS as BUILT
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.text.assembler import assemble
 from tests.fleq_cases import DESIGNS, POINTER_FUNCTIONS, RANGE, check_random_programs, compare
 
 SIMPLE = ("add", "sub", "mul", "transpose", "sigmoid", *POINTER_FUNCTIONS)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from punchcard.errors import ProgramError
-from punchcard.isa.fleq import Branch, Call, FleqProgram, Halt, PointerUpdate, Step, variables_in_order
-from punchcard.isa.functions import BUILT_IN, Function, Shape, same_shape
-from punchcard.lang.fleq import assemble
-from punchcard.oracle.fleq import FleqInterpreter, apply, run
+from punchcard.machines.fleq.functions import BUILT_IN, Function, Shape, same_shape
+from punchcard.machines.fleq.isa import Branch, Call, FleqProgram, Halt, PointerUpdate, Step, variables_in_order
+from punchcard.machines.fleq.oracle import FleqInterpreter, apply, run
+from punchcard.machines.fleq.text.assembler import assemble
 from tests.test_fleq_language import NEWTON
 
 

@@ -6,11 +6,12 @@ import re
 
 import pytest
 
-from punchcard.isa.von_neumann import Image
-from punchcard.lang import asq, brainfuck, images
-from punchcard.lang.files import load
-from punchcard.machines.von_neumann import VonNeumannMachine
-from punchcard.oracle.von_neumann import Interpreter, run
+from punchcard.machines.files import load
+from punchcard.machines.von_neumann.isa import Image
+from punchcard.machines.von_neumann.languages import brainfuck, images
+from punchcard.machines.von_neumann.languages.asq import assembler as asq
+from punchcard.machines.von_neumann.machine import VonNeumannMachine
+from punchcard.machines.von_neumann.oracle import Interpreter, run
 from tests.cases import EXAMPLES, ROOT
 
 FOLDER = EXAMPLES / "von_neumann"

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punchcard.errors import ProgramError, SourceError
-from punchcard.isa.von_neumann import Image
-from punchcard.lang import images
-from punchcard.lang.files import load
+from punchcard.machines.files import load
+from punchcard.machines.von_neumann.isa import Image
+from punchcard.machines.von_neumann.languages import images
 
 
 @pytest.mark.parametrize("text", [

@@ -9,48 +9,31 @@ from pathlib import Path
 import pytest
 
 import punchcard
-from punchcard.isa.von_neumann import DIALECTS
-from punchcard.machines.fleq import FleqMachine
-from punchcard.machines.subleq import SubleqMachine
-from punchcard.machines.von_neumann import VonNeumannMachine
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.subleq.machine import SubleqMachine
+from punchcard.machines.von_neumann.isa import DIALECTS
+from punchcard.machines.von_neumann.machine import VonNeumannMachine
 
 SOURCE = Path(inspect.getfile(punchcard)).parent
 
-WEIGHTS_SIDE = {"errors", "card", "transformer"}
-PROGRAM_SIDE = {"errors", "isa"}
-ALLOWED: dict[str, set[str]] = {
-    "errors": set(),
-    "card": {"errors"},
-    "transformer": {"errors", "card"},
-    "engines": WEIGHTS_SIDE,
-    "primitives": WEIGHTS_SIDE,
-    "trace": WEIGHTS_SIDE,
-    "functions": WEIGHTS_SIDE | {"primitives", "isa"},
-    "machines": WEIGHTS_SIDE | {"primitives", "functions", "engines", "isa"},
-    "isa": {"errors"},
-    "lang": PROGRAM_SIDE,
-    "oracle": PROGRAM_SIDE,
-    "programs": PROGRAM_SIDE | {"lang"},
-    "analysis": WEIGHTS_SIDE | PROGRAM_SIDE | {"engines", "machines", "lang", "oracle", "programs"},
-    "checkpoint": WEIGHTS_SIDE | PROGRAM_SIDE | {"functions", "machines", "lang", "analysis"},
-    "api": WEIGHTS_SIDE | PROGRAM_SIDE | {"engines", "functions", "machines", "lang", "oracle", "programs", "analysis",
-                                          "checkpoint"},
-    "benchmark": WEIGHTS_SIDE | PROGRAM_SIDE | {"engines", "machines", "lang", "oracle", "api"},
-    "linear_algebra": WEIGHTS_SIDE | PROGRAM_SIDE | {"analysis", "api", "functions", "machines", "programs"},
-    "learning": WEIGHTS_SIDE | PROGRAM_SIDE | {"api", "engines", "functions", "machines", "programs"},
-    "display": WEIGHTS_SIDE | PROGRAM_SIDE | {"api", "machines"},
-    "display_fleq": WEIGHTS_SIDE | PROGRAM_SIDE | {"analysis", "display", "machines"},
-    "display_bench": {"benchmark", "display", "errors"},
-    "calculator": WEIGHTS_SIDE | PROGRAM_SIDE | {"analysis", "engines", "functions", "lang", "machines", "programs"},
-    "terminal": {"errors"},
-    "cli_calc": {"calculator", "display", "errors"},
-    "cli_image": {"analysis", "errors", "isa", "lang", "machines"},
-    "cli_learn": {"display", "errors", "lang", "learning", "terminal"},
-    "cli": {"api", "benchmark", "checkpoint", "cli_calc", "cli_image", "cli_learn", "display", "display_bench",
-            "display_fleq", "errors", "isa", "lang", "machines", "terminal"},
-    "__main__": {"cli"},
-    "__init__": {"api", "calculator", "errors", "isa", "learning", "linear_algebra", "machines", "trace", "transformer"},
-}
+FLOORS = (
+    ("errors",),
+    ("card",),
+    ("transformer",),
+    ("primitives", "engines", "trace"),
+    ("machines",),
+    ("checks",),
+    ("api",),
+    ("calculator", "linear_algebra", "learning", "benchmark"),
+    ("cli",),
+    ("__main__", "__init__"),
+)
+"""From the ground up. A room imports rooms of lower floors, and itself."""
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+TENSOR_FREE = ("isa", "functions", "oracle", "brainfuck_oracle", "fast", "dry_run", "common", "text", "assembler", "minsky",
+               "languages", "source", "programs", "syntax", "exact")
+"""Files and folders on the side of programs, wherever in the rooms above the engines they are."""
 
 
 def imports_of(path: Path) -> list[str]:
@@ -67,36 +50,52 @@ def imports_of(path: Path) -> list[str]:
     return found
 
 
-def part_of(path: Path) -> str:
+def files() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
     relative = path.relative_to(SOURCE)
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_point_one_way(path: Path) -> None:
-    part = part_of(path)
-    for name in imports_of(path):
-        if name.startswith("punchcard."):
-            target = name.split(".")[1]
-            if target.startswith("__"):
-                continue
-            assert target == part or target in ALLOWED[part], f"{part} must not import {target}"
+def test_every_room_has_a_floor() -> None:
+    assert {room_of(path) for path in files()} == set(FLOOR)
 
 
-@pytest.mark.parametrize("part", ["isa", "lang", "oracle", "programs"])
-def test_the_side_of_programs_never_sees_a_tensor(part: str) -> None:
-    """FLEQ's declarations and interpreter compute with NumPy; nothing there knows torch."""
-    for path in (SOURCE / part).rglob("*.py"):
-        assert "torch" not in {name.split(".")[0] for name in imports_of(path)}, path
+@pytest.mark.parametrize("room", FLOOR)
+def test_imports_point_one_way(room: str) -> None:
+    for path in files():
+        if room_of(path) == room:
+            for name in imports_of(path):
+                target = name.split(".")[1] if name.startswith("punchcard.") else ""
+                if target and not target.startswith("__"):
+                    assert target == room or FLOOR[target] < FLOOR[room], f"{path.name} in {room} must not import {target}"
+
+
+def tensor_free() -> list[Path]:
+    return [path for path in files() if FLOOR[room_of(path)] >= FLOOR["machines"]
+            and any(part in TENSOR_FREE for part in path.relative_to(SOURCE).with_suffix("").parts)]
+
+
+def test_the_side_of_programs_never_sees_a_tensor() -> None:
+    """FLEQ's declarations and interpreter compute with NumPy; nothing there knows torch, or a file that does."""
+    free = tensor_free()
+    assert {path.parent.name for path in free} >= {"subleq", "fleq", "von_neumann", "text", "languages"}
+    for path in free:
+        for name in imports_of(path):
+            assert name.split(".")[0] != "torch", path
+            if name.startswith("punchcard.") and name != "punchcard.errors":
+                file = SOURCE.joinpath(*name.split(".")[1:])
+                assert file.with_suffix(".py") in free or file / "__init__.py" in files(), f"{path}: {name}"
 
 
 def test_designs_never_see_a_program() -> None:
-    """Only the file that punches programs knows the instruction set; the files that make weights do not."""
-    knows = {
-        path.name for path in (SOURCE / "machines").glob("*.py")
-        if any(name.startswith("punchcard.isa") for name in imports_of(path))
-    }
-    assert knows == {"subleq.py", "fleq.py", "fleq_reader.py", "fleq_guard.py", "von_neumann.py", "von_neumann_host.py"}
+    """The files that make weights know sizes and declarations; none of them knows a program."""
+    for path in files():
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        if parts[0] == "primitives" or (parts[0] == "machines" and {"designs", "design", "blocks"} & set(parts)):
+            assert not [name for name in imports_of(path) if name.split(".")[-1] in ("isa", "oracle", "machine")], path
 
 
 def test_building_takes_sizes_only() -> None:
@@ -114,7 +113,8 @@ def test_building_cannot_see_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: object, **kwargs: object) -> None:
         raise AssertionError("a program was touched while building")
 
-    for program in ("punchcard.isa.subleq.Program", "punchcard.isa.fleq.FleqProgram", "punchcard.isa.von_neumann.Image"):
+    for name in ("subleq.isa.Program", "fleq.isa.FleqProgram", "von_neumann.isa.Image"):
+        program = f"punchcard.machines.{name}"
         monkeypatch.setattr(f"{program}.__init__", refuse)
         monkeypatch.setattr(f"{program}.__getattribute__", refuse)
     for design in ("paper", "two-layer", "one-layer"):

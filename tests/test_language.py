@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 
 from punchcard.errors import ProgramError, SourceError
-from punchcard.isa.subleq import Halt, Program, Subleq, Symbol
-from punchcard.lang.files import load
-from punchcard.lang.subleq import assemble, disassemble
+from punchcard.machines.files import load
+from punchcard.machines.subleq.isa import Halt, Program, Subleq, Symbol
+from punchcard.machines.subleq.text import assemble, disassemble
 from tests.cases import EXAMPLES, EXPECTED, load_subleq, programs
 
 MULTIPLY = (EXAMPLES / "multiply.subleq").read_text()

@@ -14,14 +14,14 @@ import torch
 
 import punchcard
 from punchcard import learning
-from punchcard.analysis.dry_run import dry_run
 from punchcard.api import disassemble
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.functions.reach import ReachedEntrywise, ReachedProduct
-from punchcard.isa.functions import HADAMARD, MUL
 from punchcard.learning import Learned, Model, Stage, huber
-from punchcard.machines.fleq import FleqMachine
-from punchcard.programs.common import STANDARD_FUNCTIONS
+from punchcard.machines.fleq.blocks.reach import ReachedEntrywise, ReachedProduct
+from punchcard.machines.fleq.common import STANDARD_FUNCTIONS
+from punchcard.machines.fleq.dry_run import dry_run
+from punchcard.machines.fleq.functions import HADAMARD, MUL
+from punchcard.machines.fleq.machine import FleqMachine
 from tests.cases import ROOT
 from tests.learning_cases import distance, outputs, torch_descend, xor
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from punchcard.errors import ProgramError, SourceError
-from punchcard.isa.fleq import FleqProgram
-from punchcard.lang.fleq import assemble
-from punchcard.oracle.fleq import run
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.oracle import run
+from punchcard.machines.fleq.text.assembler import assemble
 from tests.learning_cases import interpreted
 
 SGD = """

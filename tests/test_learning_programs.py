@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from punchcard.api import disassemble
 from punchcard.errors import ProgramError
-from punchcard.isa.fleq import FleqProgram
-from punchcard.isa.functions import BUILT_IN, POINTER_FUNCTIONS
-from punchcard.lang.fleq import assemble
-from punchcard.programs.common import STANDARD_FUNCTIONS
-from punchcard.programs.learning_network import Network
-from punchcard.programs.learning_numpy import descend
-from punchcard.programs.learning_rules import ACTIVATIONS, LOSSES, huber, named
-from punchcard.programs.sgd import learning_program, prediction_program
+from punchcard.learning.programs.network import Network
+from punchcard.learning.programs.reference import descend
+from punchcard.learning.programs.rules import ACTIVATIONS, LOSSES, huber, named
+from punchcard.learning.programs.sgd import learning_program, prediction_program
+from punchcard.machines.fleq.common import STANDARD_FUNCTIONS
+from punchcard.machines.fleq.functions import BUILT_IN, POINTER_FUNCTIONS
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.text.assembler import assemble
 from tests.learning_cases import distance, interpreted, outputs, torch_descend
 
 

@@ -11,13 +11,13 @@ import pytest
 import scipy.linalg
 
 import punchcard
-from punchcard.analysis.dry_run import dry_run
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError, SingularMatrixError
-from punchcard.isa.fleq import Array
-from punchcard.lang.fleq import assemble
 from punchcard.linear_algebra import Computed
-from punchcard.machines.fleq import FleqMachine
-from punchcard.programs.common import STANDARD_FUNCTIONS
+from punchcard.machines.fleq.common import STANDARD_FUNCTIONS
+from punchcard.machines.fleq.dry_run import dry_run
+from punchcard.machines.fleq.isa import Array
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import ROOT
 from tests.test_linear_algebra_programs import regular
 

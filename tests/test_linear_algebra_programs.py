@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punchcard.analysis.dry_run import dry_run, with_fitting_range
 from punchcard.errors import ConvergenceError, ProgramError, SourceError
-from punchcard.isa.fleq import Array
-from punchcard.lang.fleq import assemble, disassemble
-from punchcard.programs.common import COUNTING, Counter, program_of
-from punchcard.programs.linear_algebra.gauss_seidel import gauss_seidel_program, reciprocal_rounds
-from punchcard.programs.linear_algebra.inverse import inverse_program, newton_rounds, safe_step
-from punchcard.programs.linear_algebra.krylov import arnoldi_program
-from punchcard.programs.linear_algebra.least_squares import least_squares_program
-from punchcard.programs.linear_algebra.power_iteration import norm_bound, power_program, power_rounds
-from punchcard.programs.linear_algebra.qr import qr_program
+from punchcard.linear_algebra.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds
+from punchcard.linear_algebra.programs.inverse import inverse_program, newton_rounds, safe_step
+from punchcard.linear_algebra.programs.krylov import arnoldi_program
+from punchcard.linear_algebra.programs.least_squares import least_squares_program
+from punchcard.linear_algebra.programs.power_iteration import norm_bound, power_program, power_rounds
+from punchcard.linear_algebra.programs.qr import qr_program
+from punchcard.machines.fleq.common import COUNTING, Counter, program_of
+from punchcard.machines.fleq.dry_run import dry_run, with_fitting_range
+from punchcard.machines.fleq.isa import Array
+from punchcard.machines.fleq.text.assembler import assemble, disassemble
 
 
 def regular(rng: np.random.Generator, d: int, condition: float = 20.0) -> Array:

@@ -12,13 +12,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punchcard.analysis.random_programs import random_program
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.engines import dense
 from punchcard.engines.lowered import engine
-from punchcard.isa.subleq import Halt, Program
-from punchcard.machines.subleq import SubleqMachine
-from punchcard.oracle import subleq as oracle
+from punchcard.machines.subleq import oracle
+from punchcard.machines.subleq.isa import Halt, Program
+from punchcard.machines.subleq.machine import SubleqMachine
 from tests.cases import EXPECTED, load_subleq, programs
 from tests.lowered_cases import (
     Machine,
@@ -30,6 +29,7 @@ from tests.lowered_cases import (
     run_turing_machine,
     turing_machine,
 )
+from tests.random_programs import random_program
 from tests.test_engines import counter_machine
 
 LOOPS = 40

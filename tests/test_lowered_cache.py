@@ -15,10 +15,11 @@ import torch
 
 from punchcard.card.encoding import encode_unsigned
 from punchcard.engines import dense
-from punchcard.engines.lowered import code, engine
+from punchcard.engines.lowered import engine
+from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.computer import Computer
-from punchcard.lang.fleq import assemble
-from punchcard.machines.fleq import FleqMachine
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import ROOT
 from tests.lowered_cases import Machine, code_kept_in, operations, random_rules, turing_machine
 

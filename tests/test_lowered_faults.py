@@ -10,18 +10,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from punchcard.analysis.random_programs import random_program
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
 from punchcard.engines import dense
-from punchcard.engines.interface import Engine, Port, Run
+from punchcard.engines.base import Engine, Port, Run
 from punchcard.engines.lowered import engine
 from punchcard.engines.lowered.computer import Computer
-from punchcard.engines.lowered.plan import Plan
+from punchcard.engines.lowered.graph.plan import Plan
 from punchcard.errors import LoweringError, PunchcardError
-from punchcard.lang.fleq import assemble
-from punchcard.machines.fleq import FleqMachine
-from punchcard.machines.subleq import SubleqMachine
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.text.assembler import assemble
+from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.precision import Precision
 from tests.lowered_cases import (
@@ -33,6 +32,7 @@ from tests.lowered_cases import (
     random_rules,
     turing_machine,
 )
+from tests.random_programs import random_program
 from tests.test_engines import counter_machine
 
 NOT_DECLARED = "the card held something that its layout does not declare, or what never changes had changed"

@@ -14,10 +14,10 @@ from torch import Tensor
 from punchcard.api import build
 from punchcard.engines import dense
 from punchcard.engines.lowered import engine
-from punchcard.isa.fleq import Call, FleqProgram, PointerUpdate, Step
-from punchcard.lang.fleq import assemble
-from punchcard.machines.fleq import FleqMachine
-from punchcard.oracle import fleq as oracle
+from punchcard.machines.fleq import oracle
+from punchcard.machines.fleq.isa import Call, FleqProgram, PointerUpdate, Step
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import EXAMPLES
 from tests.fleq_cases import POINTER_FUNCTIONS, RANGE, random_program
 from tests.lowered_cases import assert_the_equation, cards_of, code_kept_in

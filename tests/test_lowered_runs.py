@@ -15,12 +15,12 @@ from torch import Tensor
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Pattern
 from punchcard.engines import dense
-from punchcard.engines.interface import Engine, Port, Run
+from punchcard.engines.base import Engine, Port, Run
 from punchcard.engines.lowered import engine
-from punchcard.isa.subleq import Halt, Instruction, Program, Subleq
-from punchcard.lang.fleq import assemble
-from punchcard.machines.fleq import FleqMachine
-from punchcard.machines.subleq import SubleqMachine
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.text.assembler import assemble
+from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
+from punchcard.machines.subleq.machine import SubleqMachine
 from tests.lowered_cases import Machine, code_kept_in, random_rules, turing_machine
 
 BITS = 4

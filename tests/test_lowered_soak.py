@@ -8,18 +8,18 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from punchcard.analysis.random_programs import random_program
 from punchcard.api import build
 from punchcard.engines.lowered import engine
-from punchcard.isa.subleq import Halt, Program, Subleq
-from punchcard.lang.fleq import assemble
-from punchcard.machines.fleq import FleqMachine
-from punchcard.machines.subleq import SubleqMachine
-from punchcard.oracle import fast
-from punchcard.oracle import fleq as fleq_oracle
-from punchcard.oracle.fast_fleq import DecodedFleq
+from punchcard.machines.fleq import oracle as fleq_oracle
+from punchcard.machines.fleq.fast import DecodedFleq
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.text.assembler import assemble
+from punchcard.machines.subleq import fast
+from punchcard.machines.subleq.isa import Halt, Program, Subleq
+from punchcard.machines.subleq.machine import SubleqMachine
 from tests import fleq_cases
 from tests.lowered_cases import code_kept_in
+from tests.random_programs import random_program
 
 SUBLEQ_STEPS = 10_000_000
 PARTS = (1, 9, 90, 900, 9_000, 90_000)

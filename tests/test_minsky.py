@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punchcard.errors import ProgramError, SourceError
-from punchcard.isa.minsky import Add, MinskyInstruction, MinskyProgram, Sub
-from punchcard.isa.subleq import Halt, Program, Subleq
-from punchcard.lang.minsky import assemble, translate
-from punchcard.oracle import minsky as minsky_oracle
-from punchcard.oracle import subleq as subleq_oracle
+from punchcard.machines.subleq import oracle as subleq_oracle
+from punchcard.machines.subleq.isa import Halt, Program, Subleq
+from punchcard.machines.subleq.minsky import oracle as minsky_oracle
+from punchcard.machines.subleq.minsky.isa import Add, MinskyInstruction, MinskyProgram, Sub
+from punchcard.machines.subleq.minsky.text import assemble, translate
 
 LIMIT = 300
 

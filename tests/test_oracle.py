@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from punchcard.isa.subleq import Halt, Program, State, Subleq
-from punchcard.oracle.subleq import Interpreter, run
+from punchcard.machines.subleq.isa import Halt, Program, State, Subleq
+from punchcard.machines.subleq.oracle import Interpreter, run
 
 
 @pytest.mark.parametrize(("bits", "a", "b", "result", "goes_to"), [

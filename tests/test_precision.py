@@ -8,10 +8,10 @@ import random
 import pytest
 import torch
 
-from punchcard.analysis.lockstep import compare
 from punchcard.card.layout import Layout, Region, RowBlock, holding
+from punchcard.checks.lockstep import compare
 from punchcard.errors import EncodingError, PrecisionError, SizeError
-from punchcard.machines.subleq import SubleqMachine
+from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.trace import observe
 from punchcard.transformer.build import Part, assign, attend, compile_layer
 from punchcard.transformer.exactness import needed_bits

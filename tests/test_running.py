@@ -12,9 +12,10 @@ from torch import Tensor
 import punchcard
 from punchcard.engines import ENGINES, Run, dense
 from punchcard.errors import ProgramError, PunchcardError
-from punchcard.isa.fleq import FleqProgram
-from punchcard.lang.fleq import assemble
-from punchcard.machines import fleq, fleq_guard
+from punchcard.machines.fleq import guard as fleq_guard
+from punchcard.machines.fleq import machine as fleq
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.running import At, Mark
 from tests.cases import DESIGNS, EXAMPLES, load_subleq
 

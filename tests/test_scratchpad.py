@@ -8,15 +8,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from punchcard.analysis.lockstep import compare
-from punchcard.analysis.random_programs import random_program
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
-from punchcard.engines import dense, incremental, scratchpad
-from punchcard.engines.incremental import Incremental
-from punchcard.isa.subleq import Halt, Instruction, Program, Subleq
-from punchcard.machines.fleq import FleqMachine
-from punchcard.machines.subleq import SubleqMachine
+from punchcard.checks.lockstep import compare
+from punchcard.engines import dense
+from punchcard.engines.scratchpad import engine as scratchpad
+from punchcard.engines.scratchpad import incremental
+from punchcard.engines.scratchpad.incremental import Incremental
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
+from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.primitives.add import flip_bits, increment_bits
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.read import read
@@ -26,6 +27,7 @@ from punchcard.transformer.model import LayerShape, LoopedTransformer, Transform
 from punchcard.transformer.precision import Precision
 from tests import fleq_cases
 from tests.cases import DESIGNS
+from tests.random_programs import random_program
 from tests.test_engines import counter_machine
 
 LOOPS = 40

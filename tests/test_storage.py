@@ -11,10 +11,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from punchcard.errors import StorageError
-from punchcard.functions.blocks import Elementwise
-from punchcard.isa.functions import Function, same_shape
-from punchcard.machines.fleq import FleqMachine
-from punchcard.machines.subleq import SubleqMachine
+from punchcard.machines.fleq.blocks.block import Elementwise
+from punchcard.machines.fleq.functions import Function, same_shape
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.transformer.precision import Precision
 from tests.cases import DESIGNS, load_subleq
 

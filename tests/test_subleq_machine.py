@@ -8,12 +8,12 @@ import time
 import pytest
 import torch
 
-from punchcard.analysis.lockstep import compare
+from punchcard.checks.lockstep import compare
 from punchcard.errors import EncodingError, ProgramError, PunchcardError, SizeError
-from punchcard.isa.subleq import Halt, Program, State, Subleq
-from punchcard.machines.subleq import DESIGNS as BUILT
-from punchcard.machines.subleq import SubleqMachine
-from punchcard.oracle import subleq as oracle
+from punchcard.machines.subleq import oracle
+from punchcard.machines.subleq.isa import Halt, Program, State, Subleq
+from punchcard.machines.subleq.machine import DESIGNS as BUILT
+from punchcard.machines.subleq.machine import SubleqMachine
 from tests.cases import DESIGNS, load_subleq, random_program
 
 STEPS_PER_DESIGN = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from punchcard.card.encoding import decode_signed, decode_unsigned
-from punchcard.machines.subleq import SubleqMachine
+from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.trace import Snapshot, observe
 from tests.cases import load_subleq
 

@@ -10,18 +10,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from punchcard.analysis.random_images import random_image
-from punchcard.analysis.von_neumann import ImageComparison, checked_run, compare
 from punchcard.card.layout import Layout
+from punchcard.checks.images import ImageComparison, checked_run, compare
 from punchcard.engines import ENGINES, find_engine
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError, StorageError
-from punchcard.isa.von_neumann import Image, reader
-from punchcard.machines.subleq import SubleqMachine
-from punchcard.machines.von_neumann import VonNeumannMachine
-from punchcard.oracle import von_neumann as oracle
+from punchcard.machines.subleq.machine import SubleqMachine
+from punchcard.machines.von_neumann import oracle
+from punchcard.machines.von_neumann.isa import Image, reader
+from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.model import LayerShape
 from tests.cases import ROOT
 from tests.image_cases import CASES, ImageCase
+from tests.random_images import random_image
 
 # bits of a word, cells, and how many images that live for `LOOPS` instructions
 SHAPES = ((4, 8, 140), (4, 16, 130), (5, 11, 110), (6, 32, 60), (6, 64, 25), (7, 50, 15), (8, 256, 4), (12, 100, 6),

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from punchcard import cli
-from punchcard.cli_image import DIALECT_NAMES, EXTENSIONS
-from punchcard.isa.von_neumann import DIALECTS, Image
-from punchcard.lang import files
+from punchcard.cli import commands as cli
+from punchcard.cli.image import DIALECT_NAMES, EXTENSIONS
+from punchcard.machines import files
+from punchcard.machines.von_neumann.isa import DIALECTS, Image
 from tests.image_cases import CASES, ECHO, SIC1_NEGATE, ImageCase
 
 SMALL = ("--memory", "16", "--bits", "8")

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from punchcard.engines import ENGINES, find_engine
-from punchcard.isa.von_neumann import Image, reader
-from punchcard.machines import von_neumann
-from punchcard.machines.von_neumann import VonNeumannMachine
-from punchcard.machines.von_neumann_host import Host
+from punchcard.machines.von_neumann import machine as von_neumann
+from punchcard.machines.von_neumann.host import Host
+from punchcard.machines.von_neumann.isa import Image, reader
+from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from tests.image_cases import CASES, ECHO, ImageCase
 
 WITH_PORTS = [case for case in CASES if case.output or case.input]

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from punchcard.analysis.random_images import random_image
 from punchcard.errors import ProgramError
-from punchcard.isa.von_neumann import DIALECTS, Fault, Image, find_dialect, reader
-from punchcard.oracle.von_neumann import Interpreter, run
+from punchcard.machines.von_neumann.isa import DIALECTS, Fault, Image, find_dialect, reader
+from punchcard.machines.von_neumann.oracle import Interpreter, run
 from tests.image_cases import CASES, ImageCase
+from tests.random_images import random_image
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from punchcard.card.encoding import encode_unsigned
-from punchcard.engines import winners
+from punchcard.engines.scratchpad import winners
 from punchcard.transformer.precision import hard_product
 
 

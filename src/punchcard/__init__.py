@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from punchcard.api import FleqReport, Report, assemble, assemble_fleq, build, check, disassemble, load, resume, run
-    from punchcard.calculator import Calculation, calc
+    from punchcard.calculator.calculation import Calculation, calc
     from punchcard.errors import PunchcardError
-    from punchcard.isa.fleq import FleqProgram
-    from punchcard.isa.subleq import Program
-    from punchcard.isa.von_neumann import Image
     from punchcard.learning import learn, predict
     from punchcard.linear_algebra import arnoldi, inverse, lanczos, least_squares, power_iteration, qr, solve
-    from punchcard.machines.fleq import FleqMachine
-    from punchcard.machines.subleq import SubleqMachine
-    from punchcard.machines.von_neumann import VonNeumannMachine
+    from punchcard.machines.fleq.isa import FleqProgram
+    from punchcard.machines.fleq.machine import FleqMachine
+    from punchcard.machines.subleq.isa import Program
+    from punchcard.machines.subleq.machine import SubleqMachine
+    from punchcard.machines.von_neumann.isa import Image
+    from punchcard.machines.von_neumann.machine import VonNeumannMachine
     from punchcard.trace import observe
     from punchcard.transformer.model import LoopedTransformer
     from punchcard.transformer.precision import Precision
@@ -34,17 +34,17 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Calculation": "punchcard.calculator",
-    "FleqMachine": "punchcard.machines.fleq",
-    "FleqProgram": "punchcard.isa.fleq",
+    "FleqMachine": "punchcard.machines.fleq.machine",
+    "FleqProgram": "punchcard.machines.fleq.isa",
     "FleqReport": "punchcard.api",
-    "Image": "punchcard.isa.von_neumann",
+    "Image": "punchcard.machines.von_neumann.isa",
     "LoopedTransformer": "punchcard.transformer.model",
     "Precision": "punchcard.transformer.precision",
-    "Program": "punchcard.isa.subleq",
+    "Program": "punchcard.machines.subleq.isa",
     "PunchcardError": "punchcard.errors",
     "Report": "punchcard.api",
-    "SubleqMachine": "punchcard.machines.subleq",
-    "VonNeumannMachine": "punchcard.machines.von_neumann",
+    "SubleqMachine": "punchcard.machines.subleq.machine",
+    "VonNeumannMachine": "punchcard.machines.von_neumann.machine",
     "arnoldi": "punchcard.linear_algebra",
     "assemble": "punchcard.api",
     "assemble_fleq": "punchcard.api",

@@ -1,5 +1,5 @@
 """`python -m punchcard`."""
 
-from punchcard.cli import main
+from punchcard.cli.commands import main
 
 main(prog_name="punchcard")

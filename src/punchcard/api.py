@@ -10,22 +10,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
-from punchcard.analysis.fleq import Auditor, FleqReport, audited_run
-from punchcard.analysis.lockstep import Comparison, compare
-from punchcard.checkpoint import DEFAULT_EVERY, Checkpoint, Plan, Writer
-from punchcard.checkpoint import load as load_checkpoint
+from punchcard.checks.lockstep import Comparison, compare
+from punchcard.checks.step_errors import Auditor, FleqReport, audited_run
 from punchcard.engines import Watch
 from punchcard.errors import PunchcardError
-from punchcard.functions.blocks import Block
-from punchcard.isa.fleq import FleqProgram
-from punchcard.isa.subleq import Program
-from punchcard.lang import fleq as fleq_language
-from punchcard.lang import subleq as subleq_language
-from punchcard.lang.files import disassemble, load
-from punchcard.machines.fleq import FleqMachine, pointer_constants
+from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint, Plan, Writer
+from punchcard.machines.checkpoint import load as load_checkpoint
+from punchcard.machines.files import disassemble, load
+from punchcard.machines.fleq.blocks.block import Block
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.machine import FleqMachine, pointer_constants
+from punchcard.machines.fleq.text import assembler as fleq_language
 from punchcard.machines.running import DEFAULT_ENGINE, At, Mark
-from punchcard.machines.subleq import DEFAULT_MAX_STEPS, Result, SubleqMachine
-from punchcard.oracle import subleq as oracle
+from punchcard.machines.subleq import oracle
+from punchcard.machines.subleq import text as subleq_language
+from punchcard.machines.subleq.isa import Program
+from punchcard.machines.subleq.machine import DEFAULT_MAX_STEPS, Result, SubleqMachine
 
 __all__ = ["FleqReport", "Report", "assemble", "assemble_fleq", "begin", "build", "check", "disassemble", "load", "resume",
            "run"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from punchcard.isa.fleq import FleqProgram
-from punchcard.isa.functions import Array
-from punchcard.isa.subleq import Program
-from punchcard.lang import fleq, subleq
+from punchcard.machines.fleq.functions import Array
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.text import assembler as fleq
+from punchcard.machines.subleq import text as subleq
+from punchcard.machines.subleq.isa import Program
 
 MULTIPLY = """
 ; product = a * b by adding, over and over; products wrap, as words do

@@ -21,13 +21,13 @@ from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, one_thread, rates
 from punchcard.engines import ENGINES, find_engine
 from punchcard.errors import PunchcardError
-from punchcard.isa.fleq import FleqProgram
-from punchcard.machines.fleq import DESIGNS as FLEQ_DESIGNS
-from punchcard.machines.fleq import FleqMachine
-from punchcard.machines.subleq import DESIGNS as SUBLEQ_DESIGNS
-from punchcard.machines.subleq import SubleqMachine
-from punchcard.oracle import fast
-from punchcard.oracle.fast_fleq import DecodedFleq
+from punchcard.machines.fleq.fast import DecodedFleq
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.machine import DESIGNS as FLEQ_DESIGNS
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.subleq import fast
+from punchcard.machines.subleq.machine import DESIGNS as SUBLEQ_DESIGNS
+from punchcard.machines.subleq.machine import SubleqMachine
 
 Record = dict[str, Any]
 WORD_BITS = 16

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from punchcard.engines import auto, dense, lowered, scratchpad
-from punchcard.engines.interface import Engine, Run, Watch
+from punchcard.engines import auto, dense, lowered
+from punchcard.engines.base import Engine, Run, Watch
+from punchcard.engines.scratchpad import engine as scratchpad
 from punchcard.errors import PunchcardError, did_you_mean
 
 ENGINES: dict[str, Engine] = {"dense": dense.run, "scratchpad": scratchpad.run, "lowered": lowered.run}

@@ -16,7 +16,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
-from punchcard.engines.interface import Engine, Port, Run, Watch
+from punchcard.engines.base import Engine, Port, Run, Watch
 from punchcard.errors import LoweringError
 from punchcard.transformer.model import LoopedTransformer
 

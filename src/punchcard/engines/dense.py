@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
-from punchcard.engines.interface import Port, Run, Stops, Watch
+from punchcard.engines.base import Port, Run, Stops, Watch
 from punchcard.errors import PunchcardError
 from punchcard.transformer.model import LoopedTransformer
 

@@ -3,8 +3,8 @@
 from punchcard.learning.model import Model, Scaling
 from punchcard.learning.planning import Plan, plan
 from punchcard.learning.predicting import Prediction, predict
+from punchcard.learning.programs.rules import Activation, Entrywise, Loss, huber
 from punchcard.learning.training import Learned, Stage, learn
-from punchcard.programs.learning_rules import Activation, Entrywise, Loss, huber
 
 __all__ = ["Activation", "Entrywise", "Learned", "Loss", "Model", "Plan", "Prediction", "Scaling", "Stage", "huber", "learn",
            "plan", "predict"]

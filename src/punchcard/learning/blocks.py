@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 from punchcard.errors import PrecisionError
-from punchcard.functions.blocks import Block, Elementwise, FittedFunction
-from punchcard.functions.fit import SigmoidSum, fit
-from punchcard.functions.fit_kinks import fit_with_kinks
-from punchcard.functions.reach import ReachedEntrywise, ReachedProduct
-from punchcard.isa.functions import HADAMARD, MUL, Function
-from punchcard.programs.learning_network import Network
-from punchcard.programs.learning_rules import RELU, STEP, STEP_SLOPE, Entrywise
+from punchcard.learning.programs.network import Network
+from punchcard.learning.programs.rules import RELU, STEP, STEP_SLOPE, Entrywise
+from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction
+from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
+from punchcard.machines.fleq.blocks.fit_kinks import fit_with_kinks
+from punchcard.machines.fleq.blocks.reach import ReachedEntrywise, ReachedProduct
+from punchcard.machines.fleq.functions import HADAMARD, MUL, Function
 from punchcard.transformer.expression import relu
 
 TERMS = (64, 128, 256)

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.learning.files import whole_file
-from punchcard.programs.learning_network import Array, Network, Weights
-from punchcard.programs.learning_rules import ACTIVATIONS, LOSSES, huber
+from punchcard.learning.programs.network import Array, Network, Weights
+from punchcard.learning.programs.rules import ACTIVATIONS, LOSSES, huber
 
 FORMAT = "punchcard model 1"
 HEADER = "about"

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.errors import PunchcardError
-from punchcard.isa.fleq import Array, FleqProgram
 from punchcard.learning.model import Scaling, as_matrix
+from punchcard.learning.programs.network import Network, Weights
+from punchcard.learning.programs.reference import Reference, descend
+from punchcard.learning.programs.rules import ACTIVATIONS, LOSSES, Activation, Loss, named
+from punchcard.learning.programs.sgd import Listing, learning_program
 from punchcard.learning.running import range_for
-from punchcard.programs.learning_network import Network, Weights
-from punchcard.programs.learning_numpy import Reference, descend
-from punchcard.programs.learning_rules import ACTIVATIONS, LOSSES, Activation, Loss, named
-from punchcard.programs.sgd import Listing, learning_program
+from punchcard.machines.fleq.isa import Array, FleqProgram
 
 
 class Task(TypedDict, total=False):

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.errors import PunchcardError
-from punchcard.isa.fleq import Array, FleqProgram
 from punchcard.learning.model import Model
+from punchcard.learning.programs.reference import outputs
+from punchcard.learning.programs.sgd import prediction_program
 from punchcard.learning.running import Options, Session, machine_for, range_for
 from punchcard.learning.training import Learned
-from punchcard.machines.fleq import FleqMachine
-from punchcard.programs.learning_numpy import outputs
-from punchcard.programs.sgd import prediction_program
+from punchcard.machines.fleq.isa import Array, FleqProgram
+from punchcard.machines.fleq.machine import FleqMachine
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Pattern
 from punchcard.engines import ENGINES, Run, find_engine
 from punchcard.errors import PunchcardError
-from punchcard.isa.fleq import Array, FleqProgram
 from punchcard.learning.blocks import blocks_of
-from punchcard.machines.fleq import FleqMachine
-from punchcard.programs.learning_network import Network
+from punchcard.learning.programs.network import Network
+from punchcard.machines.fleq.isa import Array, FleqProgram
+from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.transformer.precision import Precision, as_precision
 
 DEFAULT_HEADS = 3

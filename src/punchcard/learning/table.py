@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from punchcard.errors import TableError, did_you_mean
-from punchcard.isa.fleq import Array
+from punchcard.machines.fleq.isa import Array
 
 
 @dataclass(frozen=True)

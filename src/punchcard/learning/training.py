@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from punchcard.api import disassemble
 from punchcard.engines import Run
-from punchcard.isa.fleq import Array, FleqProgram
 from punchcard.learning.model import Model
 from punchcard.learning.planning import Plan, Task, plan
+from punchcard.learning.programs.network import Weights
 from punchcard.learning.running import Options, Session, machine_for
-from punchcard.machines.fleq import FleqMachine
-from punchcard.programs.learning_network import Weights
+from punchcard.machines.fleq.isa import Array, FleqProgram
+from punchcard.machines.fleq.machine import FleqMachine
 
 
 @dataclass(frozen=True)

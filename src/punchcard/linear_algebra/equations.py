@@ -8,9 +8,10 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from punchcard.analysis.dry_run import dry_run
 from punchcard.errors import ConvergenceError, MatrixError, SingularMatrixError
-from punchcard.isa.fleq import Array
+from punchcard.linear_algebra.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds, sweeps_needed
+from punchcard.linear_algebra.programs.inverse import inverse_program, newton_rounds
+from punchcard.linear_algebra.programs.least_squares import least_squares_program
 from punchcard.linear_algebra.running import (
     Computed,
     Options,
@@ -21,9 +22,8 @@ from punchcard.linear_algebra.running import (
     execute,
     power_of_two,
 )
-from punchcard.programs.linear_algebra.gauss_seidel import gauss_seidel_program, reciprocal_rounds, sweeps_needed
-from punchcard.programs.linear_algebra.inverse import inverse_program, newton_rounds
-from punchcard.programs.linear_algebra.least_squares import least_squares_program
+from punchcard.machines.fleq.dry_run import dry_run
+from punchcard.machines.fleq.isa import Array
 
 MOST_ROUNDS = 100
 """Newton's iteration takes about 2 log2 of the condition: so many are for conditions beyond float64."""

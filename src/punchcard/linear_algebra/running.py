@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from punchcard.analysis.dry_run import DryRun, dry_run, with_fitting_range
 from punchcard.api import FleqReport, build, disassemble, run
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
-from punchcard.functions.reach import ReachedProduct
-from punchcard.isa.fleq import Array, FleqProgram
-from punchcard.isa.functions import MUL
-from punchcard.machines.fleq import FleqMachine
-from punchcard.programs.common import UNBOUNDED
+from punchcard.machines.fleq.blocks.reach import ReachedProduct
+from punchcard.machines.fleq.common import UNBOUNDED
+from punchcard.machines.fleq.dry_run import DryRun, dry_run, with_fitting_range
+from punchcard.machines.fleq.functions import MUL
+from punchcard.machines.fleq.isa import Array, FleqProgram
+from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.transformer.precision import Precision
 
 DEFAULT_HEADS = 3

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.errors import ConvergenceError, MatrixError, PunchcardError, SingularMatrixError
-from punchcard.isa.fleq import Array
+from punchcard.linear_algebra.programs.krylov import arnoldi_program
+from punchcard.linear_algebra.programs.power_iteration import norm_bound, power_program, power_rounds
+from punchcard.linear_algebra.programs.qr import qr_program
 from punchcard.linear_algebra.running import (
     Execution,
     Krylov,
@@ -22,9 +24,7 @@ from punchcard.linear_algebra.running import (
     distance,
     execute,
 )
-from punchcard.programs.linear_algebra.krylov import arnoldi_program
-from punchcard.programs.linear_algebra.power_iteration import norm_bound, power_program, power_rounds
-from punchcard.programs.linear_algebra.qr import qr_program
+from punchcard.machines.fleq.isa import Array
 
 MOST_ITERATIONS = 2000
 NORMALISING = 18

@@ -16,17 +16,18 @@ import torch
 from llvmlite import ir
 
 from punchcard.card.layout import Layout
-from punchcard.engines.lowered import code, tables
-from punchcard.engines.lowered.columns import Columns, Slot
-from punchcard.engines.lowered.emit import Places
-from punchcard.engines.lowered.facts import Facts
-from punchcard.engines.lowered.functions import emit_driver, emit_loop
-from punchcard.engines.lowered.graph import Graph
-from punchcard.engines.lowered.nodes import Array
-from punchcard.engines.lowered.plan import Plan, Table
-from punchcard.engines.lowered.quiet import Quiet
-from punchcard.engines.lowered.trace import NotUniform, Trace
-from punchcard.engines.lowered.weights import layer_lists
+from punchcard.engines.lowered.analysis import tables
+from punchcard.engines.lowered.analysis.columns import Columns, Slot
+from punchcard.engines.lowered.analysis.facts import Facts
+from punchcard.engines.lowered.analysis.quiet import Quiet
+from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
+from punchcard.engines.lowered.analysis.weights import layer_lists
+from punchcard.engines.lowered.codegen import objects as code
+from punchcard.engines.lowered.codegen.emit import Places
+from punchcard.engines.lowered.codegen.functions import emit_driver, emit_loop
+from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.nodes import Array
+from punchcard.engines.lowered.graph.plan import Plan, Table
 from punchcard.errors import LoweringError
 from punchcard.transformer.model import LoopedTransformer
 

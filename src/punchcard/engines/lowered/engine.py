@@ -17,13 +17,13 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
-from punchcard.engines import scratchpad
-from punchcard.engines.interface import Port, Run, Stops, Watch
-from punchcard.engines.lowered.columns import limit_of
+from punchcard.engines.base import Port, Run, Stops, Watch
+from punchcard.engines.lowered.analysis.columns import limit_of
+from punchcard.engines.lowered.analysis.tables import CLOSED
+from punchcard.engines.lowered.codegen.emit import MOST_CODES, REPORT_CODES
 from punchcard.engines.lowered.computer import CASES, LINE, REALS, Computer
-from punchcard.engines.lowered.emit import MOST_CODES, REPORT_CODES
-from punchcard.engines.lowered.plan import Table
-from punchcard.engines.lowered.tables import CLOSED
+from punchcard.engines.lowered.graph.plan import Table
+from punchcard.engines.scratchpad import engine as scratchpad
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.model import LoopedTransformer
 

@@ -1,0 +1,238 @@
+"""The calculator: an expression, computed by a looped transformer that has the paper's six functions.
+
+    import punchcard
+
+    result = punchcard.calc("sqrt(1/((a+b-c)*d))/100", a=3, b=2, c=1, d=0.5)
+    result.value, result.exact, result.error, result.bound
+
+The machine is built from a list of functions and from sizes, never from an expression: all arithmetic runs on the same
+weights. exp, log, sin, cos, tanh, and declared ranges that are wide, add functions to the list.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache, lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from punchcard.calculator.compile import Compiled, compile_expression
+from punchcard.calculator.exact import Interval
+from punchcard.calculator.functions import SHIFT, STANDARD, base_name
+from punchcard.calculator.syntax import number
+from punchcard.checks.step_errors import FleqReport, audited_run
+from punchcard.engines import Watch
+from punchcard.errors import ProgramError, PunchcardError
+from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, Scale
+from punchcard.machines.fleq.blocks.catalogue import TERMS, built_in
+from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
+from punchcard.machines.fleq.blocks.reach import ReachedProduct
+from punchcard.machines.fleq.functions import MUL, Function
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.text.assembler import disassemble
+from punchcard.transformer.precision import as_precision
+
+__all__ = ["Calculation", "Number", "calc", "calculator_machine", "compile_calculation"]
+
+Number: TypeAlias = int | float | str | Fraction | Decimal | np.floating[Any]
+REACH = 16.0
+"""The largest product that mul is built for; larger and smaller ones are shifted."""
+RANGES = {53: 2.0**40, 24: 2.0**16}
+"""Every value stays within ± this, by the significand bits of the number format."""
+MEMORY, INSTRUCTIONS = 32, 64
+HEADS = 3
+MOST_TERMS = 512
+
+
+@dataclass(frozen=True)
+class Calculation:
+    """The value that the transformer computed, the exact one, |value - exact|, and the bound that it stays within.
+
+    `steps` counts instructions; `report` has the whole run, with each instruction compared to the exact function.
+    """
+
+    expression: str
+    value: float
+    exact: float
+    error: float
+    bound: float
+    steps: int
+    program: FleqProgram = field(repr=False)
+    machine: FleqMachine = field(repr=False)
+    report: FleqReport = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the result is within its bound, and every instruction within its own."""
+        return self.report.ok and self.error <= self.bound
+
+    @property
+    def text(self) -> str:
+        """The program as `.fleq` text."""
+        return program_text(self.expression, self.program)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The calculator's function blocks in one number format: what the compiler asks for bounds, and a machine is made of."""
+
+    significand: int
+    heads: int
+    terms: int
+
+    @property
+    def unit(self) -> float:
+        return 2.0**-self.significand
+
+    @property
+    def least(self) -> float:
+        return {53: 1e-300, 24: 1e-37}[self.significand]
+
+    @property
+    def range(self) -> float:
+        return RANGES[self.significand]
+
+    @property
+    def reach(self) -> float:
+        return REACH
+
+    def error(self, function: Function, magnitude: float) -> float:
+        return self.block(function).bound(Scale(1, magnitude, self.unit))
+
+    def rounded(self, value: Fraction) -> float:
+        return float(value) if self.significand == 53 else float(np.float32(float(value)))
+
+    def block(self, function: Function) -> Block:
+        """The weights of one of the calculator's functions."""
+        if function is MUL:
+            return ReachedProduct(MUL, self.heads, REACH)
+        if function in SHIFT.values():
+            factor = float(function.reference(np.ones(1))[0])
+            return Elementwise(function, lambda a, b, one: factor * a, error=0.0)
+        if function.domain is None:
+            return built_in(function.name)
+        return FittedFunction(function, fitted(function, self.terms, 2 * self.unit))
+
+
+@cache
+def fitted(function: Function, terms: int, rounding: float) -> SigmoidSum:
+    """The sum of sigmoids for a function on its range; tanh is one sigmoid."""
+    low, high = function.domain or (-1.0, 1.0)
+    if base_name(function) == "tanh":
+        two = np.array([2.0])
+        return SigmoidSum(two, np.zeros(1), two, -1.0, low, high, error=0.0)
+    return fit(function.reference, low, high, terms, rounding=rounding)
+
+
+def calc(
+    expression: str,
+    variables: Mapping[str, Number] | None = None,
+    /,
+    *,
+    ranges: Mapping[str, Sequence[Number]] | None = None,
+    heads: int = HEADS,
+    terms: int = TERMS,
+    precision: str = "float64",
+    design: str = "compact",
+    newton: int | None = None,
+    engine: str = "dense",
+    watch: Watch | None = None,
+    interrupted: Callable[[], bool] | None = None,
+    **named: Number,
+) -> Calculation:
+    """Compile an expression to FLEQ and run it on the transformer.
+
+    Variables are given by name, or in a mapping when a name is also an option's. `ranges` maps variables to (low, high):
+    the program is then compiled for all values in them. `heads` is for products, 1 to 3, `terms` for sums of sigmoids,
+    `newton` the number of steps that refine 1/x and sqrt x, by default as many as they need.
+    """
+    compiled, blocks = compile_calculation(expression, {**(variables or {}), **named}, ranges=ranges, heads=heads,
+                                           terms=terms, precision=precision, newton=newton)
+    program = compiled.program
+    machine = calculator_machine(
+        blocks, compiled.extra_functions, design,
+        memory=_room(program.columns, MEMORY), instructions=_room(len(program.instructions), INSTRUCTIONS))
+    report = audited_run(machine, program, engine=engine, watch=watch, interrupted=interrupted)
+    value = float(report.result.memory[compiled.result][0, 0])
+    error = float(abs(Fraction(value) - compiled.exact)) if math.isfinite(value) else math.inf
+    # one rounding more, for those who compare with `exact`, which is a float64 too
+    bound = compiled.bound + 2.0**-53 * abs(float(compiled.exact))
+    return Calculation(expression, value, float(compiled.exact), error, bound, report.result.steps, program, machine, report)
+
+
+def compile_calculation(
+    expression: str, variables: Mapping[str, Number], *, ranges: Mapping[str, Sequence[Number]] | None = None,
+    heads: int = HEADS, terms: int = TERMS, precision: str = "float64", newton: int | None = None,
+) -> tuple[Compiled, Blocks]:
+    """The program of an expression, and the function blocks that it was compiled for."""
+    if not isinstance(expression, str):
+        raise ProgramError(f"{expression!r}: an expression is a text")
+    if heads not in (1, 2, 3):
+        raise PunchcardError(f"heads={heads}: a soft product takes 1, 2 or 3 heads")
+    if not 1 <= terms <= MOST_TERMS:
+        raise PunchcardError(f"terms={terms}: a sum of sigmoids has 1 to {MOST_TERMS} terms")
+    if newton is not None and not 0 <= newton <= 8:
+        raise PunchcardError(f"newton={newton}: 0 to 8 steps refine an inverse or a root")
+    significand = as_precision(precision).significand
+    if significand not in RANGES:
+        raise PunchcardError(f"precision {precision!r}: the calculator's numbers are float64 or float32")
+    blocks = Blocks(significand, heads, terms)
+    values = {name: _exact(name, value) for name, value in variables.items()}
+    intervals = {name: _interval(name, ends) for name, ends in (ranges or {}).items()}
+    return compile_expression(expression, values, blocks, ranges=intervals, newton=newton), blocks
+
+
+@lru_cache(maxsize=16)
+def calculator_machine(
+    blocks: Blocks, extra: tuple[Function, ...] = (), design: str = "compact", memory: int = MEMORY,
+    instructions: int = INSTRUCTIONS,
+) -> FleqMachine:
+    """The standard calculator machine, or one with functions beyond the standard ones."""
+    precision = {53: torch.float64, 24: torch.float32}[blocks.significand]
+    return FleqMachine(functions=[blocks.block(function) for function in (*STANDARD, *extra)], size=1, memory=memory,
+                       instructions=instructions, range=blocks.range, heads=blocks.heads, design=design, precision=precision)
+
+
+def program_text(expression: str, program: FleqProgram) -> str:
+    """A program as `.fleq` text, with what its functions stand for."""
+    notes = [f"# {' '.join(expression.split())}"]
+    for name in program.used_functions():
+        function = program.functions[name]
+        if function.domain is not None:
+            low, high = function.domain
+            notes.append(f"# {name}: {base_name(function)} of {low:g} to {high:g} as a sum of sigmoids")
+    return "\n".join([*notes, disassemble(program)])
+
+
+def _room(needed: int, least: int) -> int:
+    """Room for a program: the least that is usual, or the next power of two."""
+    return max(least, 1 << (needed - 1).bit_length())
+
+
+def _exact(name: str, value: Number) -> Fraction:
+    """A number as it was given: a text and a decimal exactly, a float as the binary fraction that it is."""
+    if isinstance(value, str):
+        found = number(value)
+        if found is None:
+            raise ProgramError(f"{name}={value!r}: a value is a decimal number such as 3, -0.5 or 1e-3")
+        return found
+    try:
+        return Fraction(float(value)) if isinstance(value, np.floating) else Fraction(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ProgramError(f"{name}={value!r}: a value is a finite number") from None
+
+
+def _interval(name: str, ends: Sequence[Number]) -> Interval:
+    if isinstance(ends, str) or len(ends) != 2:
+        raise ProgramError(f"range {name}={ends!r}: give its two ends, low and high")
+    low, high = _exact(name, ends[0]), _exact(name, ends[1])
+    if low > high:
+        raise ProgramError(f"range {name}={ends[0]}:{ends[1]}: low must not be above high")
+    return Interval(low, high)

@@ -1,0 +1,121 @@
+"""The command `calc`: arguments in, a calculation out. What is computed is in `calculator`."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from punchcard.errors import ProgramError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from punchcard.calculator.calculation import Calculation
+
+REMARK_EVERY = 10.0  # seconds
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+# An expression may begin with a minus, which is no option.
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("expression")
+@click.argument("values", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--range", "ranges", multiple=True, metavar="NAME=LOW:HIGH",
+              help="Compile for all values of a variable in a range; may be repeated.")
+@click.option("--heads", type=click.IntRange(1, 3), default=3, show_default=True, help="Heads of the soft product.")
+@click.option("--terms", type=click.IntRange(1, 512), default=64, show_default=True, help="Sigmoids of a fitted function.")
+@click.option("--newton", type=click.IntRange(0, 8),
+              help="Newton steps after each inverse and root.  [default: as many as needed]")
+@click.option("--precision", type=click.Choice(["float64", "float32"]), default="float64", show_default=True,
+              help="Number format.")
+@click.option("--design", type=click.Choice(["compact", "paper"]), default="compact", show_default=True,
+              help="Which transformer.")
+@click.option("--program", "show_program", is_flag=True, help="Print the .fleq text and do not run it (with --json: both).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def calc(
+    expression: str, values: tuple[str, ...], ranges: tuple[str, ...], heads: int, terms: int, newton: int | None,
+    precision: str, design: str, show_program: bool, as_json: bool,
+) -> None:
+    """Compute an expression on a looped transformer: + - * / ^ %, sqrt, inverse, exp, log, sin, cos, tanh.
+
+    For example: punchcard calc "sqrt(1/((a+b-c)*d))/100" a=3 b=2 c=1 d=0.5
+    """
+    for argument in (expression, *values):
+        if re.match(r"--[A-Za-z][A-Za-z-]+(=|$)", argument):
+            raise click.UsageError(f"no such option: {argument.split('=')[0]}")
+    bound = dict(_assignment(text, "NAME=VALUE") for text in values)
+    if len(bound) < len(values):
+        raise ProgramError(f"{' '.join(values)}: a variable is given twice")
+    intervals = dict(_assignment(text, "--range NAME=LOW:HIGH") for text in ranges)
+    declared = {name: _ends(name, text) for name, text in intervals.items()}
+
+    from punchcard.calculator.calculation import calc as calculate
+    from punchcard.calculator.calculation import compile_calculation, program_text
+
+    if show_program and not as_json:
+        compiled, _ = compile_calculation(expression, bound, ranges=declared, heads=heads, terms=terms, precision=precision,
+                                          newton=newton)
+        click.echo(program_text(expression, compiled.program), nl=False)
+        return
+    result = calculate(expression, bound, ranges=declared, heads=heads, terms=terms, precision=precision, design=design,
+                       newton=newton, watch=_progress())
+    _show(result, terms=terms, as_json=as_json, with_program=show_program)
+    sys.stdout.flush()
+    sys.exit(0 if result.ok else 1)
+
+
+def _progress() -> Callable[[int, Tensor], None]:
+    """Says now and then how far a long run has come."""
+    from punchcard.cli.display import remark
+
+    last = time.monotonic()
+
+    def watch(loop: int, card: Tensor) -> None:
+        nonlocal last
+        if time.monotonic() > last + REMARK_EVERY:
+            last = time.monotonic()
+            remark(f"{loop} instructions")
+
+    return watch
+
+
+def _assignment(text: str, rule: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not _NAME.fullmatch(name.strip()) or not value.strip():
+        raise ProgramError(f"{text!r}: write {rule}")
+    return name.strip(), value.strip()
+
+
+def _ends(name: str, text: str) -> tuple[str, str]:
+    low, colon, high = text.partition(":")
+    if not colon:
+        raise ProgramError(f"--range {name}={text}: write --range NAME=LOW:HIGH")
+    return low, high
+
+
+def _show(result: Calculation, *, terms: int, as_json: bool, with_program: bool) -> None:
+    from punchcard.cli.display import out, print_json
+
+    machine = result.machine
+    if as_json:
+        facts = {
+            "value": result.value, "exact": result.exact, "error": result.error, "bound": result.bound,
+            "steps": result.steps, "agrees": result.ok, "expression": result.expression, "loops": result.report.result.loops,
+            "design": machine.design.name, "heads": machine.heads, "terms": terms, "dtype": machine.precision.name,
+            "range": machine.range, "functions": list(machine.blocks), "columns": machine.layout.columns,
+        }
+        print_json(facts | ({"program": result.text} if with_program else {}))
+        return
+    relative = f", {result.error / abs(result.exact):.1e} of the value" if result.exact else ""
+    out(f"value  {result.value!r}")
+    out(f"exact  {result.exact!r}")
+    out(f"error  {result.error:.1e}{relative}; bound {result.bound:.1e}")
+    out(f"{result.steps} instruction{'s' * (result.steps != 1)} in {result.report.result.loops} loops of a transformer with "
+        f"{len(machine.model.shapes)} layers, {machine.layout.width} rows and {machine.layout.columns} columns")
+    if not result.ok:
+        out(f"DISAGREES: {result.report.why or 'the error is beyond its bound'}")

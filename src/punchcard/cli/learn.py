@@ -1,0 +1,205 @@
+"""The commands `learn` and `predict`: a table in, weights or predictions out. What is done is in `learning`."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import click
+
+from punchcard.errors import PunchcardError
+
+if TYPE_CHECKING:
+    from punchcard.learning import Learned, Stage
+
+DTYPES = ("float64", "float32")
+DESIGNS = ("compact", "paper")
+REMARK_EVERY = 10.0  # seconds between remarks when standard error is no terminal
+
+
+def run_options(command: Any) -> Any:
+    """The options that learning and predicting share."""
+    for option in (
+        click.option("--design", type=click.Choice(DESIGNS), help="Which transformer.  [default: compact]"),
+        click.option("--dtype", type=click.Choice(DTYPES), help="Number format.  [default: float64]"),
+        click.option("--engine", help="What applies the model.  [default: the fastest]"),
+        click.option("--size", type=click.IntRange(1), help="d of the machine.  [default: the least that fits]"),
+        click.option("--range", "range_", type=float, help="Every value stays within ±R.  [default: what occurs]"),
+        click.option("--heads", type=click.IntRange(1, 3), help="Heads of a soft product.  [default: 3]"),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--target", required=True, help="The column to learn; all others are features.")
+@click.option("--hidden", default="0", show_default=True, metavar="N,N,...", help="Units of the hidden layers; 0: linear.")
+@click.option("--epochs", type=click.IntRange(1), default=20, show_default=True, help="Passes over the data.")
+@click.option("--rate", type=float, default=0.1, show_default=True, help="Step size.")
+@click.option("--loss", default="squared", show_default=True, help="squared, huber, logcosh or logistic.")
+@click.option("--activation", default="sigmoid", show_default=True, help="sigmoid, tanh, silu, softplus or relu.")
+@click.option("--batch", type=click.Choice(["point", "all"]), default="point", show_default=True,
+              help="Change the weights after each point, or once an epoch.")
+@click.option("--standardize", is_flag=True, help="Scale columns to mean 0 and deviation 1.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the first weights.")
+@run_options
+@click.option("--save", type=click.Path(path_type=Path), help="Write the weights, a .npz file.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw the loss after each epoch (needs matplotlib).")
+@click.option("--program", "show_program", is_flag=True, help="Print the .fleq text and do not run it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def learn(
+    file: Path, target: str, hidden: str, epochs: int, rate: float, loss: str, activation: str, batch: str,
+    standardize: bool, seed: int, heads: int | None, range_: float | None, size: int | None, engine: str | None,
+    dtype: str | None, design: str | None, save: Path | None, plot: Path | None, show_program: bool, as_json: bool,
+) -> None:
+    """Learn a model from a table by gradient descent on a looped transformer.
+
+    FILE is CSV with a header line. Scale the data yourself, so that values are about 1, or with --standardize.
+    """
+    widths = hidden_layers(hidden)
+    from punchcard import learning
+    from punchcard.cli.terminal import interruptible
+    from punchcard.learning.files import check_writable
+    from punchcard.learning.plot import draw_losses, require_matplotlib
+    from punchcard.learning.table import read_table
+    from punchcard.machines.fleq.text.assembler import disassemble
+
+    table = read_table(file)
+    names = table.others(target)
+    for output in (save, plot):
+        if output is not None:
+            check_writable(output)
+    if plot is not None:
+        require_matplotlib(plot)
+    task: dict[str, Any] = {
+        "hidden": widths, "epochs": epochs, "rate": rate, "loss": loss, "activation": activation, "batch": batch,
+        "standardize": standardize, "seed": seed, "range": range_,
+    }
+    data = table.columns(names), table.columns([target])
+    if show_program:
+        click.echo(disassemble(learning.plan(*data, **task).program), nl=False)
+        return
+    with Bar() as bar, interruptible() as interrupted:
+        learned = learning.learn(*data, feature_names=names, target_names=(target,), progress=bar.show,
+                                 interrupted=interrupted, heads=heads, size=size, engine=engine,
+                                 precision=dtype, design=design, **task)
+    if save is not None and learned.epochs:
+        learned.model.save(save)
+    if plot is not None:
+        draw_losses(learned, plot)
+    show_learned(learned, epochs, save if learned.epochs else None, as_json=as_json)
+    sys.stdout.flush()
+    sys.exit(1 if learned.interrupted else 0)
+
+
+@click.command()
+@click.argument("weights", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path))
+@run_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def predict(
+    weights: Path, file: Path, heads: int | None, range_: float | None, size: int | None, engine: str | None,
+    dtype: str | None, design: str | None, as_json: bool,
+) -> None:
+    """Print what a saved model says for each line of a table, as CSV, computed on a looped transformer.
+
+    WEIGHTS is what `punchcard learn --save` wrote, FILE is CSV with the model's features; other columns do not count.
+    """
+    from punchcard import learning
+    from punchcard.cli.display import out, print_json
+    from punchcard.cli.terminal import interruptible
+    from punchcard.learning.table import read_table
+
+    model = learning.Model.load(weights)
+    table = read_table(file)
+    features = table.columns(model.feature_names)
+    with interruptible() as interrupted:
+        prediction = learning.predict(model, features, interrupted=interrupted, heads=heads, range=range_, size=size,
+                                      engine=engine, precision=dtype, design=design)
+    rows = prediction.values.reshape(len(features), -1)
+    if as_json:
+        print_json({"predictions": {name: rows[:, i].tolist() for i, name in enumerate(model.target_names)},
+                    "error": prediction.error, "loops": prediction.loops, "engine": prediction.engine})
+        return
+    out(",".join(_quoted(name) for name in model.target_names))
+    for row in rows:
+        out(",".join(repr(float(value)) for value in row))
+
+
+def hidden_layers(text: str) -> tuple[int, ...]:
+    """`8,8` as two layers of 8; `0` as none."""
+    if not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", text):
+        raise PunchcardError(f"--hidden {text!r}: write units of the hidden layers as 8 or 8,8; 0 is none")
+    widths = tuple(int(part) for part in text.split(","))
+    return () if widths == (0,) else widths
+
+
+class Bar:
+    """How far learning has come: a bar on a terminal, else a remark now and then."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._progress = Progress(TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
+                                  TimeRemainingColumn(), console=self._console, transient=True)
+        self._task: TaskID | None = None
+        self._next = time.monotonic() + REMARK_EVERY
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._task is not None:
+            self._progress.stop()
+
+    def show(self, stage: Stage) -> None:
+        """Called by `learn`."""
+        text = f"epoch {stage.epoch} of {stage.epochs}, loss {stage.loss:.6g}"
+        if not self._console.is_terminal:
+            if time.monotonic() >= self._next:
+                self._console.print(f"{text}, {stage.loops:,} of {stage.all_loops:,} loops")
+                self._next = time.monotonic() + REMARK_EVERY
+            return
+        if self._task is None:
+            self._task = self._progress.add_task(text, total=stage.all_loops)
+            self._progress.start()
+        self._progress.update(self._task, completed=stage.loops, description=text)
+
+
+def show_learned(learned: Learned, epochs: int, saved: Path | None, *, as_json: bool) -> None:
+    """The result of a run."""
+    from punchcard.cli.display import out, print_json, remark
+
+    machine = learned.machine
+    if as_json:
+        print_json({
+            "epochs": learned.epochs, "initial_loss": learned.initial_loss, "losses": learned.losses.tolist(),
+            "weights": {name: value.tolist() for name, value in learned.weights.items()},
+            "features": list(learned.model.feature_names), "target": learned.model.target_names[0],
+            "error": learned.error, "loops": learned.loops, "loops_per_point": learned.loops_per_point,
+            "interrupted": learned.interrupted, "instructions": len(learned.program.instructions),
+            "design": machine.design.name, "heads": machine.heads, "dtype": machine.precision.name,
+            "size": machine.sizes.size, "range": machine.range, "columns": machine.layout.columns,
+            "engine": learned.engine, "saved": None if saved is None else str(saved),
+        })
+    else:
+        after = f"{learned.losses[-1]:.6g} after" if learned.epochs else "no"
+        out(f"loss {learned.initial_loss:.6g} before, {after} {learned.epochs} epoch{'s' * (learned.epochs != 1)}")
+        out(f"largest difference from the same algorithm in NumPy: {learned.error:.1e} of the largest weight")
+        out(f"{learned.loops:,} loops, {learned.loops_per_point} for a point, of a transformer with "
+            f"{len(machine.model.shapes)} layers, {machine.layout.width} rows and {machine.layout.columns} columns")
+        if saved is not None:
+            out(f"saved to {saved}")
+    if learned.interrupted:
+        remark(f"interrupted in epoch {learned.epochs + 1} of {epochs}: the weights are those after epoch {learned.epochs}")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if re.search(r'[",\n\r]', name) else name

@@ -1,0 +1,1 @@
+"""What the weights, the layout and a card say about a loop."""

@@ -1,0 +1,425 @@
+"""A head as busy columns see it: whom they find, what they take, and which quiet columns take from them.
+
+A weight of the softmax is exactly 0 when its score is below the best by the head's gap. Scores are bounded by the ranges
+of keys and queries; what can't have a weight is left out, and three cases remain:
+
+    settled   all scores that are left are constants: so are the weights
+    coded     many quiet keys, all ±1 codes: the signs of the query name the key with the best score, by a table; a busy key
+              with just these signs has a known, larger (or the same) score
+    soft      anything else: a softmax over what is left
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from punchcard.engines.lowered.analysis.columns import UNBOUNDED, Columns
+from punchcard.engines.lowered.analysis.quiet import FewKey, QuietHead
+from punchcard.engines.lowered.analysis.weights import Rows, Sparse, combine
+from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
+from punchcard.engines.lowered.graph.plan import Check, Plan, Table
+from punchcard.errors import LoweringError
+
+MOST_WITHOUT_SHIFT = 30.0
+"""Up to this size, scores are exponentiated as they are."""
+ONE: Array = np.ones(1)
+NOTHING = -1e300
+"""Below every score."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What all heads of a layer share."""
+
+    graph: Graph
+    columns: Columns
+    plan: Plan
+    groups: list[Rows]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Busy columns that quiet ones may take from: where to (an index), which columns, what, and if by half only."""
+
+    index: Node
+    mask: Array
+    values: Rows
+    tie: bool
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A key that may have a weight: column `lane` of a busy group, or a quiet key; its score, and where it counts."""
+
+    group: int
+    lane: int
+    quiet: FewKey | None
+    score: Linear
+    mask: Array
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A vector for each column, split: ±sizes in some dimensions, constants in the others."""
+
+    dims: tuple[int, ...]
+    bits: list[tuple[Node, float]]
+    constants: Array
+
+    @property
+    def sizes(self) -> Array:
+        return np.array([abs(c) for _, c in self.bits])
+
+
+class BusyHead:
+    """One head of one layer."""
+
+    def __init__(self, parts: Parts, quiet: QuietHead, layer: int, head: int) -> None:
+        self.parts, self.graph, self.quiet = parts, parts.graph, quiet
+        self.layer, self.head = layer, head
+        self.weights, self.gap = quiet.weights, quiet.weights.gap
+        self.where = f"layer {layer + 1}, head {head + 1}"
+        self.widths = [g.width for g in parts.columns.groups]
+        self.queries = [self.weights.apply(self.weights.query, rows) for rows in parts.groups]
+        self.keys = [self.weights.apply(self.weights.key, rows) for rows in parts.groups]
+        self.moved = [self.weights.moved(rows) for rows in parts.groups]
+        self.query_ends = [_ends(forms, width) for forms, width in zip(self.queries, self.widths, strict=True)]
+        self.key_ends = [_ends(forms, width) for forms, width in zip(self.keys, self.widths, strict=True)]
+        self.reads = False
+
+    def take(self, group: int) -> Rows:
+        """What the columns of a group take."""
+        if self.quiet.few is not None:
+            return self._few(group, self.quiet.few)
+        return self._coded(group)
+
+    # Few quiet keys: settled or soft
+
+    def _few(self, group: int, few: list[FewKey]) -> Rows:
+        candidates = self._candidates(group, few)
+        if any(c.quiet is not None and c.quiet.count > 1 for c in candidates):
+            return self._unknown(group)
+        if all(bool(np.all((c.score.high - c.score.low) * c.mask == 0)) for c in candidates):
+            return self._settled(group, candidates)
+        return self._soft(candidates)
+
+    def _candidates(self, group: int, few: list[FewKey]) -> list[Candidate]:
+        """All keys, less those whose scores are too low."""
+        width = self.widths[group]
+        query = self.queries[group]
+        ranges: list[tuple[int, int, FewKey | None, Array, Array]] = []
+        for other, width_other in enumerate(self.widths):
+            low, high = _scores(self.query_ends[group], self.key_ends[other])
+            ranges += [(other, lane, None, low[:, lane], high[:, lane]) for lane in range(width_other)]
+        for key in few:
+            score = self._quiet_score(query, key)
+            ranges.append((-1, 0, key, np.broadcast_to(score.low, (width,)), np.broadcast_to(score.high, (width,))))
+        best = np.max([low for *_, low, _ in ranges], axis=0)
+        found = []
+        for other, lane, quiet_key, _, high in ranges:
+            mask = (high >= best - self.gap).astype(np.float64)
+            if not mask.any():
+                continue
+            score = self._quiet_score(query, quiet_key) if quiet_key is not None else self._busy_score(query, other, lane)
+            found.append(Candidate(other, lane, quiet_key, score, mask))
+        return found
+
+    def _quiet_score(self, query: list[Linear], key: FewKey) -> Linear:
+        score = Linear()
+        for q, k in zip(query, key.vector, strict=True):
+            if k:
+                score.add(q, float(k))
+        return score
+
+    def _busy_score(self, query: list[Linear], other: int, lane: int) -> Linear:
+        score = Linear()
+        for q, k in zip(query, self.keys[other], strict=True):
+            if not (q.is_zero or k.is_zero):
+                score.add(self.graph.product(q, self._lane(k, other, lane)))
+        return score
+
+    def _lane(self, linear: Linear, group: int, lane: int) -> Linear:
+        """One column of a group's value."""
+        return self.graph.lane(linear, self.widths[group], lane)
+
+    def _settled(self, group: int, candidates: list[Candidate]) -> Rows:
+        width = self.widths[group]
+        scores = np.array([np.where(c.mask > 0, np.broadcast_to(c.score.low, (width,)), -np.inf) for c in candidates])
+        weights = np.exp(self.weights.temperature * (scores - scores.max(axis=0)))
+        weights /= weights.sum(axis=0)
+        result: Rows = {}
+        for other, width_other in enumerate(self.widths):
+            matrix = np.zeros((width, width_other))
+            for c, weight in zip(candidates, weights, strict=True):
+                if c.quiet is None and c.group == other:
+                    matrix[:, c.lane] = weight
+            if matrix.any():
+                for row, linear in self.moved[other].items():
+                    result.setdefault(row, Linear()).add(self.graph.mix(linear, matrix))
+        for c, weight in zip(candidates, weights, strict=True):
+            if c.quiet is not None and weight.any():
+                for row, linear in self._quiet_values(c.quiet).items():
+                    result.setdefault(row, Linear()).add(self.graph.product(constant(weight), linear))
+        return result
+
+    def _soft(self, candidates: list[Candidate]) -> Rows:
+        graph, temperature = self.graph, self.weights.temperature
+        scores = []
+        for c in candidates:
+            score = Linear()
+            score.add(c.score, temperature)
+            scores.append(score)
+        shifted = max(float(np.max(np.abs([s.low, s.high]))) for s in scores) > MOST_WITHOUT_SHIFT
+        if shifted:
+            top = Linear({graph.largest(scores): -1.0})
+            for score in scores:
+                score.add(top)
+        total = Linear()
+        sums: Rows = {}
+        for c, score in zip(candidates, scores, strict=True):
+            weight = Linear({graph.exp(graph.gathered(score), 1.0 if shifted else np.inf): 1.0})
+            if not bool(np.all(c.mask == 1)):
+                weight = graph.product(weight, constant(c.mask))
+            total.add(weight)
+            values = self._quiet_values(c.quiet) if c.quiet is not None else {
+                row: self._lane(linear, c.group, c.lane) for row, linear in self.moved[c.group].items()}
+            for row, linear in values.items():
+                sums.setdefault(row, Linear()).add(graph.product(weight, linear))
+        if shifted:
+            floor = 0.5  # the largest weight is 1
+            node = graph.as_node(total)
+            ends = np.maximum(node.low, floor), np.maximum(node.high, floor)
+            total = Linear({graph.node("least", (node,), floor, *ends): 1.0})
+        share = Linear({graph.reciprocal(total): 1.0})
+        return {row: graph.product(graph.gathered(linear), share) for row, linear in sums.items() if not linear.is_zero}
+
+    def _unknown(self, group: int) -> Rows:
+        """A mixture of many columns, which should turn out not to matter."""
+        return {row: self.graph.murk((self.where, group, row), -UNBOUNDED, UNBOUNDED) for row in self.weights.value}
+
+    def _quiet_values(self, key: FewKey) -> Rows:
+        """V x of the one quiet column with this key."""
+        graph = self.graph
+        at = graph.node("column", (), key.column, key.column, key.column)
+        known = self.parts.columns.contents_at(key.column)
+        found = {}
+        for row, linear in self.quiet.moved.items():
+            into = {}
+            for node in leaves(linear, "load"):
+                into[node] = constant(known[node.data]) if node.data in known else self._gather(at, node)
+            value = graph.gathered(graph.substitute(linear, into))
+            if not value.is_zero:
+                found[row] = value
+                self.reads = self.reads or not value.is_constant
+        return found
+
+    # Many quiet keys: coded
+
+    def _coded(self, group: int) -> Rows:
+        """Find by a table; then see whether a busy key has the same signs."""
+        graph, spread = self.graph, self.quiet.key_range
+        query = self._split(self.weights.query, group, np.flatnonzero(spread.used))
+        sizes = query.sizes * spread.size[list(query.dims)]
+        if not query.dims and not query.constants.any():
+            return self._unknown(group)
+        if bool(np.any(sizes == 0)):
+            raise LoweringError(f"{self.where}: quiet keys are no ±1 codes")
+        plain = float(sizes.sum())
+        # a quiet key with the right signs scores at least that
+        bounds = np.array([plain + spread.product(lane)[0] for lane in query.constants.T])
+        least, rivals = self._rivals(group, bounds)
+        code = graph.code(query.bits)
+        exact = None
+        if rivals:
+            exact = float(bounds[0])
+            if bool(np.any(bounds != exact)):
+                raise LoweringError(f"{self.where}: busy keys rival quiet ones of different scores")
+        numbers = tuple(self.parts.plan.table(Table(
+            "find", self.layer, self.head, query.dims, tuple(query.sizes.tolist()), tuple(rest), float(least[lane]), exact,
+        )) for lane, rest in enumerate(query.constants.T.tolist()))
+        if len(set(numbers)) == 1 and code.width == 1:
+            numbers = numbers[:1]
+        index = graph.index(code, numbers)
+        found: Rows = {}
+        for row, linear in self.quiet.moved.items():
+            into = {node: self._gather(index, node) for node in leaves(linear, "load")}
+            found[row] = graph.gathered(graph.substitute(linear, into))
+            self.reads = True
+        return self._outbid(group, query, code, exact, rivals, found) if rivals and exact is not None else found
+
+    def _split(self, side: list[Sparse], group: int, dims: np.ndarray) -> Coded:
+        """Constants and multiples of ±1 values, by dimension."""
+        bits, where = [], []
+        constants = np.zeros((len(side), self.widths[group]))
+        for dim in dims:
+            form = combine(side[dim], self.parts.groups[group])
+            if form.is_constant:
+                constants[dim] = form.constant
+            else:
+                bits.append(self._bit(side[dim], group, int(dim)))
+                where.append(int(dim))
+        return Coded(tuple(where), bits, constants)
+
+    def _bit(self, entries: Sparse, group: int, dim: int) -> tuple[Node, float]:
+        """A dimension that is a multiple of one row, which must be ±1: checked in the loop unless it is known."""
+        rows = self.parts.groups[group]
+        present = [(row, c) for row, c in entries if row in rows]
+        if len(present) != 1:
+            raise LoweringError(f"{self.where}: dimension {dim} of a busy column is no multiple of a bit")
+        node = self.graph.as_node(rows[present[0][0]])
+        checks = self.parts.plan.checks
+        if node.domain != (-1.0, 1.0) and not any(check.value.terms == {node: 1.0} for check in checks):
+            checks.append(Check(Linear({node: 1.0}), "bits"))
+        return node, present[0][1]
+
+    def _rivals(self, group: int, bounds: Array) -> tuple[Array, list[tuple[int, Array]]]:
+        """Busy keys that may beat a quiet one, by group, and what a quiet key must score to beat all the others."""
+        width = self.widths[group]
+        least: Array = np.full(width, NOTHING)
+        rivals: list[tuple[int, Array]] = []
+        for other in range(len(self.widths)):
+            _, high = _scores(self.query_ends[group], self.key_ends[other])
+            strong = high > bounds[:, None] - self.gap
+            least = np.maximum(least, np.where(strong, NOTHING, high + self.gap).max(axis=1))
+            if strong.any():
+                mask: Array = np.where(strong.any(axis=0), 1.0, 0.0)
+                rivals.append((other, mask))
+        return least, rivals
+
+    def _outbid(self, group: int, query: Coded, code: Node, exact: float, rivals: list[tuple[int, Array]],
+                found: Rows) -> Rows:
+        """Columns that find a busy key with their own signs take from there, or half from there when scores tie."""
+        graph = self.graph
+        if code.width > 1:
+            raise LoweringError(f"{self.where}: busy columns that ask for different things have busy rivals")
+        together: dict[Node, list[tuple[int, Array]]] = {}
+        tie = False
+        for other, mask in rivals:
+            key, tie = self._rival_code(query, group, other, mask, exact)
+            together.setdefault(key, []).append((other, mask))
+        taken = Linear()  # how much comes from busy columns
+        result: Rows = {}
+        for key, groups in together.items():
+            width = key.width
+            if width > 1 and any(bool(np.any(mask != groups[0][1])) for _, mask in groups):
+                raise LoweringError(f"{self.where}: busy keys of the same signs stand in different columns")
+            match = constant(1.0)
+            if key is not code:
+                match = Linear({graph.match(code, key, groups[0][1] if width > 1 else ONE): 1.0})
+            weight = graph.product(constant(0.5 if tie else 1.0), match)
+            taken.add(graph.mix(weight, np.ones((1, width))))
+            for row, linear in self._shared(key, groups).items():
+                result.setdefault(row, Linear()).add(graph.mix(graph.product(weight, linear), np.ones((1, width))))
+        rest = constant(1.0)
+        rest.add(taken, -1.0)
+        for row, linear in found.items():
+            result.setdefault(row, Linear()).add(graph.product(graph.gathered(rest), linear))
+        return result
+
+    def _shared(self, key: Node, groups: list[tuple[int, Array]]) -> Rows:
+        """V x of busy columns whose keys are the same, in equal shares: one value, or one for each column of a key."""
+        values: Rows = {}
+        for group, mask in groups:
+            for row, linear in self.moved[group].items():
+                total = values.setdefault(row, Linear())
+                if key.width > 1:
+                    total.add(linear, 1.0 / len(groups))
+                else:
+                    shares = mask / sum(float(m.sum()) for _, m in groups)
+                    total.add(self.graph.mix(linear, shares[None, :]))
+        return {row: self.graph.gathered(linear) for row, linear in values.items() if not linear.is_zero}
+
+    def _rival_code(self, query: Coded, group: int, other: int, mask: Array, exact: float) -> tuple[Node, bool]:
+        """The code of a group's keys, and whether equal signs tie with a quiet key or win; all else must lose."""
+        bits, fixed = [], np.zeros(self.widths[other])
+        for dim, (form, asked) in enumerate(zip(self.keys[other], self.queries[group], strict=True)):
+            if dim in query.dims:
+                bits.append(self._bit(self.weights.key[dim], other, dim))
+            elif not (form.is_zero or asked.is_zero):
+                if not (form.is_constant and asked.is_constant):
+                    raise LoweringError(f"{self.where}: dimension {dim} of a busy key is not constant")
+                fixed = fixed + form.constant * asked.constant
+        sizes = query.sizes * np.array([abs(c) for _, c in bits])
+        lead = (float(sizes.sum()) + fixed[mask > 0]) - exact
+        tie = bool(np.all(lead == 0))
+        if not (tie or bool(np.all(lead >= self.gap))) or bool(np.any(lead - 2 * float(sizes.min()) > -self.gap)):
+            raise LoweringError(f"{self.where}: a busy key neither beats nor equals quiet ones clearly")
+        return self.graph.code(bits), tie
+
+    def _gather(self, index: Node, load: Node) -> Linear:
+        shape = np.ones(index.width)
+        node = self.graph.node("gather", (index,), load.data, load.low * shape, load.high * shape, load.domain)
+        return Linear({node: 1.0})
+
+    # Quiet columns that take from busy ones
+
+    def offers(self) -> Iterator[Offer]:
+        """Busy keys that quiet queries may prefer to whom they found, keys of the same signs together."""
+        if self.quiet.loose:
+            return
+        together: dict[tuple[Node, bytes], list[tuple[int, Array]]] = {}
+        found: dict[tuple[Node, bytes], tuple[bool, tuple[int, ...]]] = {}
+        for group, width in enumerate(self.widths):
+            offer = self._offer(group, width)
+            if offer is not None:
+                code, mask, tie, tables = offer
+                name = (code, mask.tobytes() if code.width > 1 else b"")
+                if code.width == 1:  # all columns that may store do so to the same place
+                    tables = tuple(dict.fromkeys(t for t in tables if t >= 0))
+                if len(tables) != code.width or found.setdefault(name, (tie, tables)) != (tie, tables):
+                    raise LoweringError(f"{self.where}: busy keys of the same signs have different scores")
+                together.setdefault(name, []).append((group, mask))
+        for (code, _), groups in together.items():
+            tie, tables = found[code, groups[0][1].tobytes() if code.width > 1 else b""]
+            mask = groups[0][1] if code.width > 1 else ONE
+            if mask.sum() > 1 or len(together) > 1:
+                self.parts.plan.distinct.append((code, mask))
+            yield Offer(self.graph.index(code, tables), mask, self._shared(code, groups), tie)
+
+    def _offer(self, group: int, width: int) -> tuple[Node, Array, bool, tuple[int, ...]] | None:
+        spread, least = self.quiet.query_range, self.quiet.least_score
+        used = np.flatnonzero(spread.used)
+        corners = [ends[used] * asked[used, None] for ends in self.key_ends[group] for asked in (spread.low, spread.high)]
+        high = np.max(corners, axis=0).sum(axis=0) if len(used) else np.zeros(width)
+        mask = (high > least - self.gap).astype(np.float64)
+        if not mask.any():
+            return None
+        key = self._split(self.weights.key, group, used)
+        sizes = key.sizes * spread.size[list(key.dims)]
+        if not key.dims or bool(np.any(sizes == 0)) or least != self.quiet.greatest_score:
+            raise LoweringError(f"{self.where}: quiet columns that may find a busy one are no ±1 codes")
+        both = np.array([spread.product(lane) for lane in key.constants.T])
+        lead = float(sizes.sum()) + both - least
+        if bool(np.any(both[:, 0] != both[:, 1])):
+            raise LoweringError(f"{self.where}: quiet columns may find a busy one with different scores")
+        live = lead[mask > 0, 0]
+        tie = bool(np.all(live == 0))
+        if not (tie or bool(np.all(live >= self.gap))) or bool(np.any(live - 2 * float(sizes.min()) > -self.gap)):
+            raise LoweringError(f"{self.where}: a busy key neither beats nor equals quiet ones clearly")
+        tables = tuple(self.parts.plan.table(Table(
+            "store", self.layer, self.head, key.dims, tuple(key.sizes.tolist()), tuple(rest), least,
+        )) if mask[lane] else -1 for lane, rest in enumerate(key.constants.T.tolist()))
+        return self.graph.code(key.bits), mask, tie, tables
+
+
+def _ends(forms: list[Linear], width: int) -> tuple[Array, Array]:
+    """Least and greatest value of every dimension in every column."""
+    low, high = np.zeros((len(forms), width)), np.zeros((len(forms), width))
+    for dim, form in enumerate(forms):
+        if not form.is_zero:
+            low[dim], high[dim] = form.ends
+    return low, high
+
+
+def _scores(queries: tuple[Array, Array], keys: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Least and greatest score of every query column with every key column."""
+    used = np.flatnonzero((queries[0].any(axis=1) | queries[1].any(axis=1)) & (keys[0].any(axis=1) | keys[1].any(axis=1)))
+    if not len(used):
+        nothing = np.zeros((queries[0].shape[1], keys[0].shape[1]))
+        return nothing, nothing
+    corners = [q[used][:, :, None] * k[used][:, None, :] for q in queries for k in keys]
+    return np.min(corners, axis=0).sum(axis=0), np.max(corners, axis=0).sum(axis=0)

@@ -1,0 +1,210 @@
+"""The columns of a card, sorted: busy groups, which compute in every loop, and quiet columns, which only hold and take.
+
+A region is busy when a loop may change rows there that a head's keys or queries read. What the layout declares of a
+region becomes symbolic rows: constants, values carried from loop to loop (states), and rows of a quiet column (loads).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from punchcard.card.layout import Content, Layout, RowBlock
+from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
+from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.nodes import Array, Linear, constant
+from punchcard.errors import LoweringError
+
+UNBOUNDED = 2.0**40
+"""The limit of numbers for which none is declared."""
+FEW = 4
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns `start` to `stop` of a busy region, which compute alike."""
+
+    region: str
+    start: int
+    stop: int
+
+    @property
+    def width(self) -> int:
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A row that busy columns carry from loop to loop: for one group, or one value for all (group None)."""
+
+    row: int
+    group: int | None
+    width: int
+    content: str
+    limit: float
+
+
+class Columns:
+    """Busy groups and quiet columns of a card, with their rows at the beginning of a loop."""
+
+    def __init__(self, layout: Layout, layers: list[LayerLists], card: Array, uniform: bool = True) -> None:
+        self.layout, self.card = layout, card
+        if sum(b.size for b in layout.blocks) < layout.width or sum(r.size for r in layout.regions) < layout.columns:
+            raise LoweringError("the layout says nothing about some rows or columns, which lie between others")
+        asked = {row for layer in layers for head in layer.heads for side in (head.key, head.query)
+                 for entries in side for row, _ in entries}
+        self.busy = [r.name for r in layout.regions if any(
+            r.name in b.changes and asked & set(range(*_span(layout, b.name))) for b in layout.blocks)]
+        if not self.busy:
+            raise LoweringError("no region of the layout changes what a head asks for: there is nothing to lower")
+        self.quiet_regions = [r.name for r in layout.regions if r.name not in self.busy]
+        self.groups: list[Group] = []
+        for region in layout.regions:
+            if region.name in self.busy:
+                at = layout.region(region.name).start
+                for size in region.groups or (1,) * region.size:
+                    self.groups.append(Group(region.name, at, at + size))
+                    at += size
+        self.quiet = np.concatenate([np.arange(*_columns(layout, name)) for name in self.quiet_regions]
+                                    or [np.zeros(0, dtype=np.int64)])
+        if not len(self.quiet):
+            raise LoweringError("every region of the layout is busy")
+        self.slots: list[Slot] = []
+        self.uniform = uniform
+        self.assumed: list[bytes] = []
+        """What was taken from the card itself, and not only from the layout: part of the compiled code's name."""
+
+    def busy_rows(self, graph: Graph) -> list[Rows]:
+        """The rows of every group when a loop begins."""
+        self.slots = []
+        found: list[Rows] = []
+        shared = self.shared_rows()
+        for number, group in enumerate(self.groups):
+            rows: Rows = {}
+            for block in self.layout.blocks:
+                content = block.holds.get(group.region)
+                if content is None:
+                    continue
+                limit = limit_of(block, content)
+                for row in range(*_span(self.layout, block.name)):
+                    rows[row] = self._busy_row(graph, row, number, content, limit, row in shared)
+            found.append({row: linear for row, linear in rows.items() if not linear.is_zero})
+        return found
+
+    def shared_rows(self) -> set[int]:
+        """Rows that every busy column holds, with the same value in all of them on this card."""
+        if not self.uniform:
+            return set()
+        columns = [c for g in self.groups for c in range(g.start, g.stop)]
+        return {
+            row for block in self.layout.blocks if set(self.busy) <= set(block.changes)
+            for row in range(*_span(self.layout, block.name))
+            if bool(np.all(self.card[row, columns] == self.card[row, columns[0]]))
+        }
+
+    def _busy_row(self, graph: Graph, row: int, number: int, content: str, limit: float, shared: bool) -> Linear:
+        group = self.groups[number]
+        if content == "one":
+            return constant(1.0)
+        if content == "fixed":
+            values = self.card[row, group.start : group.stop]
+            self.assumed.append(values.tobytes())
+            return constant(values)
+        slot = Slot(row, None if shared else number, 1 if shared else group.width, content, limit)
+        if slot not in self.slots:
+            self.slots.append(slot)
+        bound = np.full(slot.width, limit)
+        return Linear({graph.node("state", (), slot, -bound, bound, (-1.0, 1.0) if content == "bits" else None): 1.0})
+
+    def quiet_rows(self, graph: Graph) -> Rows:
+        """The rows of any quiet column when a loop begins: what is true of all of them."""
+        rows: Rows = {}
+        for block in self.layout.blocks:
+            contents: set[str | None] = {block.holds.get(name) for name in self.quiet_regions}
+            if contents == {None}:
+                continue
+            for row in range(*_span(self.layout, block.name)):
+                domain = self._domain(row, contents)
+                if domain is not None and len(domain) == 1:
+                    rows[row] = constant(domain[0])
+                    continue
+                limit = max(limit_of(block, "real"), 1.0) if domain is None else 0.0
+                low, high = (-limit, limit) if domain is None else (domain[0], domain[-1])
+                rows[row] = Linear({graph.node("load", (), row, low, high, domain): 1.0})
+        return rows
+
+    def _domain(self, row: int, contents: set[str | None]) -> tuple[float, ...] | None:
+        """The values of a row in quiet columns, where they are few."""
+        if "real" in contents:
+            return None
+        found: set[float] = set()
+        for content in contents:
+            if content == "fixed":
+                values = np.unique(self.card[row, self.quiet])
+                self.assumed.append(values[: FEW + 1].tobytes())
+                found |= set(values.tolist())
+            else:
+                found |= {"bits": {-1.0, 1.0}, "one": {1.0}}.get(content or "", {0.0})
+        return tuple(sorted(found)) if len(found) <= FEW else None
+
+    def changing_rows(self) -> set[int]:
+        """Rows that a loop may change in quiet columns."""
+        return {row for block in self.layout.blocks if set(block.changes) & set(self.quiet_regions)
+                for row in range(*_span(self.layout, block.name))}
+
+    def contents_at(self, column: int) -> dict[int, float]:
+        """The rows of one quiet column that are known from the layout: 0 and 1."""
+        region = next(n for n in self.quiet_regions if _columns(self.layout, n)[0] <= column < _columns(self.layout, n)[1])
+        known: dict[int, float] = {}
+        for block in self.layout.blocks:
+            content = block.holds.get(region)
+            if content in (None, "one"):
+                known.update(dict.fromkeys(range(*_span(self.layout, block.name)), 1.0 if content == "one" else 0.0))
+        return known
+
+    def limits(self) -> dict[int, tuple[str, float]]:
+        """For every row that a quiet column may change: what must be true of a value stored there."""
+        found: dict[int, tuple[str, float]] = {}
+        for block in self.layout.blocks:
+            contents = {block.holds.get(name) for name in self.quiet_regions}
+            kind = "real" if "real" in contents else "bits" if "bits" in contents else "fixed"
+            for row in range(*_span(self.layout, block.name)):
+                found[row] = (kind, limit_of(block, "real"))
+        return found
+
+    def closed(self, rows: Iterable[int]) -> list[str]:
+        """Quiet regions in which one of these rows must stay what it is: a store there is against the facts."""
+        kinds = self.limits()
+        wanted = set(rows)
+        return [
+            name for name in self.quiet_regions if any(
+                block.holds.get(name) not in (("real",) if kinds[row][0] == "real" else ("bits", "real"))
+                for block in self.layout.blocks for row in range(*_span(self.layout, block.name)) if row in wanted)
+        ]
+
+    def selectors(self) -> list[int]:
+        """Rows that decide what the rest of a loop does."""
+        return [row for block in self.layout.blocks for part in block.selects
+                for row in range(*_span(self.layout, f"{block.name}.{part}"))]
+
+    def bits_within(self) -> set[int]:
+        """Rows that hold ±1 in the middle of a loop, where they are not 0."""
+        return {row for block in self.layout.blocks if block.within == "bits"
+                for row in range(*_span(self.layout, block.name))}
+
+
+def limit_of(block: RowBlock, content: Content) -> float:
+    """What no entry of a block exceeds in size, where it holds such content."""
+    return 1.0 if content in ("bits", "one") else UNBOUNDED if block.limit is None else block.limit
+
+
+def _span(layout: Layout, rows: str) -> tuple[int, int]:
+    place = layout.rows(rows)
+    return place.start, place.stop
+
+
+def _columns(layout: Layout, region: str) -> tuple[int, int]:
+    place = layout.region(region)
+    return place.start, place.stop

@@ -1,0 +1,215 @@
+"""One loop, followed symbolically through all layers: busy groups always, quiet columns where a busy one stores to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from punchcard.engines.lowered.analysis.attention import BusyHead, Offer, Parts
+from punchcard.engines.lowered.analysis.columns import Columns
+from punchcard.engines.lowered.analysis.quiet import Quiet
+from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
+from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.nodes import Linear, Node, constant, leaves, reachable
+from punchcard.engines.lowered.graph.plan import Check, Plan, Store
+from punchcard.errors import LoweringError
+
+
+class NotUniform(LoweringError):
+    """Busy columns that began alike came to hold different values."""
+
+
+class Trace:
+    """Follows a loop. `case` gives the values of the selector rows; without one, the trace stops once they are known."""
+
+    def __init__(self, columns: Columns, layers: list[LayerLists], quiet: Quiet, graph: Graph,
+                 case: Mapping[int, float] | None, significand: int) -> None:
+        self.columns, self.layers, self.quiet, self.graph, self.case = columns, layers, quiet, graph, case
+        self.significand = significand
+        self.plan = Plan(settles=quiet.settles)
+        self.groups = columns.busy_rows(graph)
+        self.begin = [dict(rows) for rows in self.groups]
+        self.within = columns.bits_within()
+        self.selectors = columns.selectors()
+        self.stored_in: int | None = None
+        self.read_in = 0
+
+    def run(self) -> Plan:
+        for number in range(len(self.layers)):
+            if self._attend(number):
+                return self.plan
+            self.groups = [self.layers[number].feed_forward(self.graph, rows, group.width)
+                           for rows, group in zip(self.groups, self.columns.groups, strict=True)]
+        if self.stored_in is not None and self.read_in > self.stored_in:
+            raise LoweringError(f"layer {self.read_in + 1} reads quiet columns after layer {self.stored_in + 1} has stored")
+        self._finish()
+        return self.plan
+
+    def _attend(self, number: int) -> bool:
+        """All heads of a layer, in all groups; whether the selectors are known now and there is no case."""
+        parts = Parts(self.graph, self.columns, self.plan, self.groups)
+        taken: list[Rows] = [{} for _ in self.groups]
+        offers: dict[int, list[Offer]] = {}
+        for head, quiet in enumerate(self.quiet.layers[number].heads):
+            busy = BusyHead(parts, quiet, number, head)
+            for group in range(len(self.groups)):
+                for row, linear in busy.take(group).items():
+                    taken[group].setdefault(row, Linear()).add(linear)
+            if busy.reads:
+                self.read_in = number
+            offers[head] = list(busy.offers())
+        for head, found in offers.items():
+            for offer in found:
+                self._store(number, head, offer, {h: o for h, o in offers.items() if h != head and o})
+        known = False
+        for rows, more in zip(self.groups, taken, strict=True):
+            for row, linear in more.items():
+                total = rows[row].copy() if row in rows else Linear()
+                total.add(linear)
+                rows[row] = self.graph.gathered(total)
+            known |= self._within(rows)
+        if known and self.case is None:
+            self._select()
+            return True
+        return False
+
+    def _within(self, rows: Rows) -> bool:
+        """Selectors become constants, declared bits are checked; whether selectors were met."""
+        known = False
+        for row in [r for r in rows if r in self.within and not rows[r].is_constant]:
+            if row in self.selectors:
+                known = True
+                if self.case is not None:
+                    rows[row] = constant(self.case[row])
+            elif self.case is not None or not self.selectors:
+                rows[row] = self._bit(rows[row])
+        return known
+
+    def _bit(self, linear: Linear) -> Linear:
+        node = self.graph.as_node(linear)
+        if node.domain == (-1.0, 1.0):
+            return linear
+        width = node.width
+        return Linear({self.graph.node("bit", (node,), None, -np.ones(width), np.ones(width), (-1.0, 1.0)): 1.0})
+
+    def _select(self) -> None:
+        """Every group must have read the same selectors."""
+        first = self.groups[0]
+        for row in self.selectors:
+            linear = first.get(row, Linear())
+            if any(not rows.get(row, Linear()).same(linear) for rows in self.groups[1:]) or linear.low.size > 1:
+                raise NotUniform(f"busy columns read different values in row {row}, which decides what they do")
+            self.plan.selectors.append(linear)
+
+    # Stores
+
+    def _store(self, number: int, head: int, offer: Offer, others: Mapping[int, list[Offer]]) -> None:
+        """A quiet column takes from a busy one in this head; follow it to the end of the loop.
+
+        In the `others` it may find a busy column too. What it takes there is left open, and must not matter.
+        """
+        given: dict[Node, Linear] = {}
+        handed: Rows = {}
+        for row, linear in offer.values.items():
+            low, high = _range(linear, offer)
+            if linear.is_constant and low == high:
+                handed[row] = constant(low)
+                continue
+            domain = _common_domain(linear)
+            node = self.graph.node("given", (), (number, head, row, low, high, domain), low, high, domain)
+            given[node] = linear
+            handed[row] = Linear({node: 1.0})
+        quiet = self.quiet
+        layer = quiet.layers[number]
+        taken = [h.default for h in layer.heads]
+        taken[head] = _halves(taken[head], handed) if offer.tie else handed
+        for other, found in others.items():
+            taken[other] = self._either((number, head, other), layer.heads[other].default, found)
+        rows = quiet.through(number, layer.rows, taken)
+        for later in range(number + 1, len(self.layers)):
+            rows = quiet.through(later, rows, quiet.finds(later, rows))
+        changed = {row: rows.get(row, Linear()) for row in {*rows, *quiet.end}
+                   if not rows.get(row, Linear()).same(quiet.end.get(row, Linear()))}
+        if not changed:
+            return
+        if self.stored_in is not None:
+            raise LoweringError(f"layers {self.stored_in + 1} and {number + 1} both store, or two heads of one")
+        self.stored_in = number
+        limits = self.columns.limits()
+        for row, linear in changed.items():
+            if leaves(linear, "murk"):
+                raise LoweringError(f"row {row} of a quiet column may take from several busy ones at once")
+            if row not in quiet.changing:
+                raise LoweringError(f"a loop stores to row {row} of quiet columns, which the layout says never changes")
+            if any(node.data in quiet.settles for node in leaves(linear, "load")):
+                raise LoweringError(f"what is stored to row {row} depends on a row that is still settling")
+        for table in offer.index.data:
+            if table >= 0:
+                self.plan.close(table, self.columns.closed(changed))
+        used = {node for linear in changed.values() for node in leaves(linear, "given")}
+        self.plan.stores.append(Store(offer.index, offer.mask, changed, {n: v for n, v in given.items() if n in used},
+                                      {row: limits[row] for row in changed}))
+
+    def _either(self, name: tuple[int, ...], default: Rows, offers: list[Offer]) -> Rows:
+        """What a quiet column takes in a head: its default, or something from a busy column."""
+        result: Rows = {}
+        for row in {*default, *(r for offer in offers for r in offer.values)}:
+            linear = default.get(row, Linear())
+            ends = [(float(linear.low.min()), float(linear.high.max())), (0.0, 0.0)]
+            ends += [_range(offer.values[row], offer) for offer in offers if row in offer.values]
+            result[row] = self.graph.murk((*name, row), min(low for low, _ in ends), max(high for _, high in ends))
+        return result
+
+    # The end
+
+    def _finish(self) -> None:
+        """Rows go back to what they were, or are carried over to the next loop."""
+        for number, (rows, begin) in enumerate(zip(self.groups, self.begin, strict=True)):
+            for row in {*rows, *begin}:
+                before, after = begin.get(row, Linear()), rows.get(row, Linear())
+                slot = next((n.data for n in before.terms), None)
+                if slot is None:
+                    if not before.same(after):
+                        raise LoweringError(f"row {row} of group {number} should be the same after a loop, and is not")
+                    continue
+                known = self.plan.states.get(slot)
+                if (known is not None and not known.same(after)) or (slot.group is None and after.low.size > 1):
+                    raise NotUniform(f"busy columns differ in row {row} after a loop")
+                self.plan.states[slot] = after
+        wanted = [*self.plan.states.values(), *(check.value for check in self.plan.checks)]
+        wanted += [value for store in self.plan.stores for value in store.given.values()]
+        nodes = reachable([*wanted, *(row for store in self.plan.stores for row in store.rows.values())])
+        if any(node.op == "murk" for node in nodes):
+            raise LoweringError("a busy column takes from many quiet columns at once")
+        needed = max((node.bits() for node in nodes), default=1)
+        if needed > self.significand:
+            raise LoweringError(f"sums in another order need {needed} significand bits to be exact, "
+                                f"the number format has {self.significand}")
+        for slot, linear in self.plan.states.items():
+            if slot.content == "bits":
+                single = linear.single
+                if not (single is not None and abs(single[1]) == 1.0 and single[0].domain == (-1.0, 1.0)):
+                    self.plan.checks.append(Check(linear, "bits"))
+            else:
+                self.plan.checks.append(Check(linear, "real", slot.limit))
+
+
+def _halves(own: Rows, other: Rows) -> Rows:
+    """Half of each."""
+    result: Rows = {}
+    for rows in (own, other):
+        for row, linear in rows.items():
+            result.setdefault(row, Linear()).add(linear, 0.5)
+    return result
+
+
+def _common_domain(linear: Linear) -> tuple[float, ...] | None:
+    single = linear.single
+    return single[0].domain if single is not None and single[1] == 1.0 else None
+
+
+def _range(linear: Linear, offer: Offer) -> tuple[float, float]:
+    """Least and greatest value in the columns that offer it."""
+    low, high = (np.broadcast_to(x, offer.mask.shape)[offer.mask > 0] for x in (linear.low, linear.high))
+    return float(low.min()), float(high.max())

@@ -1,0 +1,73 @@
+"""Tables from the signs of a pointer to a column, filled from the keys and queries that stand on the card."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from punchcard.engines.lowered.analysis.quiet import Quiet, QuietHead, code_numbers
+from punchcard.engines.lowered.graph.nodes import Array
+from punchcard.engines.lowered.graph.plan import Table
+from punchcard.errors import LoweringError
+
+FEW_SPECIAL = 8
+CLOSED = -2
+"""In a store table: a column that the layout says nothing is stored to."""
+Entries = npt.NDArray[np.int32]
+
+
+def fill(table: Table, quiet: Quiet) -> Entries:
+    """All entries of a store table; of a find table, those codes that a quiet column holds. Others are -1."""
+    head = quiet.layers[table.layer].heads[table.head]
+    entries = np.full(1 << len(table.dims), -1, dtype=np.int32)
+    columns = quiet.columns.quiet
+    if table.kind == "store":
+        codes = code_numbers(head.queries[:, list(table.dims)])
+        if len(np.unique(codes)) < len(codes):
+            where = f"layer {table.layer + 1}, head {table.head + 1}"
+            raise LoweringError(f"{where}: several quiet columns take from one busy one")
+        closed = [np.arange(place.start, place.stop) for place in map(quiet.columns.layout.region, table.closed)]
+        entries[codes] = np.where(np.isin(columns, np.concatenate(closed)), CLOSED, columns) if closed else columns
+        return entries
+    if not table.dims:
+        entries[0] = find(table, quiet, 0)
+        return entries
+    dims, sizes, rest = list(table.dims), np.array(table.sizes), np.array(table.rest)
+    sides = np.abs(head.keys[:, dims])
+    full = sides == sides.max(axis=0)
+    extra = head.keys @ rest
+    plain = full.all(axis=1) & (extra == extra.min())
+    special = np.flatnonzero(~plain)
+    if len(special) > FEW_SPECIAL or not plain.any():
+        return entries
+    codes = code_numbers(head.keys[np.ix_(plain, dims)])
+    if len(np.unique(codes)) < len(codes):
+        return entries
+    products = sizes * sides.max(axis=0)
+    best = float(products.sum()) + float(extra.min())
+    rivals = np.full(len(codes), best - 2 * float(products.min()))
+    for column in special:
+        rivals = np.maximum(rivals, head.keys[np.ix_(plain, dims)] / sides.max(axis=0) * sizes @ head.keys[column, dims]
+                            + extra[column])
+    good = (best - rivals >= head.weights.gap) & (best >= table.least) & (table.exact is None or best == table.exact)
+    entries[codes[good]] = columns[plain][good]
+    return entries
+
+
+def find(table: Table, quiet: Quiet, code: int) -> int:
+    """The quiet column for one code, by scoring all of them; -1 when nothing stands out as it should."""
+    head = quiet.layers[table.layer].heads[table.head]
+    scores = head.keys @ _query(table, head, code)
+    winner = int(scores.argmax())
+    best = float(scores[winner])
+    scores[winner] = -np.inf
+    good = (best - float(scores.max(initial=-np.inf)) >= head.weights.gap and best >= table.least
+            and (table.exact is None or best == table.exact))
+    return int(quiet.columns.quiet[winner]) if good else -1
+
+
+def _query(table: Table, head: QuietHead, code: int) -> Array:
+    query = np.array(table.rest)
+    for i, (dim, size) in enumerate(zip(table.dims, table.sizes, strict=True)):
+        query[dim] = size if code >> i & 1 else -size
+    return query

@@ -1,0 +1,141 @@
+"""A layer's weights as lists of what is not 0, and its feed-forward as a rule on symbolic rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.nodes import Array, Linear
+from punchcard.transformer.model import LoopedTransformer, TransformerLayer
+from punchcard.transformer.precision import hard_product
+
+ROUNDING = 2.0**-40
+"""More than sums of ranges may be off, in proportion."""
+Indices = npt.NDArray[np.int64]
+Sparse = list[tuple[int, float]]
+"""Places and coefficients of a row of a matrix that are not 0."""
+Rows = dict[int, Linear]
+"""The rows of a group of columns that are not 0, by number."""
+
+
+@dataclass(frozen=True)
+class HeadWeights:
+    """K and Q by dimension, V by the row it writes. `gap`: a score that much below the best has weight exactly 0."""
+
+    key: list[Sparse]
+    query: list[Sparse]
+    value: dict[int, Sparse]
+    temperature: float
+    gap: float
+
+    def apply(self, side: list[Sparse], rows: Mapping[int, Linear]) -> list[Linear]:
+        """K x or Q x."""
+        return [combine(entries, rows) for entries in side]
+
+    def moved(self, rows: Mapping[int, Linear]) -> Rows:
+        """V x."""
+        found = {into: combine(entries, rows) for into, entries in self.value.items()}
+        return {into: linear for into, linear in found.items() if not linear.is_zero}
+
+
+@dataclass(frozen=True)
+class LayerLists:
+    """One layer."""
+
+    heads: list[HeadWeights]
+    w1: Array
+    b1: Array
+    inputs: list[Sparse]
+    outputs: list[Sparse]
+    b2: Sparse
+
+    @cached_property
+    def entries(self) -> tuple[Indices, Indices, Array]:
+        """What is not 0 in W1: units, in order, rows and coefficients."""
+        units, rows = np.nonzero(self.w1)
+        return units, rows, self.w1[units, rows]
+
+    def feed_forward(self, graph: Graph, rows: Rows, width: int) -> Rows:
+        """x + W2 relu(W1 x + b1) + b2. Rows, which have at most one term, come back as they are where no unit opens."""
+        changed: Rows = {}
+
+        def change(row: int, by: Linear, weight: float) -> None:
+            if row not in changed:
+                changed[row] = rows[row].copy() if row in rows else Linear()
+            changed[row].add(by, weight)
+
+        for row, offset in self.b2:
+            change(row, Linear({}, np.array([offset])), 1.0)
+        for unit in self._open(rows, width):
+            inner = combine(self.inputs[unit], rows)
+            if self.b1[unit]:
+                inner.constant = inner.constant + self.b1[unit]
+            opened = graph.relu(inner)
+            if opened.is_zero:
+                continue
+            for row, weight in self.outputs[unit]:
+                change(row, opened, weight)
+        tidied = {row: graph.narrowed(graph.tidy(changed[row])) if row in changed else rows[row]
+                  for row in {**rows, **changed}}
+        return {row: linear for row, linear in tidied.items() if not linear.is_zero}
+
+    def _open(self, rows: Rows, width: int) -> Indices:
+        """The units that some values in the rows' ranges may open: first by the widest ranges, then column by column."""
+        low, high = (np.zeros((self.w1.shape[1], width)) for _ in range(2))
+        for row, linear in rows.items():
+            low[row], high[row] = linear.ends
+        units, places, weights = self.entries
+        least, most = low.min(axis=1)[places], high.max(axis=1)[places]
+        greatest = np.maximum(weights * least, weights * most)
+        count = len(self.b1)
+        slack = np.bincount(units, np.abs(weights) * np.maximum(np.abs(least), np.abs(most)), count) * ROUNDING
+        found = np.bincount(units, greatest, count) + self.b1 + slack > 0
+        if width > 1:
+            left = found[units]
+            units, places, weights = units[left], places[left], weights[left, None]
+            greatest = np.maximum(weights * low[places], weights * high[places])
+            total = np.repeat((self.b1 + slack)[:, None], width, axis=1)
+            if len(units):
+                present, first = np.unique(units, return_index=True)
+                total[present] += np.add.reduceat(greatest, first, axis=0)
+            found &= (total > 0).any(axis=1)
+        return np.flatnonzero(found)
+
+
+def combine(entries: Sparse, rows: Mapping[int, Linear]) -> Linear:
+    """The sum of coefficients times rows."""
+    result = Linear()
+    for row, coefficient in entries:
+        if row in rows:
+            result.add(rows[row], coefficient)
+    return result
+
+
+def layer_lists(model: LoopedTransformer) -> list[LayerLists]:
+    """The layers of a model."""
+    return [_layer(layer, model.dtype) for layer in model.layers if isinstance(layer, TransformerLayer)]
+
+
+def _layer(layer: TransformerLayer, dtype: torch.dtype) -> LayerLists:
+    key, query, value, w1, b1, w2, b2 = (
+        tensor.detach().to(torch.float64).cpu().numpy()
+        for tensor in (layer.key, layer.query, layer.value, layer.w1, layer.b1, layer.w2, layer.b2)
+    )
+    heads = []
+    for head in range(layer.shape.heads):
+        temperature = float(layer.temperature[head])
+        values = {int(row): _sparse(value[head][row]) for row in np.flatnonzero(value[head].any(axis=1))}
+        heads.append(HeadWeights([_sparse(k) for k in key[head]], [_sparse(q) for q in query[head]], values, temperature,
+                                 hard_product(dtype) / temperature))
+    return LayerLists(heads, w1, b1[:, 0], [_sparse(row) for row in w1], [_sparse(column) for column in w2.T],
+                      _sparse(b2[:, 0]))
+
+
+def _sparse(vector: Array) -> Sparse:
+    return [(int(i), float(vector[i])) for i in np.flatnonzero(vector)]

@@ -1,0 +1,1 @@
+"""What a loop computes, as a graph."""

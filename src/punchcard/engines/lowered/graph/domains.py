@@ -1,0 +1,66 @@
+"""Nodes that take few values: which, and what depends on nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from punchcard.engines.lowered.graph.nodes import Linear, Node
+
+FEW_VALUES = 4
+"""Values that a node's domain lists at most."""
+MOST_CASES, MOST_NODES = 32, 48
+"""Combinations of values that are tried, and nodes that are looked at for them."""
+
+
+def atoms_of(linear: Linear) -> list[Node] | None:
+    """The nodes with few values that a form depends on, if these are few and there is nothing else."""
+    found: dict[Node, None] = {}
+    stack, seen = list(linear.terms), 0
+    while stack:
+        node = stack.pop()
+        seen += 1
+        if node.domain is not None:
+            found[node] = None
+        elif node.op in ("fma", "relu", "same", "mul") and seen <= MOST_NODES and node.width == 1:
+            stack.extend(node.args)
+        else:
+            return None
+    cases = math.prod(len(node.domain or ()) for node in found)
+    return sorted(found, key=lambda node: node.number) if cases <= MOST_CASES else None
+
+
+def value_of(node: Node, known: Mapping[Node, float]) -> float:
+    """A node's value where its atoms have these values."""
+    if node in known:
+        return known[node]
+    args = [value_of(a, known) for a in node.args]
+    if node.op == "fma":
+        return float(node.data) * args[0] + (args[1] if len(args) == 2 else 0.0)
+    if node.op == "relu":
+        factor, bias = node.data
+        return max(float(factor) * args[0] + float(bias[0]), 0.0)
+    return args[0] * args[1] if node.op == "mul" else args[0]
+
+
+def values_on_grid(linear: Linear, by_base: Mapping[Node, list[tuple[Node, float]]]) -> tuple[float, ...] | None:
+    """The values of a piecewise linear function of one node on its grid, where it is flat but for steps between points."""
+    if len(by_base) != 1 or len(linear.constant) > 1:
+        return None
+    ((base, terms),) = by_base.items()
+    if not base.grid or base.width > 1 or any(n is not base and len(n.data[1]) > 1 for n, _ in terms):
+        return None
+    low, high, grid = float(base.low[0]), float(base.high[0]), base.grid
+    points = {low, high}
+    for node, _ in terms:
+        if node is not base:
+            kink = -float(node.data[1][0]) / node.data[0]
+            points |= {t for t in (math.floor(kink / grid) * grid, math.ceil(kink / grid) * grid) if low <= t <= high}
+    places = sorted(points)
+    values = [float(linear.constant[0]) + sum(
+        w * (t if n is base else max(n.data[0] * t + float(n.data[1][0]), 0.0)) for n, w in terms) for t in places]
+    steps = zip(places, places[1:], values, values[1:], strict=False)
+    if any(q - p > grid and f != g for p, q, f, g in steps):
+        return None
+    found = tuple(sorted(set(values)))
+    return found if len(found) <= FEW_VALUES else None

@@ -1,0 +1,93 @@
+"""The plan of a loop: what is to be computed, checked and stored, as the code generator takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from punchcard.engines.lowered.analysis.columns import Slot
+from punchcard.engines.lowered.graph.nodes import Array, Linear, Node
+from punchcard.errors import LoweringError
+
+MOST_DIMS = 22
+
+
+@dataclass(frozen=True)
+class Table:
+    """From the signs of some dimensions of a query (or key) to the quiet column that has the best key (or query).
+
+    find      a busy query looks for quiet keys; the best must score at least `least`, and `exact` where one is given
+    store     a busy key looks for the quiet queries that it beats; in the regions `closed` nothing may be stored
+    dims      dimensions that are ±`sizes`;  rest  the values of the other dimensions
+    """
+
+    kind: str
+    layer: int
+    head: int
+    dims: tuple[int, ...]
+    sizes: tuple[float, ...]
+    rest: tuple[float, ...]
+    least: float
+    exact: float | None = None
+    closed: tuple[str, ...] = ()
+
+    def describe(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def restore(cls, data: dict[str, Any]) -> Table:
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that must be true, or the loop is left to a slower engine: "bits" (±1) or "real" (at most `limit`)."""
+
+    value: Linear
+    kind: str
+    limit: float = 1.0
+
+
+@dataclass
+class Store:
+    """What quiet columns take from busy ones: for each column of `index` a row of new values.
+
+    index     the quiet columns, one for each busy column that may store;  mask  which do
+    rows      new values over the column's own rows (loads) and what is handed over (given)
+    given     the busy values behind the given nodes, one entry for each column of `index`
+    """
+
+    index: Node
+    mask: Array
+    rows: dict[int, Linear]
+    given: dict[Node, Linear]
+    kinds: dict[int, tuple[str, float]]
+
+
+@dataclass
+class Plan:
+    """One loop, or (with `selectors`) only the part that decides which plan to follow."""
+
+    states: dict[Slot, Linear] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
+    distinct: list[tuple[Node, Array]] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
+    selectors: list[Linear] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    settles: dict[int, Linear] = field(default_factory=dict)
+
+    def table(self, table: Table) -> int:
+        """The number of a table, new or known."""
+        if len(table.dims) > MOST_DIMS:
+            raise LoweringError(f"layer {table.layer + 1}, head {table.head + 1}: a table of {len(table.dims)} bits is "
+                                f"too large, the most is {MOST_DIMS}")
+        if table not in self.tables:
+            self.tables.append(table)
+        return self.tables.index(table)
+
+    def close(self, number: int, regions: Iterable[str]) -> None:
+        """Nothing may be stored to these regions by a table."""
+        table = self.tables[number]
+        self.tables[number] = replace(table, closed=tuple(sorted({*table.closed, *regions})))

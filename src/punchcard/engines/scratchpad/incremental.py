@@ -1,0 +1,322 @@
+"""One loop of a model, computed only in the columns where something can have changed since the loop before.
+
+The *busy* columns (the scratchpad) are computed in every loop, and their queries attend to all n keys. Of the *quiet* rest
+a column is computed again at a layer only if it could come out otherwise than in the loop before:
+
+    it came in changed;
+    a key that it takes from belongs to a column that came in changed;
+    a busy key has, or had in the loop before, a softmax weight in it that is not 0;
+    its query has no few winners, and the full softmax of that query gives something else than before.
+
+All other columns keep what the layer gave last time. That is no approximation: a layer is a function of what comes in. What
+a quiet column takes from, its winners, is found once (see `winners`) and holds as long as the keys and queries of the quiet
+columns stay the same. They are compared whenever a column changes; if they differ, the search is made again, and given
+up when that happens too often. A loop costs O(n) for the scores of the busy columns, and the layers' work for a few columns.
+
+Shapes are as in `quiet`: P cards of n columns, N columns in all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from punchcard.engines.scratchpad import taken as quiet
+from punchcard.engines.scratchpad.taken import Columns, Found
+from punchcard.transformer.model import LoopedTransformer, TransformerLayer
+
+COLUMNS_AT_ONCE = 8192
+WEIGHTS_AT_ONCE = 1 << 23
+AS_WRITTEN = 1 << 16
+"""Up to so many weights the softmax runs down columns, as in the equation, and is the same to the last bit. Beyond, it runs
+along rows, which is faster for many columns; then the sum of weights of a soft head may be rounded otherwise."""
+MOST_SEARCHES = 3
+"""Winners are looked for this often; keys that still change outside the busy columns get the full softmax."""
+
+
+class TooLarge(Exception):
+    """An entry so large, or no number, that a weight of 0 times a value might not be 0: only the full equation will do."""
+
+
+@dataclass
+class Head:
+    """One head: its weights without the rows of zeros, and the keys and queries of all columns, (size, N)."""
+
+    name: tuple[int, int]
+    temperature: Tensor
+    value: Tensor
+    source: Tensor
+    into: Tensor
+    keys: Tensor
+    queries: Tensor
+    searches: int = 0
+    found: Found | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Attended:
+    """One head in one loop: what the busy columns took (rows, busy), and the scores of the busy keys (busy, N)."""
+
+    head: Head
+    found: Found
+    taken: Tensor
+    scores: Tensor
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer: where its input stands in the store, which rows it writes and where to, and its weights."""
+
+    heads: list[Head]
+    ask: Tensor
+    asked: Tensor
+    input: Tensor
+    written: Tensor
+    output: Tensor
+    w1: Tensor
+    b1: Tensor
+    w2: Tensor
+    b2: Tensor
+
+
+class Incremental:
+    """A batch of cards in the middle of a run, with the quiet columns' state at every layer.
+
+    The store holds the rows of the cards as the loop begins, and below them, for each layer, the rows that it writes; so
+    rows that never change are held once.
+    """
+
+    def __init__(self, model: LoopedTransformer, card: Tensor, busy: Tensor) -> None:
+        self.batch = card.shape[:-2]
+        self.height = card.shape[-2]
+        cards = card.reshape(-1, *card.shape[-2:])
+        self.columns = Columns.of(len(cards), card.shape[-1], busy)
+        self.dirty = self.columns.is_quiet.clone()
+        layers = [layer for layer in model.layers if isinstance(layer, TransformerLayer)]
+        self.limit = min((_limit(layer) for layer in layers), default=math.inf)
+        written = [_written(layer) for layer in layers]
+        self.store = card.new_zeros(self.height + sum(map(len, written)), len(self.dirty))
+        self.store[: self.height] = cards.transpose(0, 1).reshape(self.height, -1)
+        place, start = torch.arange(self.height, device=card.device), self.height
+        self.layers: list[Layer] = []
+        for number, (layer, rows) in enumerate(zip(layers, written, strict=True), start=1):
+            output = torch.arange(start, start + len(rows), device=card.device)
+            self.layers.append(self._layer(number, layer, place.clone(), rows, output))
+            place[rows], start = output, start + len(rows)
+        self.changing = (place >= self.height).nonzero().squeeze(1)
+        self.changed = place[self.changing]
+
+    def _layer(self, number: int, layer: TransformerLayer, place: Tensor, written: Tensor, output: Tensor) -> Layer:
+        count, size = layer.shape.heads, layer.shape.key_size
+        asked = self.store.new_zeros(count, 2, size, self.store.shape[1])
+        heads = []
+        for h, value in enumerate(layer.value):
+            source, into = (value.any(side).nonzero().squeeze(1) for side in (0, 1))
+            heads.append(Head((number, h + 1), layer.temperature[h], value[into][:, source], place[source], into, *asked[h]))
+        return Layer(
+            heads, torch.stack([layer.key, layer.query], 1).reshape(2 * count * size, self.height),
+            asked.view(2 * count * size, self.store.shape[1]), place, written, output,
+            layer.w1, layer.b1, layer.w2[written], layer.b2[written],
+        )
+
+    @property
+    def card(self) -> Tensor:
+        """The cards as they stand between loops: a view, which must not be changed."""
+        cards = self.columns.by_card(self.store[: self.height]).transpose(0, 1)
+        return cards.view(*self.batch, *cards.shape[1:])
+
+    def replace(self, card: Tensor) -> None:
+        """Put another card in the place of this one, between loops."""
+        cards = card.reshape(-1, *card.shape[-2:]).transpose(0, 1).reshape(self.height, -1)
+        self.dirty |= (cards != self.store[: self.height]).any(0) & self.columns.is_quiet
+        self.store[: self.height] = cards
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Heads that were not computed in the fast way, and why."""
+        named: dict[str, dict[int, list[int]]] = {}
+        for head in (head for layer in self.layers for head in layer.heads if head.note):
+            number, own = head.name
+            named.setdefault(head.note, {}).setdefault(number, []).append(own)
+        return tuple(
+            f"layer {layer}, head{'s' * (len(heads) > 1)} {', '.join(map(str, heads))}: {note}"
+            for note, layers in named.items() for layer, heads in layers.items()
+        )
+
+    def loop(self) -> None:
+        """X <- TF(W; X). The card stays as it is when this raises `TooLarge`."""
+        dirty = self.dirty
+        for layer in self.layers:
+            dirty = self._pass(layer, dirty)
+        columns = torch.cat([self.columns.busy, dirty.nonzero().squeeze(1)])
+        self.dirty = torch.zeros_like(dirty)
+        for part in torch.split(columns, COLUMNS_AT_ONCE):
+            old, new = self._entries(self.changing, part), self._entries(self.changed, part)
+            self.dirty[part] = (old != new).any(0)
+            self._put(self.changing, part, new)
+        self.dirty[self.columns.busy] = False
+
+    def _entries(self, rows: Tensor, columns: Tensor) -> Tensor:
+        if len(self.store) * len(columns) < 4096:  # so few that two plain steps beat one that picks rows and columns
+            return self.store.index_select(1, columns).index_select(0, rows)
+        return self.store[rows.unsqueeze(1), columns]
+
+    def _put(self, rows: Tensor, columns: Tensor, entries: Tensor) -> None:
+        self.store[rows.unsqueeze(1), columns] = entries
+
+    def _pass(self, layer: Layer, dirty: Tensor) -> Tensor:
+        """One layer. `dirty` are the quiet columns that came in changed; those that go out changed are returned."""
+        again = dirty.clone()
+        moved = dirty.nonzero().squeeze(1)
+        stale = self._ask(layer, moved)
+        attended = []
+        for head, changed in zip(layer.heads, stale, strict=True):
+            if head.found is None or changed:
+                head.found = self._search(head)
+                again |= self.columns.is_quiet
+            attended.append(Attended(head, head.found, self._attend_fully(head, head.found, again),
+                                     self._touch(head, head.found, again)))
+            if len(moved):
+                for column in head.found.winners:
+                    again |= dirty.index_select(0, column)
+        again &= self.columns.is_quiet
+        first, *more = torch.split(again.nonzero().squeeze(1), COLUMNS_AT_ONCE)
+        out = dirty.clone()
+        self._finish(layer, attended, torch.cat([self.columns.busy, first]), len(self.columns.busy), out)
+        for part in more:
+            self._finish(layer, attended, part, 0, out)
+        return out
+
+    def _ask(self, layer: Layer, moved: Tensor) -> list[bool]:
+        """Keys and queries of the busy columns, and of those that came in changed: whether a head's are now others."""
+        first, *more = torch.split(moved, COLUMNS_AT_ONCE)
+        stale = torch.zeros(len(layer.heads), dtype=torch.bool, device=moved.device)
+        busy = len(self.columns.busy)
+        for part in (torch.cat([self.columns.busy, first]), *more):
+            entries = self._entries(layer.input, part)
+            if not bool((entries.abs() <= self.limit).all()):
+                raise TooLarge
+            if layer.heads:
+                new = layer.ask @ entries
+                if len(part) > busy:
+                    other = new[:, busy:] != layer.asked[:, part[busy:]]
+                    stale |= other.view(len(layer.heads), -1).any(1)
+                layer.asked[:, part] = new
+            busy = 0
+        return list(stale.tolist())
+
+    def _search(self, head: Head) -> Found:
+        """Find out what the quiet columns take from, and say where that is not a few columns."""
+        head.searches += 1
+        if head.searches > MOST_SEARCHES:
+            head.note = "keys or queries change outside the busy columns; full softmax"
+            return quiet.give_up(head.queries, self.columns, len(head.into))
+        found = quiet.search(head.keys, head.queries, float(head.temperature), self.columns, width=self.height,
+                             rows=len(head.into))
+        if len(found.sharing):
+            head.note = "quiet columns have queries without a clear winner; full softmax for these"
+        elif head.searches > 1:
+            head.note = "keys or queries changed outside the busy columns; winners were looked for again"
+        return found
+
+    # Attention
+
+    def _attend_fully(self, head: Head, found: Found, again: Tensor) -> Tensor:
+        """The softmax over all n keys, for the busy columns and for the queries without a clear winner."""
+        size = len(head.keys)
+        busy = head.queries.index_select(1, self.columns.busy).view(size, self.columns.cards, self.columns.busy_a_card)
+        queries = torch.cat([busy, found.questions], -1).transpose(0, 1)
+        keys = self.columns.by_card(head.keys).transpose(0, 1)
+        step = max(1, WEIGHTS_AT_ONCE // len(again))
+        parts = [self._take(head, self._weights(head, keys, part)) for part in torch.split(queries, step, 2)]
+        taken, answers = torch.split(torch.cat(parts, -1), [busy.shape[-1], found.questions.shape[-1]], -1)
+        if answers.numel():
+            other = (answers != found.answers).any(0)
+            again[found.sharing] |= other[found.sharing // self.columns.count, found.shared[found.sharing]]
+            found.answers = answers
+        return taken.flatten(1)
+
+    def _weights(self, head: Head, keys: Tensor, queries: Tensor) -> Tensor:
+        """The softmax of the scores of all keys (P, size, n) for some queries (P, size, q): (P, n, q)."""
+        if queries[:, 0].numel() * self.columns.count <= AS_WRITTEN:
+            return torch.softmax(head.temperature * (keys.transpose(1, 2) @ queries), dim=-2)
+        return torch.softmax(head.temperature * (queries.transpose(1, 2) @ keys), dim=-1).transpose(1, 2)
+
+    def _take(self, head: Head, weights: Tensor) -> Tensor:
+        """V X times weights (P, n, q), without the columns whose weights are all 0: (rows, P, q)."""
+        used = weights.any(2).any(0).nonzero().squeeze(1)
+        values = head.value @ self._entries(head.source, (self.columns.first + used).flatten())
+        values = values.view(len(values), self.columns.cards, len(used)).transpose(0, 1)
+        return (values @ weights.index_select(1, used)).transpose(0, 1)
+
+    def _touch(self, head: Head, found: Found, again: Tensor) -> Tensor:
+        """The scores of the busy keys; columns in which one has a weight, now or in the loop before, are done again."""
+        size, busy = len(head.keys), self.columns.busy_a_card
+        if not busy:
+            return head.keys.new_empty(0, len(again))
+        keys = head.keys.index_select(1, self.columns.busy).view(size, self.columns.cards, busy).permute(1, 2, 0)
+        scores = keys @ self.columns.by_card(head.queries).transpose(0, 1)
+        scores = scores.transpose(0, 1).reshape(busy, len(again))
+        touched = (scores.amax(0) if busy > 1 else scores[0]) > found.floor
+        again |= touched
+        again |= found.touched
+        found.touched = touched
+        return scores
+
+    def _finish(self, layer: Layer, attended: list[Attended], columns: Tensor, busy: int, changed: Tensor) -> None:
+        """What the layer makes of some columns, of which the first are the busy ones; marks those that come out changed."""
+        entries, rest = self._entries(layer.input, columns), columns[busy:]
+        for head in attended:
+            taken = self._taken(head, rest)
+            entries.index_add_(0, head.head.into, torch.cat([head.taken, taken], 1) if busy else taken)
+        hidden = torch.relu(layer.w1 @ entries + layer.b1)
+        new = entries.index_select(0, layer.written) + layer.w2 @ hidden + layer.b2
+        changed[rest] |= (new[:, busy:] != self._entries(layer.output, rest)).any(0)
+        self._put(layer.output, columns, new)
+
+    def _taken(self, attended: Attended, columns: Tensor) -> Tensor:
+        """What quiet columns take: (rows, columns)."""
+        found = attended.found
+        if not len(found.sharing):
+            return self._taken_from_few(attended, columns)
+        taken = self.store.new_empty(len(attended.head.into), len(columns))
+        shared = found.shared[columns]
+        few, many = (shared < 0).nonzero().squeeze(1), (shared >= 0).nonzero().squeeze(1)
+        taken[:, few] = self._taken_from_few(attended, columns[few])
+        taken[:, many] = found.answers[:, columns[many] // self.columns.count, shared[many]]
+        return taken
+
+    def _taken_from_few(self, attended: Attended, columns: Tensor) -> Tensor:
+        """The softmax over the winners and the busy keys."""
+        head, found = attended.head, attended.found
+        who = found.winners.index_select(1, columns)
+        scores = torch.cat([found.winning(head.keys, head.queries, columns), attended.scores.index_select(1, columns)])
+        own, others = torch.split(torch.softmax(head.temperature * scores, 0), [len(who), len(attended.scores)])
+        values = head.value @ self._entries(head.source, who.flatten())
+        taken = (values.view(len(values), *who.shape) * own).sum(1)
+        touched = others.any(0).nonzero().squeeze(1)
+        if len(touched):
+            values = head.value @ self._entries(head.source, self.columns.busy)
+            values = values.view(len(taken), self.columns.cards, len(others))[:, columns[touched] // self.columns.count]
+            taken[:, touched] += (values * others[:, touched].T).sum(-1)
+        return taken
+
+
+def _written(layer: TransformerLayer) -> Tensor:
+    """The rows that a layer can change."""
+    return (layer.value.any(2).any(0) | layer.w2.any(1) | layer.b2.any(1)).nonzero().squeeze(1)
+
+
+def _limit(layer: TransformerLayer) -> float:
+    """Entries up to here make finite keys, queries, values and scores."""
+    largest = float(torch.finfo(layer.w1.dtype).max) / 4
+    limits = [largest]
+    for key, query, value, temperature in zip(layer.key, layer.query, layer.value, layer.temperature, strict=True):
+        sizes = [x.double().abs().sum(1) for x in (key, query, value)]
+        scores = float(sizes[0] @ sizes[1]) * max(1.0, abs(float(temperature)))
+        limits += [math.sqrt(largest / max(scores, 1.0)), largest / max(1.0, *(float(s.max()) for s in sizes if len(s)))]
+    return min(limits)

@@ -1,1 +1,0 @@
-"""The instruction sets, declared once, and what a Program is. No tensors, rows or columns here."""

@@ -1,1 +1,0 @@
-"""Source text to Programs and back. No tensors here."""

@@ -1,0 +1,1 @@
+"""Learning as FLEQ programs, and the same algorithms in NumPy."""

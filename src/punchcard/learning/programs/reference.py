@@ -1,0 +1,115 @@
+"""The same algorithms in NumPy, float64: what a run on the transformer is compared with, and what its range is chosen by.
+
+Written apart from the programs, with points in rows and weights as a user sees them; only the order of the steps is the
+same, since point by point the order matters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from punchcard.errors import ProgramError
+from punchcard.learning.programs.network import Network, Weights
+
+Array: TypeAlias = NDArray[np.float64]
+
+MOST = 2.0**40
+"""Values beyond this are divergence: no number format of a machine would hold them with any accuracy."""
+
+
+@dataclass
+class Largest:
+    """The largest magnitude of anything that a program holds during a run."""
+
+    value: float = 1.0
+
+    def see(self, *arrays: Array) -> None:
+        for array in arrays:
+            largest = float(np.abs(array).max(initial=0.0))
+            # NaN too is refused: no comparison with it is true
+            if not largest <= MOST:
+                raise ProgramError(f"learning diverges: a value reached {largest:g}; use a lower rate, or scaled data")
+            self.value = max(self.value, largest)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The weights after each epoch, and the largest value that occurred."""
+
+    history: list[Weights]
+    largest: float
+
+
+def descend(
+    network: Network, weights: Weights, features: Array, labels: Array, *, epochs: int, rate: float, at_once: bool = False
+) -> Reference:
+    """Gradient descent point by point, or with `at_once` by the sum over all points after each epoch."""
+    seen = Largest()
+    seen.see(features, labels, np.array(rate), *weights.values())
+    current = {name: value.copy() for name, value in weights.items()}
+    history = []
+    for _ in range(epochs):
+        total = {name: np.zeros_like(value) for name, value in current.items()}
+        for x, y in zip(features, labels, strict=True):
+            steps = _steps(network, current, x, y, rate, seen)
+            for name, step in steps.items():
+                if at_once:
+                    total[name] += step
+                else:
+                    current[name] -= step
+            seen.see(*(total if at_once else current).values())
+        if at_once:
+            for name, step in total.items():
+                current[name] -= step
+            seen.see(*current.values())
+        history.append({name: value.copy() for name, value in current.items()})
+    return Reference(history, seen.value)
+
+
+def outputs(network: Network, weights: Weights, features: Array) -> tuple[Array, float]:
+    """Predictions for points in rows, and the largest value on the way."""
+    seen = Largest()
+    seen.see(features, *weights.values())
+    outputs = np.stack([_forward(network, weights, x, seen)[0][-1] for x in features])
+    return (outputs if network.loss.link is None else network.loss.link(outputs)), seen.value
+
+
+def _forward(network: Network, weights: Weights, x: Array, seen: Largest) -> tuple[list[Array], list[Array]]:
+    """z_1 .. z_K and a_0 .. a_(K-1)."""
+    zs: list[Array] = []
+    activations = [x]
+    for k in range(1, network.depth + 1):
+        product = activations[-1] @ weights[f"W{k}"]
+        z = product + weights[f"b{k}"] if network.bias else product
+        # a bias vector is added after the product; the first layer's bias is part of it
+        seen.see(z, *([product] if network.has_bias_vector(k) else []))
+        zs.append(z)
+        if k < network.depth:
+            a = network.activation.value(z)
+            seen.see(a, *network.activation.occurs(z))
+            activations.append(a)
+    return zs, activations
+
+
+def _steps(network: Network, weights: Weights, x: Array, y: Array, rate: float, seen: Largest) -> Weights:
+    """rate times the gradient of one point's loss."""
+    zs, activations = _forward(network, weights, x, seen)
+    slope = network.loss.slope(zs[-1], y)
+    delta = rate * slope
+    seen.see(slope, delta, zs[-1] - y if not network.loss.before else slope, *network.loss.occurs(zs[-1], y))
+    steps: Weights = {}
+    for k in range(network.depth, 0, -1):
+        steps[f"W{k}"] = np.outer(activations[k - 1], delta)
+        if network.bias:
+            steps[f"b{k}"] = delta
+        seen.see(steps[f"W{k}"])
+        if k > 1:
+            back = weights[f"W{k}"] @ delta
+            bend = network.activation.slope(zs[k - 2])
+            delta = bend * back
+            seen.see(back, bend, delta)
+    return steps

@@ -1,0 +1,178 @@
+"""Activations and losses, three ways each: the NumPy function, its derivative, and the FLEQ lines that compute them.
+
+Most need no approximation. The derivative of the logistic loss is one sigmoid, tanh(z) is 2 sigmoid(2 z) - 1, softplus'
+is the sigmoid. What is left (softplus itself, the clipped error of Huber's loss) is a scalar function that a machine
+has as a sum of sigmoids: an `Entrywise` function, called for one entry after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from punchcard.errors import ProgramError, did_you_mean
+from punchcard.machines.fleq.functions import Function, same_shape, scalar_only, sigmoid
+
+Array: TypeAlias = NDArray[np.float64]
+Scalar: TypeAlias = Callable[[Array], Array]
+
+STEP_SLOPE = 2.0**20
+"""The slope of `step` between 0 and 2^-20, where it rises from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Entrywise:
+    """A scalar function for a sum of sigmoids; at its kinks it has no derivative, and sigmoids crowd there."""
+
+    name: str
+    value: Scalar
+    kinks: tuple[float, ...] = ()
+
+    def function(self, limit: float) -> Function:
+        """Its declaration, for operands within ±limit."""
+        return Function(self.name, 1, scalar_only, self.value, domain=(-limit, limit))
+
+
+@dataclass(frozen=True)
+class Activation:
+    """a = value(z) and its slope.
+
+    `forward` are lines that make {a} from {z}, `backward` lines that make {s}, the slope, from {z} and {a}; {t} is a
+    vector of its own for each layer, {ones} a vector of ones. With `entrywise`, {a} is made from {z} entry by entry
+    instead. `formulas` are functions beyond the built-in ones that a feed-forward layer computes exactly.
+    """
+
+    name: str
+    value: Scalar
+    slope: Scalar
+    forward: tuple[str, ...]
+    backward: tuple[str, ...]
+    entrywise: Entrywise | None = None
+    formulas: tuple[Function, ...] = ()
+    occurs: Callable[[Array], list[Array]] = field(default=lambda z: [])
+    """Values that the lines pass through and that may be larger than {z}, {a} and {s}: the range must hold them."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of the output o and the label y, and its derivative by o, which backpropagation starts from.
+
+    `before` are lines that change a copy of the output, {e}, before the label is subtracted from it, `after` lines that
+    change the difference. `link` turns an output into a prediction. `limit` is where Huber's loss bends.
+    """
+
+    name: str
+    value: Callable[[Array, Array], Array]
+    slope: Callable[[Array, Array], Array]
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    entrywise: Entrywise | None = None
+    link: Scalar | None = None
+    labels: tuple[float, float] | None = None
+    limit: float | None = None
+    occurs: Callable[[Array, Array], list[Array]] = field(default=lambda o, y: [])
+
+
+def softplus(z: Array) -> Array:
+    """log(1 + e^z), without overflow."""
+    return np.asarray(np.logaddexp(0.0, z))
+
+
+def step(z: Array) -> Array:
+    """0 up to 0, 1 from 2^-20 on, a ramp between: the slope of relu."""
+    return np.clip(STEP_SLOPE * z, 0.0, 1.0)
+
+
+RELU = Function("relu", 1, same_shape, lambda z: np.maximum(z, 0.0))
+STEP = Function("step", 1, same_shape, step)
+
+ACTIVATIONS: Mapping[str, Activation] = {a.name: a for a in (
+    Activation(
+        "sigmoid", sigmoid, lambda z: sigmoid(z) * (1.0 - sigmoid(z)),
+        forward=("{a} = sigmoid({z})",),
+        backward=("{s} = sub({ones}, {a})", "{s} = hadamard({a}, {s})"),
+    ),
+    Activation(
+        "tanh", np.tanh, lambda z: 1.0 - np.tanh(z) ** 2,
+        forward=("{t} = add({z}, {z})", "{t} = sigmoid({t})", "{t} = add({t}, {t})", "{a} = sub({t}, {ones})"),
+        backward=("{s} = hadamard({a}, {a})", "{s} = sub({ones}, {s})"),
+        occurs=lambda z: [2.0 * z, 2.0 * sigmoid(2.0 * z)],
+    ),
+    Activation(
+        "silu", lambda z: z * sigmoid(z), lambda z: sigmoid(z) * (1.0 + z * (1.0 - sigmoid(z))),
+        forward=("{t} = sigmoid({z})", "{a} = hadamard({z}, {t})"),
+        backward=("{s} = sub({ones}, {t})", "{s} = hadamard({a}, {s})", "{s} = add({t}, {s})"),
+    ),
+    Activation(
+        "softplus", softplus, sigmoid,
+        forward=(),
+        backward=("{s} = sigmoid({z})",),
+        entrywise=Entrywise("softplus", softplus),
+    ),
+    Activation(
+        "relu", lambda z: np.maximum(z, 0.0), step,
+        forward=("{a} = relu({z})",),
+        backward=("{s} = step({z})",),
+        formulas=(RELU, STEP),
+    ),
+)}
+
+
+def _clip(limit: float, e: Array) -> Array:
+    return np.clip(e, -limit, limit)
+
+
+def huber(limit: float = 1.0) -> Loss:
+    """e^2 / 2 up to the limit, a straight line beyond it; the derivative is the error, clipped: two kinks."""
+    if not 0 < limit < np.inf:
+        raise ProgramError(f"huber limit {limit:g}: it must be positive")
+    clip = partial(_clip, limit)
+    return Loss(
+        "huber",
+        lambda o, y: np.where(np.abs(o - y) <= limit, (o - y) ** 2 / 2, limit * (np.abs(o - y) - limit / 2)),
+        lambda o, y: clip(o - y),
+        entrywise=Entrywise("clip", clip, kinks=(-limit, limit)), limit=limit,
+    )
+
+
+LOSSES: Mapping[str, Loss] = {loss.name: loss for loss in (
+    Loss("squared", lambda o, y: (o - y) ** 2 / 2, lambda o, y: o - y),
+    huber(),
+    Loss(
+        "logcosh", lambda o, y: np.abs(o - y) + np.log1p(np.exp(-2.0 * np.abs(o - y))) - np.log(2.0),
+        lambda o, y: np.tanh(o - y),
+        after=("{e} = add({e}, {e})", "{e} = sigmoid({e})", "{e} = add({e}, {e})", "{e} = sub({e}, {units})"),
+        occurs=lambda o, y: [2.0 * (o - y), 2.0 * sigmoid(2.0 * (o - y))],
+    ),
+    Loss(
+        "logistic", lambda o, y: softplus(o) - y * o, lambda o, y: sigmoid(o) - y,
+        before=("{e} = sigmoid({o})",),
+        link=sigmoid, labels=(0.0, 1.0),
+    ),
+)}
+
+Rule = TypeVar("Rule", Activation, Loss)
+
+
+def named(what: str, rule: str | Rule, known: Mapping[str, Rule]) -> Rule:
+    """An activation or a loss by its name; one of the user's own is taken as it is."""
+    if not isinstance(rule, str):
+        return rule
+    if rule not in known:
+        raise ProgramError(f"unknown {what} {rule!r}{did_you_mean(rule, known)}: there are {', '.join(known)}")
+    return known[rule]
+
+
+def entry_by_entry(name: str, source: str, target: str, rows: int, result: str | None = None) -> Sequence[str]:
+    """Lines that apply a scalar function to a vector through {source}t and {target}t, its entries side by side.
+
+    `result` names the vector of the results; None leaves them side by side.
+    """
+    lines = [f"{source}t = transpose({source})"]
+    lines += [f"{target}t[{i}] = {name}({source}t[{i}])" for i in range(rows)]
+    return [*lines, f"{result} = transpose({target}t)"] if result else lines

@@ -1,0 +1,40 @@
+"""An orthonormal basis of a Krylov space, span(b, A b, A^2 b, ...), and A restricted to it: H = Q^T A Q.
+
+Arnoldi's iteration makes each A q orthogonal to all earlier columns; H is upper Hessenberg. Lanczos' is for symmetric
+matrices, where all but the last two components vanish by themselves: H is tridiagonal. Here Lanczos too frees the
+vector of all of them, as one does against the well known loss of orthogonality; so both are one program, and what
+differs is what H is promised to be.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from punchcard.linear_algebra.programs.normalise import LENGTH
+from punchcard.linear_algebra.programs.orthogonal import newton_counter, orthogonal_declarations, orthogonal_round
+from punchcard.machines.fleq.common import COUNTING, Counter, program_of
+from punchcard.machines.fleq.isa import Array, FleqProgram
+
+RANGE = 2.0
+
+
+def arnoldi_program(matrix: Array, dimension: int, steps: int, start: Array | None = None) -> FleqProgram:
+    """`Q`, a basis of the Krylov space of this dimension, and `H`, for a matrix with ||A|| <= 1.
+
+    `start` is b, by default ones; its length does not matter. `steps` of Newton's iteration normalise each column.
+    """
+    d = len(matrix)
+    first = np.ones(d) if start is None else np.asarray(start, dtype=np.float64).reshape(d)
+    each, newton = Counter("t", dimension), newton_counter(steps)
+    data = [f"A matrix {d}x{d}", *orthogonal_declarations(d, dimension), f"AQ matrix {d}x{dimension}",
+            f"H matrix {dimension}x{dimension}"]
+    code = [
+        "A = transpose(A)",
+        "column:", *orthogonal_round(newton),
+        "u = mul(A, u)                # the next vector is A q, up to its length",
+        *each.again("column"),
+        "AQ = mul(A, Q)",
+        "H = mul(Q, AQ)",
+    ]
+    values = {"A": matrix, "u": LENGTH * first / np.linalg.norm(first)}
+    return program_of([*data, *COUNTING, *each.data, *newton.data], code, values, RANGE)

@@ -1,0 +1,98 @@
+"""The leading eigenvector by power iteration, the paper's section 8.
+
+The paper multiplies T times by A and normalises once, at the end: the vector grows like lambda^T, and Newton's
+inverse square root converges from x = 1 only for S < 3. Here A is scaled so that ||A|| <= 1, and each multiplication is
+followed by a few steps of `normalise`, which keep the vector's length between bounds for any number of iterations. The
+paper's inverse square root at the end makes it 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from punchcard.linear_algebra.programs.normalise import LENGTH, ROOT_STEP, STEP, declarations
+from punchcard.machines.fleq.common import COUNTING, UNBOUNDED, Counter, program_of
+from punchcard.machines.fleq.isa import Array, FleqProgram
+
+ROOT_STEPS = 9
+"""Steps of the inverse square root at the end: enough for a vector that is 6 times too short."""
+SQUARINGS = 3
+MOST_STEPS = 8
+"""Steps in a round, for matrices whose leading eigenvalue may be 0: 3/2 to the 8th is 26."""
+SETTLED = 1e-10
+"""An iteration that moves the vector by less than this is the last; what is left is about as much over the gap."""
+
+
+def norm_bound(matrix: Array) -> float:
+    """An upper bound of ||A||, at most 7 % too large for d = 8: the Frobenius norm of (A^T A)^8, to the power 1/16."""
+    power = matrix.T @ matrix
+    logarithm = 0.0
+    for _ in range(SQUARINGS + 1):
+        norm = float(np.linalg.norm(power))
+        logarithm = 2 * logarithm + math.log(norm)
+        power = (power / norm) @ (power / norm)
+    return math.exp(logarithm / 2 ** (SQUARINGS + 1))
+
+
+def least_leading(matrix: Array) -> float:
+    """A lower bound of the leading eigenvalue's size.
+
+    For a symmetric matrix it is ||A||, and the Frobenius norm is at most sqrt d times that. For others, the mean of the
+    eigenvalues' powers is a trace over d.
+    """
+    d = len(matrix)
+    if np.array_equal(matrix, matrix.T):
+        return norm_bound(matrix) * math.pow(d, -1 / 2 ** (SQUARINGS + 2))
+    return max(math.pow(abs(np.trace(np.linalg.matrix_power(matrix, k))) / d, 1 / k) for k in range(1, 9))
+
+
+def steps_per_round(matrix: Array) -> int:
+    """Steps of `normalise` that more than make up for what a multiplication by A takes from the vector's length."""
+    least = max(least_leading(matrix), 1.25 * 1.5**-MOST_STEPS)
+    return max(1, math.ceil(math.log(1.25 / least) / math.log(1.5)))
+
+
+def power_program(matrix: Array, iterations: int, start: Array | None = None, limit: float = UNBOUNDED) -> FleqProgram:
+    """`b` becomes the leading eigenvector, `eigenvalue` its Rayleigh quotient, for a matrix with ||A|| <= 1.
+
+    `start` is where it begins, by default the paper's vector of ones; its length does not matter.
+    """
+    d = len(matrix)
+    first = np.ones(d) if start is None else np.asarray(start, dtype=np.float64).reshape(d)
+    rounds, root = Counter("t", iterations), Counter("k", ROOT_STEPS)
+    data = [f"A matrix {d}x{d}", *declarations(d), "x scalar 1", "y scalar", f"b vector {d}", f"Ab vector {d}",
+            "eigenvalue scalar"]
+    code = [
+        "A = transpose(A)",
+        "loop: u = mul(A, u)          # A u, for A stands there transposed",
+        *STEP * steps_per_round(matrix),
+        *rounds.again("loop"),
+        "s = mul(u, u)",
+        "s = mul(half, s)             # half the square of the vector's length, in units of LENGTH",
+        "root:", *ROOT_STEP, *root.again("root"),
+        "x = mul(x, shorten)",
+        "ut = transpose(u)",
+        "b = mul(ut, x)",
+        "Ab = mul(A, b)",
+        "eigenvalue = mul(b, Ab)",
+    ]
+    values = {"A": matrix, "u": LENGTH * first / np.linalg.norm(first)}
+    return program_of([*data, *COUNTING, *rounds.data, *root.data], code, values, limit)
+
+
+def power_rounds(matrix: Array, start: Array | None, most: int) -> int | None:
+    """After how many iterations the plain iteration stands still, but for the sign; None when not after `most`."""
+    b = np.ones(len(matrix)) if start is None else np.asarray(start, dtype=np.float64)
+    b = b / np.linalg.norm(b)
+    for count in range(1, most + 1):
+        new = matrix @ b
+        norm = float(np.linalg.norm(new))
+        if norm == 0:
+            return None
+        new /= norm
+        if min(np.abs(new - b).max(), np.abs(new + b).max()) <= SETTLED:
+            return count
+        b = new
+    return None

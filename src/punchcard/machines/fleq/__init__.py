@@ -1,0 +1,1 @@
+"""The FLEQ computer: matrices, function blocks, and pointers that programs change."""

@@ -1,0 +1,223 @@
+"""Function blocks: a declaration joined with the weights that compute it. The machine plugs them in by name.
+
+A block has two plans. In the compact machine, a transport brings its operands together in the soft layer, and
+`finish` is the formula of the feed-forward after it. In the paper's machine, a lemma has layers of its own. A block
+of your own is most often an `Elementwise` one, a formula over the entries of a and b, which has both.
+
+    MAXIMUM = Function("maximum", 2, same_shape, np.maximum)
+    block = Elementwise(MAXIMUM, lambda a, b, one: b + relu(a - b))
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from punchcard.machines.fleq.blocks.anchors import AnchoredProduct, anchor_scales
+from punchcard.machines.fleq.blocks.bench import Bench
+from punchcard.machines.fleq.blocks.fit import SigmoidSum
+from punchcard.machines.fleq.blocks.gate import gated
+from punchcard.machines.fleq.blocks.lemmas import (
+    AnchoredProductLemma,
+    DiagonalProductLemma,
+    ElementwiseLemma,
+    HeadsLemma,
+    Lemma,
+    MirrorProductLemma,
+    SigmoidLemma,
+    TermsLemma,
+    TransposeLemma,
+)
+from punchcard.machines.fleq.blocks.product import DiagonalProduct, Product, best_c, rounding, truncation
+from punchcard.machines.fleq.blocks.sigmoids import Sigmoids, Terms
+from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
+from punchcard.machines.fleq.functions import Function, sigmoid
+from punchcard.transformer.expression import Expression
+
+FIT_MARGIN = 1.25
+"""A fit's error is the largest on a grid; between two of its points a smooth function's may be a little larger."""
+REFERENCE_UNIT = 2.0**-53
+"""The unit roundoff of float64, in which references are computed."""
+Formula = Callable[[Expression, Expression, Expression], Expression]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What an error bound depends on.
+
+    d, the range of values, and the unit roundoff of the number format.
+    """
+
+    size: int
+    range: float
+    unit: float
+
+    @property
+    def reach(self) -> float:
+        """The largest entry of a product that the constants are chosen for."""
+        return product_reach(self.size, self.range)
+
+    @property
+    def dot_product(self) -> float:
+        """Rounding of the dot products themselves, in the machine and in the reference: d units of d R^2 at most."""
+        return self.size * self.unit * self.size * self.range**2 + self.size * REFERENCE_UNIT * self.size * self.range**2
+
+
+def product_reach(size: int, limit: float) -> float:
+    """The largest entry of a product that the constants are chosen for.
+
+    Entries of a^T b stay within the range R like all values; root d times as much room is left, but never more than
+    d R^2, which no product exceeds.
+    """
+    return min(size * limit**2, math.sqrt(size) * limit)
+
+
+class Block(ABC):
+    """A function's weights."""
+
+    function: Function
+    transport: Transport
+    lemma: Lemma
+    reads_instructions: bool = False
+    """Whether operands may be instructions, whose columns are longer than d."""
+
+    @property
+    def name(self) -> str:
+        return self.function.name
+
+    @abstractmethod
+    def finish(self, bench: Bench, off: Expression) -> Expression | None:
+        """What is added to the first rows of the result after the soft layer; 0 where `off` is not 0. None: nothing."""
+
+    @abstractmethod
+    def bound(self, scale: Scale) -> float:
+        """The largest error of an entry of the result, for operands within the range and products within `scale.reach`."""
+
+
+class Elementwise(Block):
+    """A formula over the entries of a and b (and `one`, for constants): affine forms and relu.
+
+    `error` is the rounding of the formula in units of the range's last place. 0 is for a formula that is rounded once,
+    as its float64 reference is: exact in float64, off by one unit in float32.
+    """
+
+    def __init__(self, function: Function, formula: Formula, *, error: float = 4.0) -> None:
+        self.function = function
+        self.formula = formula
+        self.transport = Beside()
+        self.lemma = ElementwiseLemma(lambda bench, a, b: gated(
+            formula(a[: bench.size], b[: bench.size], bench.one), bench.over, bench.gate))
+        self._error = error
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        d = bench.size
+        a, b = bench.left[:d], bench.operand[:d]
+        return gated(self.formula(a, b, bench.one), off + bench.over, bench.gate)
+
+    def bound(self, scale: Scale) -> float:
+        if self._error == 0.0:
+            return 0.0 if scale.unit <= REFERENCE_UNIT else scale.range * scale.unit
+        return self._error * scale.range * scale.unit
+
+
+class MatrixProduct(Block):
+    """a^T b with keys A and -A: the soft product itself."""
+
+    def __init__(self, function: Function, heads: int = 1) -> None:
+        self.function = function
+        self.heads = heads
+        self.transport: Product = Product(heads)
+        self.lemma: MirrorProductLemma = MirrorProductLemma(heads)
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        return self.transport.finish(bench, off)
+
+    def bound(self, scale: Scale) -> float:
+        c = best_c(scale.reach, self.heads, scale.unit)
+        soft = truncation(scale.reach, c, self.heads) + rounding(c, self.heads, scale.unit)
+        return soft + scale.dot_product
+
+
+class EntrywiseProduct(MatrixProduct):
+    """The product of vectors entry by entry."""
+
+    def __init__(self, function: Function, heads: int = 1) -> None:
+        self.function = function
+        self.heads = heads
+        self.transport = DiagonalProduct(heads)
+        self.lemma = DiagonalProductLemma(heads)
+
+
+class AnchoredMatrixProduct(Block):
+    """a^T b as the paper has it, with anchors."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.transport: AnchoredProduct = AnchoredProduct()
+        self.lemma = AnchoredProductLemma()
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        return self.transport.finish(bench, off)
+
+    def bound(self, scale: Scale) -> float:
+        return anchor_scales(scale.size, scale.reach, scale.unit).bound(scale.reach, scale.unit) + scale.dot_product
+
+
+class Transposition(Block):
+    """The transpose: a hard average of d columns, exact when d is a power of two."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.transport = Turn()
+        self.lemma = TransposeLemma()
+
+    def finish(self, bench: Bench, off: Expression) -> None:
+        return None
+
+    def bound(self, scale: Scale) -> float:
+        return 0.0 if scale.size & (scale.size - 1) == 0 else 4 * scale.unit * scale.range
+
+
+class ElementwiseSigmoid(Block):
+    """The sigmoid of every entry."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.transport: Sigmoids = Sigmoids()
+        self.lemma = SigmoidLemma()
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        return self.transport.finish(bench, off)
+
+    def bound(self, scale: Scale) -> float:
+        return 8 * scale.unit
+
+
+class FittedFunction(Block):
+    """A scalar function as a sum of sigmoids."""
+
+    def __init__(self, function: Function, fit: SigmoidSum, *, head_each: bool = False) -> None:
+        self.function = function
+        self.fit = fit
+        self.transport: Terms = Terms(function.name, fit)
+        self.lemma = HeadsLemma(fit) if head_each else TermsLemma(fit)
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        return self.transport.finish(bench, off)
+
+    def bound(self, scale: Scale) -> float:
+        """The fit's own error, and rounding to first order at the worst point of the range.
+
+        The score w x + b is off by some units of |w x| + |b|, which the sigmoid passes on by its slope s (1 - s); the
+        sigmoid, its product with c and the sum of all terms are off by some units of c s themselves.
+        """
+        fit = self.fit
+        x = np.linspace(fit.low, fit.high, 2001)[:, None]
+        s = sigmoid(x * fit.weights + fit.biases)
+        score = np.abs(x * fit.weights) + np.abs(fit.biases)
+        per_unit = np.max((s * (1 - s) * score + s) @ np.abs(fit.coefficients)) + abs(fit.constant)
+        return FIT_MARGIN * fit.error + 4 * scale.unit * float(per_unit)

@@ -1,0 +1,62 @@
+"""The built-in function blocks, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from punchcard.errors import ProgramError, did_you_mean
+from punchcard.machines.fleq.blocks.block import (
+    AnchoredMatrixProduct,
+    Block,
+    Elementwise,
+    ElementwiseSigmoid,
+    EntrywiseProduct,
+    FittedFunction,
+    MatrixProduct,
+    Transposition,
+)
+from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
+from punchcard.machines.fleq.functions import (
+    ADD,
+    HADAMARD,
+    INVERSE,
+    MUL,
+    PERCENTAGE,
+    SIGMOID,
+    SQRT,
+    SUB,
+    TRANSPOSE,
+    Function,
+)
+
+TERMS = 64
+
+
+def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 2.0**-53) -> Block:
+    """The block of this name.
+
+    `heads` is for the soft products, `anchors` for the paper's own matrix product, `unit` is the roundoff of the number
+    format, for which sums of sigmoids are fitted.
+    """
+    makers: Mapping[str, Callable[[], Block]] = {
+        "add": lambda: Elementwise(ADD, lambda a, b, one: a + b, error=0.0),
+        "sub": lambda: Elementwise(SUB, lambda a, b, one: a - b, error=0.0),
+        "percentage": lambda: Elementwise(PERCENTAGE, lambda a, b, one: 0.01 * a, error=1.0),
+        "mul": lambda: AnchoredMatrixProduct(MUL) if anchors else MatrixProduct(MUL, heads),
+        "hadamard": lambda: EntrywiseProduct(HADAMARD, heads),
+        "transpose": lambda: Transposition(TRANSPOSE),
+        "sigmoid": lambda: ElementwiseSigmoid(SIGMOID),
+        "inverse": lambda: FittedFunction(INVERSE, _fitted(INVERSE, TERMS, 2 * unit)),
+        "sqrt": lambda: FittedFunction(SQRT, _fitted(SQRT, TERMS, 2 * unit)),
+    }
+    if name not in makers:
+        raise ProgramError(f"unknown function {name!r}{did_you_mean(name, makers)}: there are {', '.join(makers)}, "
+                           "incr_pointer, reset_pointer; plug in a block of your own for another")
+    return makers[name]()
+
+
+@cache
+def _fitted(function: Function, terms: int, rounding: float) -> SigmoidSum:
+    low, high = function.domain or (-1.0, 1.0)
+    return fit(function.reference, low, high, terms, rounding=rounding)

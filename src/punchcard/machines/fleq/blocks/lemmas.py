@@ -1,0 +1,352 @@
+"""The function blocks of the paper's design: each lemma as its own few layers, in rows of its own.
+
+A block works in the scratchpad's columns 0 .. s - 1. Its rows `x` hold column i of operand a in column i and column i
+of operand b in column d + i, for i < d (0 beyond the operand's width, and in all other columns). After its layers its
+rows `result` hold column i of the result in column 2 d + i. All its rows are 0 while another function is called, so
+it can do nothing then. Columns that ask for nothing take an average of everything; what they took is never looked at,
+and is cleared at the end of the loop.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from punchcard.machines.fleq.blocks.anchors import anchor_scales
+from punchcard.machines.fleq.blocks.fit import SigmoidSum
+from punchcard.machines.fleq.blocks.gate import gated
+from punchcard.machines.fleq.blocks.product import EXTRAPOLATION, best_c
+from punchcard.transformer.build import Part, assign, attend
+from punchcard.transformer.expression import Expression, Rows, relu, stack
+
+MATCH_GAP = 1.0
+"""One-hot rows score 1 with themselves and 0 with each other."""
+
+
+@dataclass(frozen=True)
+class LemmaBench:
+    """What a lemma sees: sizes, scales and rows by name.
+
+    one        1 in every column of the scratchpad
+    a_lane, b_lane, c_lane      one-hot of i in columns i, d + i, 2 d + i;   not_a_lane, ...  1 minus that
+    grid_lane, grid_group       for column g d + i < d^2: one-hot of i and of g;   not_grid_group
+    term                        one-hot of k in column k, for sums of sigmoids
+    """
+
+    rows_of: Callable[[str], Rows]
+    name: str
+    size: int
+    gate: float
+    big: float
+    reach: float
+    unit: float
+    off: Rows
+    deep: Rows
+    over: Rows
+    columns: int
+
+    def rows(self, name: str) -> Rows:
+        return self.rows_of(name)
+
+    def own(self, name: str) -> Rows:
+        """Rows of this block alone."""
+        return self.rows_of(f"{self.name}_{name}")
+
+    @property
+    def one(self) -> Rows:
+        return self.rows("scratch")
+
+
+class Lemma(ABC):
+    """The layers of a block, and what they need."""
+
+    depth: int
+    heads: int = 1
+    masks_height: bool = False
+    """Whether rows beyond the height of operand a are taken out of both operands before the first layer."""
+
+    def rows(self, d: int, height: int) -> dict[str, int]:
+        """Rows of its own besides x and result: names and sizes."""
+        return {}
+
+    def columns(self, d: int) -> int:
+        """s: the columns it needs."""
+        return 3 * d
+
+    @abstractmethod
+    def layers(self, bench: LemmaBench) -> list[Part]:
+        """The layers, first to last; there are `depth` of them."""
+
+
+def hand_over(bench: LemmaBench, asks: str, key: str, value: Expression, into: Rows, winners: int = 1) -> Part:
+    """Columns whose one-hot rows `asks` match the one-hot rows `key` of others take `value` from them."""
+    return attend(query=bench.rows(asks), key=bench.rows(key), value=value, into=into, gap=MATCH_GAP, winners=winners)
+
+
+class ElementwiseLemma(Lemma):
+    """Lemmas (addition) and (subtraction), 3 layers and 1 head.
+
+    Column 2 d + i takes column i, then column d + i, then applies the formula.
+    """
+
+    depth = 3
+
+    def __init__(self, formula: Callable[[LemmaBench, Rows, Rows], Expression]) -> None:
+        self.formula = formula
+
+    def rows(self, d: int, height: int) -> dict[str, int]:
+        return {"first": height, "second": height}
+
+    def layers(self, bench: LemmaBench) -> list[Part]:
+        x, first, second = bench.own("x"), bench.own("first"), bench.own("second")
+        result = gated(self.formula(bench, first, second), bench.off, bench.gate)
+        rest = bench.own("result")[result.size :]
+        return [
+            hand_over(bench, "c_lane", "a_lane", x, first),
+            hand_over(bench, "c_lane", "b_lane", x, second),
+            assign(bench.own("result"), stack(result, 0 * rest) if rest.size else result),
+        ]
+
+
+class AnchoredProductLemma(Lemma):
+    """Lemma (matrix multiplication) as the paper has it: 2 layers, 1 head, with anchors (see `anchors`).
+
+    1. Column d + i asks with column i of b; live are the columns of a, and as anchors the columns 2 d .. 3 d - 1.
+    2. Column 2 d + i takes the product from column d + i.
+    """
+
+    depth = 2
+    masks_height = True
+
+    def rows(self, d: int, height: int) -> dict[str, int]:
+        return {"product": d, "moved": d}
+
+    def layers(self, bench: LemmaBench) -> list[Part]:
+        # The block's rows x are 0 while it is off, but its constants are not: they would move values of other columns into
+        # its own rows. Those are cleared at the end of the loop and never leave it, since `result` is gated.
+        x, in_b = bench.own("x")[: bench.size], bench.rows("in_b")
+        scales = anchor_scales(bench.size, bench.reach, bench.unit)
+        soft = attend(
+            query=stack(scales.c * x, scales.anchor * in_b, -bench.big * in_b),
+            key=stack(x, bench.rows("in_c"), bench.rows("not_ac")),
+            value=scales.factor / scales.c * bench.rows("a_lane"), into=bench.own("product"), gap=1.0, temperature=1.0,
+        )
+        product, moved = bench.own("product"), bench.own("moved")
+        return [
+            soft + assign(product, product - 1 / scales.c * in_b),
+            hand_over(bench, "c_lane", "b_lane", product, moved)
+            + assign(bench.own("result"), gated(moved, bench.off + bench.over, bench.gate)),
+        ]
+
+
+class TransposeLemma(Lemma):
+    """Lemma (transpose): 4 layers, 1 head, d^2 columns (g, i).
+
+    1. Column (g, i) takes column i of a, and keeps its entry g: a_(g i).
+    2. Column (g, i) takes from column (i, g): a_(i g), and puts it into row g.
+    3. Column (g, i) takes the sum of columns (0, i), ..., (d - 1, i), an average times d: column i of the transpose.
+    4. Column 2 d + i takes it from column (0, i).
+    """
+
+    depth = 4
+
+    def columns(self, d: int) -> int:
+        return max(3 * d, d * d)
+
+    def rows(self, d: int, height: int) -> dict[str, int]:
+        return {"copy": d, "entry": 1, "swapped": 1, "spread": d, "turned": d}
+
+    def layers(self, bench: LemmaBench) -> list[Part]:
+        d, off, shut = bench.size, bench.off, bench.rows("not_grid_group")
+        copy, entry, swapped, spread, turned = (bench.own(n) for n in ("copy", "entry", "swapped", "spread", "turned"))
+        kept = gated(copy, off + shut, bench.gate).total()
+        placed = gated(swapped.repeat(d), off + shut, bench.gate)
+        lane, group = bench.rows("grid_lane"), bench.rows("grid_group")
+        return [
+            hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], copy) + assign(entry, kept),
+            attend(query=stack(group, lane), key=stack(lane, group), value=entry, into=swapped, gap=MATCH_GAP)
+            + assign(spread, placed),
+            attend(query=lane, key=lane, value=d * spread, into=turned, gap=MATCH_GAP, winners=_power_of_two(d)),
+            attend(query=bench.rows("c_lane"), key=bench.rows("first_group_lane"), value=turned,
+                   into=bench.own("result")[:d], gap=MATCH_GAP),
+        ]
+
+
+class MirrorProductLemma(Lemma):
+    """a^T b with keys A and -A and no anchors: 3 layers, and 1, 2 or 3 heads by extrapolation (see `product`).
+
+    1. Column d + i takes column i of a, for the key -a_i; column i has the key +a_i.
+    2. Column d + i asks with column i of b.
+    3. Column 2 d + i takes the product from column d + i.
+    """
+
+    depth = 3
+    masks_height = True
+    diagonal = False
+
+    def __init__(self, heads: int = 1) -> None:
+        self.heads = heads
+
+    def rows(self, d: int, height: int) -> dict[str, int]:
+        return {"copy": d, "key": d, "query": d, "asking": 1, "axis": d, "product": d, "moved": d}
+
+    def layers(self, bench: LemmaBench) -> list[Part]:
+        d, x = bench.size, bench.own("x")[: bench.size]
+        c = best_c(bench.reach, self.heads, bench.unit)
+        copy, key, query, asking, axis, product = (
+            bench.own(n) for n in ("copy", "key", "query", "asking", "axis", "product"))
+        off, gate = bench.off, bench.gate
+        not_plus, not_minus = ("not_a_lane", "not_b_lane") if self.diagonal else ("not_a", "not_b")
+        plus, minus = bench.rows(not_plus), bench.rows(not_minus)
+        prepare = (
+            self._bring(bench, copy)
+            + assign(key, gated(copy, off + plus, gate) - gated(copy, off + minus, gate))
+            + assign(query, gated(x, off + bench.rows("not_b"), gate))
+            + assign(asking, relu(bench.rows("in_b") - off))
+            + assign(axis, gated(bench.rows("a_lane") - bench.rows("b_lane"), off, gate))
+        )
+        soft = Part()
+        for h, w in enumerate(EXTRAPOLATION[self.heads]):
+            soft += attend(
+                query=stack((h + 1) * c * query, -bench.big * asking), key=stack(key, bench.rows("not_ab")),
+                value=w * d / ((h + 1) * c) * axis, into=product, gap=1.0, temperature=1.0,
+            )
+        moved = bench.own("moved")
+        return [
+            prepare,
+            soft,
+            hand_over(bench, "c_lane", "b_lane", product, moved)
+            + assign(bench.own("result"), gated(moved, off + bench.over, gate)),
+        ]
+
+    def _bring(self, bench: LemmaBench, copy: Rows) -> Part:
+        """Columns i and d + i both take column i of a."""
+        asks = bench.rows("a_lane") + bench.rows("b_lane")
+        return attend(query=asks, key=bench.rows("a_lane"), value=bench.own("x")[: bench.size], into=copy, gap=MATCH_GAP)
+
+
+class DiagonalProductLemma(MirrorProductLemma):
+    """The entrywise product of vectors: columns g and d + g take column 0 of a and keep entry g, with either sign."""
+
+    diagonal = True
+
+    def _bring(self, bench: LemmaBench, copy: Rows) -> Part:
+        asks = (bench.rows("a_lane") + bench.rows("b_lane")).total()
+        return attend(query=asks, key=bench.rows("a_lane")[0], value=bench.own("x")[: bench.size], into=copy, gap=MATCH_GAP)
+
+
+class SigmoidLemma(Lemma):
+    """The sigmoid of every entry: 3 layers, 1 head, d^2 columns (g, i).
+
+    1. Column (g, i) takes column i of a and keeps its entry g as the score x. 2. It finds the column that holds 1
+    with score x and the column of zeros with score 0: the weight of the first is sigmoid(x). 3. Column 2 d + i takes
+    the sum of the columns (0, i), ..., (d - 1, i), which hold entry g in row g.
+    """
+
+    depth = 3
+
+    def columns(self, d: int) -> int:
+        return max(3 * d, d * d)
+
+    def rows(self, d: int, height: int) -> dict[str, int]:
+        return {"copy": d, "score": 1, "asking": 1, "weight": 1, "spread": d}
+
+    def layers(self, bench: LemmaBench) -> list[Part]:
+        d, off, shut = bench.size, bench.off, bench.rows("not_grid_group")
+        copy, score, asking, weight, spread = (bench.own(n) for n in ("copy", "score", "asking", "weight", "spread"))
+        unit = bench.rows("unit")
+        return [
+            hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], copy)
+            + assign(score, gated(copy, off + shut, bench.gate).total())
+            + assign(asking, relu(bench.rows("grid_lane").total() - off)),
+            attend(query=stack(score, -bench.big * asking), key=stack(unit, bench.rows("not_constant")), value=unit,
+                   into=weight, gap=1.0, temperature=1.0)
+            + assign(spread, gated(weight.repeat(d), off + shut + bench.over, bench.gate)),
+            attend(query=bench.rows("c_lane"), key=bench.rows("grid_lane"), value=d * spread, into=bench.own("result")[:d],
+                   gap=MATCH_GAP, winners=_power_of_two(d)),
+        ]
+
+
+class TermsLemma(Lemma):
+    """Corollary (sums of sigmoids, one head): 3 layers, 1 head, m columns, the terms in the dimension.
+
+    1. Column k takes x, column 0 of a, and makes the score w_k x + b_k. 2. It finds the column that holds 1 with that
+    score and the column of zeros with score 0. (Without the second, which the print
+       leaves out, the softmax over a single column gives 1.)
+    3. Column 2 d takes the sum of the m columns.
+    """
+
+    depth = 3
+
+    def __init__(self, fit: SigmoidSum) -> None:
+        self.fit = fit
+
+    @property
+    def terms(self) -> int:
+        return len(self.fit.weights)
+
+    def columns(self, d: int) -> int:
+        return max(3 * d, self.terms)
+
+    def rows(self, d: int, height: int) -> dict[str, int]:
+        return {"copy": 1, "score": 1, "asking": 1, "weight": 1, "share": 1}
+
+    def layers(self, bench: LemmaBench) -> list[Part]:
+        m, off, one = self.terms, bench.off, bench.one
+        copy, score, asking, weight, share = (bench.own(n) for n in ("copy", "score", "asking", "weight", "share"))
+        term, shut, unit = bench.rows("term")[:m], bench.rows("not_term")[:m], bench.rows("unit")
+        forms = stack(*(float(w) * copy + float(b) * one for w, b in zip(self.fit.weights, self.fit.biases, strict=True)))
+        terms = gated(weight.repeat(m), off + shut, bench.gate).total(m * self.fit.coefficients)
+        everywhere = gated(self.fit.constant * one, off, bench.gate)
+        return [
+            attend(query=term.total(), key=bench.rows("a_lane")[0], value=bench.own("x")[0], into=copy, gap=MATCH_GAP)
+            + assign(score, gated(forms, off + shut, bench.gate * 2.0**20).total())
+            + assign(asking, relu(term.total() - off)),
+            attend(query=stack(score, -bench.big * asking), key=stack(unit, bench.rows("not_constant")), value=unit,
+                   into=weight, gap=1.0, temperature=1.0)
+            + assign(share, terms + everywhere),
+            attend(query=bench.rows("c_lane")[0], key=term.total(), value=share, into=bench.own("result")[:1],
+                   gap=MATCH_GAP, winners=_power_of_two(m)),
+        ]
+
+
+class HeadsLemma(Lemma):
+    """Lemma (sums of sigmoids): 3 layers and m heads, a term a head.
+
+    1. Column d takes x, column 0 of a. 2. In head k, column d finds the column that holds 1 with score w_k x + b_k +
+    log(n - 1), every other column with score 0: n - 1 of
+       them, so the weight of the first is sigmoid(w_k x + b_k). (The print has - log(3 d - 1); n is the number of all
+       columns.)
+    3. Column 2 d takes the sum.
+    """
+
+    depth = 3
+
+    def __init__(self, fit: SigmoidSum) -> None:
+        self.fit = fit
+        self.heads = len(fit.weights)
+
+    def rows(self, d: int, height: int) -> dict[str, int]:
+        return {"copy": 1, "ask": 1, "sum": 1}
+
+    def layers(self, bench: LemmaBench) -> list[Part]:
+        off, unit = bench.off, bench.rows("unit")
+        copy, ask, total = (bench.own(n) for n in ("copy", "ask", "sum"))
+        soft = Part()
+        for w, b, coefficient in zip(self.fit.weights, self.fit.biases, self.fit.coefficients, strict=True):
+            score = float(w) * copy + (float(b) + math.log(bench.columns - 1)) * ask
+            soft += attend(query=score, key=unit, value=float(coefficient) * unit, into=total, gap=1.0, temperature=1.0)
+        asks = bench.rows("b_lane")[0]
+        return [
+            attend(query=asks, key=bench.rows("a_lane")[0], value=bench.own("x")[0], into=copy, gap=MATCH_GAP)
+            + assign(ask, relu(asks - off)),
+            soft + assign(total, total + self.fit.constant * ask),
+            attend(query=bench.rows("c_lane")[0], key=asks, value=total, into=bench.own("result")[:1], gap=MATCH_GAP),
+        ]
+
+
+def _power_of_two(count: int) -> int:
+    """Winners of a head, for the bookkeeping of exact weights: only powers of two are exact."""
+    return count if count & (count - 1) == 0 else 1

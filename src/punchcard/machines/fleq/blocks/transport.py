@@ -1,0 +1,154 @@
+"""Transports: how operands get to where a formula needs them, in the one soft layer of the compact machine.
+
+All transports share one head (or a few). Each adds its own rows to keys, queries and values; these are exactly 0
+unless a function that uses the transport is called, so that the others don't notice. A column that asks for nothing
+finds the sink, which holds zeros.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but, one_hot
+from punchcard.machines.fleq.blocks.gate import gated
+from punchcard.transformer.build import Part, assign
+from punchcard.transformer.expression import Expression, Rows, relu, stack
+
+
+@dataclass(frozen=True)
+class Share:
+    """A transport's share of a head: what its columns ask, what is matched, what is moved and where to."""
+
+    query: Expression
+    key: Expression
+    value: Expression
+    into: Rows
+
+
+class Transport(ABC):
+    """One way of moving operands. Transports with the same name are the same."""
+
+    name: str
+
+    @abstractmethod
+    def columns(self, d: int) -> tuple[ScratchColumn, ...]:
+        """The scratchpad columns it needs."""
+
+    @abstractmethod
+    def asks(self, column: ScratchColumn, d: int) -> bool:
+        """Whether the column asks when a function that uses this transport is called."""
+
+    def gives(self, column: ScratchColumn, d: int) -> bool:
+        """Whether the column holds (a share of) the result."""
+        return column.kind == "output"
+
+    def live(self, column: ScratchColumn) -> bool:
+        """Whether the column may be found by a soft match; only asked for when `soft`."""
+        return False
+
+    soft: bool = False
+    """Whether columns that are not live must be kept out by a large negative score."""
+    live_constants: bool = False
+    """Whether the cells 0 and 1 are live."""
+
+    def constants(self, d: int) -> tuple[Constant, ...]:
+        return ()
+
+    def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
+        """Rows that are 0 between loops: names and sizes."""
+        return ()
+
+    @abstractmethod
+    def prepare(self, bench: Bench) -> Part:
+        """Formulas right after the operands were read."""
+
+    @abstractmethod
+    def shares(self, bench: Bench) -> list[Share]:
+        """Its share of the first head, and of further heads where it has any."""
+
+
+def output_lanes(d: int) -> Constant:
+    """One-hot of the lane in output columns."""
+    return Constant("output_lane", d, lambda c: one_hot(d, c.lane if c.kind == "output" else None))
+
+
+def copies_of(count: int, d: int) -> tuple[ScratchColumn, ...]:
+    """`count` copies of the columns of a."""
+    return tuple(ScratchColumn("copy", g, i) for g in range(count) for i in range(d))
+
+
+def outputs(d: int) -> tuple[ScratchColumn, ...]:
+    """The columns of b, where results stand."""
+    return tuple(ScratchColumn("output", i, i) for i in range(d))
+
+
+class Beside(Transport):
+    """Column i of a comes beside column i of b: output column i finds copy (0, i), a hard match of lanes."""
+
+    name = "beside"
+
+    def columns(self, d: int) -> tuple[ScratchColumn, ...]:
+        return copies_of(1, d) + outputs(d)
+
+    def asks(self, column: ScratchColumn, d: int) -> bool:
+        return column.kind == "output"
+
+    def constants(self, d: int) -> tuple[Constant, ...]:
+        first = Constant("first_lane", d, lambda c: one_hot(d, c.lane if c.kind == "copy" and c.index == 0 else None))
+        return output_lanes(d), first
+
+    def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
+        return (("beside_query", d),)
+
+    def prepare(self, bench: Bench) -> Part:
+        return assign(bench.rows("beside_query"), relu(bench.rows("output_lane") - bench.off(self.name)))
+
+    def shares(self, bench: Bench) -> list[Share]:
+        return [Share(bench.big * bench.rows("beside_query"), bench.rows("first_lane"), bench.operand, bench.left)]
+
+
+class Turn(Transport):
+    """Row i of a comes to output column i, for transposition.
+
+    Copy (g, j) holds column j of a; it keeps entry g of it, in row j. Output column i finds the d copies (i, 0), ...,
+    (i, d - 1), with weight 1 / d each; V multiplies by d. Row j of the result is then entry i of column j.
+    """
+
+    name = "turn"
+
+    def columns(self, d: int) -> tuple[ScratchColumn, ...]:
+        return copies_of(d, d) + outputs(d)
+
+    def asks(self, column: ScratchColumn, d: int) -> bool:
+        return column.kind == "output"
+
+    def constants(self, d: int) -> tuple[Constant, ...]:
+        return (output_lanes(d), copy_numbers(d), not_copy(d),
+                Constant("not_lane", d, lambda c: all_but(d, c.lane if c.kind == "copy" else None)))
+
+    def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
+        return (("turn_query", d), ("turned", d))
+
+    def prepare(self, bench: Bench) -> Part:
+        d, off = bench.size, bench.off(self.name)
+        entries = []
+        for j in range(d):
+            here = off + bench.rows("not_lane")[j]
+            parts = [gated(bench.operand[g], here + bench.rows("not_copy")[g], bench.gate) for g in range(d)]
+            entries.append(sum(parts[1:], start=parts[0]))
+        return (assign(bench.rows("turned"), stack(*entries))
+                + assign(bench.rows("turn_query"), relu(bench.rows("output_lane") - off)))
+
+    def shares(self, bench: Bench) -> list[Share]:
+        d = bench.size
+        return [Share(bench.big * bench.rows("turn_query"), bench.rows("copy_number"), d * bench.rows("turned"),
+                      bench.result[:d])]
+
+
+def copy_numbers(d: int) -> Constant:
+    return Constant("copy_number", d, lambda c: one_hot(d, c.index if c.kind == "copy" else None))
+
+
+def not_copy(d: int) -> Constant:
+    return Constant("not_copy", d, lambda c: all_but(d, c.index if c.kind == "copy" else None))

@@ -1,0 +1,1 @@
+"""The FLEQ machine's two transformers, a file each."""

@@ -1,0 +1,297 @@
+"""What the designs of the FLEQ machine share: sizes, the address map, the instruction's rows, pointers and branches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from punchcard.card.encoding import encode_unsigned, pointer_bits
+from punchcard.card.layout import Layout, Region, RowBlock, holding
+from punchcard.errors import SizeError
+from punchcard.machines.fleq.blocks.block import Block
+from punchcard.machines.fleq.blocks.gate import gated
+from punchcard.primitives.add import number
+from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
+from punchcard.primitives.step import step
+from punchcard.transformer.build import Part, assign, attend, clear
+from punchcard.transformer.expression import Expression, Rows, rows, stack
+
+MAX_COLUMNS = 1 << 20
+POINTERS = ("a", "b", "c", "flag", "p")
+WIDTHS = ("a_width", "b_width", "c_width", "a_height", "c_height")
+
+
+@dataclass(frozen=True)
+class FleqSizes:
+    """The sizes of a machine: d, memory columns, instructions, the functions' names, and the scratchpad's columns.
+
+    `groups` are the sizes of runs of scratchpad columns that compute alike.
+    """
+
+    size: int
+    memory: int
+    instructions: int
+    functions: tuple[str, ...]
+    scratchpad: int
+    groups: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, least in (("size", 1), ("memory", 1), ("instructions", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise SizeError(f"{name}={value!r}: it must be an integer, at least {least}")
+        if self.columns > MAX_COLUMNS:
+            raise SizeError(f"memory={self.memory} and instructions={self.instructions} make a card of {self.columns} "
+                            f"columns: the most is {MAX_COLUMNS}")
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        return (
+            Region("scratchpad", self.scratchpad, "where functions are computed", groups=self.groups),
+            Region("zero", 1, "a column of zeros: the sink, and the flag of an unconditional jump"),
+            Region("unit", 1, "a column that holds 1: the flag of an instruction that does not branch"),
+            Region("memory", self.memory, "the program's variables and pointer constants"),
+            Region("instructions", self.instructions, "the program"),
+        )
+
+    OUTSIDE: ClassVar[tuple[str, ...]] = ("zero", "unit", "memory", "instructions")
+
+    @property
+    def columns(self) -> int:
+        return sum(region.size for region in self.regions)
+
+    @property
+    def zero_column(self) -> int:
+        return self.scratchpad
+
+    @property
+    def unit_column(self) -> int:
+        return self.scratchpad + 1
+
+    @property
+    def memory_column(self) -> int:
+        return self.scratchpad + 2
+
+    @property
+    def instruction_column(self) -> int:
+        return self.memory_column + self.memory
+
+    @property
+    def pointer_bits(self) -> int:
+        """L = log n."""
+        return pointer_bits(self.columns)
+
+    @property
+    def width_bits(self) -> int:
+        """Bits of a number from 0 to d."""
+        return self.size.bit_length()
+
+    def instruction_parts(self) -> dict[str, int]:
+        """The rows of an instruction, all ±1 bits: pointers, widths, a bit for each function, and the halt bit."""
+        return {
+            **dict.fromkeys(POINTERS, self.pointer_bits),
+            **dict.fromkeys(WIDTHS, self.width_bits),
+            **{f"call_{name}": 1 for name in self.functions},
+            "halt": 1,
+        }
+
+    @property
+    def instruction_rows(self) -> int:
+        return sum(self.instruction_parts().values())
+
+    @property
+    def data_rows(self) -> int:
+        """A column holds data or an instruction."""
+        return max(self.size, self.instruction_rows)
+
+    def field_rows(self, field: str) -> slice:
+        """The rows of a field within an instruction."""
+        start = 0
+        for name, size in self.instruction_parts().items():
+            if name == field:
+                return slice(start, start + size)
+            start += size
+        raise SizeError(f"an instruction has no field {field!r}")
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Constants of a machine's layers, chosen from sizes, range and number format (see `FleqMachine`)."""
+
+    gate: float
+    big: float
+    reach: float
+    unit: float
+    flag_bound: float
+
+
+class FleqDesign(ABC):
+    """Layout and layers for a set of blocks: what the two designs have in common.
+
+    Writing is the same in both: a memory column that the result names takes it, by a store key, into rows `incoming`,
+    and erases what it held; a later layer adds the two, one of which is 0. So an overwrite is exact, where old + (new
+    - old) would round.
+    """
+
+    name: ClassVar[str]
+    sizes: FleqSizes
+    layout: Layout
+    height: int
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = tuple(blocks)
+
+    @abstractmethod
+    def layers(self, scales: Scales) -> list[Part]:
+        """The layers, first to last."""
+
+    @abstractmethod
+    def punch_constants(self, card: Tensor) -> None:
+        """Everything on the card that does not depend on the program."""
+
+    def shared_rows(self) -> list[RowBlock]:
+        """Rows that both designs have."""
+        sizes, length = self.sizes, self.sizes.pointer_bits
+        outside, pad, stored = FleqSizes.OUTSIDE, "scratchpad", ("memory", "instructions")
+        return [
+            RowBlock("data", sizes.data_rows, "memory and instructions", holds=holding("real", "unit", *stored),
+                     changes=stored),
+            RowBlock("incoming", sizes.data_rows, "a column that has just been written", holds=holding("real", *stored),
+                     changes=stored),
+            RowBlock("position", length, "each column's own number", holds=holding("bits", *outside)),
+            RowBlock("outside", 1, "indicator of all but the scratchpad", holds=holding("one", *outside)),
+            RowBlock("sink", 1, "indicator of the column of zeros", holds=holding("one", "zero")),
+            RowBlock("unit", 1, "indicator of the column that holds 1", holds=holding("one", "unit")),
+            RowBlock("scratch", 1, "indicator of the scratchpad", holds=holding("one", pad)),
+            RowBlock("program_counter", length, "the next instruction's column", holds=holding("bits", pad), changes=(pad,)),
+            RowBlock("halted", 1, "+1 once a halt has been read", holds=holding("bits", pad), changes=(pad,)),
+            RowBlock("current", sizes.instruction_rows, "the instruction", parts=sizes.instruction_parts(), within="bits",
+                     selects=tuple(part for part in sizes.instruction_parts() if part not in POINTERS)),
+            RowBlock("write_pointer", length, "the column to write to"),
+            RowBlock("deep", sizes.size, "1: beyond the height of operand a"),
+            RowBlock("over", sizes.size, "1: beyond the result's height"),
+            RowBlock("result", self.height, "what is written"),
+            RowBlock("writes", 1, "1: the result here is to be written"),
+            RowBlock("stale", 1, "1: the column was not written"),
+            RowBlock("flag", 1, "mem[flag]"),
+        ]
+
+    # Rows that are 0 between loops, whatever a design adds.
+    SHARED_TEMPORARIES: ClassVar[tuple[str, ...]] = (
+        "current", "write_pointer", "deep", "over", "result", "writes", "stale", "flag")
+
+    def rows(self, *names: str) -> list[Rows]:
+        return [rows(self.layout, name) for name in names]
+
+    def row(self, name: str) -> Rows:
+        return rows(self.layout, name)
+
+    def field(self, name: str) -> Rows:
+        """A field of the instruction that has been read."""
+        return self.row(f"current.{name}")
+
+    def lane(self, bits: int) -> Expression:
+        """The lowest bits of a column's lane, as a number."""
+        lane = self.row("lane")[:bits]
+        return lane.total([2.0**k for k in range(lane.size)])
+
+    def read_instruction(self) -> Part:
+        """Every scratchpad column reads the instruction; all others find the column of zeros."""
+        data, incoming, position, outside, sink, pc, current = self.rows(
+            "data", "incoming", "position", "outside", "sink", "program_counter", "current")
+        length = self.sizes.instruction_rows
+        return attend(query=stack(pc, outside), key=stack(position, 2 * sink), value=data[:length] + incoming[:length],
+                      into=current, gap=ADDRESS_GAP)
+
+    def pointer(self, fields: Mapping[str, Expression | None]) -> Expression:
+        """±1 bits of field + lane, modulo 2^L. Of several fields, the one whose gate is 0 in the column."""
+        one, bits = self.row("scratch"), []
+        for i in range(self.sizes.pointer_bits):
+            total: Expression = -1 * one
+            power = 2.0**i
+            for name, closed in fields.items():
+                s = number(self.field(name)[: i + 1], one) + self.lane(i + 1)
+                if closed is not None:
+                    s = s - 8 * power * closed
+                total = total + 2 * (step(s - power * one, one) - step(s - 2 * power * one, one)
+                                     + step(s - 3 * power * one, one))
+            bits.append(total)
+        return stack(*bits)
+
+    def beyond(self, width: str) -> Expression:
+        """1 in the columns whose lane is not below the instruction's `width`."""
+        return step(self.lane(self.sizes.width_bits) - number(self.field(width), self.row("scratch")), self.row("scratch"))
+
+    def heights(self) -> Part:
+        """`deep` and `over`: 1 in the rows beyond the height of operand a, and of the result."""
+        one, part = self.row("scratch"), Part()
+        for name, field in (("deep", "a_height"), ("over", "c_height")):
+            height = number(self.field(field), one)
+            part += assign(self.row(name), stack(*(step(r * one - height, one) for r in range(self.sizes.size))))
+        return part
+
+    def off_rows(self, off: Mapping[str, Rows], users: Mapping[str, Sequence[str]]) -> Part:
+        """Exactly 0 where one of the users is called, else 1. A row, so that a gate of any size is exact."""
+        part, one = Part(), self.row("scratch")
+        for name, row in off.items():
+            calls = stack(*(0.5 * (self.field(f"call_{user}") + one) for user in users[name])).total()
+            part += assign(row, one - calls)
+        return part
+
+    def store(self, flag_query: Expression | None) -> Part:
+        """The head that writes: memory columns find the result that names them, or themselves.
+
+        The scratchpad finds the flag's cell, or the result when it is written there, so that flag = c sees the new
+        value.
+        """
+        data, incoming, position, outside, one, pointer, writes, result = self.rows(
+            "data", "incoming", "position", "outside", "scratch", "write_pointer", "writes", "result")
+        stale, flag = self.rows("stale", "flag")
+        length = self.sizes.pointer_bits
+        far = 4.0 * length
+        query = position if flag_query is None else position + flag_query
+        into = np.concatenate([incoming.numbers[: self.height], stale.numbers, flag.numbers])
+        return attend(
+            query=stack(query, outside + one),
+            key=stack(store_factor(length) * position + pointer, far * writes - far * one),
+            value=stack(result, outside, data[0] + result[0]),
+            into=Rows("incoming, stale and flag", into, self.layout.width),
+            gap=store_gap(length),
+        )
+
+    def erase(self, gate: float) -> Part:
+        """Erase what a written column held; nothing arrives in the scratchpad itself."""
+        data, incoming, outside, stale = self.rows("data", "incoming", "outside", "stale")
+        return (assign(data, data - gated(data, stale, gate))
+                + assign(incoming, incoming - gated(incoming, outside, gate)))
+
+    def merge(self) -> Part:
+        """Add what was written to what was erased; one of the two is 0."""
+        data, incoming = self.rows("data", "incoming")
+        return assign(data, data + incoming) + clear(incoming)
+
+    def clear_all(self, names: Sequence[str]) -> Part:
+        part = Part()
+        for name in names:
+            part += clear(self.row(name))
+        return part
+
+    def punch_shared(self, card: Tensor) -> None:
+        """Positions, indicators, the constant columns and the initial program counter."""
+        sizes, layout = self.sizes, self.layout
+        for region in FleqSizes.OUTSIDE:
+            place = layout.region(region)
+            layout.put(card, "position", region, encode_unsigned(list(range(place.start, place.stop)), sizes.pointer_bits))
+            layout.put(card, "outside", region, 1.0)
+        layout.put(card, "sink", "zero", 1.0)
+        layout.put(card, "unit", "unit", 1.0)
+        layout.get(card, "data", "unit")[0] = 1.0
+        layout.put(card, "scratch", "scratchpad", 1.0)
+        start = encode_unsigned([sizes.instruction_column] * sizes.scratchpad, sizes.pointer_bits)
+        layout.put(card, "program_counter", "scratchpad", start)
+        layout.put(card, "halted", "scratchpad", -1.0)

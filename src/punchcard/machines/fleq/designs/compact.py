@@ -1,0 +1,195 @@
+"""Design "compact": one FLEQ instruction in four layers.
+
+    1  fetch     every scratchpad column reads the instruction; it works out what it is to read and where to write
+    2  read      every scratchpad column reads its column of its operand
+    3  function  the blocks' transports, soft and hard, in one head; then their formulas
+    4  write     a memory column takes the result that names it; the scratchpad reads the flag and branches
+
+Columns that have nothing to read find the column of zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn
+from punchcard.machines.fleq.blocks.block import Block
+from punchcard.machines.fleq.blocks.gate import gated
+from punchcard.machines.fleq.blocks.transport import Share, Transport
+from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
+from punchcard.primitives.add import increment_bits
+from punchcard.primitives.address import ADDRESS_GAP
+from punchcard.primitives.step import step_and
+from punchcard.transformer.build import Part, assign, attend
+from punchcard.transformer.expression import Expression, Rows, rows, stack
+
+
+class CompactDesign(FleqDesign):
+    """Four layers; one head a layer, unless a soft product has more."""
+
+    name: ClassVar[str] = "compact"
+
+    def __init__(self, size: int, memory: int, instructions: int, blocks: Sequence[Block]) -> None:
+        super().__init__(blocks)
+        self.transports: tuple[Transport, ...] = tuple({b.transport.name: b.transport for b in blocks}.values())
+        columns: dict[ScratchColumn, None] = {}
+        for transport in self.transports:
+            columns.update(dict.fromkeys(transport.columns(size)))
+        self.columns = tuple(columns)
+        alike = groupby(self.columns, key=lambda c: (c.kind, c.kind == "copy" and c.index))
+        runs = [sum(1 for _ in run) for _, run in alike]
+        self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), len(self.columns), tuple(runs))
+        self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
+        self.layout = self._layout()
+
+    def _constants(self) -> list[Constant]:
+        """Rows that never change, in the scratchpad: lane, side, and what the transports ask for."""
+        d = self.sizes.size
+        bits = max(1, (d - 1).bit_length())
+        found = {
+            c.name: c for c in (
+                Constant("lane", bits, lambda c: [float(c.lane >> k & 1) for k in range(bits)]),
+                Constant("not_a", 1, lambda c: [float(c.operand != "a")]),
+                Constant("not_b", 1, lambda c: [float(c.operand != "b")]),
+            )
+        }
+        for t in self.transports:
+            found.update({c.name: c for c in t.constants(d)})
+            for name, test in (("asks", t.asks), ("gives", t.gives)):
+                found[f"{name}_{t.name}"] = Constant(f"{name}_{t.name}", 1, _indicator(test, d))
+        return list(found.values())
+
+    def _layout(self) -> Layout:
+        d, length = self.sizes.size, self.sizes.pointer_bits
+        moves = [t.name for t in self.transports]
+        blocks = self.shared_rows()
+        blocks += [
+            RowBlock("read_pointer", length, "the column to read"),
+            RowBlock("read_idle", 1, "1: there is nothing to read"),
+            RowBlock("write_idle", 1, "1: beyond the result's width"),
+            RowBlock("off", len(self.blocks) + len(moves), "0 for the function that is called, and its transport",
+                     parts=dict.fromkeys([*(b.name for b in self.blocks), *moves], 1)),
+            RowBlock("operand", self.height, "what was read"),
+            RowBlock("left", self.height, "the column of a beside it"),
+            RowBlock("active", len(moves), "1: the column asks", parts=dict.fromkeys(moves, 1)),
+        ]
+        blocks += [RowBlock(c.name, c.size, holds=holding("fixed", "scratchpad")) for c in self._constants()]
+        blocks += [RowBlock(f"shut_{t.name}", 1, "1: not live", holds=holding("fixed", "scratchpad", *FleqSizes.OUTSIDE))
+                   for t in self.transports if t.soft]
+        blocks += [RowBlock(name, size) for t in self.transports for name, size in t.scratch_rows(d)]
+        return Layout(blocks, self.sizes.regions)
+
+    def layers(self, scales: Scales) -> list[Part]:
+        bench = Bench(self.layout, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
+        return [self._fetch(bench), self._read(bench), self._function(bench), self._write(bench, scales)]
+
+    def _fetch(self, bench: Bench) -> Part:
+        """Read the instruction and work out what it asks for; merge what was written before."""
+        one, pc, halted, not_a, not_b = self.rows("scratch", "program_counter", "halted", "not_a", "not_b")
+        idle = [gated(self.beyond(f"{x}_width"), closed, 4.0 * (self.sizes.size + 1)) for x, closed in
+                (("a", not_a), ("b", not_b))]
+        users = {b.name: [b.name] for b in self.blocks} | {
+            t.name: [b.name for b in self.blocks if b.transport.name == t.name] for t in self.transports}
+        return (
+            self.read_instruction()
+            + self.merge()
+            + assign(self.row("read_pointer"), self.pointer({"a": not_a, "b": not_b}))
+            + assign(self.row("write_pointer"), self.pointer({"c": None}))
+            + assign(self.row("read_idle"), idle[0] + idle[1])
+            + assign(self.row("write_idle"), self.beyond("c_width"))
+            + self.heights()
+            + self.off_rows({name: bench.off(name) for name in users}, users)
+            + assign(halted, self.field("halt"))
+            + assign(pc, increment_bits(pc, one))
+        )
+
+    def _read(self, bench: Bench) -> Part:
+        """Read the operands; prepare them for the transports."""
+        data, position, outside, sink, pointer, idle = self.rows(
+            "data", "position", "outside", "sink", "read_pointer", "read_idle")
+        far = 4.0 * self.sizes.pointer_bits
+        part = attend(query=stack(pointer, outside + idle), key=stack(position, far * sink), value=data[: self.height],
+                      into=bench.operand, gap=ADDRESS_GAP)
+        for t in self.transports:
+            part += t.prepare(bench)
+            part += assign(self.row(f"active.{t.name}"), gated(self.row(f"asks_{t.name}"), bench.off(t.name), bench.gate))
+        return part
+
+    def _function(self, bench: Bench) -> Part:
+        """The transports' heads, and the blocks' formulas."""
+        part = Part()
+        shares = {t.name: t.shares(bench) for t in self.transports}
+        for head in range(max(len(s) for s in shares.values())):
+            part += self._head(bench, [(t, shares[t.name][head]) for t in self.transports if head < len(shares[t.name])])
+        total: Expression = bench.result
+        for block in self.blocks:
+            value = block.finish(bench, bench.off(block.name))
+            if value is not None:
+                rest = bench.result[value.size :]
+                total = total + (stack(value, 0 * rest) if rest.size else value)
+        writes: Expression = 0 * bench.one
+        for t in self.transports:
+            closed = bench.off(t.name) + self.row("write_idle")
+            writes = writes + gated(self.row(f"gives_{t.name}"), closed, bench.gate)
+        return part + assign(bench.result, total) + assign(self.row("writes"), writes)
+
+    def _head(self, bench: Bench, shares: list[tuple[Transport, Share]]) -> Part:
+        """One head for several transports: their keys and queries below each other, their values added up.
+
+        A column that asks for nothing here finds the sink. Columns that are not live are kept out of soft matches.
+        """
+        outside, sink = self.rows("outside", "sink")
+        active = [self.row(f"active.{t.name}") for t, _ in shares]
+        queries: list[Expression] = [bench.big * (outside + bench.one - stack(*active).total())]
+        keys: list[Expression] = [sink]
+        value = np.zeros((self.layout.width, self.layout.width))
+        for (t, share), asks in zip(shares, active, strict=True):
+            queries.append(share.query)
+            keys.append(share.key)
+            if t.soft:
+                queries.append(-bench.big * asks)
+                keys.append(self.row(f"shut_{t.name}"))
+            value[share.into.numbers] += share.value.linear
+        everything = rows(self.layout, *(block.name for block in self.layout.blocks))
+        written = np.flatnonzero(value.any(axis=1))
+        into = Rows("what the transports move", everything.numbers[written], self.layout.width)
+        moved = Expression(value[written], np.zeros(len(written)), np.zeros((len(written), 0)), value[:0], np.zeros(0))
+        return attend(query=stack(*queries), key=stack(*keys), value=moved, into=into, gap=1.0, temperature=1.0)
+
+    def _write(self, bench: Bench, scales: Scales) -> Part:
+        """Store the result, read the flag, branch, and leave the scratchpad clean."""
+        one, pc, flag, p = bench.one, self.row("program_counter"), self.row("flag"), self.field("p")
+        # flag <= 0 chooses p: pc + 2 [leq and p] - 2 [leq and pc]
+        leq_p, leq_pc = (step_and(-flag, bits, one, scales.flag_bound) for bits in (p, pc))
+        own = [name for t in self.transports for name, _ in t.scratch_rows(self.sizes.size)]
+        return (
+            self.store(self.field("flag"))
+            + self.erase(scales.gate)
+            + assign(pc, pc + 2 * leq_p - 2 * leq_pc)
+            + self.clear_all([*self.SHARED_TEMPORARIES, "read_pointer", "read_idle", "write_idle", "off", "operand", "left",
+                              "active", *own])
+        )
+
+    def punch_constants(self, card: Tensor) -> None:
+        self.punch_shared(card)
+        for constant in self._constants():
+            values = torch.tensor([constant.of(column) for column in self.columns], dtype=card.dtype).T
+            self.layout.put(card, constant.name, "scratchpad", values)
+        for t in self.transports:
+            if t.soft:
+                shut = [float(not t.live(column)) for column in self.columns]
+                self.layout.put(card, f"shut_{t.name}", "scratchpad", torch.tensor([shut], dtype=card.dtype))
+                for region in FleqSizes.OUTSIDE:
+                    live = t.live_constants and region in ("zero", "unit")
+                    self.layout.put(card, f"shut_{t.name}", region, float(not live))
+
+
+def _indicator(test: Callable[[ScratchColumn, int], bool], d: int) -> Callable[[ScratchColumn], list[float]]:
+    return lambda column: [float(test(column, d))]

@@ -1,0 +1,198 @@
+"""Design "paper": the layout and the seven steps of the paper's appendix, 9 + max l_i layers.
+
+    step 1   layer 1         read the instruction into all s columns; pointers a + i, b + i, c + i; masks
+    step 2   layer 2         read the operands, a head for each; mask them
+    step 3   layer 3         move them to the rows of the function that is called
+    step 4   l_i layers      the function blocks, side by side in rows and heads of their own
+    step 5   next layer      move the result back
+    step 6   next layer      write it
+    step 7   four layers     read the flag; flag and program counter + 1; select; error correction of the program counter
+
+Columns 0 .. d - 1 of the scratchpad are for operand a, d .. 2 d - 1 for b, 2 d .. 3 d - 1 for the result. Departures
+from the print: the operands have widths of their own; masks and the function's gate are rows that are exactly 0 where
+they are open; a column of the result is erased and then added, since an averaging write would round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.machines.fleq.blocks.bench import one_hot
+from punchcard.machines.fleq.blocks.block import Block
+from punchcard.machines.fleq.blocks.gate import gated
+from punchcard.machines.fleq.blocks.lemmas import LemmaBench, TermsLemma
+from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
+from punchcard.primitives.add import increment_bits
+from punchcard.primitives.address import ADDRESS_GAP
+from punchcard.primitives.correct import correct
+from punchcard.primitives.flag import integer_flag
+from punchcard.primitives.select import select
+from punchcard.transformer.build import Part, assign, attend, clear
+from punchcard.transformer.expression import Expression, stack
+
+
+class PaperFleqDesign(FleqDesign):
+    """9 + max l_i layers, with the heads of all blocks side by side."""
+
+    name: ClassVar[str] = "paper"
+
+    def __init__(self, size: int, memory: int, instructions: int, blocks: Sequence[Block]) -> None:
+        super().__init__(blocks)
+        columns = max(b.lemma.columns(size) for b in blocks)
+        self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), columns)
+        self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
+        self.terms = max((b.lemma.terms for b in blocks if isinstance(b.lemma, TermsLemma)), default=1)
+        self.layout = self._layout()
+
+    def _constants(self) -> dict[str, list[list[float]]]:
+        """Rows that never change: for each name, the values of every scratchpad column."""
+        d, s = self.sizes.size, self.sizes.scratchpad
+        bits = max(1, (d - 1).bit_length())
+        part = [q // d for q in range(s)]  # 0: a, 1: b, 2: c
+        lane = [q % d for q in range(s)]
+        found: dict[str, list[list[float]]] = {
+            "lane": [[float(lane[q] >> k & 1) for k in range(bits)] for q in range(s)],
+            "grid_lane": [one_hot(d, lane[q] if q < d * d else None) for q in range(s)],
+            "grid_group": [one_hot(d, part[q] if q < d * d else None) for q in range(s)],
+            "first_group_lane": [one_hot(d, lane[q] if q < d else None) for q in range(s)],
+            "term": [one_hot(self.terms, q if q < self.terms else None) for q in range(s)],
+        }
+        for number, x in enumerate("abc"):
+            found[f"{x}_lane"] = [one_hot(d, lane[q] if part[q] == number else None) for q in range(s)]
+            found[f"in_{x}"] = [[float(part[q] == number)] for q in range(s)]
+            found[f"not_{x}"] = [[float(part[q] != number)] for q in range(s)]
+        for name in ("a_lane", "b_lane", "grid_group", "term"):
+            found[f"not_{name}"] = [[1 - value for value in column] for column in found[name]]
+        return found
+
+    def _layout(self) -> Layout:
+        d, length = self.sizes.size, self.sizes.pointer_bits
+        pad, outside = "scratchpad", FleqSizes.OUTSIDE
+        blocks = self.shared_rows()
+        blocks += [
+            RowBlock("a_pointer", length, "a + i"),
+            RowBlock("b_pointer", length, "b + i"),
+            RowBlock("shut_a", 1, "0: column i of a is read here"),
+            RowBlock("shut_b", 1, "0: column i of b is read here"),
+            RowBlock("shut_c", 1, "0: column i of the result stands here"),
+            RowBlock("off", len(self.blocks), "0 for the function that is called",
+                     parts=dict.fromkeys([b.name for b in self.blocks], 1)),
+            RowBlock("read_a", self.height, "mem[a + i]"),
+            RowBlock("read_b", self.height, "mem[b + i]"),
+            RowBlock("operand", self.height, "the scratchpad's memory"),
+        ]
+        blocks += [RowBlock(name, len(values[0]), holds=holding("fixed", pad)) for name, values in self._constants().items()]
+        blocks += [RowBlock(name, 1, "1: not live in a soft match", holds=holding("fixed", pad, *outside))
+                   for name in ("not_ab", "not_ac", "not_constant")]
+        for block in self.blocks:
+            height = self._height(block)
+            blocks += [RowBlock(f"{block.name}_x", height), RowBlock(f"{block.name}_result", height)]
+            blocks += [RowBlock(f"{block.name}_{name}", size) for name, size in block.lemma.rows(d, height).items()]
+        return Layout(blocks, self.sizes.regions)
+
+    def _height(self, block: Block) -> int:
+        return self.height if block.reads_instructions else self.sizes.size
+
+    def layers(self, scales: Scales) -> list[Part]:
+        lemmas = [block.lemma.layers(self._bench(block, scales)) for block in self.blocks]
+        depth = max(len(layers) for layers in lemmas)
+        return [
+            self._step_1(),
+            self._step_2(scales),
+            self._step_3(scales),
+            *(sum((layers[i] for layers in lemmas if i < len(layers)), start=Part()) for i in range(depth)),
+            self._step_5(scales),
+            self._step_6(scales),
+            *self._step_7(),
+        ]
+
+    def _bench(self, block: Block, scales: Scales) -> LemmaBench:
+        return LemmaBench(self.row, block.name, self.sizes.size, scales.gate, scales.big, scales.reach,
+                          scales.unit, off=self.row(f"off.{block.name}"), deep=self.row("deep"), over=self.row("over"),
+                          columns=self.sizes.columns)
+
+    def _step_1(self) -> Part:
+        halted = self.row("halted")
+        part = self.read_instruction()
+        for x in "ab":
+            part += assign(self.row(f"{x}_pointer"), self.pointer({x: None}))
+        part += assign(self.row("write_pointer"), self.pointer({"c": None}))
+        for x in "abc":
+            # in part x: 0 below the width, 1 beyond it; in the other parts: 1
+            part += assign(self.row(f"shut_{x}"), self.row(f"not_{x}") + gated(
+                self.beyond(f"{x}_width"), self.row(f"not_{x}"), 4.0 * (self.sizes.size + 1)))
+        users = {b.name: [b.name] for b in self.blocks}
+        part += self.off_rows({name: self.row(f"off.{name}") for name in users}, users)
+        return part + self.heights() + assign(halted, self.field("halt"))
+
+    def _step_2(self, scales: Scales) -> Part:
+        """Two heads read; the masks keep column i of a in part a and column i of b in part b."""
+        data, position, outside = self.rows("data", "position", "outside")
+        part = Part()
+        total: Expression = 0 * self.row("operand")
+        for x in "ab":
+            read = self.row(f"read_{x}")
+            part += attend(query=self.row(f"{x}_pointer"), key=position, value=data[: self.height], into=read,
+                           gap=ADDRESS_GAP)
+            part += clear(read)
+            total = total + gated(read, self.row(f"shut_{x}") + outside, scales.gate)
+        return part + assign(self.row("operand"), total)
+
+    def _step_3(self, scales: Scales) -> Part:
+        part = clear(self.row("operand"))
+        for block in self.blocks:
+            x, off = self.row(f"{block.name}_x"), self.row(f"off.{block.name}")
+            closed = off + self.row("deep") if block.lemma.masks_height else off
+            part += assign(x, gated(self.row("operand")[: x.size], closed, scales.gate))
+        return part
+
+    def _step_5(self, scales: Scales) -> Part:
+        """Collect the result in part c; only the function that was called has one."""
+        shut, outside, one = self.rows("shut_c", "outside", "scratch")
+        result = self.row("result")
+        total: Expression = 0 * result
+        called: Expression = 0 * one
+        for block in self.blocks:
+            off, own = self.row(f"off.{block.name}"), self.row(f"{block.name}_result")
+            value = gated(own, off + shut + outside, scales.gate)
+            rest = result[own.size :]
+            total = total + (stack(value, 0 * rest) if rest.size else value)
+            called = called + gated(one, off + shut, scales.gate)
+        return assign(result, total) + assign(self.row("writes"), called)
+
+    def _step_6(self, scales: Scales) -> Part:
+        names = [f"{b.name}_{name}" for b in self.blocks
+                 for name in ("x", "result", *b.lemma.rows(self.sizes.size, self._height(b)))]
+        temporaries = [name for name in self.SHARED_TEMPORARIES if name != "current"]
+        temporaries += ["a_pointer", "b_pointer", "shut_a", "shut_b", "shut_c", "off"]
+        return self.store(None) + self.erase(scales.gate) + self.clear_all([*temporaries, *names])
+
+    def _step_7(self) -> list[Part]:
+        data, incoming, position, one, pc, flag = self.rows(
+            "data", "incoming", "position", "scratch", "program_counter", "flag")
+        outside, sink = self.rows("outside", "sink")
+        current = self.row("current")
+        return [
+            attend(query=stack(self.field("flag"), outside), key=stack(position, 2 * sink), value=data[0] + incoming[0],
+                   into=flag, gap=ADDRESS_GAP) + self.merge(),
+            assign(flag, integer_flag(flag, one)) + assign(pc, increment_bits(pc, one)),
+            assign(pc, select(flag, yes=self.field("p"), no=pc, one=one)) + clear(flag) + clear(current),
+            assign(pc, correct(pc)),
+        ]
+
+    def punch_constants(self, card: Tensor) -> None:
+        self.punch_shared(card)
+        d, s = self.sizes.size, self.sizes.scratchpad
+        for name, values in self._constants().items():
+            self.layout.put(card, name, "scratchpad", torch.tensor(values, dtype=card.dtype).T)
+        live = {"not_ab": range(2 * d), "not_ac": [*range(d), *range(2 * d, 3 * d)], "not_constant": range(0)}
+        for name, columns in live.items():
+            shut = [float(q not in columns) for q in range(s)]
+            self.layout.put(card, name, "scratchpad", torch.tensor([shut], dtype=card.dtype))
+            for region in FleqSizes.OUTSIDE:
+                self.layout.put(card, name, region, float(not (name == "not_constant" and region in ("zero", "unit"))))

@@ -1,0 +1,163 @@
+"""FLEQ in NumPy with every instruction decoded beforehand: what the engines' speed is measured against.
+
+An instruction becomes a closure over views of the memory, with its NumPy call chosen and its result written in place; what
+is left at run time is the arithmetic and NumPy's own price of a call. Nothing is checked. `punchcard.oracle.fleq` is the
+interpreter to read; a test holds the two against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import repeat
+from typing import TypeAlias
+
+import numpy as np
+
+from punchcard.machines.fleq.functions import Shape
+from punchcard.machines.fleq.isa import Array, Branch, Call, Field, FleqProgram, Instruction, PointerUpdate, Step, pointers
+
+Act: TypeAlias = Callable[[], object]
+IN_PLACE: dict[str, Callable[[Array, Array, Array], object]] = {
+    "add": np.add, "sub": np.subtract, "hadamard": np.multiply,
+}
+
+
+class DecodedFleq:
+    """A program ready to run. Memory is kept column by column, a row of the array each."""
+
+    def __init__(self, program: FleqProgram) -> None:
+        self.program = program
+        self.columns = np.ascontiguousarray(program.initial_memory().T)
+        self.counter = 0
+        updates = [i.action for i in program.instructions if isinstance(i, Step) and isinstance(i.action, PointerUpdate)]
+        self._changing = {update.instruction for update in updates}
+        # Rows below a result are 0 already, unless a pointer can lead to a taller column.
+        self._pads = any(update.field == "c" for update in updates)
+        self._pointers: list[dict[Field, int]] = [pointers(i) for i in program.instructions]
+        self._views: list[list[Array]] = [[] for _ in program.instructions]
+        for number in range(len(program.instructions)):
+            self._look(number)
+        self.code = [self._decode(instruction, number) for number, instruction in enumerate(program.instructions)]
+
+    @property
+    def memory(self) -> Array:
+        """The memory, rows by columns."""
+        return self.columns.T
+
+    def run(self, steps: int) -> None:
+        """Make so many steps; a halt stays where it is."""
+        code, counter = self.code, self.counter
+        for _ in repeat(None, steps):
+            counter = code[counter]()
+        self.counter = counter
+
+    def _look(self, number: int) -> None:
+        """The views of an instruction's operands and result, where its pointers now lead."""
+        instruction = self.program.instructions[number]
+        if isinstance(instruction, Step) and isinstance(instruction.action, Call):
+            call, where = instruction.action, self._pointers[number]
+            shapes: dict[Field, Shape | None] = {"a": call.a_shape, "b": call.b_shape, "c": call.c_shape}
+            self._views[number] = [self._view(where[name], shape) for name, shape in shapes.items() if shape is not None]
+
+    def _view(self, start: int, shape: Shape) -> Array:
+        return self.columns[start : start + shape.columns, : shape.rows]
+
+    def _decode(self, instruction: Instruction, number: int) -> Callable[[], int]:
+        if not isinstance(instruction, Step):
+            return lambda: number
+        act: Act | None = None
+        if isinstance(instruction.action, Call):
+            act = self._padded(self._call(instruction.action, number), instruction.action, number)
+        elif isinstance(instruction.action, PointerUpdate):
+            act = self._update(instruction.action)
+        return self._branching(act, instruction.branch, number)
+
+    def _call(self, call: Call, number: int) -> Act:
+        """The call on views that stay, or on a list of views that pointer functions renew."""
+        views = self._views[number]
+        apply = self._apply(call)
+        if number in self._changing:
+            return lambda: apply(*views)
+        if len(views) == 2:
+            a, c = views
+            return lambda: apply(a, c)
+        a, b, c = views
+        return lambda: apply(a, b, c)
+
+    def _apply(self, call: Call) -> Callable[..., object]:
+        """A function of views, which are transposed: a^T b, transposed, is b^T a."""
+        name = call.function
+        if name in IN_PLACE:
+            return IN_PLACE[name]
+        if name == "mul":
+            whole = call.c_shape.rows == self.columns.shape[1] or call.c_shape.columns == 1
+            multiply = np.dot if whole else np.matmul  # dot is quicker, and wants a result without gaps
+            return lambda a, b, c: multiply(b, a.T, c)
+        if name == "transpose":
+            return lambda a, c: np.copyto(c, a.T)
+        if name == "percentage":
+            return lambda a, c: np.multiply(a, 0.01, c)
+        reference = self.program.functions[name].reference
+        if call.b_shape is None:
+            return lambda a, c: np.copyto(c, reference(a.T).T)
+        return lambda a, b, c: np.copyto(c, reference(a.T, b.T).T)
+
+    def _padded(self, act: Act, call: Call, number: int) -> Act:
+        if not self._pads:
+            return act
+        where, rows, width = self._pointers[number], call.c_shape.rows, call.c_shape.columns
+
+        def padded() -> None:
+            act()
+            self.columns[where["c"] : where["c"] + width, rows:] = 0.0
+
+        return padded
+
+    def _update(self, update: PointerUpdate) -> Act:
+        where, field, number, value = self._pointers[update.instruction], update.field, update.instruction, update.value
+        place = {"a": 0, "b": 1, "c": -1}.get(field)
+        if place is None:  # flag and p are looked up when they are used
+            return lambda: where.__setitem__(field, where[field] + 1 if value is None else value)
+        instruction = self.program.instructions[number]
+        assert isinstance(instruction, Step)
+        assert isinstance(instruction.action, Call)
+        shape = {"a": instruction.action.a_shape, "b": instruction.action.b_shape, "c": instruction.action.c_shape}[field]
+        assert shape is not None
+        views, columns, rows, width = self._views[number], self.columns, shape.rows, shape.columns
+
+        def change() -> None:
+            start = where[field] + 1 if value is None else value
+            where[field] = start
+            views[place] = columns[start : start + width, :rows]
+
+        return change
+
+    def _branching(self, act: Act | None, branch: Branch | None, number: int) -> Callable[[], int]:
+        """The number of the next instruction, after the act if there is one."""
+        after, act = number + 1, act or (lambda: None)
+        if branch is None:
+            def onward() -> int:
+                act()
+                return after
+
+            return onward
+        item, rows, where, target = self.columns.item, self.columns.shape[1], self._pointers[number], branch.target
+        if number in self._changing:
+            def looked_up() -> int:
+                act()
+                return where["p"] if "flag" not in where or item(where["flag"] * rows) < 0.5 else after
+
+            return looked_up
+        if branch.flag is None:
+            def goto() -> int:
+                act()
+                return target
+
+            return goto
+        flag = branch.flag * rows
+
+        def branching() -> int:
+            act()
+            return target if item(flag) < 0.5 else after
+
+        return branching

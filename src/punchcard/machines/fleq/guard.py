@@ -1,0 +1,167 @@
+"""What a FLEQ program promises, checked: values within the range, integer flags, pointers inside the memory.
+
+The machine computes on regardless, since a transformer has no errors; so the host looks at the card and stops a run
+whose result would be garbage, naming the instruction. `Guard` looks after every loop. `PartGuard` looks between the parts
+of a run that a fast engine makes without entering Python after every loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from punchcard.errors import EncodingError, ProgramError, PunchcardError
+from punchcard.machines.fleq.isa import FLAG_TOLERANCE, Array, Call, FleqProgram, FleqState, PointerUpdate, Step
+from punchcard.machines.fleq.reader import FleqReader
+from punchcard.machines.running import Mark
+
+FEW_LOOPS = 256
+"""A part as short as this is looked at loop by loop."""
+MOST_TOLERANCE = 1 / 16
+"""The compact machine takes a flag that is off by 1/4, the paper's one that is off by 1/8."""
+
+
+class Guard:
+    """Follows a run; `before` is the state that the last loop began with, `pointers` those of its instruction."""
+
+    def __init__(self, reader: FleqReader, program: FleqProgram, card: Tensor, *, limit: float, slack: float) -> None:
+        self.reader, self.program = reader, program
+        self.limit, self.slack = limit, slack
+        self.card = card
+        self.state = reader.read(card)
+        self.before = self.state
+        self.pointers: dict[str, int] = {}
+        self.loop = 0
+
+    def watch(self, loop: int, card: Tensor) -> None:
+        """Check one loop."""
+        self.loop = loop
+        self.before, memory = self.state, self.reader.memory(card)
+        number = self.before.program_counter
+        instruction = self.program.instructions[number]
+        if isinstance(instruction, Step):
+            self.pointers = self.reader.pointers(self.card, number)
+            if isinstance(instruction.action, Call):
+                self._check_operands(instruction.action, number)
+            self._check_range(memory, number)
+            if instruction.branch is not None and instruction.branch.flag is not None:
+                self._check_flag(memory, number)
+        self.card = card
+        # Only now: a flag that is no integer leaves no program counter that could be read.
+        self.state = FleqState(memory, self.reader.program_counter(card))
+        self._check_counter(self.state)
+
+    def _where(self, number: int) -> str:
+        """Which instruction, by number and label, and in which loop."""
+        label = next((f" ({name})" for name, target in self.program.labels if target == number), "")
+        return f"instruction {number}{label} in loop {self.loop}"
+
+    def _check_operands(self, call: Call, number: int) -> None:
+        for name, shape in (("a", call.a_shape), ("b", call.b_shape), ("c", call.c_shape)):
+            if shape is not None:
+                self._check_inside(name, shape.columns, number)
+        domain = self.program.functions[call.function].domain
+        if domain is not None:
+            a = self.pointers["a"]
+            operand = self.before.memory[: call.a_shape.rows, a : a + call.a_shape.columns]
+            if not bool(np.all((domain[0] - self.slack <= operand) & (operand <= domain[1] + self.slack))):
+                raise ProgramError(f"{self._where(number)}: {call.function} of {float(operand.flat[0]):g}: its block is "
+                                   f"built for {domain[0]:g} to {domain[1]:g}")
+
+    def _check_inside(self, field: str, columns: int, number: int) -> None:
+        address = self.pointers[field]
+        if not 0 <= address <= self.program.columns - columns:
+            raise ProgramError(f"{self._where(number)}: pointer {field} is {address}, outside the program's "
+                               f"{self.program.columns} memory columns")
+
+    def _check_flag(self, memory: Array, number: int) -> None:
+        self._check_inside("flag", 1, number)
+        column = self.pointers["flag"]
+        value = float(memory[0, column])
+        if abs(value - round(value)) > min(FLAG_TOLERANCE + self.slack, MOST_TOLERANCE):
+            raise ProgramError(f"{self._where(number)}: the flag {self.program.column_name(column)!r} is {value:g}: "
+                               "a flag must be an integer")
+
+    def _check_counter(self, state: FleqState) -> None:
+        if not 0 <= state.program_counter < len(self.program.instructions):
+            raise ProgramError(f"{self._where(self.before.program_counter)}: jumps to instruction {state.program_counter}, "
+                               f"the program has {len(self.program.instructions)}")
+
+    def _check_range(self, memory: Array, number: int) -> None:
+        found = self.beyond(memory)
+        if found is not None:
+            raise ProgramError(f"{self._where(number)}: {found}: declare a larger one with .range")
+
+    def beyond(self, memory: Array) -> str | None:
+        """The first variable that is not within the range, in words."""
+        inside = memory[:, : self.program.columns]
+        beyond = ~(np.abs(inside) <= self.limit + self.slack)
+        if not beyond.any():
+            return None
+        column = int(np.argmax(beyond.any(axis=0)))
+        value = float(inside[:, column][beyond[:, column]][0])
+        return f"{self.program.column_name(column)!r} became {value:g}, beyond the declared range ±{self.limit:g}"
+
+
+class Again(Protocol):
+    """Makes the loops after a mark up to a number again, under a `Guard` or not; the mark where they end."""
+
+    def __call__(self, mark: Mark, loops: int, *, guarded: bool) -> Mark: ...
+
+
+class PartGuard:
+    """Looks at the card between the parts of a run, for what a broken promise leaves behind:
+
+    a value beyond the range; a program counter that is no instruction of the program; anything changed that no program may
+    change, which is every column but the variables, and every part of an instruction but the pointers that the program
+    itself changes. If there is something, the place where it appears is searched for by halving the part, and the
+    loops around it are made again under a `Guard`, to name the instruction. So an error is always one that `Guard` finds
+    as well. The reverse does not hold: what leaves no trace at the end of a part is not seen (a value that left the
+    range and was overwritten, an operand read from outside the variables or beyond its function's domain, a wrong turn at a
+    flag that is no integer). A run that must be looked at after every loop is watched.
+    """
+
+    def __init__(self, guard: Guard, begin: Mark, again: Again) -> None:
+        """`guard` stands at the punched card."""
+        self.guard, self.good, self.again = guard, begin, again
+        self.expected = guard.reader.outside(guard.card, guard.program.columns)
+        self.pointers = torch.zeros_like(self.expected, dtype=torch.bool)
+        code = self.pointers[:, guard.reader.code_among_outside(guard.program.columns)]
+        for instruction in guard.program.instructions:
+            if isinstance(instruction, Step) and isinstance(instruction.action, PointerUpdate):
+                code[guard.reader.sizes.field_rows(instruction.action.field), instruction.action.instruction] = True
+
+    def look(self, mark: Mark) -> None:
+        """Check the card at a mark."""
+        found = self._broken(mark.card)
+        if found is None:
+            self.good = mark
+            return
+        first = replace(self.good, engine=mark.engine)
+        good, bad = first, mark
+        while bad.loops - good.loops > FEW_LOOPS:
+            middle = self.again(good, (good.loops + bad.loops) // 2, guarded=False)
+            good, bad = (good, middle) if self._broken(middle.card) is not None else (middle, bad)
+        for start, end in ((good, bad), (first, mark)):  # the trace may be younger than what left it
+            self.again(start, end.loops, guarded=True)
+        raise PunchcardError(f"in loops {good.loops + 1} to {bad.loops} {found}, but loop by loop no instruction breaks a "
+                             f"promise: engine {mark.engine!r} gives another card when it is watched")
+
+    def _broken(self, card: Tensor) -> str | None:
+        """What is wrong with a card, in words."""
+        reader, program = self.guard.reader, self.guard.program
+        try:
+            counter = reader.program_counter(card)
+        except EncodingError as error:
+            return f"the program counter became no number: {error}"
+        if not 0 <= counter < len(program.instructions):
+            return f"the program counter became {counter}"
+        outside = reader.outside(card, program.columns)
+        kept = (outside == self.expected) | (self.pointers & ((outside.abs() - 1).abs() < 0.25))
+        if not bool(kept.all()):
+            return "a column that the program may not change was changed"
+        return self.guard.beyond(reader.memory(card))

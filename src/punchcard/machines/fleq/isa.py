@@ -1,0 +1,213 @@
+"""The instruction set of the FLEQ computer, and its programs.
+
+    mem[c] = f(mem[a], mem[b]); if mem[flag] <= 0 goto instruction p
+
+A memory cell is a column of real numbers. A variable is one or more consecutive columns: a scalar or a vector is one,
+a matrix one for each of its columns. Columns are read and written whole: rows beyond a variable's own are 0, so an
+operand of fewer rows than the machine's is padded with zeros. The width of each operand says how many columns are
+read or written.
+
+Instructions are data too. A pointer function reads an instruction, changes one of its pointers and writes it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from punchcard.errors import ProgramError
+from punchcard.machines.fleq.functions import Function, Shape
+from punchcard.machines.subleq.isa import Halt as Halt
+
+Array: TypeAlias = NDArray[np.float64]
+Field: TypeAlias = Literal["a", "b", "c", "flag", "p"]
+FLAG_TOLERANCE = 1e-6
+"""A flag within this of an integer counts as one: counters of tenths are never exact."""
+FIELDS: tuple[Field, ...] = ("a", "b", "c", "flag", "p")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A named matrix (a vector is a matrix of one column, a scalar of one row and one column) and its first memory
+
+    column.
+    """
+
+    name: str
+    shape: Shape
+    address: int
+
+    @property
+    def columns(self) -> range:
+        return range(self.address, self.address + self.shape.columns)
+
+
+@dataclass(frozen=True)
+class Call:
+    """mem[c] = function(mem[a], mem[b]): memory columns where operands and result begin, and their shapes."""
+
+    function: str
+    a: int
+    b: int | None
+    c: int
+    a_shape: Shape
+    b_shape: Shape | None
+    c_shape: Shape
+
+
+@dataclass(frozen=True)
+class PointerUpdate:
+    """A change to one pointer of an instruction: `incr_pointer(l.field)` adds 1, `reset_pointer(l.field, x)` sets it.
+
+    `value` is None for an increment; for a reset it is a memory column, or an instruction's number when the field is p.
+    """
+
+    instruction: int
+    field: Field
+    value: int | None = None
+
+    @property
+    def function(self) -> str:
+        return "incr_pointer" if self.value is None else "reset_pointer"
+
+
+@dataclass(frozen=True)
+class Branch:
+    """if mem[flag] <= 0 goto target.
+
+    `flag` is a memory column, whose first entry is an integer; None is an unconditional goto.
+    """
+
+    flag: int | None
+    target: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One FLEQ instruction: what it computes, if anything, and where it branches, if it does."""
+
+    action: Call | PointerUpdate | None = None
+    branch: Branch | None = None
+
+
+Instruction: TypeAlias = Step | Halt
+
+
+@dataclass(frozen=True)
+class FleqState:
+    """What a run is judged by: all memory columns side by side (rows by columns), and the next instruction."""
+
+    memory: Array = field(repr=False)
+    program_counter: int
+
+
+@dataclass(frozen=True, eq=False)
+class FleqProgram:
+    """Instructions, variables with their initial values, labels, and the range within which every value stays."""
+
+    instructions: tuple[Instruction, ...]
+    variables: tuple[Variable, ...]
+    values: Mapping[str, Array]
+    functions: Mapping[str, Function]
+    labels: tuple[tuple[str, int], ...] = ()
+    range: float = 16.0
+
+    def __post_init__(self) -> None:
+        if not self.instructions or not isinstance(self.instructions[-1], Halt):
+            raise ProgramError("a program ends with a halt")
+        for variable in self.variables:
+            value = self.values[variable.name]
+            if value.shape != (variable.shape.rows, variable.shape.columns):
+                raise ProgramError(f"variable {variable.name!r} is {variable.shape}, its value is {Shape(*value.shape)}")
+            if not np.all(np.abs(value) <= self.range):
+                raise ProgramError(f"variable {variable.name!r} holds a value that is not within ±{self.range:g}, the "
+                                   "declared range")
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, FleqProgram)
+            and (self.instructions, self.variables, self.labels, self.range)
+            == (other.instructions, other.variables, other.labels, other.range)
+            and self.functions.keys() == other.functions.keys()
+            and all(np.array_equal(value, other.values[name]) for name, value in self.values.items())
+        )
+
+    @property
+    def columns(self) -> int:
+        """How many memory columns the variables take."""
+        return sum(v.shape.columns for v in self.variables)
+
+    @property
+    def rows(self) -> int:
+        """The most rows of any variable."""
+        return max((v.shape.rows for v in self.variables), default=1)
+
+    @property
+    def size(self) -> int:
+        """d: the least size of a machine that holds every column, and every operand and result of a call.
+
+        A variable may have more columns than d, such as a data set whose columns are used one by one.
+        """
+        sizes = [self.rows]
+        for instruction in self.instructions:
+            if isinstance(instruction, Step) and isinstance(instruction.action, Call):
+                shapes = (instruction.action.a_shape, instruction.action.b_shape, instruction.action.c_shape)
+                sizes += [max(shape.rows, shape.columns) for shape in shapes if shape is not None]
+        return max(sizes)
+
+    def used_functions(self) -> tuple[str, ...]:
+        """The functions that the program calls, in the order of first use."""
+        used: dict[str, None] = {}
+        for instruction in self.instructions:
+            if isinstance(instruction, Step) and instruction.action is not None:
+                used[instruction.action.function] = None
+        return tuple(used)
+
+    def initial_memory(self, rows: int | None = None) -> Array:
+        """All variables side by side, padded with zeros to `rows` rows."""
+        memory = np.zeros((rows or self.rows, max(1, self.columns)))
+        for variable in self.variables:
+            memory[: variable.shape.rows, variable.address : variable.columns.stop] = self.values[variable.name]
+        return memory
+
+    def column_name(self, column: int) -> str:
+        """The variable that a memory column belongs to: `t`, or `A[2]` for a column of a matrix."""
+        for variable in self.variables:
+            if column in variable.columns:
+                one = variable.shape.columns == 1
+                return variable.name if one else f"{variable.name}[{column - variable.address}]"
+        return str(column)
+
+    def named(self, memory: Array) -> dict[str, Array]:
+        """The variables' values in a memory, by name."""
+        return {v.name: np.array(memory[: v.shape.rows, v.address : v.columns.stop]) for v in self.variables}
+
+
+def variables_in_order(shapes: Sequence[tuple[str, Shape]]) -> tuple[Variable, ...]:
+    """Variables one after the other from memory column 0."""
+    placed, end = [], 0
+    for name, shape in shapes:
+        placed.append(Variable(name, shape, end))
+        end += shape.columns
+    return tuple(placed)
+
+
+def pointers(instruction: Instruction) -> dict[Field, int]:
+    """The pointers that an instruction has, by field: what pointer functions can change."""
+    if isinstance(instruction, Halt):
+        return {}
+    found: dict[Field, int] = {}
+    if isinstance(instruction.action, Call):
+        found["a"] = instruction.action.a
+        if instruction.action.b is not None:
+            found["b"] = instruction.action.b
+        found["c"] = instruction.action.c
+    if instruction.branch is not None:
+        if instruction.branch.flag is not None:
+            found["flag"] = instruction.branch.flag
+        found["p"] = instruction.branch.target
+    return found

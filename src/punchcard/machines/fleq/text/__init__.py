@@ -1,0 +1,1 @@
+"""FLEQ text to programs and back."""

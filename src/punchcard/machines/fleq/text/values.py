@@ -1,0 +1,197 @@
+"""The `.data` section of FLEQ: variables with their shapes and initial values.
+
+    A   matrix 2x3   1 2 3 ; 4 5 6        rows are separated by `;`
+    v   vector 3     1 -0.5 1e-3          a column
+    t   scalar -11
+    Z   matrix 4x4                        no values: zeros
+    W   matrix 8x8   file(weights.npy)    a .npy or .csv file in the source's folder
+    U   vector 8     random(7)            uniform in [-1, 1]; 7 is the seed
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from punchcard.errors import ProgramError
+from punchcard.machines.fleq.functions import Shape
+from punchcard.machines.fleq.text.source import KEYWORDS, shown, take_mark, take_number, take_whole
+from punchcard.machines.source import Line, Token, read_text, unknown
+
+Array: TypeAlias = NDArray[np.float64]
+
+KINDS = ("matrix", "vector", "scalar")
+FILES = (".npy", ".csv")
+MOST_VALUES = 1 << 24
+_SIZE = re.compile(r"([0-9]{1,18})x([0-9]{1,18})")
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A variable as declared: where its name stands, its shape and its initial value."""
+
+    name: Token
+    shape: Shape
+    value: Array
+
+
+def take_declaration(line: Line, folder: Path | None) -> Declaration:
+    """The variable that a line of `.data` declares; files are looked for in `folder`."""
+    name = line.take_name("a variable")
+    if name.text in KEYWORDS:
+        raise name.error(f"{name.text!r} begins an instruction: a variable needs another name", line.source)
+    if line.at(":"):
+        raise line.wrong("a variable is declared as `name kind values`, without a colon")
+    kind = line.take_name(f"after {name.text!r} stands its kind, which is matrix, vector or scalar, and it")
+    if kind.text not in KINDS:
+        raise unknown("kind", kind, KINDS, "a variable is a matrix, a vector or a scalar", line.source)
+    shape = _take_shape(line, kind.text)
+    if line.ahead.kind == "end":
+        value = np.zeros((shape.rows, shape.columns))
+    elif line.ahead.kind == "file":
+        value = _from_file(line.take(), name.text, shape, folder, line.source)
+    elif line.at("random"):
+        value = _random(line, shape)
+    else:
+        value = _take_rows(line, name.text, shape) if kind.text == "matrix" else _take_column(line, name.text, shape)
+    line.finish(f"the values of {name.text!r}")
+    return Declaration(name, shape, value)
+
+
+def _take_shape(line: Line, kind: str) -> Shape:
+    if kind == "scalar":
+        return Shape(1, 1)
+    size = line.ahead
+    if kind == "vector":
+        shape = Shape(int(take_whole(line, "the length of a vector").text), 1)
+    else:
+        match = _SIZE.fullmatch(size.text)
+        if match is None:
+            raise line.wrong("the size of a matrix is written as rows x columns without blanks, such as 2x3")
+        line.take()
+        shape = Shape(int(match[1]), int(match[2]))
+    if min(shape.rows, shape.columns) < 1:
+        raise size.error(f"size {size.text}: a {kind} has at least one row and one column", line.source)
+    if shape.rows * shape.columns > MOST_VALUES:
+        raise size.error(f"size {size.text}: a variable holds at most {MOST_VALUES} values", line.source)
+    return shape
+
+
+def _take_row(line: Line, name: str) -> list[float]:
+    row = []
+    while line.ahead.kind != "end" and not line.at(";"):
+        row.append(take_number(line, f"a value of {name!r}")[0])
+    return row
+
+
+def _take_rows(line: Line, name: str, shape: Shape) -> Array:
+    first, rows = line.ahead, list[list[float]]()
+    while True:
+        start = line.ahead
+        rows.append(_take_row(line, name))
+        if len(rows[-1]) != shape.columns:
+            raise start.error(f"row {len(rows)} of {name!r} has {_count(len(rows[-1]), 'value')}: {shape.columns} "
+                              f"{_are(shape.columns)} wanted, and rows are separated by `;`", line.source)
+        if not line.at(";"):
+            break
+        line.take()
+    if len(rows) != shape.rows:
+        raise first.error(f"{name!r} has {_count(len(rows), 'row')} of values: {shape.rows} {_are(shape.rows)} wanted, "
+                          "separated by `;`", line.source)
+    return np.array(rows)
+
+
+def _take_column(line: Line, name: str, shape: Shape) -> Array:
+    first, row = line.ahead, _take_row(line, name)
+    if line.at(";"):
+        raise line.wrong("only the rows of a matrix are separated by `;`")
+    if len(row) != shape.rows:
+        raise first.error(f"{name!r} has {_count(len(row), 'value')}: {shape.rows} {_are(shape.rows)} wanted", line.source)
+    return np.array(row).reshape(shape.rows, 1)
+
+
+def _random(line: Line, shape: Shape) -> Array:
+    line.take()
+    rule = "random values are written as random(seed)"
+    take_mark(line, "(", rule)
+    seed = int(take_whole(line, "a seed").text)
+    take_mark(line, ")", rule)
+    return np.random.default_rng(seed).uniform(-1, 1, (shape.rows, shape.columns))
+
+
+def _from_file(token: Token, name: str, shape: Shape, folder: Path | None, source: str) -> Array:
+    """The value in `file(name)`, checked; every failure is an error at the token."""
+    path = PurePath(token.text[token.text.index("(") + 1 : -1].strip())
+    suffix = path.suffix.lower()
+    if suffix not in FILES:
+        raise token.error(f"{shown(token)}: values are read from {' and '.join(FILES)} files", source)
+    if path.is_absolute() or ".." in path.parts:
+        raise token.error(f"{shown(token)}: a file of values lies in the folder of the source or below it", source)
+    if folder is None:
+        raise token.error(f"{shown(token)}: the text stands in no folder, so there are no files beside it", source)
+    try:
+        array = _read_csv(folder / path) if suffix == ".csv" else _read_npy(folder / path)
+    except (ProgramError, OSError, ValueError, EOFError) as error:
+        raise token.error(f"{shown(token)}: {' '.join(str(error).split())}", source) from None
+    if array.dtype.kind not in "iufb":
+        raise token.error(f"{shown(token)} holds {array.dtype} values: {name!r} needs real numbers", source)
+    one_dimensional = array.ndim == 1 or (suffix == ".csv" and array.shape[0] == 1)
+    if one_dimensional and shape.columns == 1 and array.size == shape.rows:
+        array = array.reshape(shape.rows, 1)
+    if array.shape != (shape.rows, shape.columns):
+        found = "x".join(map(str, array.shape)) or "a single number"
+        raise token.error(f"{shown(token)} is {found}: {name!r} is {shape}", source)
+    value = np.array(array, dtype=np.float64)
+    if not np.isfinite(value).all():
+        raise token.error(f"{shown(token)} holds NaN or infinity: a value of {name!r} must be finite", source)
+    return value
+
+
+def _read_npy(path: Path) -> NDArray[np.generic]:
+    """The array of a .npy file, mapped, so that its shape is known before its values are read."""
+    if not path.is_file():
+        raise ProgramError(f"no such file: {str(path)!r}")
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError):
+        raise ProgramError(f"{str(path)!r} is no .npy file with an array of numbers") from None
+    if not isinstance(array, np.ndarray):
+        raise ProgramError(f"{str(path)!r} is no .npy file")
+    return array
+
+
+def _read_csv(path: Path) -> Array:
+    """Numbers separated by commas, a row a line; blank lines do not count."""
+    rows: list[list[float]] = []
+    for number, content in enumerate(read_text(path).splitlines(), start=1):
+        if not content.strip():
+            continue
+        try:
+            rows.append([float(entry) for entry in content.split(",")])
+        except ValueError:
+            raise ProgramError(f"line {number} of {str(path)!r} is no list of numbers separated by commas") from None
+        if len(rows[-1]) != len(rows[0]):
+            raise ProgramError(f"line {number} of {str(path)!r} has {_count(len(rows[-1]), 'value')}, the first has "
+                               f"{len(rows[0])}")
+    if not rows:
+        raise ProgramError(f"{str(path)!r} holds no values")
+    return np.array(rows)
+
+
+def beyond(declaration: Declaration, limit: float) -> float | None:
+    """The value of a variable that is furthest beyond the range, if one is."""
+    furthest = float(declaration.value.flat[np.abs(declaration.value).argmax()])
+    return furthest if abs(furthest) > limit else None
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"

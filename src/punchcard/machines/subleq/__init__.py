@@ -1,0 +1,1 @@
+"""The paper's one-instruction computer: code and data apart."""

@@ -1,0 +1,177 @@
+"""What the assemblers share: `.data` and `.code` sections, labels, and operands by the instruction table.
+
+    .data
+    name   value value ...        a cell for each value; `name` is the first, `name+1` the second; no value means 0
+    .code
+    label: mnemonic operand, operand, ...
+
+`;` and `#` begin a comment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from punchcard.machines.source import Line, Token, lines, unknown
+from punchcard.machines.subleq.isa import Operation, Symbol
+
+SECTIONS = (".data", ".code")
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A name or a number as it stands in the text, with an offset for arrays."""
+
+    token: Token
+    offset: int = 0
+    number: int | None = None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One instruction before names are resolved."""
+
+    operation: Operation
+    operands: tuple[Operand, ...]
+    token: Token
+
+
+@dataclass
+class Listing:
+    """A source text, parsed: what was declared and what was written."""
+
+    source: str
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+    symbol_tokens: dict[str, Token] = field(default_factory=dict)
+    values: list[int] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    statements: list[Statement] = field(default_factory=list)
+    has_data: bool = False
+
+    def cell(self, operand: Operand) -> int:
+        """The number of the memory cell that an operand names."""
+        name = operand.token.text
+        if name not in self.symbols:
+            raise unknown("memory cell", operand.token, self.symbols, "declare it under .data", self.source)
+        symbol = self.symbols[name]
+        if operand.offset >= symbol.size:
+            raise operand.token.error(f"'{name}+{operand.offset}' is beyond {name!r}, which has {symbol.size} "
+                                      f"cell{'s' * (symbol.size != 1)}, counted from 0", self.source)
+        return symbol.address + operand.offset
+
+    def target(self, operand: Operand) -> int:
+        """The number of the instruction that an operand names."""
+        if operand.number is not None:
+            ends = self.statements[-1].operation.mnemonic == "halt"
+            if operand.number >= len(self.statements) + (not ends):
+                raise operand.token.error(f"no instruction {operand.number}: there are {len(self.statements)}, "
+                                          "counted from 0", self.source)
+            return operand.number
+        return labelled(operand.token, self.labels, self.source)
+
+
+def parse(text: str, operations: Mapping[str, Operation], source: str, *, section: str | None = None) -> Listing:
+    """Parse a text. Without `section`, lines before the first `.data` or `.code` are an error."""
+    listing = Listing(source)
+    for line in lines(text, source):
+        if line.ahead.kind == "directive":
+            section = take_section(line)
+            listing.has_data |= section == ".data"
+        elif section == ".data":
+            _parse_data(line, listing)
+        elif section == ".code":
+            _parse_code(line, listing, operations)
+        else:
+            raise line.wrong("a program begins with .data or .code")
+    return listing
+
+
+def take_section(line: Line, others: tuple[str, ...] = ()) -> str:
+    """The section that a line begins; `others` are the language's directives that begin none."""
+    token = line.take()
+    if token.text.lower() not in SECTIONS:
+        known = (*SECTIONS, *others)
+        raise unknown("section", token, known, f"there are {' and '.join(known)}", line.source)
+    line.finish(token.text)
+    return token.text.lower()
+
+
+def take_labels(line: Line, labels: dict[str, int], number: int) -> None:
+    """Note the labels at the beginning of a line as names of the instruction with this number."""
+    while line.second_is(":"):
+        label = line.take_name("a label")
+        line.take()
+        if label.text in labels:
+            raise label.error(f"label {label.text!r} is declared twice", line.source)
+        labels[label.text] = number
+
+
+def labelled(token: Token, labels: Mapping[str, int], source: str) -> int:
+    """The number of the instruction that has this label."""
+    if token.text not in labels:
+        raise unknown("label", token, labels, "write it before an instruction, as `name:`", source)
+    return labels[token.text]
+
+
+def _parse_data(line: Line, listing: Listing) -> None:
+    name = line.take_name("a memory cell")
+    if name.text in listing.symbols:
+        raise name.error(f"memory cell {name.text!r} is declared twice", line.source)
+    if line.at(":"):
+        raise line.wrong("a memory cell is declared as `name value`, without a colon")
+    listing.symbol_tokens[name.text] = name
+    address = len(listing.values)
+    while line.ahead.kind != "end":
+        listing.values.append(line.take_integer("a value")[0])
+        if line.at(","):
+            line.take()
+    if len(listing.values) == address:
+        listing.values.append(0)
+    listing.symbols[name.text] = Symbol(name.text, address, len(listing.values) - address)
+
+
+def _parse_code(line: Line, listing: Listing, operations: Mapping[str, Operation]) -> None:
+    take_labels(line, listing.labels, len(listing.statements))
+    if line.ahead.kind == "end":
+        return
+    mnemonic = line.take_name("an instruction")
+    operation = operations.get(mnemonic.text.lower())
+    if operation is None:
+        raise unknown("instruction", mnemonic, operations, f"there are {', '.join(operations)}", line.source)
+    listing.statements.append(Statement(operation, _parse_operands(line, operation, mnemonic), mnemonic))
+
+
+def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> tuple[Operand, ...]:
+    operands: list[Operand] = []
+    for place, kind in enumerate(operation.operands):
+        if place:
+            if line.ahead.kind == "end" and place >= len(operation.operands) - operation.optional:
+                break
+            if not line.at(","):
+                raise line.wrong(f"operands of {operation.mnemonic} are separated by commas, and there are "
+                                 f"{_count(operation)}")
+            line.take()
+        if kind == "target" and line.ahead.kind == "number":
+            number, token = line.take_integer("an instruction number")
+            operands.append(Operand(token, number=number))
+            continue
+        if kind == "cell" and line.ahead.kind in ("number", "character"):
+            raise line.wrong("an operand is the name of a memory cell; declare a constant under .data and name it")
+        if kind == "target" and line.ahead.kind != "name":
+            raise line.wrong("a target is a label, or an instruction's number counted from 0")
+        token = line.take_name(f"operand {place + 1} of {operation.mnemonic}")
+        offset = 0
+        if kind == "cell" and line.at("+"):
+            line.take()
+            offset, _ = line.take_integer("an offset")
+            if offset < 0:
+                raise token.error(f"offset {offset}: an array's cells count from 0", line.source)
+        operands.append(Operand(token, offset))
+    line.finish(f"the {_count(operation)} operands of {mnemonic.text}" if operation.operands else mnemonic.text)
+    return tuple(operands)
+
+
+def _count(operation: Operation) -> str:
+    most = len(operation.operands)
+    return f"{most - operation.optional} or {most}" if operation.optional else str(most)

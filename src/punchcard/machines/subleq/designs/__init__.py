@@ -1,0 +1,1 @@
+"""The SUBLEQ machine's three transformers, a file each."""

@@ -1,0 +1,165 @@
+"""Design "one-layer": one loop is a single layer with three heads.
+
+One attention cannot follow a pointer that it has just read. So every instruction column keeps the words of its two
+operands beside it (the caches), refreshed in every loop by its own attention, and the scratchpad keeps the last result
+and its address (the store buffer) for the one loop that it takes to reach the memory and the caches.
+
+In one loop, with w the buffered word and p its address:
+
+    head          column          finds                                    takes
+    fetch/store   scratchpad      instruction pc                           b, c, next, cache_b - cache_a
+                  cell p          the scratchpad                           w
+                  other columns   itself                                   nothing that stays
+    operand x     instruction     the cell x names, or the scratchpad      the cell's word, or w
+                                  when x = p
+                  scratchpad      instruction pc when its x = p,           cache_x
+                                  else itself                              w
+
+The scratchpad's difference is cache_b - cache_a + (a = p ? cache_a : w) - (b = p ? cache_b : w), which is mem[b] - mem[a]:
+
+    neither pending      cache_b - cache_a + w - w              only a pending    cache_b - w
+    both (so a = b)      0                                      only b pending    w - cache_a
+
+A cell's own command a and b name itself, so that its operand heads also find one column and not all of them.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from punchcard.card.encoding import decode_signed, decode_unsigned, encode_signed, encode_unsigned
+from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.machines.subleq.designs.base import (
+    EVERY_CELL,
+    EVERYWHERE,
+    OUTSIDE,
+    Image,
+    Reading,
+    SubleqDesign,
+    SubleqSizes,
+    punch_positions,
+)
+from punchcard.primitives.address import store_factor, store_gap
+from punchcard.primitives.overwrite import clip, clip_where
+from punchcard.primitives.subtract import branch, difference_bits
+from punchcard.transformer.build import Part, assign, attend, clear
+from punchcard.transformer.expression import Rows, rows, stack
+from punchcard.transformer.precision import Precision
+
+
+class OneLayerDesign(SubleqDesign):
+    """5 N + 9 L + 1 rows."""
+
+    name: ClassVar[str] = "one-layer"
+    warm_up: ClassVar[int] = 0
+    halting_register: ClassVar[str] = "store_address"
+
+    def layout(self, sizes: SubleqSizes) -> Layout:
+        n, length = sizes.word_bits, sizes.pointer_bits
+        outside = holding("bits", *OUTSIDE)
+        scratchpad = holding("bits", "scratchpad")
+        return Layout(
+            [
+                RowBlock("memory", n, "the program's words, -1 in columns that are no cells",
+                         holds=holding("bits", *EVERYWHERE), changes=("memory",)),
+                RowBlock("operands", 2 * length, "the columns that a and b name", {"a": length, "b": length}, outside),
+                RowBlock("targets", 2 * length, "c and the following instruction", {"c": length, "next": length},
+                         holding("bits", "instructions")),
+                RowBlock("cache_a", n, "mem[a], as of the loop before", holds=outside,
+                         changes=("memory", "instructions")),
+                RowBlock("cache_b", n, "mem[b], as of the loop before", holds=outside,
+                         changes=("memory", "instructions")),
+                RowBlock("position", length, "each column's own number", holds=outside),
+                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
+                RowBlock("program_counter", length, "the next instruction's column", holds=scratchpad,
+                         changes=("scratchpad",)),
+                RowBlock("store_address", length, "the cell that waits for its word", holds=scratchpad,
+                         changes=("scratchpad",)),
+                RowBlock("store", n, "the word", holds=scratchpad, changes=("scratchpad",)),
+                RowBlock("difference", n, "mem[b] - mem[a], bit by bit"),
+                RowBlock("chosen", 2 * length, "c and next of the instruction", {"c": length, "next": length}),
+            ],
+            sizes.regions,
+        )
+
+    def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
+        (memory, _, targets, cache_a, cache_b, position, one, pc, store_address, store, difference, chosen) = (
+            rows(layout, block.name) for block in layout.blocks
+        )
+        operand_a, operand_b, chosen_c, chosen_next, next_one = (
+            rows(layout, name) for name in ("operands.a", "operands.b", "chosen.c", "chosen.next", "targets.next")
+        )
+        length = sizes.pointer_bits
+        store_key = store_factor(length) * position + store_address
+
+        def read_operand(pointer: Rows, cache: Rows, sign: int) -> Part:
+            return attend(
+                query=stack(pointer, pc, store_address, one),
+                key=stack(store_key, position, pointer, (2 * length - 1) * one),
+                value=stack(2 * (memory + store + one), sign * (store + cache)),  # `one` undoes the scratchpad's -1
+                into=rows(layout, cache.name, "difference"),
+                gap=min(1.0, store_gap(length)),
+            )
+
+        fetch_and_store = attend(
+            query=position + pc,
+            key=store_key,
+            value=stack(2 * operand_b, targets, cache_b - cache_a, 2 * store),
+            into=rows(layout, "store_address", "chosen", "difference", "memory"),
+            gap=store_gap(length),
+        )
+        return [
+            fetch_and_store
+            + read_operand(operand_a, cache_a, sign=+1)
+            + read_operand(operand_b, cache_b, sign=-1)
+            + assign(store, difference_bits(difference, one))
+            + clear(difference)
+            # An instruction column has read its own `next`: take it out again.
+            + assign(pc, branch(difference, yes=chosen_c, no=chosen_next, one=one) - next_one)
+            + clear(chosen)
+            + clip(memory)
+            + clip_where(one, store_address, precision.gate)
+            + clip_where(1 - one, cache_a, precision.gate)
+            + clip_where(1 - one, cache_b, precision.gate)
+        ]
+
+    def punch(self, sizes: SubleqSizes, layout: Layout, image: Image, card: Tensor) -> None:
+        length = sizes.pointer_bits
+        words = encode_signed(image.words, sizes.word_bits)
+        for rows_name in ("memory", "cache_a", "cache_b"):
+            layout.put(card, rows_name, "constants", words[:, :2])
+            layout.put(card, rows_name, "memory", words[:, 2:])
+        layout.put(card, "memory", "scratchpad", -1.0)
+        layout.put(card, "memory", "instructions", -1.0)
+        first = layout.region("constants").start
+        for i, part in enumerate("ab"):
+            operands = [command[i] for command in image.commands]
+            layout.put(card, f"operands.{part}", "instructions", encode_unsigned(operands, length))
+            layout.put(card, f"cache_{part}", "instructions", words[:, [column - first for column in operands]])
+            for region in EVERY_CELL:
+                place = layout.region(region)
+                own = encode_unsigned(list(range(place.start, place.stop)), length)
+                layout.put(card, f"operands.{part}", region, own)
+        start, last = sizes.instruction_column, sizes.columns - 1
+        following = [min(column + 1, last) for column in range(start, last + 1)]
+        layout.put(card, "targets.c", "instructions", encode_unsigned([c for _, _, c in image.commands], length))
+        layout.put(card, "targets.next", "instructions", encode_unsigned(following, length))
+        punch_positions(sizes, layout, card)
+        layout.put(card, "inside", "scratchpad", 1.0)
+        layout.put(card, "program_counter", "scratchpad", encode_unsigned(start, length))
+        layout.put(card, "store_address", "scratchpad", encode_unsigned(sizes.zero_column, length))
+        layout.put(card, "store", "scratchpad", encode_signed(0, sizes.word_bits))
+
+    def read(self, layout: Layout, card: Tensor) -> Reading:
+        words = decode_signed(layout.get(card, "memory", "memory"))
+        pending = decode_signed(layout.get(card, "store", "scratchpad"))
+        address = decode_unsigned(layout.get(card, "store_address", "scratchpad"))
+        place = layout.region("memory")
+        columns = torch.arange(place.start, place.stop, device=card.device)
+        return Reading(
+            torch.where(columns == address, pending, words),
+            decode_unsigned(layout.get(card, "program_counter", "scratchpad"))[..., 0],
+        )

@@ -1,0 +1,105 @@
+"""Design "paper": the nine layers of the paper's SUBLEQ proof, corrected. At most two heads a layer."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+from torch import Tensor
+
+from punchcard.card.encoding import decode_signed, decode_unsigned, encode_signed, encode_unsigned
+from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.machines.subleq.designs.base import (
+    EVERY_CELL,
+    OUTSIDE,
+    Image,
+    Reading,
+    SubleqDesign,
+    SubleqSizes,
+    punch_commands,
+    punch_positions,
+)
+from punchcard.primitives.add import flip_bits, increment_bits, sum_bits
+from punchcard.primitives.correct import correct
+from punchcard.primitives.flag import word_flag
+from punchcard.primitives.read import read
+from punchcard.primitives.select import select
+from punchcard.primitives.write import write
+from punchcard.transformer.build import Part, assign, clear
+from punchcard.transformer.expression import rows
+from punchcard.transformer.precision import Precision
+
+
+class PaperDesign(SubleqDesign):
+    """The seven steps of the proof. Flag and program counter + 1 share a layer, which makes it nine and not ten."""
+
+    name: ClassVar[str] = "paper"
+    warm_up: ClassVar[int] = 0
+    halting_register: ClassVar[str] = "pointer.b"
+
+    def layout(self, sizes: SubleqSizes) -> Layout:
+        n, length = sizes.word_bits, sizes.pointer_bits
+        pointers = {"a": length, "b": length, "c": length}
+        return Layout(
+            [
+                RowBlock("command", 3 * length, "the program's instructions", pointers, holding("bits", "instructions")),
+                RowBlock("memory", n, "the program's words", holds=holding("bits", *EVERY_CELL),
+                         changes=("memory",)),
+                RowBlock("read_a", n, "mem[a], then -mem[a]"),
+                RowBlock("read_b", n, "mem[b], then the difference, then the flag"),
+                RowBlock("pointer", 3 * length, "the current instruction", pointers, holding("bits", "scratchpad"),
+                         changes=("scratchpad",)),
+                RowBlock("program_counter", length, "the next instruction's column", holds=holding("bits", "scratchpad"),
+                         changes=("scratchpad",)),
+                RowBlock("position", length, "each column's own number", holds=holding("bits", *OUTSIDE)),
+                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
+                RowBlock("v_new", max(3 * length, 2 * n), "what attention has just moved"),
+            ],
+            sizes.regions,
+        )
+
+    def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
+        n, length = sizes.word_bits, sizes.pointer_bits
+        command, memory, read_a, read_b, pointer, pc, position, one, v_new = (
+            rows(layout, block.name) for block in layout.blocks
+        )
+        pointer_a, pointer_b, pointer_c = (rows(layout, f"pointer.{x}") for x in "abc")
+        flag, rest = read_b[:1], read_b[1:]
+        read_at, write_at = (partial(f, position=position, inside=one, gate=precision.gate) for f in (read, write))
+        return [
+            # Step 1: read the instruction.
+            read_at(pointer=pc, source=command, into=pointer, via=v_new[: 3 * length]),
+            # Step 2: read the data, a head for each operand.
+            read_at(pointer=pointer_a, source=memory, into=read_a, via=v_new[:n])
+            + read_at(pointer=pointer_b, source=memory, into=read_b, via=v_new[n : 2 * n]),
+            # Step 3: subtract, as mem[b] + (not mem[a] + 1).
+            assign(read_a, flip_bits(read_a)),
+            assign(read_a, increment_bits(read_a, one)),
+            assign(read_b, sum_bits(read_b, read_a, one)) + clear(read_a),
+            # Step 4: write the result back.
+            write_at(pointer=pointer_b, source=read_b, into=memory, via=v_new[:n]),
+            # Step 5: branch.
+            assign(flag, word_flag(read_b, one)) + clear(rest) + assign(pc, increment_bits(pc, one)),
+            assign(pc, select(flag, yes=pointer_c, no=pc, one=one)) + clear(flag),
+            # Step 6: correct errors.
+            assign(memory, correct(memory)) + assign(pointer, correct(pointer)) + assign(pc, correct(pc)),
+            # Step 7, program termination, is the EOF instruction on the card: it changes nothing and jumps to itself.
+        ]
+
+    def punch(self, sizes: SubleqSizes, layout: Layout, image: Image, card: Tensor) -> None:
+        length = sizes.pointer_bits
+        words = encode_signed(image.words, sizes.word_bits)
+        layout.put(card, "memory", "constants", words[:, :2])
+        layout.put(card, "memory", "memory", words[:, 2:])
+        punch_commands(sizes, layout, image, card)
+        punch_positions(sizes, layout, card)
+        layout.put(card, "inside", "scratchpad", 1.0)
+        layout.put(card, "program_counter", "scratchpad", encode_unsigned(sizes.instruction_column, length))
+        # Overwritten by the first read; any pointers will do.
+        layout.put(card, "pointer", "scratchpad", -1.0)
+
+    def read(self, layout: Layout, card: Tensor) -> Reading:
+        return Reading(
+            decode_signed(layout.get(card, "memory", "memory")),
+            decode_unsigned(layout.get(card, "program_counter", "scratchpad"))[..., 0],
+        )

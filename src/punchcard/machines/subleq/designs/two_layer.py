@@ -1,0 +1,100 @@
+"""Design "two-layer": one loop is two layers, with two heads and one.
+
+The scratchpad holds the instruction that was read in the loop before, so the data can be read at once (layer A), and
+the same head that stores the result also reads the next instruction (layer B, by a store key). The reset
+vector (cell 0, cell -1, first instruction) costs one warm-up loop: it subtracts 0 from -1 and jumps to the start.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import Tensor
+
+from punchcard.card.encoding import decode_signed, decode_unsigned, encode_signed, encode_unsigned
+from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.machines.subleq.designs.base import (
+    EVERYWHERE,
+    OUTSIDE,
+    Image,
+    Reading,
+    SubleqDesign,
+    SubleqSizes,
+    punch_commands,
+    punch_positions,
+)
+from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
+from punchcard.primitives.overwrite import clip, clip_where
+from punchcard.primitives.step import successor_bits
+from punchcard.primitives.subtract import branch, difference_bits
+from punchcard.transformer.build import Part, assign, attend, clear
+from punchcard.transformer.expression import rows
+from punchcard.transformer.precision import Precision
+
+
+class TwoLayerDesign(SubleqDesign):
+    """2 N + 8 L + 1 rows."""
+
+    name: ClassVar[str] = "two-layer"
+    warm_up: ClassVar[int] = 1
+    halting_register: ClassVar[str] = "pointer.b"
+
+    def layout(self, sizes: SubleqSizes) -> Layout:
+        n, length = sizes.word_bits, sizes.pointer_bits
+        pointers = {"a": length, "b": length, "c": length}
+        return Layout(
+            [
+                RowBlock("memory", n, "the program's words, -1 in columns that are no cells",
+                         holds=holding("bits", *EVERYWHERE), changes=("memory",)),
+                RowBlock("command", 3 * length, "the program's instructions", pointers, holding("bits", "instructions")),
+                RowBlock("position", length, "each column's own number", holds=holding("bits", *OUTSIDE)),
+                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
+                RowBlock("pointer", 3 * length, "the current instruction", pointers, holding("bits", "scratchpad"),
+                         changes=("scratchpad",)),
+                RowBlock("following", length, "the column after the current instruction's",
+                         holds=holding("bits", "scratchpad"), changes=("scratchpad",)),
+                RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
+            ],
+            sizes.regions,
+        )
+
+    def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
+        memory, _, position, one, pointer, following, difference = (
+            rows(layout, block.name) for block in layout.blocks
+        )
+        pointer_a, pointer_b, pointer_c = (rows(layout, f"pointer.{x}") for x in "abc")
+        store_key = store_factor(sizes.pointer_bits) * position + pointer_b
+        return [
+            # A. The scratchpad reads mem[b] - mem[a]; any other column reads its own word twice, which cancels.
+            attend(query=pointer_a + position, key=position, value=-memory, into=difference, gap=ADDRESS_GAP)
+            + attend(query=pointer_b + position, key=position, value=memory, into=difference, gap=ADDRESS_GAP)
+            + assign(difference, difference_bits(difference, one))
+            + assign(following, branch(difference, yes=pointer_c, no=following, one=one)),
+            # B. The scratchpad reads the next instruction; the cell that pointer b names takes the difference.
+            attend(query=position + following, key=store_key, value=2 * rows(layout, "command", "difference"),
+                   into=rows(layout, "pointer", "memory"), gap=store_gap(sizes.pointer_bits))
+            + clip(memory)
+            + clip_where(one, pointer, precision.gate)
+            + clear(difference)
+            + assign(following, successor_bits(following, one)),
+        ]
+
+    def punch(self, sizes: SubleqSizes, layout: Layout, image: Image, card: Tensor) -> None:
+        length = sizes.pointer_bits
+        words = encode_signed(image.words, sizes.word_bits)
+        layout.put(card, "memory", "scratchpad", -1.0)
+        layout.put(card, "memory", "constants", words[:, :2])
+        layout.put(card, "memory", "memory", words[:, 2:])
+        layout.put(card, "memory", "instructions", -1.0)
+        punch_commands(sizes, layout, image, card)
+        punch_positions(sizes, layout, card)
+        layout.put(card, "inside", "scratchpad", 1.0)
+        reset = {"a": sizes.zero_column, "b": sizes.minus_one_column, "c": sizes.instruction_column}
+        for part, column in reset.items():
+            layout.put(card, f"pointer.{part}", "scratchpad", encode_unsigned(column, length))
+        layout.put(card, "following", "scratchpad", encode_unsigned(sizes.instruction_column, length))
+
+    def read(self, layout: Layout, card: Tensor) -> Reading:
+        following = decode_unsigned(layout.get(card, "following", "scratchpad"))[..., 0]
+        bits = layout.rows("following").stop - layout.rows("following").start
+        return Reading(decode_signed(layout.get(card, "memory", "memory")), (following - 1) % (1 << bits))

@@ -1,0 +1,1 @@
+"""Minsky machines, translated to SUBLEQ."""

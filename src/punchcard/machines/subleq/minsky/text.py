@@ -1,0 +1,98 @@
+"""Minsky machines: `.minsky` text, and their translation to SUBLEQ, which shows SUBLEQ Turing complete.
+
+Registers are declared under `.data` with their initial values. A text without `.data` needs no `.code` either; its
+registers are those that it uses, and start at 0.
+
+The paper's translation has every operand pair the wrong way round against its own definition of SUBLEQ. Right is, with cells
+c_-1, c_0, c_+1 that hold -1, 0 and 1, a helper cell b, and the translation beginning at instruction j:
+
+    add a       j      subleq c_-1, a, j+1       a = a + 1
+    sub a, n    j      subleq b, b, j+1          b = 0
+                j+1    subleq a, b, j+3          b = -a; to j+3 when a >= 0
+                j+2    subleq c_+1, a, j+5       a < 0: a = a - 1, done
+                j+3    subleq c_0, a, n'         a >= 0: to n' when a = 0
+                j+4    subleq c_+1, a, j+5       a > 0: a = a - 1, done
+"""
+
+from __future__ import annotations
+
+from punchcard.errors import ProgramError
+from punchcard.machines.subleq.assembler import Listing, Statement, parse
+from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq, Symbol
+from punchcard.machines.subleq.minsky.isa import ADD, OPERATIONS, SUB, Add, MinskyInstruction, MinskyProgram, Sub
+
+_LENGTHS = {Add: 1, Sub: 5, Halt: 1}
+
+
+def assemble(text: str, source: str = "") -> MinskyProgram:
+    """The machine of a `.minsky` text."""
+    listing = parse(text, OPERATIONS, source, section=".code")
+    where = f"{source}: " if source else ""
+    if not listing.statements:
+        raise ProgramError(f"{where}the program is empty: .code needs at least one instruction")
+    if not listing.has_data:
+        _declare_registers(listing)
+    for symbol in listing.symbols.values():
+        if symbol.size != 1 or listing.values[symbol.address] < 0:
+            raise listing.symbol_tokens[symbol.name].error(
+                f"register {symbol.name!r}: a register holds one integer, 0 or more", source)
+    instructions = [_instruction(listing, statement) for statement in listing.statements]
+    if not isinstance(instructions[-1], Halt) or len(instructions) in listing.labels.values():
+        instructions.append(Halt())
+    registers = tuple((s.name, listing.values[s.address]) for s in listing.symbols.values())
+    return MinskyProgram(tuple(instructions), registers, tuple(listing.labels.items()))
+
+
+def translate(machine: MinskyProgram) -> Program:
+    """The SUBLEQ program that does what the Minsky machine does."""
+    names = [name for name, _ in machine.registers]
+    values = [value for _, value in machine.registers]
+    helpers = {"c_minus_one": -1, "c_zero": 0, "c_plus_one": 1, "helper": 0}
+    minus_one, zero, plus_one, helper = range(len(names), len(names) + len(helpers))
+    starts = [0]
+    for instruction in machine.instructions:
+        starts.append(starts[-1] + _LENGTHS[type(instruction)])
+    code: list[Instruction] = []
+    for j, instruction in zip(starts, machine.instructions, strict=False):
+        if isinstance(instruction, Add):
+            code.append(Subleq(minus_one, instruction.register, j + 1))
+        elif isinstance(instruction, Sub):
+            a = instruction.register
+            code += [
+                Subleq(helper, helper, j + 1),
+                Subleq(a, helper, j + 3),
+                Subleq(plus_one, a, j + 5),
+                Subleq(zero, a, starts[instruction.target]),
+                Subleq(plus_one, a, j + 5),
+            ]
+        else:
+            code.append(Halt())
+    for name in helpers:
+        names.append(_fresh(name, names))
+    symbols = [Symbol(name, address) for address, name in enumerate(names)]
+    return Program.create(code, [*values, *helpers.values()], symbols,
+                          {name: starts[target] for name, target in machine.labels})
+
+
+def _declare_registers(listing: Listing) -> None:
+    for statement in listing.statements:
+        for operand in statement.operands[:1]:
+            name = operand.token.text
+            if name not in listing.symbols:
+                listing.symbols[name] = Symbol(name, len(listing.values))
+                listing.values.append(0)
+
+
+def _instruction(listing: Listing, statement: Statement) -> MinskyInstruction:
+    if statement.operation is ADD:
+        return Add(listing.cell(statement.operands[0]))
+    if statement.operation is SUB:
+        register, target = statement.operands
+        return Sub(listing.cell(register), listing.target(target))
+    return Halt()
+
+
+def _fresh(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name = f"_{name}"
+    return name

@@ -1,0 +1,1 @@
+"""SUBLEQ with one memory for code and data, input and output."""

@@ -1,0 +1,129 @@
+"""The host of the von Neumann machine: it serves the ports between loops, and says why a run ends.
+
+The card tells it when to look (the rows `event`) and at what (the fetched words and the program counter, in the scratchpad).
+It reads no cell of the memory. What it may change:
+
+    the port cells                                    to hand over an input, and to empty the output once it is written
+    the fetched operands, of an input instruction     to let the source be read from the input cell, and, where an input
+                                                      sets its cell, to let the old value be read from the empty output cell
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from punchcard.card.layout import Layout
+from punchcard.machines.von_neumann.design import INSTRUCTION, AddressMap, VonNeumannDesign
+from punchcard.machines.von_neumann.isa import Dialect, Fault, Operand, Read, Write
+
+BYTE = 0xFF
+
+
+class Host:
+    """A port of an engine (see `engines.interface`): called between loops when an event stands on the card.
+
+    `last` is the last loop of the run; no input is read for an instruction that will not be executed. A `read` that raises
+    KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and leaves the card as it was.
+    """
+
+    def __init__(self, layout: Layout, sizes: AddressMap, dialect: Dialect, read: Read, write: Write, last: int) -> None:
+        self.halted = False
+        self.interrupted = False
+        self.fault: Fault | None = None
+        self._layout = layout
+        self._sizes = sizes
+        self._dialect = dialect
+        self._read = read
+        self._write = write
+        self._last = last
+        self._served = 0
+        self._scratch = layout.region("scratchpad").start
+        self._rows = {name: layout.rows(name) for name in ("memory", "counter", "word.a", "word.b", "away.a", "away.b",
+                                                          *(f"event.{name}" for name in VonNeumannDesign.events))}
+        self._ports = {address: layout.region("ports").start + i for i, address in enumerate(sizes.port_cells)}
+
+    def __call__(self, loop: int, card: Tensor) -> bool:
+        """Look at all events at once; an engine that finds several on one card asks for each."""
+        if loop != self._served:
+            self._served = loop
+            self._serve(loop, card)
+        return not (self.halted or self.interrupted or self.fault)
+
+    def _serve(self, loop: int, card: Tensor) -> None:
+        scratch = card[:, self._scratch].tolist()
+        if self._is_on(scratch, "event.output"):
+            self._take_output(card)
+        counter = (self._number(scratch, "counter") - INSTRUCTION) % (1 << self._sizes.word_bits)
+        if self._is_on(scratch, "event.counter"):
+            self._leave_code(counter)
+        elif self._is_on(scratch, "event.source") or self._is_on(scratch, "event.destination"):
+            self._look_at_operands(scratch, counter)
+            if self.fault is None and not self.halted and loop < self._last:
+                self._give_input(scratch, card)
+
+    def _leave_code(self, counter: int) -> None:
+        """There is no instruction at the program counter."""
+        if counter >= self._sizes.halts_from:
+            self.halted = True
+        else:
+            self.fault = Fault(counter, "instruction", max(counter, self._sizes.memory))
+
+    def _look_at_operands(self, scratch: list[float], counter: int) -> None:
+        """Halt or refuse, where an operand says so."""
+        names: tuple[Operand, Operand] = ("a", "b")
+        words = {name: self._number(scratch, f"word.{name}") for name in names}
+        if self._dialect.halt_port in words.values():
+            self.halted = True
+            return
+        for name in names:
+            if self._sizes.data_end <= words[name] < self._sizes.first_port:
+                self.fault = Fault(counter, name, words[name])
+                return
+
+    def _take_output(self, card: Tensor) -> None:
+        """Write what the last instruction stored at the output port, and empty the port.
+
+        Where ports do not branch the port holds 0 - mem[a], so the character is its negative.
+        """
+        cell = card[self._rows["memory"], self._ports[self._sizes.output_port]]
+        word = _number(cell.tolist())
+        self._write((word if self._dialect.ports_branch else -word) & BYTE)
+        cell.fill_(-1.0)
+
+    def _give_input(self, scratch: list[float], card: Tensor) -> None:
+        """Put an input in its cell and let the source be read there."""
+        sizes, rule = self._sizes, self._dialect.input
+        source, destination = (self._number(scratch, f"word.{x}") for x in (sizes.source, sizes.destination))
+        if destination in self._ports and destination != sizes.output_port:
+            self._put(card, "memory", self._ports[destination], 0)  # a store to an input port is lost, and reads as 0
+        if source != self._dialect.input_port % (1 << sizes.word_bits):
+            return
+        try:
+            value = self._read()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return
+        to_cell = destination < sizes.first_port
+        self._put(card, "memory", self._ports[sizes.input_cell], -value if to_cell and rule != "subtracts" else value)
+        self._put(card, f"word.{sizes.source}", self._scratch, sizes.input_cell)
+        if to_cell and rule == "sets":
+            self._put(card, f"word.{sizes.destination}", self._scratch, sizes.output_port)
+            card[self._rows[f"away.{sizes.destination}"], self._scratch] = 1.0
+
+    def _is_on(self, scratch: list[float], row: str) -> bool:
+        return bool(scratch[self._rows[row].start] > 0)
+
+    def _number(self, scratch: list[float], name: str) -> int:
+        return _number(scratch[self._rows[name]])
+
+    def _put(self, card: Tensor, rows: str, column: int, value: int) -> None:
+        bits = [1.0 if value >> i & 1 else -1.0 for i in range(self._sizes.word_bits)]
+        card[self._rows[rows], column] = torch.tensor(bits, dtype=card.dtype, device=card.device)
+
+
+def _number(bits: Sequence[float]) -> int:
+    """The unsigned number of ±1 bits."""
+    return sum(1 << i for i, bit in enumerate(bits) if bit > 0)

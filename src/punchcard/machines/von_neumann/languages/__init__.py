@@ -1,0 +1,1 @@
+"""Languages for one memory: images, assembly, Brainfuck."""

@@ -1,0 +1,1 @@
+"""SUBLEQ assembly with macros, `.asq`."""

@@ -1,0 +1,320 @@
+"""Parser of `.asq` text: labels, cells, data lines and calls of macros, before any name has a value.
+
+An expression has only sums and differences, so it is kept as a flat sum of signed terms: parentheses vanish, and a macro's
+parameter is replaced by the terms of its operand.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from punchcard.errors import SourceError
+from punchcard.machines.source import Line, Token, lines, unescape
+
+_TOKEN = re.compile(r"""
+    (?P<space>\s+)
+  | (?P<comment>(?:\#|//).*)
+  | (?P<string>"(?:\\.|[^\\"])*")
+  | (?P<character>'(?:\\.|[^\\'])')
+  | (?P<unclosed>["'].*)
+  | (?P<macro>@[A-Za-z_][A-Za-z0-9_]*)
+  | (?P<scratch>\$[A-Za-z_][A-Za-z0-9_]*)
+  | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+  | (?P<number>[0-9][0-9A-Za-z_]*)
+  | (?P<mark>[:;?.()+\-=])
+""", re.VERBOSE)
+
+MAX_DEPTH = 100  # of parentheses
+OPERANDS = 3
+TermKind: TypeAlias = Literal["number", "name", "next", "scratch", "constant"]
+
+
+@dataclass(frozen=True)
+class Term:
+    """A signed part of a sum: a number, a label, `?`, a scratch cell's address, or the address of a constant's cell."""
+
+    sign: int
+    kind: TermKind
+    token: Token = field(compare=False)
+    name: str = ""
+    number: int = 0
+    constant: tuple[Term, ...] = ()
+
+    def times(self, sign: int) -> Term:
+        return Term(sign * self.sign, self.kind, self.token, self.name, self.number, self.constant)
+
+
+Expression: TypeAlias = tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Label:
+    """A name for the address of what comes next."""
+
+    token: Token
+    name: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A word of the image. `written` says that it is the operand b of an instruction, whose cell changes."""
+
+    expression: Expression
+    token: Token
+    written: bool = False
+
+
+@dataclass(frozen=True)
+class Call:
+    """A use of a macro."""
+
+    token: Token
+    operands: tuple[Expression, ...]
+
+    @property
+    def name(self) -> str:
+        return self.token.text[1:]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The place for constants and scratch cells."""
+
+    token: Token
+
+
+Item: TypeAlias = Label | Cell | Call | Pool
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A named piece of program; labels that it declares are its own in every use."""
+
+    token: Token
+    parameters: tuple[str, ...]
+    items: tuple[Item, ...]
+
+    @property
+    def labels(self) -> set[str]:
+        return {item.name for item in self.items if isinstance(item, Label)}
+
+
+@dataclass
+class Text:
+    """A source text, parsed."""
+
+    source: str
+    items: list[Item] = field(default_factory=list)
+    macros: dict[str, Macro] = field(default_factory=dict)
+
+
+def parse(text: str, source: str = "") -> Text:
+    """The items of a text in their order, and the macros that it defines."""
+    return _Parser(source).parse(text)
+
+
+class _Parser:
+    def __init__(self, source: str) -> None:
+        self._text = Text(source)
+        self._source = source
+        self._macro: tuple[Token, tuple[str, ...]] | None = None
+        self._body: list[Item] = []
+
+    def parse(self, text: str) -> Text:
+        for line in lines(text, self._source, _TOKEN):
+            while line.ahead.kind != "end":
+                self._statement(line)
+                if line.at(";"):
+                    line.take()
+        if self._macro is not None:
+            raise self._error(self._macro[0], f"macro {self._macro[0].text!r} has no end: close it with @end")
+        return self._text
+
+    def _add(self, *items: Item) -> None:
+        (self._text.items if self._macro is None else self._body).extend(items)
+
+    def _statement(self, line: Line) -> None:
+        self._labels(line)
+        if line.ahead.kind == "macro":
+            self._directive(line, line.take())
+        elif line.at("."):
+            line.take()
+            while not _ends(line):
+                self._labels(line)
+                if not _ends(line):
+                    self._add(*self._data(line))
+        elif not _ends(line):
+            self._instruction(line)
+
+    def _labels(self, line: Line) -> None:
+        while line.second_is(":"):
+            token = line.take_name("a label")
+            line.take()
+            if self._macro is not None and token.text in self._macro[1]:
+                raise self._error(token, f"label {token.text!r} is a parameter of the macro: choose another name")
+            self._add(Label(token, token.text))
+
+    def _data(self, line: Line) -> list[Cell]:
+        token = line.ahead
+        if token.kind != "string":
+            return [Cell(self._operand(line), token)]
+        line.take()
+        if token.text == '""':
+            raise self._error(token, 'the string "" is empty: it has no cells')
+        codes = unescape(token, self._source).encode("utf-8", "surrogatepass")
+        return [Cell((_number(code, token),), token) for code in codes]
+
+    def _instruction(self, line: Line) -> None:
+        first = line.ahead
+        cells: list[Cell] = []
+        while not _ends(line):
+            self._labels(line)
+            if _ends(line):
+                raise line.wrong("a label within an instruction stands before an operand")
+            if len(cells) == OPERANDS:
+                raise line.wrong("an instruction has one to three operands; data begin with '.'")
+            token = line.ahead
+            if token.kind == "string":
+                raise line.wrong("a string stands on a data line, which begins with '.'")
+            cells.append(Cell(self._operand(line), token, written=len(cells) == 1))
+            self._add(cells[-1])
+        if len(cells) == 1:
+            self._add(Cell(_one_cell_later(cells[0].expression), cells[0].token, written=True))
+        if len(cells) < OPERANDS:
+            self._add(Cell((Term(1, "next", first),), first))
+
+    def _directive(self, line: Line, token: Token) -> None:
+        if token.text == "@def":
+            self._begin_macro(line, token)
+        elif token.text == "@end":
+            self._end_macro(token)
+        elif token.text == "@pool":
+            if self._macro is not None:
+                raise self._error(token, "@pool stands outside of macros")
+            if any(isinstance(item, Pool) for item in self._text.items):
+                raise self._error(token, "@pool stands twice: constants and scratch cells have one place")
+            self._add(Pool(token))
+        else:
+            operands = []
+            while not _ends(line):
+                if line.second_is(":"):
+                    raise line.wrong("an operand of a macro has no label")
+                operands.append(self._operand(line))
+                if any(term.kind == "next" for term in operands[-1]):
+                    raise self._error(token, f"'?' is no operand of {token.text}: within a macro it means another cell at "
+                                             "every use; use a label")
+            self._add(Call(token, tuple(operands)))
+            return
+        if not _ends(line):
+            raise line.wrong(f"{token.text} ends here; the next statement stands on a new line or after ';'")
+
+    def _begin_macro(self, line: Line, token: Token) -> None:
+        if self._macro is not None:
+            raise self._error(token, f"a macro within macro {self._macro[0].text!r}: close that with @end first")
+        name = line.take_name("the name of a macro")
+        if name.text in self._text.macros:
+            raise self._error(name, f"macro {name.text!r} is defined twice")
+        if name.text in ("def", "end", "pool"):
+            raise self._error(name, f"@{name.text} is a word of the language: choose another name")
+        parameters: list[str] = []
+        while not _ends(line):
+            parameter = line.take_name("a parameter")
+            if parameter.text in parameters:
+                raise self._error(parameter, f"parameter {parameter.text!r} stands twice")
+            parameters.append(parameter.text)
+        self._macro, self._body = (name, tuple(parameters)), []
+
+    def _end_macro(self, token: Token) -> None:
+        if self._macro is None:
+            raise self._error(token, "@end closes a macro, and none is open: it begins with @def")
+        name, parameters = self._macro
+        declared: set[str] = set()
+        for item in self._body:
+            if isinstance(item, Label):
+                if item.name in declared:
+                    raise self._error(item.token, f"label {item.name!r} is declared twice in macro {name.text!r}")
+                declared.add(item.name)
+        self._text.macros[name.text] = Macro(name, parameters, tuple(self._body))
+        self._macro = None
+
+    def _operand(self, line: Line) -> Expression:
+        """An expression; after `=` the address of a cell that holds its value."""
+        if not line.at("="):
+            return self._sum(line, 0)
+        token = line.take()
+        value = self._sum(line, 0)
+        if any(term.kind == "next" for term in value):
+            raise self._error(token, "'?' has no meaning in a constant: use a label")
+        return (Term(1, "constant", token, constant=_reduced(value)),)
+
+    def _sum(self, line: Line, depth: int) -> Expression:
+        terms = list(self._term(line, depth))
+        while line.at("+", "-"):
+            self._refuse_ambiguity(line)
+            sign = -1 if line.take().text == "-" else 1
+            terms += [term.times(sign) for term in self._term(line, depth)]
+        return tuple(terms)
+
+    def _refuse_ambiguity(self, line: Line) -> None:
+        """`x -1` could be one operand or two; both have a plain spelling."""
+        before, mark, after = line.around()
+        if before.end < mark.column and mark.end == after.column and after.text not in ("", ";"):
+            rest = f"{mark.text}{after.text}"
+            raise self._error(mark, f"'{before.text} {rest}' can be read as one operand or as two: write "
+                                    f"'{before.text}{rest}' or '{before.text} ({rest})'")
+
+    def _term(self, line: Line, depth: int) -> Expression:
+        sign = 1
+        while line.at("+", "-"):
+            sign = -sign if line.take().text == "-" else sign
+        token = line.ahead
+        if line.at("("):
+            if depth == MAX_DEPTH:
+                raise line.wrong(f"parentheses are at most {MAX_DEPTH} deep")
+            line.take()
+            terms = self._sum(line, depth + 1)
+            if not line.at(")"):
+                raise line.wrong("an opened parenthesis is closed with ')'")
+            line.take()
+            return tuple(term.times(sign) for term in terms)
+        if token.kind in ("number", "character"):
+            value, _ = line.take_integer("a value")
+            if value > 127 and token.kind == "character":
+                raise self._error(token, f"{token.text} is more than one byte: write it as a string on a data line")
+            return (_number(sign * value, token),)
+        if token.kind in ("name", "scratch"):
+            line.take()
+            return (Term(sign, "name" if token.kind == "name" else "scratch", token, token.text),)
+        if line.at("?"):
+            line.take()
+            return (Term(sign, "next", token),)
+        if token.kind == "unclosed":
+            rule = "a character is 'a' or '\\n'" if token.text.startswith("'") else "a string ends on its line with a quote"
+            raise self._error(token, f"{token.text[:20]} is not closed: {rule}")
+        raise line.wrong("an operand is a sum of numbers, labels and '?', such as 12, loop, ?+2 or (-1)")
+
+    def _error(self, token: Token, message: str) -> SourceError:
+        return token.error(message, self._source)
+
+
+def _ends(line: Line) -> bool:
+    return line.ahead.kind == "end" or line.at(";")
+
+
+def _number(value: int, token: Token) -> Term:
+    return Term(1, "number", token, number=value)
+
+
+def _one_cell_later(expression: Expression) -> Expression:
+    """The same number in the next cell, where `?` is one more."""
+    count = sum(term.sign for term in expression if term.kind == "next")
+    return (*expression, _number(-count, expression[0].token)) if count else expression
+
+
+def _reduced(expression: Expression) -> Expression:
+    """Numbers added up, so that =5, =(5) and =2+3 share a cell."""
+    total = sum(term.sign * term.number for term in expression if term.kind == "number")
+    rest = tuple(term for term in expression if term.kind != "number")
+    return (*rest, _number(total, expression[0].token)) if total or not rest else rest

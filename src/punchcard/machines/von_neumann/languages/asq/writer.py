@@ -1,0 +1,130 @@
+"""Disassembler: an image to `.asq` text that assembles to the same words.
+
+What is code is found by following the program from address 0, as far as it can be followed without running it; the rest is
+data. A program that writes its own jumps may hide code from this: it is then shown as data, with the same words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from punchcard.machines.von_neumann.isa import Image
+
+PORT = -1
+INSTRUCTION = 3
+DATA_ON_A_LINE = 8
+SHORTEST_STRING = 4
+_PRINTABLE = re.compile(rb"[ -~\n]{%d,}" % SHORTEST_STRING)
+
+
+def disassemble(image: Image) -> str:
+    """The text of an image."""
+    words = image.words
+    starts = _instructions(words)
+    labels = _labels(words, starts)
+    indent = max((len(name) for name in labels.values()), default=0) + 2
+    lines: list[str] = []
+    address = 0
+    while address < len(words):
+        if address in starts:
+            prefix = f"{labels[address]}:" if address in labels else ""
+            lines.append(f"{prefix:<{indent}}{_instruction(words, address, labels)}")
+            address += INSTRUCTION
+        else:
+            end = next((place for place in range(address + 1, len(words)) if place in starts), len(words))
+            lines += [f"{'':<{indent}}. {' '.join(row)}" for row in _rows(_data(words, address, end, labels))]
+            address = end
+    return "\n".join([*lines, ""])
+
+
+def _instructions(words: tuple[int, ...]) -> set[int]:
+    """Addresses of instructions that can be reached; of two that overlap, the one found first."""
+    found: set[int] = set()
+    taken: set[int] = set()
+    waiting = [0]
+    while waiting:
+        address = waiting.pop()
+        cells = range(address, address + INSTRUCTION)
+        if address < 0 or cells.stop > len(words) or not taken.isdisjoint(cells):
+            continue
+        found.add(address)
+        taken.update(cells)
+        a, b, c = words[address : cells.stop]
+        always = a == b  # the difference is 0
+        if PORT in (a, b):
+            waiting.append(cells.stop)
+        else:
+            waiting += [c] if always else [c, cells.stop]
+    return found
+
+
+def _labels(words: tuple[int, ...], starts: set[int]) -> dict[int, str]:
+    """Names for the cells that instructions use, the targets of jumps first."""
+    targets: set[int] = set()
+    cells: set[int] = set()
+    for address in starts:
+        a, b, c = words[address : address + INSTRUCTION]
+        cells |= {a, b}
+        if c != address + INSTRUCTION:
+            targets.add(c)
+    known = range(len(words))
+    return {address: f"L{address}" if address in starts and address in targets else f"m{address}"
+            for address in sorted(cells | targets) if address in known}
+
+
+def _instruction(words: tuple[int, ...], address: int, labels: dict[int, str]) -> str:
+    """One to three operands; one that has a label in the text keeps it."""
+    a, b, c = words[address : address + INSTRUCTION]
+    inner = [address + place in labels for place in (1, 2)]
+    count = INSTRUCTION
+    if c == address + INSTRUCTION and not inner[1]:
+        count = 1 if a == b and not inner[0] else 2
+    operands = []
+    for place, word in enumerate((a, b, c)[:count]):
+        name = labels.get(address + place)
+        own = f"{name}:" if name and place else ""
+        operands.append(own + (labels[word] if word in labels else _number(word)))
+    return " ".join(operands)
+
+
+def _data(words: tuple[int, ...], start: int, end: int, labels: dict[int, str]) -> Iterator[str]:
+    """Data cells with their labels; characters in a row as a string."""
+    bounds = [start, *(address for address in range(start + 1, end) if address in labels), end]
+    for first, last in pairwise(bounds):
+        prefix = f"{labels[first]}:" if first in labels else ""
+        for cell in _cells(words[first:last]):
+            yield prefix + cell
+            prefix = ""
+
+
+def _cells(words: tuple[int, ...]) -> Iterator[str]:
+    codes = bytes(word if 0 <= word < 128 else 0 for word in words)
+    place = 0
+    for text in _PRINTABLE.finditer(codes):
+        yield from map(_number, words[place : text.start()])
+        yield _string(text.group())
+        place = text.end()
+    yield from map(_number, words[place:])
+
+
+def _rows(cells: Iterator[str]) -> Iterator[list[str]]:
+    """Data lines: a labelled cell and a string begin one."""
+    row: list[str] = []
+    for cell in cells:
+        if row and (len(row) == DATA_ON_A_LINE or ":" in cell or '"' in cell or '"' in row[-1]):
+            yield row
+            row = []
+        row.append(cell)
+    if row:
+        yield row
+
+
+def _string(codes: bytes) -> str:
+    text = codes.decode("ascii").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{text}"'
+
+
+def _number(word: int) -> str:
+    return str(word) if word >= 0 else f"({word})"

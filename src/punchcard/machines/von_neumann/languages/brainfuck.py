@@ -1,0 +1,233 @@
+"""Brainfuck to `.asq` text, and so to an image: code first, then the tape, which has all memory that is left.
+
+The current cell is kept in `$r`, as a negative number: clearing a cell and subtracting `$r` from it stores it. So `+ - . ,`
+and the loops work at a fixed address, and only `<` and `>` touch the tape: one routine, whose instructions hold the
+pointer, stores `$r`, moves their addresses, and loads `$r` again.
+
+A cell is any word; as a byte it counts modulo 256, which divides 2^N, so only a loop has to reduce it: its test adds or
+subtracts 256 until 0 to 255 is left, mostly not at all. Output takes the low byte anyway.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from punchcard.errors import ProgramError, SourceError
+from punchcard.machines.von_neumann.isa import Image
+from punchcard.machines.von_neumann.languages.asq import assembler as asq
+
+Cells: TypeAlias = Literal["byte", "word"]
+EndOfInput: TypeAlias = Literal["0", "-1", "unchanged"]
+CELLS: tuple[Cells, ...] = ("byte", "word")
+ENDS_OF_INPUT: tuple[EndOfInput, ...] = ("0", "-1", "unchanged")
+DEFAULT_TAPE = 100
+MOST_ADDITIONS = 16  # beyond that, a loop is shorter
+
+_BYTE_TEST = "{top}: =-256 $r {top}; =255 $r {go}; =1 $r {end}; =256 $r {top}; @jump {top}; {go}: =1 $r"
+_WORD_TEST = "{top}: @jz $r {end}"
+_INPUT: dict[EndOfInput, str] = {
+    "0": "(-1) $t; $r; =-1 $t {end}; =1 $t; $t $r; {end}:",
+    "-1": "(-1) $t; $r; $t $r",
+    "unchanged": "(-1) $t; =-1 $t {end}; =1 $t; $r; $t $r; {end}:",
+}
+# $away is minus the distance; $return is minus the return address, which is negative, so setting it jumps.
+_MOVE = """
+# Store, move, load. `room` is the number of cells up to the pointer: it is 0 or less when the pointer has left the tape, and
+# also when that number is too large for a positive word, long before the pointer could reach the port or the code.
+move: old1:tape old2:tape; $r old3:tape
+    $away old1; $away old2; $away old3; $away new
+    $away room off
+    $r; new:tape $r
+    to; $return to; $z $z to:0
+off: (-2) (-2)  # the machine reports this address, unless its memory is so large that it has such a cell
+    @puts message
+    @jump (-2)
+. message:"\\npointer off the tape\\n" 0
+. room:1
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """`+`, `>`, `.`, `,`, `[` or `]`. Runs of + and - are one step with a count, and so are runs of > and <.
+
+    `*` stands for a whole loop that only clears its cell and adds multiples of it to others: `adds`, distance and factor.
+    """
+
+    command: str
+    count: int = 0
+    loop: int = 0
+    adds: tuple[tuple[int, int], ...] = ()
+
+
+def assemble(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfInput = "0",
+             tape: int = DEFAULT_TAPE) -> Image:
+    """The image of a Brainfuck program; `tape` is how many cells of the tape belong to it."""
+    program = translate(text, source, cells=cells, eof=eof, tape=tape)
+    return Image(asq.assemble(program, source).words, source)
+
+
+def translate(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfInput = "0",
+              tape: int = DEFAULT_TAPE) -> str:
+    """The program as `.asq` text."""
+    if cells not in CELLS:
+        raise ProgramError(f"cells={cells!r}: cells are {' or '.join(map(repr, CELLS))}")
+    if eof not in ENDS_OF_INPUT:
+        raise ProgramError(f"eof={eof!r}: the end of the input is read as "
+                           f"{', '.join(map(repr, ENDS_OF_INPUT))}")
+    if tape < 1:
+        raise ProgramError(f"tape={tape}: a tape has at least one cell")
+    writer = _Writer(_BYTE_TEST if cells == "byte" else _WORD_TEST, _INPUT[eof])
+    for step in multiplied(parse(text, source)):
+        writer.write(step)
+    return writer.finish(tape)
+
+
+def parse(text: str, source: str = "") -> list[Step]:
+    """The steps of a program; every other character is a comment. Loops are numbered, and brackets must match."""
+    steps: list[Step] = []
+    open_loops: list[tuple[int, SourceError]] = []
+    loops = 0
+    for number, line in enumerate(re.split(r"\r\n|\n|\r", text), start=1):
+        for match in re.finditer(r"[-+<>.,[\]]", line):
+            command = match.group()
+            if command in "+-<>":
+                _merge(steps, "+" if command in "+-" else ">", 1 if command in "+>" else -1)
+            elif command == "[":
+                error = _unmatched(command, number, match.start() + 1, source)
+                open_loops.append((loops, error))
+                steps.append(Step("[", loop=loops))
+                loops += 1
+            elif command == "]":
+                if not open_loops:
+                    raise _unmatched(command, number, match.start() + 1, source)
+                steps.append(Step("]", loop=open_loops.pop()[0]))
+            else:
+                steps.append(Step(command))
+    if open_loops:
+        raise open_loops[-1][1]
+    return steps
+
+
+def multiplied(steps: list[Step]) -> list[Step]:
+    """The same program with its loops of the kind [-] and [->++>+<<] as one step each."""
+    result: list[Step] = []
+    starts: list[int] = []
+    innermost = False
+    for step in steps:
+        result.append(step)
+        if step.command == "[":
+            starts.append(len(result) - 1)
+            innermost = True
+        elif step.command == "]":
+            start = starts.pop()
+            adds = _multiples(result[start + 1 : -1]) if innermost else None
+            if adds is not None:
+                result[start:] = [Step("*", loop=step.loop, adds=adds)]
+            innermost = False
+    return result
+
+
+def _multiples(body: list[Step]) -> tuple[tuple[int, int], ...] | None:
+    """(distance, factor) of what a loop adds, when it does nothing else and ends where it began."""
+    if not {step.command for step in body} <= {"+", ">"}:
+        return None
+    place, changes = 0, defaultdict[int, int](int)
+    for step in body:
+        if step.command == ">":
+            place += step.count
+        else:
+            changes[place] += step.count
+    per_round = changes.pop(0, 0)
+    adds = tuple(sorted((distance, -per_round * count) for distance, count in changes.items() if count))
+    if place or abs(per_round) != 1 or any(abs(factor) > MOST_ADDITIONS for _, factor in adds):
+        return None
+    return adds
+
+
+def _merge(steps: list[Step], command: str, count: int) -> None:
+    """Add to the run that the program is in; a run that comes to nothing is dropped."""
+    if steps and steps[-1].command == command:
+        count += steps.pop().count
+    if count:
+        steps.append(Step(command, count))
+
+
+def _unmatched(command: str, line: int, column: int, source: str) -> SourceError:
+    rule = "no ']' closes this '['" if command == "[" else "no '[' opens the loop that this ']' closes"
+    return SourceError(rule, line=line, column=column, text=command, source=source)
+
+
+class _Writer:
+    """Writes steps as lines of `.asq`."""
+
+    def __init__(self, test: str, read: str) -> None:
+        self._test = test
+        self._read = read
+        self._lines: list[str] = []
+        self._labels = 0
+        self._distances: set[int] = set()
+
+    def write(self, step: Step) -> None:
+        if step.command == "+":
+            self._add(f"={step.count} $r")
+        elif step.command == ">":
+            self._move(step.count)
+        elif step.command == ".":
+            self._add("$t; $r $t; $t (-1)")
+        elif step.command == ",":
+            self._add(self._read.format(end=self._label()))
+        elif step.command == "[":
+            self._open(step.loop)
+        elif step.command == "]":
+            self._add(f"@jump loop{step.loop}; end{step.loop}:")
+        elif not step.adds:
+            self._add("$r")
+        else:
+            self._open(step.loop)
+            self._multiply(step)
+
+    def finish(self, tape: int) -> str:
+        stubs = []
+        for distance in sorted(self._distances):
+            jump = "move" if distance > 0 else "?; @jump move"  # what is set is minus the distance
+            stubs.append(f"{_stub(distance)}: $away; ={distance} $away {jump}")
+        routine = [*stubs, _MOVE] if stubs else []
+        cells = "\n".join(". " + " ".join(["0"] * min(20, tape - i)) for i in range(0, tape, 20))
+        return "\n".join([*self._lines, "    @halt", *routine, "@pool", "tape:", cells, ""])
+
+    def _add(self, line: str) -> None:
+        self._lines.append("    " + line)
+
+    def _label(self) -> str:
+        self._labels += 1
+        return f"label{self._labels}"
+
+    def _open(self, loop: int) -> None:
+        self._add(self._test.format(top=f"loop{loop}", go=f"go{loop}", end=f"end{loop}"))
+
+    def _move(self, distance: int) -> None:
+        self._distances.add(distance)
+        back = self._label()
+        self._add(f"$return; ={back} $return {_stub(distance)}; {back}:")
+
+    def _multiply(self, step: Step) -> None:
+        """$more is the value of the cell, $less minus that."""
+        self._add("$more; $r $more")
+        if any(factor < 0 for _, factor in step.adds):
+            self._add("$less; $more $less")
+        self._add("$r")
+        place = 0
+        for distance, factor in step.adds:
+            self._move(distance - place)
+            self._add("; ".join(["$more $r" if factor > 0 else "$less $r"] * abs(factor)))
+            place = distance
+        self._move(-place)
+        self._add(f"end{step.loop}:")
+
+
+def _stub(distance: int) -> str:
+    return f"right{distance}" if distance > 0 else f"left{-distance}"

@@ -1,1 +1,0 @@
-"""The paper's algorithms as FLEQ programs."""
