@@ -1,7 +1,8 @@
-"""What an engine is: a model, a card and a number of loops in; the last card, and why it stopped, out."""
+"""What an engine is: it prepares a run from a model, a layout and a card, says what it is, and then makes loops."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
@@ -37,6 +38,43 @@ class Run:
     matched: Pattern | None = None
     notes: tuple[str, ...] = ()
     compile_seconds: float = 0.0
+
+
+class Runner(ABC):
+    """A card that is ready to be run: what runs it is known before the first loop.
+
+    engine            the engine that will make the loops
+    notes             why a faster engine is not used; a run may add to them
+    compile_seconds   what preparing has cost so far
+    """
+
+    engine: str
+    notes: tuple[str, ...]
+    compile_seconds: float
+
+    @property
+    @abstractmethod
+    def card(self) -> Tensor:
+        """The card as it stands between two calls of `run`; for others to keep."""
+
+    @abstractmethod
+    def run(
+        self,
+        loops: int,
+        *,
+        until: Pattern | Sequence[Pattern] = (),
+        ports: Mapping[Pattern, Port] | None = None,
+        watch: Watch | None = None,
+        interrupted: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Run:
+        """Make up to `loops` loops more; a second call goes on from the card that the first one left.
+
+        `until` is a pattern on named rows, or several, looked for after every loop; the run stops once every card of the
+        batch shows one. `ports` maps patterns to functions that are called when the pattern stands on the card, after
+        `until` was looked for; a batch has no ports. `watch` sees the card after every loop; `interrupted` is asked, and
+        `progress` told the loops made, every now and then between loops. Loops are counted from this call on.
+        """
 
 
 class Engine(Protocol):
