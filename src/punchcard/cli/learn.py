@@ -111,7 +111,7 @@ def predict(
     WEIGHTS is what `punchcard learn --save` wrote, FILE is CSV with the model's features; other columns do not count.
     """
     from punchcard import learning
-    from punchcard.cli.display import out, print_json
+    from punchcard.cli.terminal import out, print_json
     from punchcard.cli.terminal import interruptible
     from punchcard.learning.table import read_table
 
@@ -175,7 +175,7 @@ class Bar:
 
 def show_learned(learned: Learned, epochs: int, saved: Path | None, *, as_json: bool) -> None:
     """The result of a run."""
-    from punchcard.cli.display import out, print_json, remark
+    from punchcard.cli.terminal import out, print_json, remark
 
     machine = learned.machine
     if as_json:

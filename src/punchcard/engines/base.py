@@ -33,11 +33,16 @@ class Run:
 
     card: Tensor = field(repr=False)
     loops: int
-    reason: Literal["matched", "loops", "interrupted", "stopped"]
+    reason: Literal["matched", "loops", "interrupted", "stopped", "declined"]
     engine: str
     matched: Pattern | None = None
     notes: tuple[str, ...] = ()
     compile_seconds: float = 0.0
+
+    @property
+    def made(self) -> Mapping[str, int]:
+        """How many loops each engine made."""
+        return {self.engine: self.loops}
 
 
 class Runner(ABC):

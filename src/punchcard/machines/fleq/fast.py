@@ -44,6 +44,10 @@ class DecodedFleq:
         """The memory, rows by columns."""
         return self.columns.T
 
+    @property
+    def state(self) -> FleqState:
+        return FleqState(self.memory, self.counter)
+
     def run(self, steps: int) -> None:
         """Make so many steps; a halt stays where it is."""
         code, counter = self.code, self.counter

@@ -21,6 +21,7 @@ from torch import Tensor
 from punchcard.card.encoding import decode_unsigned, encode_unsigned, pointer_bits
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
+from punchcard.machines.design import Design
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.offset import at_least, offset_bits
 from punchcard.primitives.overwrite import clip_where
@@ -99,12 +100,13 @@ class AddressMap:
         return "a" if self.destination_first else "b"
 
 
-class VonNeumannDesign:
+class VonNeumannDesign(Design[AddressMap]):
     """6 N + 6 L + 11 rows."""
 
+    name: ClassVar[str] = "two-layer"
     warm_up: ClassVar[int] = 1
     """Loops before the first instruction is executed: the reset vector subtracts 0 from cell 0 and goes to 0."""
-    events: ClassVar[tuple[str, ...]] = ("source", "destination", "counter", "output")
+    event_names: ClassVar[tuple[str, ...]] = ("source", "destination", "counter", "output")
     offsets: ClassVar[tuple[str, ...]] = ("here", "less1", "less2")
 
     def layout(self, sizes: AddressMap) -> Layout:
@@ -130,7 +132,7 @@ class VonNeumannDesign:
                          dict.fromkeys(("a", "b", "store", "fetch"), 1), bits, SCRATCH),
                 RowBlock("store", 3 * length, "where the result goes, and 1 and 2 less", offsets, bits, SCRATCH),
                 RowBlock("counter", n, "the program counter plus 3", holds=bits, changes=SCRATCH),
-                RowBlock("event", len(self.events), "what the host must look at", dict.fromkeys(self.events, 1), bits,
+                RowBlock("event", len(self.event_names), "what the host must look at", dict.fromkeys(self.event_names, 1), bits,
                          SCRATCH),
                 RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
             ],
@@ -224,21 +226,21 @@ class VonNeumannDesign:
             "counter": at_least(rows(layout, "counter"), sizes.code_end, one),
             "output": step(0.5 * (stored.total(port) - stored.size * one), one),
         }
-        return assign(rows(layout, "event"), stack(*(2 * flags[name] - one for name in self.events)))
+        return assign(rows(layout, "event"), stack(*(2 * flags[name] - one for name in self.event_names)))
 
     def _low(self, layout: Layout, name: str) -> Rows:
         """The low L bits of a word, which point at a column."""
         return rows(layout, name)[: rows(layout, "position.here").size]
 
-    def patterns(self) -> tuple[Pattern, ...]:
-        """One for each event."""
-        places = range(len(self.events))
+    def events(self, sizes: AddressMap) -> tuple[Pattern, ...]:
+        """One pattern for each event."""
+        places = range(len(self.event_names))
         return tuple(Pattern("event", "scratchpad", tuple(int(i == j) for j in places)) for i in places)
 
-    def punch(self, sizes: AddressMap, layout: Layout, cells: list[int], card: Tensor) -> None:
+    def punch(self, sizes: AddressMap, layout: Layout, content: list[int], card: Tensor) -> None:
         """Write the cells, all addresses, and the reset vector on a blank card."""
         length, dtype = sizes.pointer_bits, card.dtype
-        words = {"memory": torch.tensor(cells), "ports": torch.zeros(len(sizes.port_cells), dtype=torch.int64)}
+        words = {"memory": torch.tensor(content), "ports": torch.zeros(len(sizes.port_cells), dtype=torch.int64)}
         addresses = {"memory": torch.arange(sizes.memory), "ports": torch.tensor(sizes.port_cells) % (1 << length)}
         if sizes.spare:
             words["spare"] = torch.zeros(sizes.spare, dtype=torch.int64)

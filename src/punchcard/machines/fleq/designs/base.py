@@ -139,6 +139,9 @@ class FleqDesign(ABC):
     """
 
     name: ClassVar[str]
+    warm_up: ClassVar[int] = 0
+    idle: ClassVar[int] = 1  # the loop that reads a halt
+    paper: ClassVar[Mapping[str, str | int]] = {}
     sizes: FleqSizes
     layout: Layout
     height: int
