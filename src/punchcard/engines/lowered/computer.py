@@ -47,7 +47,7 @@ class Computer:
 
     def __init__(self, model: LoopedTransformer, layout: Layout, card: Array) -> None:
         self.real, _, self.number = REALS[model.dtype]
-        self.weights = [tensor.detach().clone() for tensor in model.parameters()]
+        self.weights = digest_of(model)
         self.layout, self.card = layout, card
         self.layers = layer_lists(model)
         self.significand = 1 - round(math.log2(torch.finfo(model.dtype).eps))
@@ -83,7 +83,7 @@ class Computer:
         self.size = at + 1
         self.facts = Facts(self.columns, self.quiet.read, self.card)
         described = json.dumps([_described(self.layout), [[s.row, s.group, s.width] for s in slots]])
-        self.name = [_digest(self.weights), described.encode(), str(self.real).encode(), *self.columns.assumed]
+        self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
         self.driver = code.obtain(code.name_of(b"driver", *self.name), self._driver)
         self.fresh += self.driver.fresh
         self.driver_tables = [Table.restore(t) for t in self.driver.notes["tables"]]
@@ -155,10 +155,6 @@ class Computer:
                 self.filled[table] = tables.fill(table, self.quiet)
         return np.array([self.filled[table].ctypes.data for table in wanted] or [0], dtype=np.int64)
 
-    def is_of(self, model: LoopedTransformer) -> bool:
-        """Whether the model still has the weights that were compiled."""
-        return all(map(torch.equal, self.weights, model.parameters()))
-
     def fits(self, layout: Layout, card: Array) -> bool:
         """Whether another card has the same static rows, so that code and tables are good for it too."""
         return (layout is self.layout or _described(layout) == _described(self.layout)) and self.facts.hold(card)
@@ -208,11 +204,12 @@ class Computer:
         return found
 
 
-def _digest(tensors: list[torch.Tensor]) -> bytes:
+def digest_of(model: LoopedTransformer) -> bytes:
+    """A name for the weights as they are now; tensors may have been changed in place without a trace."""
     digest = hashlib.sha256()
-    for tensor in tensors:
+    for tensor in model.parameters():
         digest.update(repr(tuple(tensor.shape)).encode())
-        digest.update(tensor.contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
     return digest.digest()
 
 
