@@ -15,8 +15,8 @@ from punchcard.card.layout import Layout, Pattern, Region, RowBlock
 from punchcard.engines import prepare
 from punchcard.engines.base import Port, Run
 from punchcard.engines.lowered import live
+from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.computer import Computer
-from punchcard.engines.lowered.graph.plan import Plan
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
@@ -370,7 +370,7 @@ def refusing(*refused: int) -> object:
     """`Computer._trace` that refuses some cases of `operations`."""
     trace = Computer._trace
 
-    def refuse(self: Computer, case: dict[int, float] | None) -> Plan:
+    def refuse(self: Computer, case: dict[int, float] | None) -> LoopPlan:
         if case is not None and sum((value > 0) << i for i, value in enumerate(case.values())) in refused:
             raise LoweringError("this case is too hard")
         return trace(self, case)

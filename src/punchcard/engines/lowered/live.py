@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Pattern
+from punchcard.engines.lowered.analysis.plan import Lookup
 from punchcard.engines.lowered.analysis.tables import CLOSED
 from punchcard.engines.lowered.codegen.emit import MOST_CODES, REPORT_CODES
 from punchcard.engines.lowered.computer import CASES, LINE, Computer
-from punchcard.engines.lowered.graph.plan import Table
 from punchcard.errors import PunchcardError
 
 SMALL_CARD = 1 << 16
@@ -155,7 +155,7 @@ class LiveCard:
                 return f"a pointer led to a column that should not change (layer {table.layer + 1}, head {table.head + 1})"
         return "a bit was not ±1, a number was beyond its limit, or two columns stored to one"
 
-    def _asked(self) -> tuple[list[Table], list[tuple[int, int]]]:
+    def _asked(self) -> tuple[list[Lookup], list[tuple[int, int]]]:
         """The tables of the loop that failed, and which of them was asked for which code."""
         asked = self.computer.driver_tables
         if self.computer.selectors and not self.report[2]:
