@@ -18,9 +18,8 @@ from punchcard.api import disassemble
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.learning import Learned, Model, Stage, huber
 from punchcard.machines.fleq.blocks.reach import ReachedEntrywise, ReachedProduct
-from punchcard.machines.fleq.common import STANDARD_FUNCTIONS
 from punchcard.machines.fleq.dry_run import dry_run
-from punchcard.machines.fleq.functions import HADAMARD, MUL
+from punchcard.machines.fleq.functions import HADAMARD, MUL, STANDARD_FUNCTIONS
 from punchcard.machines.fleq.machine import FleqMachine
 from tests.cases import ROOT
 from tests.learning_cases import distance, outputs, torch_descend, xor

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from punchcard.machines.fleq.functions import Array
+from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.isa import FleqProgram
-from punchcard.machines.fleq.text import assembler as fleq
 from punchcard.machines.subleq import text as subleq
 from punchcard.machines.subleq.isa import Program
 
@@ -32,65 +31,6 @@ next:   subleq one, count, again
         subleq zero, zero, loop
 """
 
-NEWTON = """
-# X = A^-1 by Newton's iteration, X <- X (2 I - A X) from X = E A^T with E = eps I, over and over
-.data
-A      matrix {d}x{d}   {A}
-E      matrix {d}x{d}   {E}
-two    matrix {d}x{d}   {two}
-X      matrix {d}x{d}
-At     matrix {d}x{d}
-Xt     matrix {d}x{d}
-Y      matrix {d}x{d}
-first  scalar {first}
-t      scalar
-one    scalar 1
-zero   scalar
-.code
-again:  X = mul(A, E)
-        At = transpose(A)
-        t = add(first, zero)
-loop:   Y = mul(At, X)
-        Y = sub(two, Y)
-        Xt = transpose(X)
-        X = mul(Xt, Y)
-        t = add(t, one); if t <= 0 goto loop
-        goto again
-"""
-
-SGD = """
-# w by stochastic gradient descent for y = w^T x, point by point, over and over; instructions walk through the data
-.data
-x      matrix {d}x{points}   {x}
-y      matrix 1x{points}   {y}
-w      vector {d}
-row    matrix 1x{d}
-guess  scalar
-error  scalar
-eta    scalar {eta}
-change vector {d}
-first  scalar {first}
-t      scalar
-one    scalar 1
-zero   scalar
-.code
-again:  t = add(first, zero)
-predict: guess = mul(w, x[0])
-compare: error = sub(y[0], guess)
-        error = mul(error, eta)
-turn:   row = transpose(x[0])
-        change = mul(row, error)
-        w = add(w, change)
-        incr_pointer(predict.b)
-        incr_pointer(compare.a)
-        incr_pointer(turn.a)
-        t = add(t, one); if t <= 0 goto predict
-        reset_pointer(predict.b, x)
-        reset_pointer(compare.a, y)
-        reset_pointer(turn.a, x)
-        goto again
-"""
-
 ROUNDS = 12
 """Newton's iterations until it starts again: enough to converge at any of the sizes."""
 
@@ -101,23 +41,54 @@ def multiply() -> Program:
 
 
 def newton(d: int) -> FleqProgram:
-    """FLEQ: the inverse of a d x d matrix, again and again."""
+    """FLEQ: X = A^-1 by Newton's iteration, X (2 I - A X) from eps A^T, of a d x d matrix, again and again."""
     rng = np.random.default_rng(d)
-    a = np.round(rng.uniform(-1, 1, (d, d)) + 2 * np.eye(d), 3)
-    eps = 1 / (np.abs(a).sum(axis=0).max() * np.abs(a).sum(axis=1).max())
-    return fleq.assemble(NEWTON.format(d=d, A=_values(a), E=_values(eps * np.eye(d)), two=_values(2 * np.eye(d)),
-                                       first=1 - ROUNDS))
+    matrix = np.round(rng.uniform(-1, 1, (d, d)) + 2 * np.eye(d), 3)
+    eps = 1 / (np.abs(matrix).sum(axis=0).max() * np.abs(matrix).sum(axis=1).max())
+    p = Builder()
+    a, e, two = p.matrix("A", matrix), p.matrix("E", eps * np.eye(d)), p.matrix("two", 2 * np.eye(d))
+    x, at, xt, y = (p.matrix(name, shape=(d, d)) for name in ("X", "At", "Xt", "Y"))
+    first, t, one, zero = p.scalar("first", 1 - ROUNDS), p.scalar("t"), p.scalar("one", 1), p.scalar("zero")
+    p.label("again")
+    p.mul(a, e, into=x)
+    p.transpose(a, into=at)
+    p.add(first, zero, into=t)
+    p.label("loop")
+    p.mul(at, x, into=y)
+    p.sub(two, y, into=y)
+    p.transpose(x, into=xt)
+    p.mul(xt, y, into=x)
+    p.add(t, one, into=t, goto="loop", if_leq=t)
+    p.goto("again")
+    return p.program()
 
 
 def sgd(d: int, points: int) -> FleqProgram:
-    """FLEQ: a linear model learned from so many points, again and again."""
+    """FLEQ: w by gradient descent for y = w^T x, point by point, again and again; instructions walk through the data."""
     rng = np.random.default_rng(d)
-    x = np.round(rng.uniform(-1, 1, (d, points)), 3)
+    values = np.round(rng.uniform(-1, 1, (d, points)), 3)
     weights = np.round(rng.uniform(-1, 1, (d, 1)), 3)
-    limit = max(16.0, 2.0 ** np.ceil(np.log2(points)))
-    program = SGD.format(d=d, points=points, x=_values(x), y=_values(weights.T @ x), eta=0.5 / d, first=1 - points)
-    return fleq.assemble(f".range {limit:g}\n{program}")
-
-
-def _values(matrix: Array) -> str:
-    return " ; ".join(" ".join(repr(float(entry)) for entry in row) for row in matrix)
+    p = Builder()
+    x, y, w, row = p.matrix("x", values), p.matrix("y", weights.T @ values), p.vector("w", d), p.matrix("row", shape=(1, d))
+    guess, error, eta, change = p.scalar("guess"), p.scalar("error"), p.scalar("eta", 0.5 / d), p.vector("change", d)
+    first, t, one, zero = p.scalar("first", 1 - points), p.scalar("t"), p.scalar("one", 1), p.scalar("zero")
+    p.label("again")
+    p.add(first, zero, into=t)
+    p.label("predict")
+    p.mul(w, x[0], into=guess)
+    p.label("compare")
+    p.sub(y[0], guess, into=error)
+    p.mul(error, eta, into=error)
+    p.label("turn")
+    p.transpose(x[0], into=row)
+    p.mul(row, error, into=change)
+    p.add(w, change, into=w)
+    p.incr_pointer("predict", "b")
+    p.incr_pointer("compare", "a")
+    p.incr_pointer("turn", "a")
+    p.add(t, one, into=t, goto="predict", if_leq=t)
+    p.reset_pointer("predict", "b", x)
+    p.reset_pointer("compare", "a", y)
+    p.reset_pointer("turn", "a", x)
+    p.goto("again")
+    return p.program(max(16.0, 2.0 ** np.ceil(np.log2(points))))

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from punchcard.api import FleqReport, build, disassemble, run
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
 from punchcard.machines.fleq.blocks.reach import ReachedProduct
-from punchcard.machines.fleq.common import UNBOUNDED
-from punchcard.machines.fleq.dry_run import DryRun, dry_run, with_fitting_range
+from punchcard.machines.fleq.dry_run import UNBOUNDED, DryRun, dry_run, with_fitting_range
 from punchcard.machines.fleq.functions import MUL
 from punchcard.machines.fleq.isa import Array, FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
