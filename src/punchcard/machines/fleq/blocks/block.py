@@ -20,7 +20,6 @@ import numpy as np
 from punchcard.machines.fleq.blocks.anchors import AnchoredProduct, anchor_scales
 from punchcard.machines.fleq.blocks.bench import Bench
 from punchcard.machines.fleq.blocks.fit import SigmoidSum
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.machines.fleq.blocks.lemmas import (
     AnchoredProductLemma,
     DiagonalProductLemma,
@@ -37,6 +36,7 @@ from punchcard.machines.fleq.blocks.sigmoids import Sigmoids, Terms
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
 from punchcard.machines.fleq.functions import Function, sigmoid
 from punchcard.transformer.expression import Expression
+from punchcard.transformer.gate import gated
 
 FIT_MARGIN = 1.25
 """A fit's error is the largest on a grid; between two of its points a smooth function's may be a little larger."""

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 from punchcard.machines.fleq.blocks.anchors import anchor_scales
 from punchcard.machines.fleq.blocks.fit import SigmoidSum
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.machines.fleq.blocks.product import EXTRAPOLATION, best_c
 from punchcard.transformer.build import Part, assign, attend
 from punchcard.transformer.expression import Expression, Rows, relu, stack
+from punchcard.transformer.gate import gated
 
 MATCH_GAP = 1.0
 """One-hot rows score 1 with themselves and 0 with each other."""

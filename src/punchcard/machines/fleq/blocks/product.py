@@ -13,10 +13,10 @@ and value weights w_h / h c, where the w_h sum to 1 and cancel the powers c^2, c
 from __future__ import annotations
 
 from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, outputs
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import Expression
+from punchcard.transformer.gate import gated
 
 EXTRAPOLATION = {1: (1.0,), 2: (4 / 3, -1 / 3), 3: (3 / 2, -3 / 5, 1 / 10)}
 """Weights w_h of heads h = 1, 2, ...: Richardson's extrapolation in c^2 over c, 2 c, 3 c."""

@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but, one_hot
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import Expression, Rows, relu, stack
+from punchcard.transformer.gate import gated
 
 
 @dataclass(frozen=True)

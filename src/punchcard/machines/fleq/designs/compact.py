@@ -21,7 +21,6 @@ from torch import Tensor
 from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn
 from punchcard.machines.fleq.blocks.block import Block
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.machines.fleq.blocks.transport import Share, Transport
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
 from punchcard.primitives.add import increment_bits
@@ -29,6 +28,7 @@ from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.step import step_and
 from punchcard.transformer.build import Part, assign, attend
 from punchcard.transformer.expression import Expression, Rows, rows, stack
+from punchcard.transformer.gate import gated
 
 
 class CompactDesign(FleqDesign):
