@@ -57,8 +57,10 @@ class Product(Transport):
     kind = "product"
     soft = True
 
-    def __init__(self, heads: int = 1) -> None:
+    def __init__(self, heads: int = 1, reach: float | None = None) -> None:
+        """`reach` is the largest product that c is chosen for, by default the machine's."""
         self.heads = heads
+        self.reach = reach
         self.name = f"{self.kind}{heads}"
 
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
@@ -108,7 +110,7 @@ class Product(Transport):
                 + assign(bench.rows(f"{self.name}_value"), gated(bench.rows(f"{self.name}_axis"), off, bench.gate)))
 
     def shares(self, bench: Bench) -> list[Share]:
-        d, c = bench.size, best_c(bench.reach, self.heads, bench.unit)
+        d, c = bench.size, best_c(self.reach or bench.reach, self.heads, bench.unit)
         query, key, value = (bench.rows(f"{self.name}_{part}") for part in ("query", "key", "value"))
         return [
             Share((h + 1) * c * query, key, w * d / ((h + 1) * c) * value, bench.rows(f"{self.name}_product"))
@@ -143,6 +145,3 @@ class DiagonalProduct(Product):
 
     def mask(self, column: ScratchColumn, d: int) -> list[float]:
         return all_but(d, column.index)
-
-
-

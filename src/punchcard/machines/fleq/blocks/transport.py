@@ -51,6 +51,8 @@ class Transport(ABC):
     """Whether columns that are not live must be kept out by a large negative score."""
     live_constants: bool = False
     """Whether the cells 0 and 1 are live."""
+    reach: float | None = None
+    """The largest product that its constants are chosen for, where it is a product and that is not the machine's."""
 
     def constants(self, d: int) -> tuple[Constant, ...]:
         return ()
