@@ -20,7 +20,8 @@ from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.overwrite import clip, clip_where
 from punchcard.primitives.step import step
 from punchcard.transformer.build import assign, attend, build, clear
-from punchcard.transformer.expression import Expression, rows, stack, when
+from punchcard.transformer.expression import Expression, rows, stack
+from punchcard.transformer.gate import gated
 from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.precision import Precision
 from tests.engine_runs import run_lowered
@@ -169,7 +170,7 @@ def painters(cells: int, bits: int, moves: tuple[float, ...] = (1.0, 0.0)) -> Ma
         attend(query=position, key=store_factor(bits) * position + place, value=2 * colour, into=paint, gap=store_gap(bits))
         + clip_where(outside, paint, 8.0)
         + assign(place, sum_bits(place, by, one)),
-        assign(colour, colour + when(outside, paint - colour, 8.0)) + clear(paint),
+        assign(colour, colour + gated(paint - colour, 1 - outside, 8.0)) + clear(paint),
     ]
     card = layout.blank()
     layout.put(card, "colour", "heads", torch.tensor([[1.0, -1.0]]))
@@ -204,7 +205,7 @@ def operations(ops: list[int], bits: int, op_bits: int = 2) -> Machine:
         attend(query=counter + position, key=position, value=operation, into=current, gap=ADDRESS_GAP),
         assign(number, sum_bits(number, stack(current[:1], *[-1 * one] * 3), one))
         + assign(counter, increment_bits(counter, one)),
-        assign(number, number - 2 * when(turns, number, 8.0)) + clear(current),
+        assign(number, number - 2 * gated(number, 1 - turns, 8.0)) + clear(current),
     ]
     card = layout.blank()
     layout.put(card, "operation", "code", encode_unsigned(ops, op_bits))

@@ -21,7 +21,8 @@ from punchcard.primitives.add import flip_bits, increment_bits
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.read import read
 from punchcard.transformer.build import assign, attend, build, clear
-from punchcard.transformer.expression import rows, when
+from punchcard.transformer.expression import rows
+from punchcard.transformer.gate import gated
 from punchcard.transformer.model import LayerShape, LoopedTransformer, TransformerLayer
 from punchcard.transformer.precision import Precision
 from tests import fleq_cases
@@ -150,7 +151,7 @@ def ripple() -> tuple[Layout, LoopedTransformer, Tensor]:
     )
     bit, position, left, inside, taken = (rows(layout, block.name) for block in layout.blocks)
     parts = [attend(query=left, key=position, value=bit, into=taken, gap=ADDRESS_GAP)
-             + assign(bit, taken - 2 * when(inside, taken, 8.0)) + clear(taken)]
+             + assign(bit, taken - 2 * gated(taken, 1 - inside, 8.0)) + clear(taken)]
     card = layout.blank()
     for column in range(12):
         card[layout.rows("position"), column] = encode_unsigned(column, 4)[:, 0]
@@ -184,7 +185,7 @@ def flashes() -> tuple[Layout, LoopedTransformer, Tensor]:
     parts = [
         attend(query=position, key=store_factor(3) * position + counter, value=inside, into=mark, gap=store_gap(3)),
         attend(query=place + position, key=position, value=mark, into=via, gap=ADDRESS_GAP)
-        + assign(seen, seen + when(inside, via - seen, 8.0)) + clear(via) + clear(mark)
+        + assign(seen, seen + gated(via - seen, 1 - inside, 8.0)) + clear(via) + clear(mark)
         + assign(counter, increment_bits(counter, inside)),
     ]
     card = layout.blank()

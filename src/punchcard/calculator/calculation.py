@@ -29,10 +29,9 @@ from punchcard.calculator.syntax import number
 from punchcard.checks.step_errors import FleqReport, audited_run
 from punchcard.engines import Watch
 from punchcard.errors import ProgramError, PunchcardError
-from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, Scale
+from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, MatrixProduct, Scale
 from punchcard.machines.fleq.blocks.catalogue import TERMS, built_in
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
-from punchcard.machines.fleq.blocks.reach import ReachedProduct
 from punchcard.machines.fleq.functions import MUL, Function
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
@@ -112,7 +111,7 @@ class Blocks:
     def block(self, function: Function) -> Block:
         """The weights of one of the calculator's functions."""
         if function is MUL:
-            return ReachedProduct(MUL, self.heads, REACH)
+            return MatrixProduct(MUL, self.heads, REACH)
         if function in SHIFT.values():
             factor = float(function.reference(np.ones(1))[0])
             return Elementwise(function, lambda a, b, one: factor * a, error=0.0)

@@ -23,12 +23,12 @@ from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
-from punchcard.primitives.offset import at_least, offset_bits
-from punchcard.primitives.overwrite import clip_where
+from punchcard.primitives.bits import at_least, difference_bits, offset_bits
+from punchcard.primitives.branch import branch
+from punchcard.primitives.overwrite import clip_where, clipped_where
 from punchcard.primitives.step import step
-from punchcard.primitives.subtract import branch, difference_bits
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Expression, Rows, relu, rows, stack
+from punchcard.transformer.expression import Expression, Rows, rows, stack
 from punchcard.transformer.precision import Precision
 
 CELLS = ("memory", "ports")
@@ -199,8 +199,7 @@ class VonNeumannDesign(Design[AddressMap]):
         """The pointers of the fetched instruction, beyond the low bits of its words."""
         one = rows(layout, "inside")
         low = self._low(layout, f"word.{sizes.destination}")
-        closed = gate * (1 - one)
-        copy = 2 * relu(low + 0.5 - closed) - 2 * relu(low - 0.5 - closed) - one  # the units of the words' own clip
+        copy = clipped_where(one, low, gate)  # by the units of the words' own clip
         away = {x: 2 * at_least(rows(layout, f"word.{x}"), sizes.first_port, one) - one for x in "ab"}
         return (
             assign(rows(layout, "store.here"), copy)

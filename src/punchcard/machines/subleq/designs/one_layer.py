@@ -43,8 +43,9 @@ from punchcard.machines.subleq.designs.base import (
     punch_positions,
 )
 from punchcard.primitives.address import store_factor, store_gap
+from punchcard.primitives.bits import difference_bits
+from punchcard.primitives.branch import branch
 from punchcard.primitives.overwrite import clip, clip_where
-from punchcard.primitives.subtract import branch, difference_bits
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Rows, rows, stack
 from punchcard.transformer.precision import Precision
