@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from punchcard.checks.runs import checked_run
+from punchcard.checks.runs import begin, checked_run, comparison
 from punchcard.engines import Watch
 from punchcard.errors import PunchcardError
 from punchcard.machines import checkpoint as checkpoints
@@ -20,7 +20,7 @@ from punchcard.machines.fleq.text.assembler import assemble as assemble_fleq
 from punchcard.machines.judging import Check
 from punchcard.machines.registry import Registry, built_in
 from punchcard.machines.result import Report, Result
-from punchcard.machines.running import DEFAULT_ENGINE, Mark
+from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.machines.streams import Input, Output
 from punchcard.machines.subleq.text import assemble
 
@@ -82,17 +82,8 @@ def run(
         raise PunchcardError(f"every={every}: checkpoint, the file to write, is not given")
     start = begin(program, machine or build(program, machines=machines, **options), engine=engine, max_steps=max_steps,
                   check=check, every=DEFAULT_EVERY if every is None else every)
-    return checked_run(start, checkpoint, input=input, output=output, watch=watch, interrupted=interrupted, progress=progress)
-
-
-def begin(
-    program: Any, machine: AnyMachine, *, engine: str = DEFAULT_ENGINE, max_steps: int | None = None,
-    check: bool | Check | None = None, every: int = DEFAULT_EVERY,
-) -> Checkpoint:
-    """A run before its first loop; `resume` makes it."""
-    machine.check_type(program)
-    limit = machine.default_max_steps if max_steps is None else max_steps
-    return Checkpoint(machine, program, Mark(machine.punch(program)), Plan(limit, every, _check(machine, check), engine))
+    return checked_run(start, checkpoint, input=input, output=output, watch=watch, interrupted=interrupted,
+                       progress=progress)
 
 
 def resume(
@@ -123,7 +114,7 @@ def resume(
         saved = checkpoints.load(saved, machine, machines=machines, **objects)
     before = saved.plan
     plan = Plan(before.max_steps if max_steps is None else max_steps, before.every if every is None else every,
-                before.check if check is None else _check(saved.machine, check), engine or before.engine)
+                before.check if check is None else comparison(saved.machine, check), engine or before.engine)
     return checked_run(replace(saved, plan=plan), checkpoint, input=input, output=output, watch=watch,
                        interrupted=interrupted, progress=progress)
 
@@ -134,11 +125,3 @@ def check(
 ) -> Report[Any]:
     """Run a program in lockstep with the interpreter: the whole state is compared after every loop."""
     return run(program, machine, engine=engine, max_steps=max_steps, check="lockstep", **options)
-
-
-def _check(machine: AnyMachine, wanted: bool | Check | None) -> Check | None:
-    """When a run is compared: as it is wanted, or as the machine has it."""
-    if wanted is None:
-        return machine.compared
-    usual: Literal["end", "lockstep"] = machine.compared or "end"
-    return (usual if wanted else None) if isinstance(wanted, bool) else wanted

@@ -214,7 +214,7 @@ def measure_program(
             except LoweringError as why:
                 remark(f"{name}: {engine} declines: {why}")
                 continue
-            rate = max((run.steps_per_second or 0.0 for run in runs))
+            rate = max(run.steps_per_second or 0.0 for run in runs)
             records.append({"engine": runs[0].engine, "steps_per_second": rate, "notes": list(runs[0].notes),
                             "compile_seconds": max(run.compile_seconds for run in runs) or None})
             steps = runs[0].steps

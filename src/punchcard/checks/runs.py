@@ -4,14 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from punchcard.card.layout import Pattern
 from punchcard.engines import Port, Watch
-from punchcard.machines.checkpoint import Checkpoint, CheckpointFile
+from punchcard.machines.base import Machine
+from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint, CheckpointFile, Plan
+from punchcard.machines.judging import Check
 from punchcard.machines.result import Report
-from punchcard.machines.running import At
+from punchcard.machines.running import DEFAULT_ENGINE, At, Mark
 from punchcard.machines.streams import Input, Output, reader, writer
+
+
+def begin(
+    program: Any, machine: Machine[Any, Any], *, engine: str = DEFAULT_ENGINE, max_steps: int | None = None,
+    check: bool | Check | None = None, every: int = DEFAULT_EVERY,
+) -> Checkpoint:
+    """A run before its first loop; `checked_run` makes it."""
+    machine.check_type(program)
+    limit = machine.default_max_steps if max_steps is None else max_steps
+    return Checkpoint(machine, program, Mark(machine.punch(program)), Plan(limit, every, comparison(machine, check), engine))
+
+
+def comparison(machine: Machine[Any, Any], wanted: bool | Check | None) -> Check | None:
+    """When a run is compared: as it is wanted, or as the machine has it."""
+    if wanted is None:
+        return machine.compared
+    usual: Literal["end", "lockstep"] = machine.compared or "end"
+    return (usual if wanted else None) if isinstance(wanted, bool) else wanted
 
 
 def checked_run(

@@ -33,7 +33,8 @@ def make_bench(registry: Registry) -> click.Command:
 
     @click.command()
     @file_argument
-    @click.option("--machine", type=click.Choice([*(kind.name for kind in registry), "all"]), help="Which computer.  [default: all]")
+    @click.option("--machine", type=click.Choice([*(kind.name for kind in registry), "all"]),
+                  help="Which computer.  [default: all]")
     @click.option("--columns", callback=numbers, metavar="N,N,...", help=f"Columns of the cards.  [default: {usual}]")
     @click.option("--design", "designs", callback=known_designs, metavar="NAME,NAME,...", help="Which transformers.")
     @click.option("--engine", "engines", callback=names, metavar="NAME,NAME,...",
@@ -44,7 +45,9 @@ def make_bench(registry: Registry) -> click.Command:
                   help="The largest card for the dense engine; beyond 2048 columns it makes one loop.  [default: 2048]")
     @click.option("--quick", is_flag=True, help="A look of some seconds at the smallest cards.")
     @click.option("--json", "as_json", is_flag=True, help="Print the records as one JSON list.")
-    def bench(file: Path | None, machine: str | None, max_steps: int | None, as_json: bool, quick: bool, **given: Any) -> None:
+    def bench(
+        file: Path | None, machine: str | None, max_steps: int | None, as_json: bool, quick: bool, **given: Any
+    ) -> None:
         """Measure this computer's engines: steps a second, and ratios to the dense engine and to plain interpreters.
 
         With FILE, whole runs of that program are timed; else programs that never end, on each kind of machine.
@@ -56,7 +59,7 @@ def make_bench(registry: Registry) -> click.Command:
         options = BenchOptions(machine=None if machine == "all" else machine, quick=quick, **{**shorter, **chosen})
         if file is None:
             if max_steps is not None:
-                raise PunchcardError("--max-steps is for a FILE: without one, programs never end, and --seconds says how long")
+                raise PunchcardError("--max-steps is for a FILE: programs without end run as long as --seconds says")
             records = _measured(options, registry)
         else:
             records = _measured_program(file, options, max_steps, registry)

@@ -106,8 +106,9 @@ def _summary(machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
     """How a run ended, what ran it, and whether the interpreter agrees."""
     result = report.result
     ending = {"halted": "halted", "interrupted": "interrupted"}.get(result.reason, "stopped without halting")
+    layers, layout = counted(len(machine.model.shapes), "layer"), machine.layout
     yield (f"{ending} after {counted(result.steps, 'instruction')} in {counted(result.loops, 'loop')} of a transformer with "
-           f"{counted(len(machine.model.shapes), 'layer')}, {machine.layout.width} rows and {machine.layout.columns} columns")
+           f"{layers}, {layout.width} rows and {layout.columns} columns")
     yield _engine(result)
     yield from (f"note: {note}" for note in result.notes)
     if report.agrees is None:

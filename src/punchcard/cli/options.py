@@ -47,8 +47,9 @@ def machine_options(registry: Registry) -> Callable[[Command], Command]:
             command = _click_option(option, kinds)(command)
         designs = dict.fromkeys(design for kind in registry for design in kind.designs)
         usual = ", ".join(f"{kind.name} {kind.designs[0]}" for kind in registry if kind.designs)
+        about = f"Which transformer.  [default: {usual}]"
         command = click.option("--dtype", type=click.Choice(DTYPES), help="Number format.")(command)
-        return click.option("--design", type=click.Choice(list(designs)), help=f"Which transformer.  [default: {usual}]")(command)
+        return click.option("--design", type=click.Choice(list(designs)), help=about)(command)
 
     return decorate
 
@@ -100,9 +101,10 @@ class Given:
         """The options for a machine of one kind. One of another kind or language is refused."""
         own = {option.name for option in kind.options} | {"design", "precision"}
         reading = {option.name for option in language.options} if language is not None else set()
+        what = "machines" if language is None else "programs"
         for name in self._values:
             if name not in own | reading:
-                raise PunchcardError(f"{self._spelling(name)} is not for {kind.name} {'machines' if language is None else 'programs'}")
+                raise PunchcardError(f"{self._spelling(name)} is not for {kind.name} {what}")
         design = self._values.get("design")
         if design is not None and kind.designs and design not in kind.designs:
             raise PunchcardError(f"--design {design} is not for {kind.name} machines: there are {', '.join(kind.designs)}")

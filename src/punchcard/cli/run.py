@@ -30,7 +30,8 @@ TRACED_DENSELY = 512
 
 def make_run(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
-    extensions = ", ".join(extension for kind in registry for language in kind.languages for extension in language.extensions)
+    languages = [language for kind in registry for language in kind.languages]
+    extensions = ", ".join(extension for language in languages for extension in language.extensions)
 
     @click.command(help=f"""Run a program on a looped transformer and compare it with a plain interpreter.
 
@@ -71,9 +72,10 @@ def make_run(registry: Registry) -> click.Command:
             raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
         if stats is not None:
             check_writable(stats)
-        report = _run(saved, trace=trace, input_=input_, silent=as_json, max_steps=max_steps, checkpoint=checkpoint, every=every,
-                      engine=engine or ("dense" if trace and saved.machine.layout.columns <= TRACED_DENSELY else None),
-                      check="lockstep" if check else False if no_check else None)
+        if trace and engine is None and saved.machine.layout.columns <= TRACED_DENSELY:
+            engine = "dense"
+        report = _run(saved, trace=trace, input_=input_, silent=as_json, max_steps=max_steps, checkpoint=checkpoint,
+                      every=every, engine=engine, check="lockstep" if check else False if no_check else None)
 
         from punchcard.cli import display
 
@@ -101,7 +103,8 @@ def _run(saved: Checkpoint, *, trace: bool, input_: str | None, silent: bool, **
     ):
         if ports:
             how |= {"input": read, "output": None if silent else sys.stdout.buffer}
-        return api.resume(saved, watch=progress.watch if trace else None, interrupted=interrupted, progress=progress.made, **how)
+        return api.resume(saved, watch=progress.watch if trace else None, interrupted=interrupted, progress=progress.made,
+                          **how)
 
 
 def _begun(file: Path, settings: tuple[str, ...], given: Given, registry: Registry) -> Checkpoint:

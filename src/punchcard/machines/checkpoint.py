@@ -4,8 +4,9 @@
     saved.mark.loops, saved.program, saved.machine
 
 A loop depends on nothing but the card and the weights, and the weights on nothing but the machine's description. So the
-file holds the card as it is, the description, the program as text, the number of loops, what was read and written, and how the
-run was asked for. It is one safetensors file that appears whole or not at all; a run that is killed leaves the one before.
+file holds the card as it is, the description, the program as text, the number of loops, what was read and written, and how
+the run was asked for. It is one safetensors file that appears whole or not at all; a run that is killed leaves the one
+before.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ class Judge(ABC):
 
     def watch(self, loop: int, card: Tensor) -> None:
         """Called after every loop, where it watches."""
+        raise NotImplementedError(f"a {type(self).__name__} watches, and does not say how")
 
     def reading(self, read: Read) -> Read:
         """The input of the run, as the judge lets it through."""

@@ -77,8 +77,9 @@ class Workload:
 class Timing:
     """What `punchcard bench` times of a kind by itself.
 
-    `workloads(design, columns)` of "module:function" gives workloads, or text that says why there is none; `columns`, `designs`
-    and `quick`, one of the designs, are what is timed where nobody says. `rival` is what the interpreter is written in.
+    `workloads(design, columns)` of "module:function" gives workloads, or text that says why there is none; `columns`,
+    `designs` and `quick`, one of the designs, are what is timed where nobody says. `rival` is what the interpreter is
+    written in.
     """
 
     about: str

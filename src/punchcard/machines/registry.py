@@ -71,7 +71,8 @@ class Registry:
         suffix = Path(path).suffix.lower()
         if suffix not in self._languages:
             known = ", ".join(f"{extension} ({language.about})" for extension, (_, language) in self._languages.items())
-            raise ProgramError(f"{str(path)!r} has the extension {suffix!r}, which is not a known language: there are {known}")
+            raise ProgramError(f"{str(path)!r} has the extension {suffix!r}, which is not a known language: there are "
+                               f"{known}")
         return self._languages[suffix]
 
     def load(self, path: str | Path, **options: Any) -> Any:

@@ -38,7 +38,7 @@ class Mark:
     loops: int = 0
     engine: str = ""
     ended: bool = False
-    traffic: Traffic = Traffic()
+    traffic: Traffic = field(default_factory=Traffic)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,18 @@ from typing import TypeAlias
 import numpy as np
 
 from punchcard.machines.fleq.functions import Shape
-from punchcard.machines.fleq.isa import Array, Branch, Call, Field, FleqProgram, Instruction, PointerUpdate, Step, pointers
+from punchcard.machines.fleq.isa import (
+    Array,
+    Branch,
+    Call,
+    Field,
+    FleqProgram,
+    FleqState,
+    Instruction,
+    PointerUpdate,
+    Step,
+    pointers,
+)
 
 Act: TypeAlias = Callable[[], object]
 IN_PLACE: dict[str, Callable[[Array, Array, Array], object]] = {

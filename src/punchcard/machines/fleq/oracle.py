@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.functions import Function
-from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.fleq.isa import (
     FLAG_TOLERANCE,
     Branch,
@@ -30,6 +29,7 @@ from punchcard.machines.fleq.isa import (
     Step,
     pointers,
 )
+from punchcard.machines.interpreter import Interpreter
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -47,7 +47,7 @@ SUBLEQ = Kind(
     ),
     designs=DESIGNS,
     parse_value=parse_integer,
-    timing=Timing("SUBLEQ, 16-bit words, float32, one thread: repeated multiplication; python is an interpreter in plain Python",
+    timing=Timing("SUBLEQ, 16-bit words, float32, one thread: repeated multiplication; python is a plain interpreter",
                   "punchcard.machines.subleq.workloads:workloads", columns=(64, 1024, 16384, 65536),
                   designs=("two-layer", "paper", "one-layer"), quick="two-layer"),
     machine="punchcard.machines.subleq.machine:SubleqMachine",

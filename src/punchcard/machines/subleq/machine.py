@@ -130,8 +130,8 @@ class SubleqMachine(Machine[Program, State]):
         names = program.cell_names()
         a, b = names[instruction.a], names[instruction.b]
         code = f"[{number}] subleq {a}, {b}, {instruction.c}"
-        return (f"{code:<36} {b} = {then.memory[instruction.b]} - {then.memory[instruction.a]} = {now.memory[instruction.b]}, "
-                f"goto {now.program_counter}")
+        old_a, old_b, new_b = then.memory[instruction.a], then.memory[instruction.b], now.memory[instruction.b]
+        return f"{code:<36} {b} = {old_b} - {old_a} = {new_b}, goto {now.program_counter}"
 
     def _check_fits(self, program: Program) -> None:
         sizes = self.sizes

@@ -93,7 +93,8 @@ class VonNeumannHost(Host):
         if counter >= self._sizes.halts_from:
             self.ended = "halted"
         else:
-            self.ended, self.fault = "fault", Fault(counter, "instruction", max(counter, self._sizes.memory), self._sizes.memory)
+            memory = self._sizes.memory
+            self.ended, self.fault = "fault", Fault(counter, "instruction", max(counter, memory), memory)
 
     def _look_at_operands(self, scratch: list[float], counter: int) -> None:
         """Halt or refuse, where an operand says so."""

@@ -139,7 +139,8 @@ class Image:
         for name, value in values.items():
             if name not in self.labels:
                 known = ", ".join(list(self.labels)[:20]) or "no names"
-                raise ProgramError(f"{self._where}unknown label {name!r}{did_you_mean(name, self.labels)}; the image has {known}")
+                raise ProgramError(f"{self._where}unknown label {name!r}{did_you_mean(name, self.labels)}; the image has "
+                                   f"{known}")
             words[self.labels[name]] = value
         return replace(self, words=tuple(words))
 

@@ -42,7 +42,7 @@ VON_NEUMANN = Kind(
     designs=DESIGNS,
     resolve=resolve,
     parse_value=parse_integer,
-    timing=Timing("Images, 16-bit words, one thread: a loop that counts; python is an interpreter in plain Python",
+    timing=Timing("Images, 16-bit words, one thread: a loop that counts; python is a plain interpreter",
                   "punchcard.machines.von_neumann.workloads:workloads", columns=(67, 1027, 32771), designs=("two-layer",),
                   quick="two-layer"),
     machine="punchcard.machines.von_neumann.machine:VonNeumannMachine",

@@ -76,7 +76,8 @@ class VonNeumannMachine(Machine[Image, ImageState]):
 
     def read_all(self, cards: Tensor) -> list[ImageState]:
         words, counters = self.design.read(self.sizes, self.layout, cards)
-        return [ImageState(tuple(memory), counter) for memory, counter in zip(words.tolist(), counters.tolist(), strict=True)]
+        pairs = zip(words.tolist(), counters.tolist(), strict=True)
+        return [ImageState(tuple(memory), counter) for memory, counter in pairs]
 
     def values(self, program: Image, state: ImageState) -> dict[str, Any]:
         """The labelled words, as signed numbers."""
@@ -90,10 +91,12 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return program.name_of(cell)
 
     def host(self, begin: Mark, read: Read, write: Write, last: int) -> VonNeumannHost:
-        return VonNeumannHost(self.layout, self.sizes, self.dialect, self.design.events(self.sizes), begin, read, write, last)
+        events = self.design.events(self.sizes)
+        return VonNeumannHost(self.layout, self.sizes, self.dialect, events, begin, read, write, last)
 
     def oracle(self, program: Image, read: Read, write: Write) -> ImageInterpreter:
-        return ImageInterpreter(program, self.sizes.word_bits, self.sizes.memory, dialect=self.dialect, read=read, write=write)
+        sizes = self.sizes
+        return ImageInterpreter(program, sizes.word_bits, sizes.memory, dialect=self.dialect, read=read, write=write)
 
     def differences(self, program: Image, card: Tensor, oracle: Interpreter[ImageState]) -> list[str]:
         """As tensors: a memory of 65,536 cells is compared after every loop."""
@@ -117,7 +120,8 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         code = f"[{program.name_of(counter)}] {' '.join(self._place(program, word) for word in words)}"
         done = f"goto {program.name_of(now.program_counter)}"
         if source < self.sizes.data_end and target < self.sizes.data_end:
-            done = (f"{program.name_of(target)} = {then.memory[target]} - {then.memory[source]} = {now.memory[target]}, {done}")
+            old, new = then.memory[target], now.memory[target]
+            done = f"{program.name_of(target)} = {old} - {then.memory[source]} = {new}, {done}"
         elif target < self.sizes.data_end:
             done = f"{program.name_of(target)} = {now.memory[target]} from a port, {done}"
         return f"{code:<36} {done}"

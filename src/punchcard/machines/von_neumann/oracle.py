@@ -152,8 +152,8 @@ class ImageInterpreter(Interpreter[ImageState]):
 
 
 def run(
-    image: Image, *, word_bits: int | None = None, memory: int | None = None, dialect: Dialect = STANDARD, input: bytes = b"",
-    max_steps: int | None = None,
+    image: Image, *, word_bits: int | None = None, memory: int | None = None, dialect: Dialect = STANDARD,
+    input: bytes = b"", max_steps: int | None = None,
 ) -> ImageInterpreter:
     """Run an image to its end, or for `max_steps` instructions."""
     word_bits, cells = dialect.sizes(word_bits, memory)
