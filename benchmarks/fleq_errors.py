@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.functions import BUILT_IN, Array
-from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.isa import Field, FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
-from punchcard.machines.fleq.text.assembler import assemble
 
 SIZES = (2, 4, 8, 16)
 Entries = Callable[[np.random.Generator, tuple[int, int]], Array]
@@ -48,10 +48,10 @@ class Case:
     per_size: bool = False
 
     def program(self, d: int) -> FleqProgram:
-        rows, columns = {"matrix": (d, d), "vector": (d, 1), "scalar": (1, 1)}[self.shape]
-        names = "ab"[: BUILT_IN[self.function].arity]
-        data = "".join(f"{name} matrix {rows}x{columns}\n" for name in (*names, "c"))
-        return assemble(f".range {self.range}\n.data\n{data}.code\nc = {self.function}({', '.join(names)})\nhalt")
+        shape = {"matrix": (d, d), "vector": (d, 1), "scalar": (1, 1)}[self.shape]
+        p = Builder()
+        p.call(self.function, *(p.matrix(name, shape=shape) for name in "ab"[: BUILT_IN[self.function].arity]), into="c")
+        return p.program(self.range)
 
     def measure(self, d: int, dtype: str, design: str, trials: int, seed: int) -> tuple[float, float]:
         """The largest error and the bound."""
@@ -88,27 +88,37 @@ CASES = (
 )
 
 
+def pointer_program(values: Array, field: Field, to: int | None, a: int, c: int) -> FleqProgram:
+    """A[c] = percentage(A[a]), after one of its pointers was counted on, or set."""
+    p = Builder()
+    matrix = p.matrix("A", values)
+    if to is None:
+        p.incr_pointer("x", field)
+    else:
+        p.reset_pointer("x", field, matrix[to])
+    p.label("x")
+    p.percentage(matrix[a], into=matrix[c])
+    return p.program()
+
+
 def wrong_pointers(d: int, dtype: str, design: str, trials: int, seed: int) -> int:
     """How many of `trials` pointer increments and resets leave an instruction that is not, bit by bit, the right one."""
     columns = 20
     machine = FleqMachine(functions=["percentage", "incr_pointer", "reset_pointer"], size=d, memory=columns + 1,
                           instructions=3, precision=dtype, design=design)
     rng = np.random.default_rng([seed, d])
+    values = rng.uniform(-1, 1, (d, columns))
     wrong = 0
     for _ in range(trials):
         a, c, target = (int(x) for x in rng.integers(0, columns - 1, 3))
-        field, increment = str(rng.choice(["a", "c"])), bool(rng.integers(2))
-        update = f"incr_pointer(x.{field})" if increment else f"reset_pointer(x.{field}, A[{target}])"
-
-        def program(pointers: dict[str, int], update: str = update) -> FleqProgram:
-            call = f"x: A[{pointers['c']}] = percentage(A[{pointers['a']}])"
-            return assemble(f".data\nA matrix {d}x{columns} random({seed})\n.code\n{update}\n{call}\nhalt")
-
+        field: Field = "a" if rng.integers(2) else "c"
+        to = None if rng.integers(2) else target
         before = {"a": a, "c": c}
-        after = before | {field: before[field] + 1 if increment else target}
-        card = machine.model(machine.punch(program(before)))
+        after = before | {field: before[field] + 1 if to is None else to}
+        card = machine.model(machine.punch(pointer_program(values, field, to, **before)))
         found = machine.layout.get(card, "data", "instructions") + machine.layout.get(card, "incoming", "instructions")
-        wrong += not torch.equal(found, machine.layout.get(machine.punch(program(after)), "data", "instructions"))
+        right = machine.punch(pointer_program(values, field, to, **after))
+        wrong += not torch.equal(found, machine.layout.get(right, "data", "instructions"))
     return wrong
 
 

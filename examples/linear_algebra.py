@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 import punchcard
-from punchcard.machines.fleq.common import STANDARD_FUNCTIONS
+from punchcard.machines.fleq.functions import STANDARD_FUNCTIONS
 
 
 def main() -> None:

@@ -11,8 +11,9 @@ import torch
 
 from punchcard.card.encoding import decode_unsigned
 from punchcard.errors import ProgramError
+from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.functions import BUILT_IN, Function, Shape, ShapeMismatch
-from punchcard.machines.fleq.isa import Array, Call, FleqProgram, Halt, PointerUpdate, Step, pointers, variables_in_order
+from punchcard.machines.fleq.isa import Array, Call, FleqProgram, PointerUpdate, Step, pointers
 from punchcard.machines.fleq.machine import FleqMachine, pointer_constants
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.assembler import assemble
@@ -42,21 +43,19 @@ def draw_operand(function: Function, shape: Shape, rng: np.random.Generator, siz
 
 def one_call(function: Function, *operands: Array, limit: float, around: int = 0) -> FleqProgram:
     """c = f(a, b) as a program, with `around` columns of zeros before, between and after the variables."""
-    shapes = [Shape(*x.shape) for x in operands]
-    result = function.shape(*shapes)
-    named = {**dict(zip("ab", operands, strict=False)), "c": np.zeros((result.rows, result.columns))}
-    values: dict[str, Array] = {}
-    for number, (name, value) in enumerate(named.items()):
+    p = Builder()
+
+    def junk(number: int) -> None:
         if around:
-            values[f"junk{number}"] = np.zeros((1, around))
-        values[name] = value
-    if around:
-        values[f"junk{len(named)}"] = np.zeros((1, around))
-    variables = variables_in_order([(name, Shape(*value.shape)) for name, value in values.items()])
-    at = {v.name: v.address for v in variables}
-    b_shape = shapes[1] if len(shapes) > 1 else None
-    call = Call(function.name, at["a"], at.get("b"), at["c"], shapes[0], b_shape, result)
-    return FleqProgram((Step(call), Halt()), variables, values, {**BUILT_IN, function.name: function}, (), limit)
+            p.matrix(f"junk{number}", shape=(1, around))
+
+    for number, (name, value) in enumerate(zip("ab", operands, strict=False)):
+        junk(number)
+        p.matrix(name, value)
+    junk(len(operands))
+    p.call(function, *"ab"[: len(operands)], into="c")
+    junk(len(operands) + 1)
+    return p.program(limit)
 
 
 def results(machine: FleqMachine, programs: Sequence[FleqProgram]) -> list[Array]:

@@ -12,7 +12,8 @@ from torch import Tensor
 from punchcard.card.layout import Layout, Region, RowBlock
 from punchcard.errors import FormulaError, UnknownNameError
 from punchcard.transformer.build import Part, assign, attend, build, clear, compile_layer
-from punchcard.transformer.expression import Expression, constant, relu, rows, stack, when
+from punchcard.transformer.expression import Expression, constant, relu, rows, stack
+from punchcard.transformer.gate import gated
 from punchcard.transformer.precision import Precision
 
 LAYOUT = Layout([RowBlock("a", 3), RowBlock("b", 3), RowBlock("c", 1), RowBlock("one", 1)],
@@ -68,7 +69,7 @@ def test_assignment_handles_the_residual(x: np.ndarray) -> None:
 def test_gating_by_an_indicator(x: np.ndarray, is_open: bool) -> None:
     x[7] = is_open
     card = torch.from_numpy(np.repeat(x[:, None], 5, axis=1))
-    after = apply(assign(A, when(ONE, A - B, gate=8.0)), card)[:3, 0].numpy()
+    after = apply(assign(A, gated(A - B, 1 - ONE, gate=8.0)), card)[:3, 0].numpy()
     assert after.tolist() == ((x[:3] - x[3:6]) * is_open).tolist()
 
 

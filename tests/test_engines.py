@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import torch
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
-from punchcard.engines import ENGINES, Engine, Run, auto, find_engine
+from punchcard.engines import ENGINES, Prepared, prepare
+from punchcard.engines.lowered import Lowered
+from punchcard.engines.lowered.computer import Computer
+from punchcard.engines.lowered.live import LiveCard
+from punchcard.engines.scratchpad.incremental import Incremental
+from punchcard.engines.stepping import Stepping
 from punchcard.errors import LayoutError, LoweringError, PunchcardError
+from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.primitives.add import increment_bits
 from punchcard.primitives.read import read
 from punchcard.transformer.build import assign, build
 from punchcard.transformer.expression import rows
-from punchcard.transformer.model import LoopedTransformer
+from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 from punchcard.transformer.precision import Precision
+from tests.engine_runs import run_dense, run_on
+from tests.random_programs import random_program
 
 BITS = 3
 CELLS = 7
@@ -48,9 +58,8 @@ def counter_machine() -> tuple[Layout, LoopedTransformer, torch.Tensor]:
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_machine_from_elsewhere(name: str) -> None:
     layout, model, card = counter_machine()
-    engine = find_engine(name)
     for loops in range(1, CELLS + 1):
-        ran = engine(model, card, loops, facts=layout)
+        ran = run_on(name, model, card, loops, facts=layout)
         assert (ran.loops, ran.reason) == (loops, "loops")
         assert decode_unsigned(layout.get(ran.card, "seen", "head")).item() == (loops - 1) % 4
         assert decode_unsigned(layout.get(ran.card, "counter", "head")).item() == (loops + 1) % 8
@@ -60,27 +69,27 @@ def test_a_machine_from_elsewhere(name: str) -> None:
 def test_until_a_pattern_stands_on_every_card(name: str) -> None:
     layout, model, card = counter_machine()
     pattern = Pattern("counter", "head", (1, -1, 1))  # 5
-    ran = find_engine(name)(model, card, 100, facts=layout, until=pattern)
+    ran = run_on(name, model, card, 100, facts=layout, until=pattern)
     assert (ran.loops, ran.reason) == (4, "matched")
     later = card.clone()
     layout.put(later, "counter", "head", encode_unsigned(2, BITS))
-    both = find_engine(name)(model, torch.stack([card, later]), 20, facts=layout, until=pattern)
+    both = run_on(name, model, torch.stack([card, later]), 20, facts=layout, until=pattern)
     assert (both.loops, both.reason) == (20, "loops"), "the two counters never show it together"
 
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_without_facts_every_engine_still_runs(name: str) -> None:
     _, model, card = counter_machine()
-    assert find_engine(name)(model, card, 3).loops == 3
+    assert run_on(name, model, card, 3).loops == 3
     with pytest.raises(LayoutError, match="`until` and `ports` name rows of the card"):
-        find_engine(name)(model, card, 3, until=Pattern("counter", "head", (1, 1, 1)))
+        run_on(name, model, card, 3, until=Pattern("counter", "head", (1, 1, 1)))
 
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_watch_and_interruption(name: str) -> None:
     _, model, card = counter_machine()
     seen: list[int] = []
-    ran = find_engine(name)(model, card, 50, watch=lambda loop, _: seen.append(loop),
+    ran = run_on(name, model, card, 50, watch=lambda loop, _: seen.append(loop),
                             interrupted=lambda: len(seen) == 6)
     assert (ran.loops, ran.reason, seen) == (6, "interrupted", [1, 2, 3, 4, 5, 6])
 
@@ -98,7 +107,7 @@ def test_every_loop_is_the_model_applied_to_the_card(name: str) -> None:
         def look(_: int, now: torch.Tensor, seen: list[torch.Tensor] = seen) -> None:
             seen.append(now)
 
-        ran = find_engine(name)(model, given, 11, facts=layout, watch=look)
+        ran = run_on(name, model, given, 11, facts=layout, watch=look)
         assert torch.equal(given, start)
         expected = start
         for found in seen:
@@ -112,7 +121,7 @@ def test_every_loop_is_the_model_applied_to_the_card(name: str) -> None:
 @pytest.mark.parametrize("name", ENGINES)
 def test_no_loops_leave_the_card(name: str) -> None:
     layout, model, card = counter_machine()
-    ran = find_engine(name)(model, card, 0, facts=layout)
+    ran = run_on(name, model, card, 0, facts=layout)
     assert torch.equal(ran.card, card)
     assert (ran.loops, ran.reason) == (0, "loops")
 
@@ -121,11 +130,11 @@ def test_no_loops_leave_the_card(name: str) -> None:
 def test_several_patterns_and_bits_that_may_be_either(name: str) -> None:
     layout, model, card = counter_machine()
     six, odd_above_four = Pattern("counter", "head", (-1, 1, 1)), Pattern("counter", "head", (1, 0, 1))
-    ran = find_engine(name)(model, card, 100, facts=layout, until=(six, odd_above_four))
+    ran = run_on(name, model, card, 100, facts=layout, until=(six, odd_above_four))
     assert (ran.loops, ran.reason, ran.matched) == (4, "matched", odd_above_four)
     later = card.clone()
     layout.put(later, "counter", "head", encode_unsigned(2, BITS))
-    both = find_engine(name)(model, torch.stack([card, later]), 20, facts=layout, until=[odd_above_four, six])
+    both = run_on(name, model, torch.stack([card, later]), 20, facts=layout, until=[odd_above_four, six])
     assert (both.loops, both.reason, both.matched) == (4, "matched", six), "one card shows 5, the other 6"
 
 
@@ -139,7 +148,7 @@ def test_a_port_changes_the_card_and_the_run_goes_on(name: str) -> None:
         layout.put(now, "counter", "head", encode_unsigned(6, BITS))
         return True
 
-    ran = find_engine(name)(model, card, 4, facts=layout, ports={Pattern("counter", "head", (1, 1, -1)): leap})
+    ran = run_on(name, model, card, 4, facts=layout, ports={Pattern("counter", "head", (1, 1, -1)): leap})
     assert called == [2]
     assert (ran.loops, ran.reason) == (4, "loops")
     assert decode_unsigned(layout.get(ran.card, "counter", "head")).item() == (6 + 2) % 8
@@ -157,65 +166,131 @@ def test_a_port_stops_the_run(name: str) -> None:
         return True
 
     three, five = Pattern("counter", "head", (1, 1, -1)), Pattern("counter", "head", (1, -1, 1))
-    ran = find_engine(name)(model, card, 50, facts=layout, ports={three: listen, five: lambda *_: False})
+    ran = run_on(name, model, card, 50, facts=layout, ports={three: listen, five: lambda *_: False})
     assert (ran.loops, ran.reason, ran.matched, heard) == (4, "stopped", five, [2])
-    stopped = find_engine(name)(model, card, 50, facts=layout, until=five, ports={five: lambda *_: False})
+    stopped = run_on(name, model, card, 50, facts=layout, until=five, ports={five: lambda *_: False})
     assert stopped.reason == "matched", "`until` is looked for first"
     with pytest.raises(PunchcardError, match="ports serve one card, not a batch"):
-        find_engine(name)(model, card.unsqueeze(0), 5, facts=layout, ports={five: lambda *_: False})
+        run_on(name, model, card.unsqueeze(0), 5, facts=layout, ports={five: lambda *_: False})
 
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_progress_is_told(name: str) -> None:
     layout, model, card = counter_machine()
     told: list[int] = []
-    find_engine(name)(model, card, 40, facts=layout, progress=told.append)
-    assert told == sorted(told)
+    run_on(name, model, card, 40, facts=layout, progress=told.append)
+    assert told
+    assert told == sorted(set(told))
     assert all(1 <= loops <= 40 for loops in told)
+    assert told[-1] == 40
 
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_the_run_says_which_engine_made_it(name: str) -> None:
     layout, model, card = counter_machine()
-    ran = find_engine(name)(model, card, 3, facts=layout)
-    assert ran.engine in (ENGINES if name == "auto" else [name])
-    assert ran.engine != "auto"
+    ran = run_on(name, model, card, 3, facts=layout)
+    assert ran.engine == ("dense" if name == "auto" else name)
+    assert ran.made == {ran.engine: 3}
 
 
 def test_an_unknown_engine_is_refused_with_all_names() -> None:
     with pytest.raises(PunchcardError, match=r"unknown engine 'scratchpat' \(did you mean 'scratchpad'\?\)") as info:
-        find_engine("scratchpat")
+        run_on("scratchpat", *counter_machine()[1:], 1)
     assert all(name in str(info.value) for name in ENGINES)
 
 
-def named(name: str, refusal: str = "") -> Engine:
-    """An engine that makes no loops, or refuses."""
-    def run(model: LoopedTransformer, card: torch.Tensor, loops: int, **options: object) -> Run:
-        if refusal:
-            raise LoweringError(refusal)
-        return Run(card, loops, "loops", name, notes=(f"made by {name}",))
+# What is prepared
 
-    return run
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_runner_goes_on_from_the_card_that_it_left(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout, model, card = counter_machine()
+    runner = prepare(name, model, layout, card)
+    assert torch.equal(runner.card, card)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("prepared again")
+
+    monkeypatch.setattr(Computer, "__init__", refuse)
+    monkeypatch.setattr(Incremental, "__init__", refuse)
+    expected = card
+    for loops in (1, 0, 2, 9):
+        ran = runner.run(loops)
+        for _ in range(loops):
+            expected = model(expected)
+        assert torch.equal(ran.card, expected)
+        assert torch.equal(runner.card, expected)
+        assert (ran.loops, ran.made, ran.engine) == (loops, {runner.engine: loops}, runner.engine)
+        ran.card.zero_()
+    ran = runner.run(100, until=Pattern("counter", "head", (1, 1, -1)))
+    assert (ran.loops, ran.reason) == (6, "matched"), "from 5 on to 3, and patterns may be others in every call"
+    runner.take(card)
+    assert torch.equal(runner.run(3).card, model(model(model(card))))
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_preparing_makes_no_loop_and_says_what_will(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout, model, card = counter_machine()
+    with monkeypatch.context() as patched:
+        for kind, method in ((Stepping, "run"), (LiveCard, "advance"), (LoopedTransformer, "forward")):
+            patched.setattr(kind, method, lambda *_: pytest.fail("a loop was made"))
+        runner = prepare(name, model, layout, card)
+    assert runner.engine == ("lowered" if name == "auto" else name)
+    assert (runner.compile_seconds > 0) == (runner.engine == "lowered")
+    assert runner.run(4).engine == runner.engine
+
+
+def test_prepared_code_is_kept_by_whoever_wants_it() -> None:
+    """One prepares anew, two share, and weights that changed without a trace are other weights."""
+    layout, model, card = counter_machine()
+    kept = Prepared()
+    first, second = (Lowered(model, layout, card, kept=kept) for _ in range(2))
+    assert first.lives[0].computer is second.lives[0].computer
+    assert Lowered(model, layout, card).lives[0].computer is not first.lives[0].computer
+    layer = model.layers[1]
+    assert isinstance(layer, TransformerLayer)
+    layer.w2.data.neg_()
+    ran = prepare("lowered", model, layout, card, fall_back=True, kept=kept).run(5)
+    assert torch.equal(ran.card, run_dense(model, card, 5).card)
+    layer.w2.data.neg_()
+    assert Lowered(model, layout, card, kept=kept).lives[0].computer is not first.lives[0].computer, "only the last are kept"
+
+
+# The choice
+
+
+def tape_of(cells: int) -> tuple[Layout, LoopedTransformer, torch.Tensor]:
+    """A card that cannot be lowered: quiet columns take from several others."""
+    machine = SubleqMachine(word_bits=4, memory=cells, instructions=6, design="two-layer",
+                            precision=Precision(temperature=6.0))
+    return machine.layout, machine.model, machine.punch(random_program(random.Random(5), 4, 5, 6))
 
 
 def test_auto_takes_the_fastest_that_applies() -> None:
     layout, model, card = counter_machine()
-    slower = {"dense": named("dense"), "scratchpad": named("scratchpad")}
-    wide = torch.zeros(layout.width, 4096, dtype=torch.float64)
-    run = auto.choosing({**slower, "lowered": named("lowered")})
-    assert run(model, card, 1000).engine == "lowered"
-    assert run(model, wide, 1000).notes == ("made by lowered",)
-    few = run(model, card, 2)
-    assert (few.engine, few.notes) == ("dense", ("lowered: compiling takes longer than 2 loops", "made by dense"))
-    run = auto.choosing({**slower, "lowered": named("lowered", "no head is hard")})
-    assert run(model, wide, 1000).notes == ("lowered: no head is hard", "made by scratchpad")
-    assert run(model, card, 1000).notes == ("lowered: no head is hard", "made by dense")
-    elsewhere = run(model, wide.to("meta"), 1000)
-    assert (elsewhere.engine, elsewhere.notes[0]) == (
-        "scratchpad", "lowered: the card is on meta, generated code runs on the CPU")
-    run = auto.choosing(slower)
-    assert run(model, wide, 1000).notes == ("made by scratchpad",)
-    assert run(model, card.expand(1000, *card.shape), 1000).engine == "scratchpad", "a batch is large, too"
+    runner = prepare("auto", model, layout, card)
+    assert (runner.engine, runner.notes) == ("lowered", ())
+    assert prepare("auto", model, layout, card, loops=65).engine == "lowered"
+    few = prepare("auto", model, layout, card, loops=64)
+    assert (few.engine, few.notes) == ("dense", ("lowered: compiling takes longer than 64 loops",))
+    batch = prepare("auto", model, layout, card.expand(1000, *card.shape), loops=2)
+    assert batch.engine == "scratchpad", "a batch is large, too"
+    elsewhere = prepare("auto", model.to("meta"), layout, card.to("meta"))
+    assert (elsewhere.engine, elsewhere.notes) == (
+        "dense", ("lowered: the card is on meta, generated code runs on the CPU",))
+
+
+@pytest.mark.parametrize(("cells", "engine"), [(5, "dense"), (200, "scratchpad")])
+def test_what_cannot_be_lowered_runs_on_the_fastest_engine_for_its_size(cells: int, engine: str) -> None:
+    layout, model, card = tape_of(cells)
+    with pytest.raises(LoweringError) as info:
+        prepare("lowered", model, layout, card)
+    for name in ("auto", "lowered"):
+        runner = prepare(name, model, layout, card, fall_back=True)
+        assert (runner.engine, runner.notes) == (engine, (f"not lowered: {info.value}",))
+        ran = runner.run(70)
+        assert (ran.engine, ran.made, ran.notes[0]) == (engine, {engine: 70}, runner.notes[0])
+    assert prepare("auto", model, layout, card).engine == engine, "`auto` needs no leave"
 
 
 def test_dense_is_the_model_applied_again_and_again() -> None:
@@ -223,7 +298,7 @@ def test_dense_is_the_model_applied_again_and_again() -> None:
     expected = card
     for _ in range(9):
         expected = model(expected)
-    assert torch.equal(find_engine("dense")(model, card, 9).card, expected)
+    assert torch.equal(run_on("dense", model, card, 9).card, expected)
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -232,7 +307,7 @@ def test_threads_are_left_as_they_were(name: str) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        find_engine(name)(model, card, 2, facts=layout)
+        run_on(name, model, card, 2, facts=layout)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

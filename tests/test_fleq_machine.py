@@ -337,6 +337,14 @@ def test_a_block_has_heads_of_its_own() -> None:
     assert machine.bound("mul") > 100 * machine.bound("product")
 
 
+def test_products_that_share_a_transport_share_its_reach() -> None:
+    """Their constants are one: with another reach, one of the two would be beyond its bound."""
+    other = Function("product", 2, MUL.shape, MUL.reference)
+    with pytest.raises(SizeError, match="products 'mul' and 'product' have the same heads and another reach"):
+        FleqMachine(functions=[MatrixProduct(MUL, 1), MatrixProduct(other, 1, reach=1e-3)], size=2)
+    assert FleqMachine(functions=[MatrixProduct(MUL, 1, 2.0), MatrixProduct(other, 1, 2.0)], size=2).blocks
+
+
 def test_the_machine_s_range_is_the_limit() -> None:
     """A program that declares ±16 may go beyond on a machine built for more; small overshoots by rounding are no error."""
     program = assemble(".data\nx scalar 12\ny scalar\n.code\ny = add(x, x)")

@@ -31,8 +31,8 @@ FLOORS = (
 """From the ground up. A room imports rooms of lower floors, and itself."""
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
-TENSOR_FREE = ("isa", "functions", "oracle", "brainfuck_oracle", "fast", "dry_run", "common", "text", "assembler", "minsky",
-               "languages", "source", "programs", "syntax", "exact")
+TENSOR_FREE = ("isa", "functions", "oracle", "brainfuck_oracle", "fast", "dry_run", "builder", "counter", "text",
+               "assembler", "minsky", "languages", "source", "programs", "syntax", "exact")
 """Files and folders on the side of programs, wherever in the rooms above the engines they are."""
 
 

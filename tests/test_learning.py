@@ -17,10 +17,9 @@ from punchcard import learning
 from punchcard.api import disassemble
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.learning import Learned, Model, Stage, huber
-from punchcard.machines.fleq.blocks.reach import ReachedEntrywise, ReachedProduct
-from punchcard.machines.fleq.common import STANDARD_FUNCTIONS
+from punchcard.machines.fleq.blocks.block import EntrywiseProduct, MatrixProduct
 from punchcard.machines.fleq.dry_run import dry_run
-from punchcard.machines.fleq.functions import HADAMARD, MUL
+from punchcard.machines.fleq.functions import HADAMARD, MUL, STANDARD_FUNCTIONS
 from punchcard.machines.fleq.machine import FleqMachine
 from tests.cases import ROOT
 from tests.learning_cases import distance, outputs, torch_descend, xor
@@ -145,7 +144,7 @@ def test_products_with_the_reach_of_the_range(design: str) -> None:
     d, generator = 4, np.random.default_rng(0)
     text = f".range 1\n.data\na matrix {d}x{d}\nb matrix {d}x{d}\nc matrix {d}x{d}\nv vector {d}\n.code\n"
     program = punchcard.assemble_fleq(text + "c = mul(a, b)\nv = hadamard(a[0], b[0])\nhalt\n")
-    blocks = [ReachedProduct(MUL, 3, 1.0), ReachedEntrywise(HADAMARD, 3, 1.0)]
+    blocks = [MatrixProduct(MUL, 3, 1.0), EntrywiseProduct(HADAMARD, 3, 1.0)]
     machine = punchcard.build(program, blocks=blocks, heads=3, design=design)
     own = punchcard.build(program, heads=3, design=design)
     for name in ("mul", "hadamard"):

@@ -15,8 +15,7 @@ from punchcard.learning.programs.network import Network
 from punchcard.learning.programs.reference import descend
 from punchcard.learning.programs.rules import ACTIVATIONS, LOSSES, huber, named
 from punchcard.learning.programs.sgd import learning_program, prediction_program
-from punchcard.machines.fleq.common import STANDARD_FUNCTIONS
-from punchcard.machines.fleq.functions import BUILT_IN, POINTER_FUNCTIONS
+from punchcard.machines.fleq.functions import BUILT_IN, POINTER_FUNCTIONS, STANDARD_FUNCTIONS
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.learning_cases import distance, interpreted, outputs, torch_descend
@@ -38,11 +37,11 @@ def check(network: Network, points: int, epochs: int, rate: float = 0.3, *, at_o
                               loss=network.loss.name, at_once=at_once)
     for ours, theirs in zip(plain.history, wanted, strict=True):
         assert distance(ours, theirs) < 1e-12
-    listing = learning_program(network, network.to_memory(first), network.inputs(x), y.T, epochs=epochs, rate=rate,
+    written = learning_program(network, network.to_memory(first), network.inputs(x), y.T, epochs=epochs, rate=rate,
                                limit=plain.largest * (1 + 1e-9), at_once=at_once)
-    memory, steps = interpreted(listing.program)
+    memory, steps = interpreted(written.program)
     assert distance(network.from_memory(memory), wanted[-1]) < 1e-12
-    assert steps + 1 == listing.loops
+    assert steps + 1 == written.loops
 
 
 @pytest.mark.parametrize(("activation", "loss", "hidden"), [
@@ -68,10 +67,10 @@ def test_every_shape_against_autograd(
 @pytest.mark.parametrize("limit", [1.0, 1.9, 2.0, 8.0])
 def test_epochs_are_counted_within_the_range(epochs: int, limit: float) -> None:
     network = Network(1)
-    listing = learning_program(network, network.to_memory(network.initial(0)), network.inputs(np.array([[0.5]])),
+    written = learning_program(network, network.to_memory(network.initial(0)), network.inputs(np.array([[0.5]])),
                                np.array([[0.25]]), epochs=epochs, rate=0.5, limit=limit)
-    memory, steps = interpreted(listing.program)
-    assert steps + 1 == listing.loops
+    memory, steps = interpreted(written.program)
+    assert steps + 1 == written.loops
     plain = descend(network, network.initial(0), np.array([[0.5]]), np.array([[0.25]]), epochs=epochs, rate=0.5)
     assert distance(network.from_memory(memory), plain.history[-1]) < 1e-13
 
@@ -127,12 +126,12 @@ def test_predictions(hidden: tuple[int, ...], loss: str, bias: bool) -> None:
     x, _ = data(network, 6)
     generator = np.random.default_rng(5)
     weights = {name: generator.uniform(-1, 1, shape) for name, shape in network.shapes().items()}
-    listing = prediction_program(network, network.to_memory(weights), network.inputs(x), limit=8.0)
-    memory, steps = interpreted(listing.program)
+    written = prediction_program(network, network.to_memory(weights), network.inputs(x), limit=8.0)
+    memory, steps = interpreted(written.program)
     wanted = outputs({k: torch.tensor(v) for k, v in weights.items()}, torch.tensor(x), "tanh")
     wanted = torch.sigmoid(wanted) if loss == "logistic" else wanted
     assert np.abs(memory["P"].T - wanted.numpy()).max() < 1e-14
-    assert steps + 1 == listing.loops
+    assert steps + 1 == written.loops
 
 
 def test_bad_sizes_and_rules() -> None:

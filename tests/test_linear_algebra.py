@@ -13,8 +13,8 @@ import scipy.linalg
 import punchcard
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError, SingularMatrixError
 from punchcard.linear_algebra import Computed
-from punchcard.machines.fleq.common import STANDARD_FUNCTIONS
 from punchcard.machines.fleq.dry_run import dry_run
+from punchcard.machines.fleq.functions import STANDARD_FUNCTIONS
 from punchcard.machines.fleq.isa import Array
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble

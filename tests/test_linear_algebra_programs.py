@@ -14,7 +14,8 @@ from punchcard.linear_algebra.programs.krylov import arnoldi_program
 from punchcard.linear_algebra.programs.least_squares import least_squares_program
 from punchcard.linear_algebra.programs.power_iteration import norm_bound, power_program, power_rounds
 from punchcard.linear_algebra.programs.qr import qr_program
-from punchcard.machines.fleq.common import COUNTING, Counter, program_of
+from punchcard.machines.fleq.builder import Builder
+from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.dry_run import dry_run, with_fitting_range
 from punchcard.machines.fleq.isa import Array
 from punchcard.machines.fleq.text.assembler import assemble, disassemble
@@ -31,23 +32,29 @@ def regular(rng: np.random.Generator, d: int, condition: float = 20.0) -> Array:
 
 @given(st.integers(1, 300))
 def test_a_counter_makes_its_rounds(rounds: int) -> None:
-    counter = Counter("t", rounds)
-    program = program_of(["n scalar", *COUNTING, *counter.data], ["loop: n = add(n, one)", *counter.again("loop")], {})
-    ran = dry_run(program)
+    p = Builder()
+    n, counter = p.scalar("n"), Counter(p, "t", rounds)
+    with counter.repeat("loop"):
+        p.add(n, "one", into=n)
+    ran = dry_run(p.program(1e300))
     assert ran.memory["n"] == rounds
     assert max(np.abs(value).max() for name, value in ran.memory.items() if name != "n") <= 2
 
 
 @given(st.integers(1, 30), st.integers(1, 30))
 def test_a_counter_inside_another_restarts(outer: int, inner: int) -> None:
-    each, within = Counter("t", outer), Counter("k", inner)
-    code = ["loop: n = add(n, one)", *within.again("loop"), *within.restart(), *each.again("loop")]
-    assert dry_run(program_of(["n scalar", *COUNTING, *each.data, *within.data], code, {})).memory["n"] == outer * inner
+    p = Builder()
+    n, each, within = p.scalar("n"), Counter(p, "t", outer), Counter(p, "k", inner)
+    with each.repeat("each"):
+        with within.repeat("within"):
+            p.add(n, "one", into=n)
+        within.restart()
+    assert dry_run(p.program(1e300)).memory["n"] == outer * inner
 
 
 def test_a_counter_of_no_rounds_is_refused() -> None:
     with pytest.raises(ProgramError, match="0 rounds: a loop makes at least one"):
-        Counter("t", 0)
+        Counter(Builder(), "t", 0)
 
 
 # The range

@@ -13,12 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
-from punchcard.engines import dense
-from punchcard.engines.lowered import engine
 from punchcard.machines.subleq import oracle
 from punchcard.machines.subleq.isa import Halt, Program
 from punchcard.machines.subleq.machine import SubleqMachine
 from tests.cases import EXPECTED, load_subleq, programs
+from tests.engine_runs import computer_of, run_dense, run_lowered
 from tests.lowered_cases import (
     Machine,
     assert_the_equation,
@@ -64,7 +63,7 @@ def test_random_programs_bit_for_bit(design: str, precision: str, bits: int, cel
     rng = random.Random(f"{design} {bits} {cells}")
     for before in (0, 0, 1, 7):
         card = machine.punch(random_program(rng, bits, cells, instructions))
-        card = dense.run(machine.model, card, before).card
+        card = run_dense(machine.model, card, before).card
         assert_the_equation(machine.model, card, machine.layout, LOOPS)
 
 
@@ -74,10 +73,10 @@ def test_loops_after_halting_change_nothing(design: str) -> None:
     machine = SubleqMachine(memory=len(program.memory), instructions=len(program.instructions), design=design)
     cells, steps = EXPECTED["multiply.subleq"]
     assert_the_equation(machine.model, machine.punch(program), machine.layout, steps + 9)
-    ended = engine.run(machine.model, machine.punch(program), 1_000_000, facts=machine.layout, until=machine.halting)
+    ended = run_lowered(machine.model, machine.punch(program), 1_000_000, facts=machine.layout, until=machine.halting)
     assert (ended.reason, ended.matched, ended.loops) == ("matched", machine.halting, steps + 1)
     assert {name: machine.read(ended.card).memory[i] for i, name in enumerate(program.cell_names())} == cells
-    on = engine.run(machine.model, ended.card, 100_000, facts=machine.layout)
+    on = run_lowered(machine.model, ended.card, 100_000, facts=machine.layout)
     assert torch.equal(on.card, machine.model(ended.card))
 
 
@@ -89,9 +88,9 @@ def test_cards_of_a_few_columns(cells: int, instructions: int, precision: str) -
         machine = SubleqMachine(word_bits=3, memory=cells, instructions=instructions, design=design, precision=precision)
         program = (random_program(random.Random(cells), 3, cells, instructions) if instructions > 1
                    else Program.create([Halt()], [0] * cells))
-        how = "lowered" if design == "two-layer" or machine.layout.columns > 9 else "scratchpad"
+        how = "lowered" if design == "two-layer" or machine.layout.columns > 9 else "dense"
         ran = assert_the_equation(machine.model, machine.punch(program), machine.layout, 12, engine=how, notes=None)
-        assert bool(ran.notes) == (how == "scratchpad")
+        assert bool(ran.notes) == (how == "dense")
 
 
 @pytest.mark.parametrize("design", ["two-layer", "paper"])
@@ -100,7 +99,7 @@ def test_many_loops_end_like_the_interpreter(design: str) -> None:
     rng = random.Random(design)
     for _ in range(4):
         program = random_program(rng, 12, 20, 24)
-        ran = engine.run(machine.model, machine.punch(program), 20_000 + machine.design.warm_up, facts=machine.layout)
+        ran = run_lowered(machine.model, machine.punch(program), 20_000 + machine.design.warm_up, facts=machine.layout)
         assert machine.read(ran.card) == oracle.run(program, 12, 20_000).state
 
 
@@ -110,7 +109,7 @@ WIDE = SubleqMachine(word_bits=24, memory=15, instructions=9, design="two-layer"
 @settings(max_examples=25)
 @given(programs(), st.integers(0, 6))
 def test_any_program(program: Program, before: int) -> None:
-    card = dense.run(WIDE.model, WIDE.punch(program), before).card
+    card = run_dense(WIDE.model, WIDE.punch(program), before).card
     assert_the_equation(WIDE.model, card, WIDE.layout, 16)
 
 
@@ -147,7 +146,7 @@ def test_turing_machines(cells: int, bits: int, dtype: torch.dtype) -> None:
     rules, tape = random_rules(rng), [rng.randrange(2) for _ in range(cells)]
     machine = turing_machine(rules, tape, 3, bits, dtype)
     assert_the_equation(machine.model, machine.card, machine.layout, 60)
-    ran = engine.run(machine.model, machine.card, 12_345, facts=machine.layout)
+    ran = run_lowered(machine.model, machine.card, 12_345, facts=machine.layout)
     assert ran.notes == ()
     assert of_turing_machine(machine, ran.card) == run_turing_machine(rules, tape, 3, bits, 12_345)
 
@@ -181,7 +180,7 @@ def test_rows_that_select_a_case() -> None:
     rng = random.Random(2)
     machine = operations([rng.randrange(4) for _ in range(16)], 4)
     assert_the_equation(machine.model, machine.card, machine.layout, LOOPS)
-    computer = engine.lower(machine.model, machine.card, machine.layout)
+    computer = computer_of(machine.model, machine.card, machine.layout)
     assert len(computer.known) == 4, "one piece of code for each operation"
 
 
@@ -194,10 +193,10 @@ def test_other_weights_give_other_code() -> None:
     tape = [rng.randrange(2) for _ in range(16)]
     rules = [random_rules(rng) for _ in range(2)]
     machines = [turing_machine(r, tape, 5, 4) for r in rules]
-    first, second = (engine.lower(m.model, m.card, m.layout) for m in machines)
+    first, second = (computer_of(m.model, m.card, m.layout) for m in machines)
     assert first.name != second.name
     for machine, own in zip(machines, rules, strict=True):
-        ran = engine.run(machine.model, machine.card, 1000, facts=machine.layout)
+        ran = run_lowered(machine.model, machine.card, 1000, facts=machine.layout)
         assert of_turing_machine(machine, ran.card) == run_turing_machine(own, tape, 5, 4, 1000)
 
 
@@ -206,19 +205,19 @@ def test_weights_that_are_replaced_are_compiled_anew() -> None:
     tape = [rng.randrange(2) for _ in range(16)]
     old, new = (random_rules(rng) for _ in range(2))
     machine, other = turing_machine(old, tape, 5, 4), turing_machine(new, tape, 5, 4)
-    engine.run(machine.model, machine.card, 10, facts=machine.layout)
+    run_lowered(machine.model, machine.card, 10, facts=machine.layout)
     machine.model.load_state_dict(other.model.state_dict())
-    ran = engine.run(machine.model, machine.card, 1000, facts=machine.layout)
+    ran = run_lowered(machine.model, machine.card, 1000, facts=machine.layout)
     assert of_turing_machine(machine, ran.card) == run_turing_machine(new, tape, 5, 4, 1000)
     with torch.no_grad():
         for parameter in machine.model.parameters():
             parameter.data.mul_(0.5)  # a change that the version of a tensor does not show
-    assert_the_equation(machine.model, machine.card, machine.layout, 5, engine="scratchpad", notes=None)
+    assert_the_equation(machine.model, machine.card, machine.layout, 5, engine="dense", notes=None)
 
 
 def test_a_model_that_is_gone_is_forgotten() -> None:
     machine = turing_machine(random_rules(random.Random(1)), [0] * 16, 5, 4)
-    engine.run(machine.model, machine.card, 10, facts=machine.layout)
+    run_lowered(machine.model, machine.card, 10, facts=machine.layout)
     model = weakref.ref(machine.model)
     del machine
     gc.collect()
@@ -228,5 +227,5 @@ def test_a_model_that_is_gone_is_forgotten() -> None:
 def test_one_code_serves_all_cards_of_a_machine() -> None:
     machine = SubleqMachine(word_bits=4, memory=6, instructions=9, design="two-layer")
     rng = random.Random(1)
-    computers = {engine.lower(machine.model, machine.punch(random_program(rng, 4, 6, 9)), machine.layout) for _ in range(5)}
+    computers = {computer_of(machine.model, machine.punch(random_program(rng, 4, 6, 9)), machine.layout) for _ in range(5)}
     assert len(computers) == 1

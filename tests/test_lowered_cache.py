@@ -14,22 +14,21 @@ import pytest
 import torch
 
 from punchcard.card.encoding import encode_unsigned
-from punchcard.engines import dense
-from punchcard.engines.lowered import engine
 from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.computer import Computer
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import ROOT
+from tests.engine_runs import computer_of, run_dense, run_lowered
 from tests.lowered_cases import Machine, code_kept_in, operations, random_rules, turing_machine
 
 OPERATIONS = [0, 1, 3, 1, 2, 2, 0, 1, 1, 3, 2, 0, 0, 1, 2, 3]
 PROCESS = f"""
-from punchcard.engines.lowered import engine
+from tests.engine_runs import computer_of, run_lowered
 from tests.lowered_cases import operations
 machine = operations({OPERATIONS}, 4)
-ran = engine.run(machine.model, machine.card, 500, facts=machine.layout)
-computer = engine.lower(machine.model, machine.card, machine.layout)
+ran = run_lowered(machine.model, machine.card, 500, facts=machine.layout)
+computer = computer_of(machine.model, machine.card, machine.layout)
 print(ran.engine, computer.fresh, float(ran.card.double().mul(3.7).cumsum(0).sin().sum()))
 """
 
@@ -47,10 +46,10 @@ def fresh_machine() -> Machine:
 
 def prepared(machine: Machine) -> Computer:
     """The machine's code with all cases that 40 loops meet; the loops agree with the equation."""
-    ran = engine.run(machine.model, machine.card, 40, facts=machine.layout)
+    ran = run_lowered(machine.model, machine.card, 40, facts=machine.layout)
     assert (ran.engine, ran.notes) == ("lowered", ())
-    assert torch.equal(ran.card, dense.run(machine.model, machine.card, 40).card)
-    return engine.lower(machine.model, machine.card, machine.layout)
+    assert torch.equal(ran.card, run_dense(machine.model, machine.card, 40).card)
+    return computer_of(machine.model, machine.card, machine.layout)
 
 
 def kept(where: Path) -> dict[str, bytes]:
@@ -139,7 +138,7 @@ def test_the_least_recently_used_files_go_first(folder: Path, monkeypatch: pytes
         os.utime(folder / name, (now - 1000 + age, now - 1000 + age))
     other = turing_machine(random_rules(random.Random(2)), [0] * 16, 3, 4)
     monkeypatch.setattr(code, "MOST_BYTES", sum(sizes.values()) + 1)
-    engine.lower(other.model, other.card, other.layout)
+    computer_of(other.model, other.card, other.layout)
     left = kept(folder)
     assert old not in left
     assert sum(map(len, left.values())) <= code.MOST_BYTES
@@ -162,17 +161,17 @@ def test_names_tell_apart_what_code_depends_on(folder: Path) -> None:
     base = turing_machine(rules, tape, 3, 4)
     moved = base.card.clone()
     base.layout.put(moved, "position", "tape", encode_unsigned(list(range(15, -1, -1)), 4))
-    names = [engine.lower(m.model, m.card, m.layout).name for m in (
+    names = [computer_of(m.model, m.card, m.layout).name for m in (
         base, turing_machine(rules, tape, 3, 4, torch.float32), turing_machine(random_rules(random.Random(4)), tape, 3, 4),
         turing_machine(rules, tape[:12], 3, 4),
     )]
-    names.append(engine.lower(base.model, base.card, base.layout.limited({"symbol": 8.0})).name)
+    names.append(computer_of(base.model, base.card, base.layout.limited({"symbol": 8.0})).name)
     assert len({tuple(name) for name in names}) == len(names)
-    same = [engine.lower(base.model, card, base.layout) for card in (base.card, moved)]
+    same = [computer_of(base.model, card, base.layout) for card in (base.card, moved)]
     assert same[0].name == same[1].name, "where a column stands is in the tables, not in the code"
     assert same[0] is not same[1]
-    ran = engine.run(base.model, moved, 50, facts=base.layout)
-    assert torch.equal(ran.card, dense.run(base.model, moved, 50).card)
+    ran = run_lowered(base.model, moved, 50, facts=base.layout)
+    assert torch.equal(ran.card, run_dense(base.model, moved, 50).card)
 
 
 def test_code_does_not_depend_on_the_order_in_which_cases_are_met(tmp_path: Path) -> None:
@@ -184,7 +183,7 @@ def test_code_does_not_depend_on_the_order_in_which_cases_are_met(tmp_path: Path
         with code_kept_in(tmp_path / str(number)):
             machine = FleqMachine(functions=("add", "mul", "transpose"), size=2, memory=8, instructions=6, heads=2)
             card = machine.punch(assemble(data + "\n".join([*order, "halt"])))
-            engine.run(machine.model, card, 6, facts=machine.layout)
+            run_lowered(machine.model, card, 6, facts=machine.layout)
             found.append(kept(tmp_path / str(number)))
     assert len(found[0]) == 5, "the driver, three calls and the halt"
     assert found[0] == found[1]

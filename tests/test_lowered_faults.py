@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -12,17 +12,18 @@ from torch import Tensor
 
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
-from punchcard.engines import dense
-from punchcard.engines.base import Engine, Port, Run
-from punchcard.engines.lowered import engine
+from punchcard.engines import prepare
+from punchcard.engines.base import Port, Run
+from punchcard.engines.lowered import live
+from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.computer import Computer
-from punchcard.engines.lowered.graph.plan import Plan
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.precision import Precision
+from tests.engine_runs import computer_of, run_dense, run_lowered
 from tests.lowered_cases import (
     assert_the_equation,
     cards_of,
@@ -46,7 +47,7 @@ def own_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def slow(loops: int, why: str) -> str:
-    return f"{loops} loops were made by the scratchpad engine: {why}"
+    return f"{loops} loops were made by the dense engine: {why}"
 
 
 # What cannot be lowered at all
@@ -98,7 +99,7 @@ def long_pointers() -> tuple[LoopedTransformer, Tensor, Layout]:
 
 
 @pytest.mark.parametrize(("make", "why"), [
-    (without_facts, "it needs `facts`, the card's layout"),
+    (without_facts, "it needs the card's layout"),
     (one_layer, "layer 1, head 2: quiet columns find other quiet columns, each its own"),
     (paper_fleq, "keys or queries outside the busy columns depend on a mixture of many columns"),
     (half_precision, "there is no code for float16, only for float32 and float64"),
@@ -108,15 +109,15 @@ def long_pointers() -> tuple[LoopedTransformer, Tensor, Layout]:
     (long_pointers, "layer 1, head 1: a table of 40 bits is too large, the most is 22"),
 ])
 def test_what_cannot_be_lowered(make: object, why: str) -> None:
-    """`lower` raises, `run` passes it on with a note; the card is the equation's."""
+    """By itself the engine refuses; with a slower one in its place there is a note, and the card is the equation's."""
     model, card, layout = make()  # type: ignore[operator]
     with pytest.raises(LoweringError) as info:
-        engine.lower(model, card, layout)
+        computer_of(model, card, layout)
     assert why in str(info.value)
-    ran = engine.run(model, card, 6, facts=layout)
-    assert ran.engine == "scratchpad"
+    ran = run_lowered(model, card, 6, facts=layout)
+    assert (ran.engine, ran.made) == ("dense", {"dense": 6})
     assert ran.notes[0] == f"not lowered: {info.value}"
-    assert torch.allclose(ran.card, dense.run(model, card, 6).card, rtol=1e-12, atol=1e-12)
+    assert torch.allclose(ran.card, run_dense(model, card, 6).card, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("wrong", "why"), [
@@ -127,7 +128,7 @@ def test_what_cannot_be_lowered(make: object, why: str) -> None:
 def test_a_card_that_is_wrong_from_the_start(wrong: float, why: str) -> None:
     layout, model, card = counter_machine()
     layout.get(card, "data", "tape")[0, 4] = wrong
-    ran = assert_the_equation(model, card, layout, 8, engine="scratchpad", notes=None)
+    ran = assert_the_equation(model, card, layout, 8, engine="dense", notes=None)
     assert ran.notes[0] == f"not lowered: {why}"
 
 
@@ -136,8 +137,8 @@ def test_an_empty_batch_and_cards_beyond_the_limit_are_refused() -> None:
     card = machine.punch(assemble(".data\nx scalar 1\n.code\nx = add(x, x)\nhalt"))
     machine.layout.get(card, "data", "memory")[0, 3] = 1000.0
     with pytest.raises(LoweringError, match="data holds 1000, more than its limit 32"):
-        engine.lower(machine.model, card, machine.layout)
-    assert_the_equation(machine.model, card, machine.layout, 3, engine="scratchpad", notes=None)
+        computer_of(machine.model, card, machine.layout)
+    assert_the_equation(machine.model, card, machine.layout, 3, engine="dense", notes=None)
 
 
 def test_code_is_not_used_for_wider_limits() -> None:
@@ -146,13 +147,63 @@ def test_code_is_not_used_for_wider_limits() -> None:
     layout = machine.layout
     card = machine.punch(assemble(".data\nx scalar 15\ny scalar -1\n.code\nx = add(x, x); if y <= 0 goto 0\nhalt"))
     wider = layout.limited({"data": 1e6, "incoming": 1e6})
-    narrow, wide = (engine.lower(machine.model, card, facts) for facts in (layout, wider))
+    narrow, wide = (computer_of(machine.model, card, facts) for facts in (layout, wider))
     assert narrow is not wide
     assert narrow.name != wide.name
-    assert engine.lower(machine.model, card, layout.limited({})) is narrow
+    assert computer_of(machine.model, card, layout.limited({})) is narrow
 
 
 # In the middle of a run
+
+
+def test_a_loop_that_is_declined_ends_the_run() -> None:
+    """Nothing of it has happened, and the runner goes on from a card that another engine made of it."""
+    machine = painters(16, 4)
+    runner = prepare("lowered", machine.model, machine.layout, machine.card)
+    ran = runner.run(40)
+    assert (ran.reason, ran.loops, ran.notes, ran.made) == ("declined", 3, (FAILED,), {"lowered": 3})
+    assert torch.equal(ran.card, run_dense(machine.model, machine.card, 3).card)
+    again = runner.run(40)
+    assert (again.reason, again.loops) == ("declined", 0)
+    assert torch.equal(again.card, ran.card)
+    runner.take(run_dense(machine.model, ran.card, 2).card)
+    after_it = runner.run(5)
+    assert (after_it.reason, after_it.loops) == ("loops", 5)
+    assert torch.equal(after_it.card, run_dense(machine.model, machine.card, 10).card)
+
+
+@pytest.mark.parametrize("until", [(), (Pattern("place", "heads", (1, 1, -1, -1)),)])
+def test_a_card_of_a_batch_that_declines(until: tuple[Pattern, ...]) -> None:
+    """All cards stop where the first one does, whatever they had done before that is known."""
+    machine = painters(16, 4)
+    other = machine.card.clone()
+    machine.layout.put(other, "place", "heads", encode_unsigned([6, 12], 4))
+    for batch in (torch.stack([machine.card, other]), torch.stack([other, machine.card, other])):
+        ran = prepare("lowered", machine.model, machine.layout, batch).run(40, until=until)
+        assert (ran.reason, ran.loops, ran.notes) == ("declined", 3, (FAILED,))
+        assert torch.equal(ran.card, run_dense(machine.model, batch, 3).card)
+        seen: list[Tensor] = []
+        whole = run_lowered(machine.model, batch, 40, facts=machine.layout, watch=lambda _, now: seen.append(now))  # noqa: B023
+        for found in seen:
+            batch = machine.model(batch)
+            assert torch.equal(found, batch)
+        assert whole.made["lowered"] + whole.made["dense"] == 40
+
+
+def test_columns_that_should_hold_the_same_and_do_not() -> None:
+    """A port may set them apart; the card that the slower engine gets is the port's."""
+    machine = FleqMachine(functions=["add"], size=2, memory=6, instructions=4)
+    layout, card = machine.layout, machine.punch(assemble(".data\nx scalar 1\n.code\nx = add(x, x)\nhalt"))
+    place = layout.region("scratchpad")
+
+    def part_them(_: int, now: Tensor) -> bool:
+        now[layout.rows("program_counter"), place.stop - 1] *= -1
+        return True
+
+    ports = after(1, part_them, machine.sizes.pointer_bits, "program_counter")
+    ran, expected = (run(machine.model, card, 4, facts=layout, ports=ports) for run in (run_lowered, run_dense))
+    assert torch.allclose(ran.card, expected.card)
+    assert ran.made["dense"] > 0
 
 
 def after(loops: int, change: Port, bits: int, rows: str, region: str = "scratchpad") -> dict[Pattern, Port]:
@@ -167,7 +218,7 @@ def after(loops: int, change: Port, bits: int, rows: str, region: str = "scratch
 @pytest.mark.parametrize(("design", "counter"), [("two-layer", "following"), ("paper", "program_counter")])
 def test_a_cell_that_a_port_spoils(design: str, counter: str, wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every column computes in the equation: a bad bit counts in the cell that nobody reads, too."""
-    monkeypatch.setattr(engine, "LOOK_SHARE", 0)
+    monkeypatch.setattr(live, "LOOK_SHARE", 0)
     machine = SubleqMachine(word_bits=4, memory=6, instructions=9, design=design)
     layout, card = machine.layout, machine.punch(random_program(random.Random(3), 4, 6, 9))
     for cell in (0, 5):
@@ -176,7 +227,7 @@ def test_a_cell_that_a_port_spoils(design: str, counter: str, wrong: float, monk
             return True
 
         ports = after(3, spoil, machine.sizes.pointer_bits, counter)
-        seen, expected = watched(engine.run, machine, card, ports), watched(dense.run, machine, card, ports)
+        seen, expected = watched(run_lowered, machine, card, ports), watched(run_dense, machine, card, ports)
         assert all(torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
                    for a, b in zip(seen.cards, expected.cards, strict=True))
         assert any(NOT_DECLARED in note for note in seen.run.notes)
@@ -188,7 +239,7 @@ class Watched:
     cards: list[Tensor]
 
 
-def watched(run: Engine, machine: SubleqMachine, card: Tensor, ports: dict[Pattern, Port]) -> Watched:
+def watched(run: Callable[..., Run], machine: SubleqMachine, card: Tensor, ports: dict[Pattern, Port]) -> Watched:
     """Nine loops, and the cards after each."""
     cards: list[Tensor] = []
     return Watched(run(machine.model, card, 9, facts=machine.layout, ports=ports,
@@ -197,8 +248,8 @@ def watched(run: Engine, machine: SubleqMachine, card: Tensor, ports: dict[Patte
 
 def test_a_spoilt_cell_that_was_not_looked_at_is_an_error_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole card is looked at only now and then between ports, and when the run ends."""
-    monkeypatch.setattr(engine, "LOOK_SHARE", 1e9)
-    monkeypatch.setattr(engine, "SMALL_CARD", 0)
+    monkeypatch.setattr(live, "LOOK_SHARE", 1e9)
+    monkeypatch.setattr(live, "SMALL_CARD", 0)
     machine = SubleqMachine(word_bits=4, memory=6, instructions=9, design="two-layer")
     layout, card = machine.layout, machine.punch(random_program(random.Random(3), 4, 5, 9))
 
@@ -207,12 +258,12 @@ def test_a_spoilt_cell_that_was_not_looked_at_is_an_error_at_the_end(monkeypatch
         return True
 
     with pytest.raises(PunchcardError, match="a port left something on the card that its layout does not declare"):
-        engine.run(machine.model, card, 9, facts=layout, ports=after(3, spoil, machine.sizes.pointer_bits, "following"))
+        run_lowered(machine.model, card, 9, facts=layout, ports=after(3, spoil, machine.sizes.pointer_bits, "following"))
 
 
 def test_rows_that_never_change_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """A port may not change keys; if it does, the code no longer applies."""
-    monkeypatch.setattr(engine, "LOOK_SHARE", 0)
+    monkeypatch.setattr(live, "LOOK_SHARE", 0)
     layout, model, card = counter_machine()
 
     def relabel(_: int, now: Tensor) -> bool:
@@ -220,8 +271,8 @@ def test_rows_that_never_change_are_watched(monkeypatch: pytest.MonkeyPatch) -> 
         return True
 
     ports = {Pattern("counter", "head", (1, 1, -1)): relabel}
-    ran = engine.run(model, card, 7, facts=layout, ports=ports)
-    assert torch.equal(ran.card, dense.run(model, card, 7, facts=layout, ports=ports).card)
+    ran = run_lowered(model, card, 7, facts=layout, ports=ports)
+    assert torch.equal(ran.card, run_dense(model, card, 7, facts=layout, ports=ports).card)
     assert ran.notes == (slow(5, NOT_DECLARED),)
 
 
@@ -263,7 +314,7 @@ def test_products_that_leave_the_range(precision: str) -> None:
     machine = FleqMachine(functions=["add", "mul"], size=2, memory=12, instructions=5, heads=2, precision=precision)
     card = machine.punch(assemble(OVERFLOW))
     seen, ran = cards_of(machine.model, card, machine.layout, 20)
-    assert ran.engine == "lowered"
+    assert (ran.engine, ran.made) == ("dense", {"lowered": 3, "dense": 17})
     assert ran.notes == (slow(1, FAILED), slow(16, NOT_DECLARED))
     for found in seen:
         largest = float(found.abs().max())
@@ -319,7 +370,7 @@ def refusing(*refused: int) -> object:
     """`Computer._trace` that refuses some cases of `operations`."""
     trace = Computer._trace
 
-    def refuse(self: Computer, case: dict[int, float] | None) -> Plan:
+    def refuse(self: Computer, case: dict[int, float] | None) -> LoopPlan:
         if case is not None and sum((value > 0) << i for i, value in enumerate(case.values())) in refused:
             raise LoweringError("this case is too hard")
         return trace(self, case)
@@ -341,7 +392,7 @@ def test_ports_and_patterns_in_loops_of_another_engine(monkeypatch: pytest.Monke
     layout = machine.layout
     ten, three = Pattern("counter", "head", (-1, 1, -1, 1)), Pattern("number", "head", (1, 1, -1, -1))
     outcomes = []
-    for run in (dense.run, engine.run):
+    for run in (run_dense, run_lowered):
         called: list[int] = []
 
         def count_down(loop: int, card: Tensor, called: list[int] = called) -> bool:
@@ -359,6 +410,6 @@ def test_ports_and_patterns_in_loops_of_another_engine(monkeypatch: pytest.Monke
 def test_too_many_rows_that_select() -> None:
     machine = operations([0, 1, 2, 3] * 4, 4, op_bits=65)
     with pytest.raises(LoweringError, match="65 rows decide what a loop does: the most is 64"):
-        engine.lower(machine.model, machine.card, machine.layout)
+        computer_of(machine.model, machine.card, machine.layout)
     machine = operations([0, 1, 2, 3] * 4, 4, op_bits=62)
     assert_the_equation(machine.model, machine.card, machine.layout, 20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -14,13 +14,12 @@ from torch import Tensor
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Pattern
-from punchcard.engines import dense
-from punchcard.engines.base import Engine, Port, Run
-from punchcard.engines.lowered import engine
+from punchcard.engines.base import Port, Run
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
+from tests.engine_runs import run_dense, run_lowered
 from tests.lowered_cases import Machine, code_kept_in, random_rules, turing_machine
 
 BITS = 4
@@ -60,8 +59,8 @@ PATTERNS = st.builds(
 def test_runs_end_at_the_same_pattern(until: list[Pattern], loops: int) -> None:
     """Bits that may be either, patterns of such bits only, on the tape, none, and several that stand at once."""
     how = {"facts": MACHINE.layout, "until": until}
-    ran = engine.run(MACHINE.model, MACHINE.card, loops, **how)  # type: ignore[arg-type]
-    assert same(ran, dense.run(MACHINE.model, MACHINE.card, loops, **how))  # type: ignore[arg-type]
+    ran = run_lowered(MACHINE.model, MACHINE.card, loops, **how)  # type: ignore[arg-type]
+    assert same(ran, run_dense(MACHINE.model, MACHINE.card, loops, **how))  # type: ignore[arg-type]
     assert (ran.engine, ran.notes) == ("lowered", ())
 
 
@@ -70,8 +69,8 @@ def test_runs_end_at_the_same_pattern(until: list[Pattern], loops: int) -> None:
 def test_batches_end_when_every_card_shows_a_pattern(until: list[Pattern], loops: int, cards: int) -> None:
     batch = torch.stack([MACHINE.card, *OTHERS][:cards])
     how = {"facts": MACHINE.layout, "until": until}
-    ran = engine.run(MACHINE.model, batch, loops, **how)  # type: ignore[arg-type]
-    assert same(ran, dense.run(MACHINE.model, batch, loops, **how))  # type: ignore[arg-type]
+    ran = run_lowered(MACHINE.model, batch, loops, **how)  # type: ignore[arg-type]
+    assert same(ran, run_dense(MACHINE.model, batch, loops, **how))  # type: ignore[arg-type]
 
 
 @settings(max_examples=40)
@@ -79,7 +78,7 @@ def test_batches_end_when_every_card_shows_a_pattern(until: list[Pattern], loops
 def test_ports_change_the_same_cards(wanted: list[Pattern], until: list[Pattern], seed: int) -> None:
     """A port writes the place, the state and a cell at random; a pattern may come to stand, or go, by another's port."""
     outcomes = []
-    for run in (dense.run, engine.run):
+    for run in (run_dense, run_lowered):
         calls: list[tuple[int, int]] = []
         rng = random.Random(seed)
 
@@ -110,7 +109,7 @@ def test_ports_of_a_machine_change_cells_and_the_program_counter(design: str, co
     layout, length, first = machine.layout, machine.sizes.pointer_bits, machine.sizes.instruction_column
     pattern = Pattern(counter, "scratchpad", tuple(int(b) for b in encode_unsigned(first + 2, length)[:, 0]))
     ends = []
-    for run in (dense.run, engine.run):
+    for run in (run_dense, run_lowered):
         called: list[int] = []
 
         def back(loop: int, card: Tensor, called: list[int] = called) -> bool:
@@ -134,10 +133,10 @@ def test_patterns_on_numbers_that_are_no_bits() -> None:
                                   "x = add(x, y)\nif z <= 0 goto 0\nhalt"))
     rows = machine.sizes.data_rows
     one, minus = (Pattern("data", "memory", (bit, *[0] * (rows - 1))) for bit in (1, -1))
-    runs = [run(machine.model, card, 40, facts=machine.layout, until=(one, minus)) for run in (dense.run, engine.run)]
+    runs = [run(machine.model, card, 40, facts=machine.layout, until=(one, minus)) for run in (run_dense, run_lowered)]
     assert same(runs[1], runs[0])
     assert runs[1].matched == one
-    served: dict[Engine, list[int]] = {dense.run: [], engine.run: []}
+    served: dict[Callable[..., Run], list[int]] = {run_dense: [], run_lowered: []}
     anything = Pattern("halted", "scratchpad", (0,))
     for run, loops in served.items():
         ports: dict[Pattern, Port] = {
@@ -145,13 +144,13 @@ def test_patterns_on_numbers_that_are_no_bits() -> None:
             one: lambda loop, card, loops=loops: bool(loops.append(loop)) or True,  # type: ignore[misc]
         }
         run(machine.model, card, 24, facts=machine.layout, ports=ports)
-    assert served[engine.run] == served[dense.run] != []
+    assert served[run_lowered] == served[run_dense] != []
 
 
 def test_the_cards_that_are_watched_are_copies() -> None:
     seen: list[tuple[int, Tensor]] = []
     given_card = MACHINE.card.clone()
-    ran = engine.run(MACHINE.model, given_card, 30, facts=MACHINE.layout, watch=lambda loop, card: seen.append((loop, card)))
+    ran = run_lowered(MACHINE.model, given_card, 30, facts=MACHINE.layout, watch=lambda *now: seen.append(now))
     assert torch.equal(given_card, MACHINE.card)
     assert [loop for loop, _ in seen] == list(range(1, 31))
     expected = MACHINE.card
@@ -159,13 +158,13 @@ def test_the_cards_that_are_watched_are_copies() -> None:
         expected = MACHINE.model(expected)
         assert torch.equal(card, expected)
     ran.card.zero_()
-    assert torch.equal(engine.run(MACHINE.model, MACHINE.card, 30, facts=MACHINE.layout).card, expected)
+    assert torch.equal(run_lowered(MACHINE.model, MACHINE.card, 30, facts=MACHINE.layout).card, expected)
 
 
 def test_a_long_run_is_interrupted_soon() -> None:
     told: list[int] = []
     started = time.perf_counter()
-    ran = engine.run(MACHINE.model, MACHINE.card, 10**15, facts=MACHINE.layout, progress=told.append,
+    ran = run_lowered(MACHINE.model, MACHINE.card, 10**15, facts=MACHINE.layout, progress=told.append,
                      interrupted=lambda: time.perf_counter() - started > 0.3)
     assert ran.reason == "interrupted"
     assert told == sorted(set(told))
@@ -173,16 +172,16 @@ def test_a_long_run_is_interrupted_soon() -> None:
     assert len(told) > 3
     assert time.perf_counter() - started < 10
     counter = decode_unsigned(MACHINE.layout.get(ran.card, "place", "head"))
-    whole = engine.run(MACHINE.model, MACHINE.card, ran.loops, facts=MACHINE.layout)
+    whole = run_lowered(MACHINE.model, MACHINE.card, ran.loops, facts=MACHINE.layout)
     assert torch.equal(whole.card, ran.card)
     assert torch.equal(decode_unsigned(MACHINE.layout.get(whole.card, "place", "head")), counter)
 
 
 def test_a_run_in_parts_is_the_whole_run() -> None:
-    whole = engine.run(MACHINE.model, MACHINE.card, 1000, facts=MACHINE.layout).card
+    whole = run_lowered(MACHINE.model, MACHINE.card, 1000, facts=MACHINE.layout).card
     card = MACHINE.card
     for part in (1, 9, 90, 900):
-        card = engine.run(MACHINE.model, card, part, facts=MACHINE.layout).card
+        card = run_lowered(MACHINE.model, card, part, facts=MACHINE.layout).card
     assert torch.equal(card, whole)
 
 
@@ -194,10 +193,10 @@ def test_batches_of_any_shape() -> None:
     MACHINE.layout.put(strange, "position", "tape", encode_unsigned(order, BITS))
     batch = torch.stack([MACHINE.card, strange, *OTHERS]).view(2, 2, *strange.shape)
     seen: list[Tensor] = []
-    ran = engine.run(MACHINE.model, batch, 25, facts=MACHINE.layout, watch=lambda _, now: seen.append(now))
+    ran = run_lowered(MACHINE.model, batch, 25, facts=MACHINE.layout, watch=lambda _, now: seen.append(now))
     for found in seen:
         batch = MACHINE.model(batch)
         assert torch.equal(found, batch)
     assert (ran.engine, ran.notes, ran.card.shape) == ("lowered", (), batch.shape)
-    for make in (dense.run, engine.run):
+    for make in (run_dense, run_lowered):
         assert make(MACHINE.model, batch[:1, :1], 3, facts=MACHINE.layout).card.shape == (1, 1, *strange.shape)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from punchcard.api import build
-from punchcard.engines.lowered import engine
 from punchcard.machines.fleq import oracle as fleq_oracle
 from punchcard.machines.fleq.fast import DecodedFleq
 from punchcard.machines.fleq.machine import FleqMachine
@@ -18,6 +17,7 @@ from punchcard.machines.subleq import fast
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
 from tests import fleq_cases
+from tests.engine_runs import run_lowered
 from tests.lowered_cases import code_kept_in
 from tests.random_programs import random_program
 
@@ -60,9 +60,9 @@ def endless_program(rng: random.Random, bits: int, cells: int, instructions: int
 def run_beside(machine: SubleqMachine, program: Program) -> int:
     """The engine and the interpreter, part by part; how many steps were made."""
     code, memory, counter = fast.decode(program), list(program.memory), 0
-    card = engine.run(machine.model, machine.punch(program), machine.design.warm_up, facts=machine.layout).card
+    card = run_lowered(machine.model, machine.punch(program), machine.design.warm_up, facts=machine.layout).card
     for part in PARTS:
-        ran = engine.run(machine.model, card, part, facts=machine.layout)
+        ran = run_lowered(machine.model, card, part, facts=machine.layout)
         counter = fast.run(code, memory, machine.sizes.word_bits, part, counter)
         state = machine.read(ran.card)
         assert (state.program_counter, list(state.memory)) == (counter, memory)
@@ -104,7 +104,7 @@ def test_a_million_instructions_that_correct_themselves(heads: int, precision: s
     exact, card, made = DecodedFleq(program), machine.punch(program), 0
     errors = []
     for part in (100, 900, 9_000, 90_000, 900_000):
-        ran = engine.run(machine.model, card, part, facts=machine.layout)
+        ran = run_lowered(machine.model, card, part, facts=machine.layout)
         assert (ran.engine, ran.notes) == ("lowered", ())
         exact.run(part)
         state = machine.read(ran.card)
@@ -128,7 +128,7 @@ def test_many_random_fleq_programs() -> None:
     while steps < 10_000:
         program = fleq_cases.random_program(rng, machine, 200)
         expected = fleq_oracle.run(program, 200)
-        ran = engine.run(machine.model, machine.punch(program), 300, facts=machine.layout, until=machine.halting)
+        ran = run_lowered(machine.model, machine.punch(program), 300, facts=machine.layout, until=machine.halting)
         assert (ran.engine, ran.notes, ran.reason) == ("lowered", (), "matched")
         state = machine.read(ran.card)
         found = state.memory[: program.rows, : program.columns]

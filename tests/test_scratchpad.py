@@ -11,7 +11,6 @@ from torch import Tensor
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
 from punchcard.checks.lockstep import compare
-from punchcard.engines import dense
 from punchcard.engines.scratchpad import engine as scratchpad
 from punchcard.engines.scratchpad import incremental
 from punchcard.engines.scratchpad.incremental import Incremental
@@ -22,11 +21,13 @@ from punchcard.primitives.add import flip_bits, increment_bits
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.read import read
 from punchcard.transformer.build import assign, attend, build, clear
-from punchcard.transformer.expression import rows, when
+from punchcard.transformer.expression import rows
+from punchcard.transformer.gate import gated
 from punchcard.transformer.model import LayerShape, LoopedTransformer, TransformerLayer
 from punchcard.transformer.precision import Precision
 from tests import fleq_cases
 from tests.cases import DESIGNS
+from tests.engine_runs import run_dense, run_scratchpad
 from tests.random_programs import random_program
 from tests.test_engines import counter_machine
 
@@ -39,7 +40,7 @@ def cards_of(
 ) -> tuple[list[Tensor], tuple[str, ...]]:
     """The cards after every loop, and the notes of the run."""
     seen: list[Tensor] = []
-    ran = scratchpad.run(model, card, loops, facts=layout, watch=lambda _, now: seen.append(now))
+    ran = run_scratchpad(model, card, loops, facts=layout, watch=lambda _, now: seen.append(now))
     assert (ran.engine, ran.loops, len(seen)) == ("scratchpad", loops, loops)
     assert torch.equal(ran.card, seen[-1])
     return seen, ran.notes
@@ -124,7 +125,7 @@ def test_a_port_may_change_any_column() -> None:
     machine = SubleqMachine(word_bits=8, memory=3, instructions=4, design="one-layer")
     pattern = Pattern("program_counter", "scratchpad", (0,) * machine.sizes.pointer_bits)
     cards = []
-    for engine in (dense.run, scratchpad.run):
+    for engine in (run_dense, run_scratchpad):
         def scribble(loop: int, card: Tensor) -> bool:
             machine.layout.get(card, "memory", "memory")[:, loop % 3] *= -1
             machine.layout.get(card, "position", "memory")[0, 0] *= -1  # keys of a quiet column, too
@@ -150,7 +151,7 @@ def ripple() -> tuple[Layout, LoopedTransformer, Tensor]:
     )
     bit, position, left, inside, taken = (rows(layout, block.name) for block in layout.blocks)
     parts = [attend(query=left, key=position, value=bit, into=taken, gap=ADDRESS_GAP)
-             + assign(bit, taken - 2 * when(inside, taken, 8.0)) + clear(taken)]
+             + assign(bit, taken - 2 * gated(taken, 1 - inside, 8.0)) + clear(taken)]
     card = layout.blank()
     for column in range(12):
         card[layout.rows("position"), column] = encode_unsigned(column, 4)[:, 0]
@@ -184,7 +185,7 @@ def flashes() -> tuple[Layout, LoopedTransformer, Tensor]:
     parts = [
         attend(query=position, key=store_factor(3) * position + counter, value=inside, into=mark, gap=store_gap(3)),
         attend(query=place + position, key=position, value=mark, into=via, gap=ADDRESS_GAP)
-        + assign(seen, seen + when(inside, via - seen, 8.0)) + clear(via) + clear(mark)
+        + assign(seen, seen + gated(via - seen, 1 - inside, 8.0)) + clear(via) + clear(mark)
         + assign(counter, increment_bits(counter, inside)),
     ]
     card = layout.blank()
@@ -309,22 +310,22 @@ def test_keys_that_change_once_are_looked_at_again() -> None:
         return True
 
     ports = {Pattern("counter", "head", (1, 1, -1)): relabel}
-    expected = dense.run(model, card, 7, facts=layout, ports=ports)
-    ran = scratchpad.run(model, card, 7, facts=layout, ports=ports)
+    expected = run_dense(model, card, 7, facts=layout, ports=ports)
+    ran = run_scratchpad(model, card, 7, facts=layout, ports=ports)
     assert torch.equal(ran.card, expected.card)
     assert ran.notes == ("layer 1, head 1: keys or queries changed outside the busy columns; winners were looked for again",)
 
 
 def test_without_facts_and_with_nothing_quiet_the_softmax_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     layout, model, card = counter_machine()
-    expected = dense.run(model, card, 9).card
+    expected = run_dense(model, card, 9).card
     busy = Layout([RowBlock(b.name, b.size, changes=("head", "tape")) for b in layout.blocks], layout.regions)
     for scores in (1 << 24, 16):  # at once, and two columns at a time
         monkeypatch.setattr(scratchpad, "SCORES_AT_ONCE", scores)
-        ran = scratchpad.run(model, card, 9)
+        ran = run_scratchpad(model, card, 9)
         assert torch.equal(ran.card, expected)
         assert ran.notes == ("no facts about the card: full softmax in all heads",)
-        ran = scratchpad.run(model, torch.stack([card, card]), 9, facts=busy)
+        ran = run_scratchpad(model, torch.stack([card, card]), 9, facts=busy)
         assert torch.equal(ran.card, torch.stack([expected, expected]))
         assert ran.notes == ("every column is busy: full softmax in all heads",)
 
@@ -335,8 +336,8 @@ def test_numbers_beyond_all_bounds_are_computed_in_full() -> None:
     for wrong in (torch.inf, torch.nan, 1e300):
         spoilt = card.clone()
         layout.get(spoilt, "data", "tape")[0, 4] = wrong
-        expected = dense.run(model, spoilt, 3).card
-        ran = scratchpad.run(model, spoilt, 3, facts=layout)
+        expected = run_dense(model, spoilt, 3).card
+        ran = run_scratchpad(model, spoilt, 3, facts=layout)
         assert torch.allclose(ran.card, expected, equal_nan=True)
         assert bool(ran.card.isnan().any()) == (wrong != 1e300)
         assert ran.notes[0].startswith("from loop 1 on: entries beyond ")

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from punchcard.api import FleqReport, Report, assemble, assemble_fleq, build, check, disassemble, load, resume, run
+    from punchcard.api import Registry, Report, Result, assemble, assemble_fleq, build, check, disassemble, load, resume, run
     from punchcard.calculator.calculation import Calculation, calc
     from punchcard.errors import PunchcardError
     from punchcard.learning import learn, predict
@@ -36,13 +36,14 @@ _HOMES = {
     "Calculation": "punchcard.calculator",
     "FleqMachine": "punchcard.machines.fleq.machine",
     "FleqProgram": "punchcard.machines.fleq.isa",
-    "FleqReport": "punchcard.api",
     "Image": "punchcard.machines.von_neumann.isa",
     "LoopedTransformer": "punchcard.transformer.model",
     "Precision": "punchcard.transformer.precision",
     "Program": "punchcard.machines.subleq.isa",
     "PunchcardError": "punchcard.errors",
+    "Registry": "punchcard.api",
     "Report": "punchcard.api",
+    "Result": "punchcard.api",
     "SubleqMachine": "punchcard.machines.subleq.machine",
     "VonNeumannMachine": "punchcard.machines.von_neumann.machine",
     "arnoldi": "punchcard.linear_algebra",
@@ -70,13 +71,14 @@ __all__ = [
     "Calculation",
     "FleqMachine",
     "FleqProgram",
-    "FleqReport",
     "Image",
     "LoopedTransformer",
     "Precision",
     "Program",
     "PunchcardError",
+    "Registry",
     "Report",
+    "Result",
     "SubleqMachine",
     "VonNeumannMachine",
     "arnoldi",

@@ -1,5 +1,5 @@
 """`python -m punchcard`."""
 
-from punchcard.cli.commands import main
+from punchcard.cli import main
 
 main(prog_name="punchcard")

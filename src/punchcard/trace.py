@@ -4,7 +4,7 @@
         machine.run(program)
     seen[0]["pointer.a", "scratchpad"]     the instruction that the first layer of the first loop read
     seen[0].attention(0)                   that layer's attention matrix: column j takes from column i
-    seen[0].moves(0)                       the same as (from, to, weight), without the columns that read themselves
+    seen[0].moves(0)                       who took from whom in that head, by name, without the columns that read themselves
 
 Observation uses torch's forward hooks. Models and engines know nothing of it, and run the same with or without it.
 """
@@ -14,13 +14,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from punchcard.card.layout import Layout
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
+
+
+class Move(NamedTuple):
+    """A column that takes from another in one head: what both are called, the weight, and their numbers."""
+
+    source: str
+    target: str
+    weight: float
+    source_column: int
+    target_column: int
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,7 @@ class Snapshot:
     after: Tensor
     layout: Layout
     module: TransformerLayer
+    names: Callable[[int], str]
 
     def __getitem__(self, place: tuple[str, str]) -> Tensor:
         """The entries after the layer at a row block and a region."""
@@ -54,10 +65,11 @@ class Snapshot:
         with torch.no_grad():
             return self.module.attention(self.before, head)
 
-    def moves(self, head: int, threshold: float = 0.25) -> list[tuple[int, int, float]]:
-        """(from column, to column, weight) of one card wherever a column takes from another."""
+    def moves(self, head: int, threshold: float = 0.25) -> list[Move]:
+        """Wherever a column of one card takes from another: `Move(source="memory[3]", target="scratchpad", ...)`."""
         weights = self.attention(head)
-        return [(i, j, float(weights[i, j])) for i, j in (weights > threshold).nonzero().tolist() if i != j]
+        return [Move(self.names(i), self.names(j), float(weights[i, j]), i, j)
+                for i, j in (weights > threshold).nonzero().tolist() if i != j]
 
 
 @contextmanager
@@ -67,10 +79,12 @@ def observe(
     callback: Callable[[Snapshot], None] | None = None,
     *,
     layers: bool = True,
+    names: Callable[[int], str] | None = None,
 ) -> Iterator[list[Snapshot]]:
     """Collect a snapshot of each layer, or pass it to `callback`.
 
-    With layers=False there is one for each loop: the card before its first layer and after its last.
+    With layers=False there is one for each loop: the card before its first layer and after its last. `names` says what a
+    column is called, by default its region and number; a machine's own `observe` knows the names of its program.
     """
     seen: list[Snapshot] = []
     begin: list[Tensor] = []
@@ -84,7 +98,7 @@ def observe(
                 begin[:] = [inputs[0]]
             if (layers or number == last) and isinstance(module, TransformerLayer):
                 before = inputs[0] if layers else begin[0]
-                snapshot = Snapshot(loop, number, before, output, layout, module)
+                snapshot = Snapshot(loop, number, before, output, layout, module, names or layout.column_name)
                 (callback or seen.append)(snapshot)
 
         return record

@@ -26,17 +26,17 @@ from punchcard.calculator.compile import Compiled, compile_expression
 from punchcard.calculator.exact import Interval
 from punchcard.calculator.functions import SHIFT, STANDARD, base_name
 from punchcard.calculator.syntax import number
-from punchcard.checks.step_errors import FleqReport, audited_run
+from punchcard.checks.runs import begin, checked_run
 from punchcard.engines import Watch
 from punchcard.errors import ProgramError, PunchcardError
-from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, Scale
+from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, MatrixProduct, Scale
 from punchcard.machines.fleq.blocks.catalogue import TERMS, built_in
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
-from punchcard.machines.fleq.blocks.reach import ReachedProduct
 from punchcard.machines.fleq.functions import MUL, Function
-from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.isa import FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import disassemble
+from punchcard.machines.result import Report
 from punchcard.transformer.precision import as_precision
 
 __all__ = ["Calculation", "Number", "calc", "calculator_machine", "compile_calculation"]
@@ -66,7 +66,7 @@ class Calculation:
     steps: int
     program: FleqProgram = field(repr=False)
     machine: FleqMachine = field(repr=False)
-    report: FleqReport = field(repr=False)
+    report: Report[FleqState] = field(repr=False)
 
     @property
     def ok(self) -> bool:
@@ -112,7 +112,7 @@ class Blocks:
     def block(self, function: Function) -> Block:
         """The weights of one of the calculator's functions."""
         if function is MUL:
-            return ReachedProduct(MUL, self.heads, REACH)
+            return MatrixProduct(MUL, self.heads, REACH)
         if function in SHIFT.values():
             factor = float(function.reference(np.ones(1))[0])
             return Elementwise(function, lambda a, b, one: factor * a, error=0.0)
@@ -159,7 +159,7 @@ def calc(
     machine = calculator_machine(
         blocks, compiled.extra_functions, design,
         memory=_room(program.columns, MEMORY), instructions=_room(len(program.instructions), INSTRUCTIONS))
-    report = audited_run(machine, program, engine=engine, watch=watch, interrupted=interrupted)
+    report = checked_run(begin(program, machine, engine=engine), watch=watch, interrupted=interrupted)
     value = float(report.result.memory[compiled.result][0, 0])
     error = float(abs(Fraction(value) - compiled.exact)) if math.isfinite(value) else math.inf
     # one rounding more, for those who compare with `exact`, which is a float64 too

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-
 from punchcard.calculator.exact import Interval
 from punchcard.calculator.functions import SHIFT, SHIFTS
 from punchcard.errors import ProgramError
-from punchcard.machines.fleq.functions import ADD, BUILT_IN, MUL, PERCENTAGE, SUB, Function, Shape
-from punchcard.machines.fleq.isa import Call, FleqProgram, Halt, Instruction, Step, variables_in_order
+from punchcard.machines.fleq.builder import Builder, Place
+from punchcard.machines.fleq.functions import ADD, MUL, PERCENTAGE, SUB, Function
+from punchcard.machines.fleq.isa import FleqProgram
 
 GOOD = 1e-10
 """Relative error of one operation that is good enough; more instructions are spent only above it."""
@@ -28,7 +27,6 @@ REFERENCE = 4 * 2.0**-53
 MOST_INSTRUCTIONS = 1000
 UP = 1 + 1e-9
 """Errors are added up in float64; this makes up for its rounding."""
-SCALAR = Shape(1, 1)
 T = TypeVar("T")
 
 
@@ -64,12 +62,12 @@ class Term:
 
     exact: Interval
     error: float
-    place: str = ""
+    place: Place | None = None
     temporary: bool = False
 
     @property
     def is_constant(self) -> bool:
-        return not self.place
+        return self.place is None
 
     @property
     def magnitude(self) -> float:
@@ -108,13 +106,9 @@ class Code:
 
     def __init__(self, accuracy: Accuracy, decisions: Decisions, taken: Collection[str], newton: int | None) -> None:
         self.accuracy, self.decide, self.newton = accuracy, decisions.decide, newton
-        self.data: dict[str, float] = {}
-        self.constants: dict[float, str] = {}
-        self.temporaries: list[str] = []
-        self.free: list[str] = []
-        self.calls: list[tuple[Function, str, str | None, str]] = []
+        self.builder = Builder()
+        self.builder.reserve(taken)
         self.largest = 0.0
-        self._taken = set(taken)
 
     # Values
 
@@ -123,11 +117,11 @@ class Code:
         if exact.magnitude > self.accuracy.range:
             raise ProgramError(f"{name} is {exact}: the calculator's numbers stay within ±{self.accuracy.range:g}")
         punched = self.accuracy.rounded(value)
-        self.data[name] = punched
+        place = self.builder.scalar(name, punched)
         error = float(abs(Fraction(punched) - value))
         if not exact.is_point:
             error = self.accuracy.unit * float(exact.magnitude) * UP + self.accuracy.least
-        return Term(exact, error, name)
+        return Term(exact, error, place)
 
     def constant(self, value: Fraction) -> Term:
         """A number of the program's own."""
@@ -141,21 +135,14 @@ class Code:
         """The term on the card, from here on a value like any other."""
         return Term(term.exact, term.error, self.place(term))
 
-    def place(self, term: Term) -> str:
+    def place(self, term: Term) -> Place:
         """The variable that holds a term; a constant gets one, which equal constants share."""
-        if not term.is_constant:
-            return term.place
-        value = self.accuracy.rounded(term.exact.low)
-        if value not in self.constants:
-            names = {0.0: "zero", 1.0: "one"}
-            self.constants[value] = self._name(names.get(value) or f"k{len(self.constants) + 1}")
-        return self.constants[value]
+        return term.place or self.builder.constant(self.accuracy.rounded(term.exact.low))
 
-    def _name(self, wanted: str) -> str:
-        while wanted in self._taken:
-            wanted += "_"
-        self._taken.add(wanted)
-        return wanted
+    def drop(self, term: Term, keep: Collection[Term] = ()) -> None:
+        """A value that is needed no more, unless it is kept."""
+        if term.temporary and term.place is not None and term not in keep:
+            self.builder.release(term.place)
 
     # Instructions
 
@@ -164,23 +151,17 @@ class Code:
         keep: Collection[Term] = (),
     ) -> Term:
         """Emit one instruction. Operands that are temporary are free afterwards unless they are kept."""
-        places = self.place(a), None if b is None else self.place(b)
-        for operand in dict.fromkeys((a, b)):
-            if operand is not None and operand.temporary and operand not in keep:
-                self.free.append(operand.place)
+        operands = [a] if b is None else [a, b]
+        places = [self.place(operand) for operand in operands]
+        for operand in dict.fromkeys(operands):
+            self.drop(operand, keep)
         if exact.magnitude + Fraction(error) > Fraction(self.accuracy.range):
             raise ProgramError(f"a value of {exact}: the calculator's numbers stay within ±{self.accuracy.range:g}")
-        if not self.free:
-            count = len(self.temporaries) + 1
-            self.temporaries.append(self._name("t" if count == 1 else f"t{count}"))
-            self.free.append(self.temporaries[-1])
-        target = min(self.free, key=self.temporaries.index)
-        self.free.remove(target)
-        self.calls.append((function, *places, target))
-        if len(self.calls) > MOST_INSTRUCTIONS:
+        target = self.builder.call(function, *places)
+        if self.builder.here > MOST_INSTRUCTIONS:
             raise ProgramError(f"more than {MOST_INSTRUCTIONS} instructions: compute it in parts")
         term = Term(exact, error * UP + self.accuracy.least, target, temporary=True)
-        self.largest = max(self.largest, term.magnitude, a.magnitude, 0.0 if b is None else b.magnitude)
+        self.largest = max(self.largest, term.magnitude, *(operand.magnitude for operand in operands))
         return term
 
     def error(self, function: Function, magnitude: float) -> float:
@@ -252,17 +233,5 @@ class Code:
 
     def program(self) -> FleqProgram:
         """The instructions as a program."""
-        names = {name: value for value, name in self.constants.items()}
-        values = self.data | names | dict.fromkeys(self.temporaries, 0.0)
-        variables = variables_in_order([(name, SCALAR) for name in values])
-        address = {variable.name: variable.address for variable in variables}
-        instructions: list[Instruction] = [
-            Step(Call(function.name, address[a], None if b is None else address[b], address[c], SCALAR,
-                      None if b is None else SCALAR, SCALAR))
-            for function, a, b, c in self.calls
-        ]
-        largest = max(self.largest, *(abs(value) for value in values.values()))
-        limit = 2.0 ** math.ceil(math.log2(max(largest, FleqProgram.range)))
-        functions = dict(BUILT_IN) | {function.name: function for function, *_ in self.calls}
-        arrays = {name: np.array([[value]]) for name, value in values.items()}
-        return FleqProgram((*instructions, Halt()), variables, arrays, functions, range=limit)
+        largest = max(self.largest, *(float(abs(value[0, 0])) for value in self.builder.values.values()))
+        return self.builder.program(2.0 ** math.ceil(math.log2(max(largest, FleqProgram.range))))

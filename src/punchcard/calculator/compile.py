@@ -66,7 +66,7 @@ def compile_expression(
         compilation = _Compilation(expression, items, values, {}, Code(accuracy, decisions, values, newton))
         result = compilation.run()
     program = compilation.code.program()
-    return Compiled(program, result.place, result.exact.low, result.error)
+    return Compiled(program, compilation.code.place(result).name, result.exact.low, result.error)
 
 
 def _check_names(
@@ -191,7 +191,7 @@ class _Compilation:
         if b.is_constant:
             return self.code.constant(factor * b.exact.low)
         if factor == 0:
-            self._drop(b)
+            self.code.drop(b)
             return a
         if factor == Fraction(1, 100):
             return self.code.hundredth(b)
@@ -199,11 +199,6 @@ class _Compilation:
             return self.code.negative(self._product(self.code.constant(-factor), b))
         power = factor.numerator.bit_length() - factor.denominator.bit_length()
         return self.code.shift(b, power) if factor == Fraction(2) ** power else self.code.product(a, b)
-
-    def _drop(self, term: Term) -> None:
-        """A value that is needed no more."""
-        if term.temporary:
-            self.code.free.append(term.place)
 
     def _quotient(self, a: Term, b: Term, text: str) -> Term:
         reciprocal = self._inverse(b, text)
@@ -242,7 +237,7 @@ class _Compilation:
     def _power(self, a: Term, exponent: int, text: str) -> Term:
         """Squares and products, from the exponent's leading bit on; a negative power is the inverse of the positive one."""
         if exponent == 0:
-            self._drop(a)
+            self.code.drop(a)
             return self.code.constant(Fraction(1))
         if exponent < 0 and 0 in a.exact:
             raise ProgramError(f"division by zero, {_cut(text)} {_is_text(a.exact)}")
@@ -254,7 +249,7 @@ class _Compilation:
             if bit == "1":
                 result, reached = self.code.product(result, a, a.exact.power(reached + 1), keep=(a,)), reached + 1
         if result is not a:
-            self._drop(a)
+            self.code.drop(a)
         return inverse(self.code, result) if exponent < 0 else result
 
 

@@ -67,9 +67,6 @@ class Interval:
     def scaled(self, factor: Fraction) -> Interval:
         return Interval.around(self.low * factor, self.high * factor)
 
-    def widened(self, by: Fraction) -> Interval:
-        return Interval(self.low - by, self.high + by)
-
     def inverse(self) -> Interval:
         """1 / x, for an interval without 0."""
         return Interval.around(1 / self.low, 1 / self.high)

@@ -72,8 +72,7 @@ def _refined(code: Code, z: Term, y: Term, error: float, operand: float, keep: t
     change = code.call(MUL, y, residual, exact=_around(0, scaled), error=0.0, keep=(y,))
     change = code.shift(change, -power)
     error = _next_error(code, z.most, 1 / z.least, error, power)
-    if z.temporary and z not in keep:
-        code.free.append(z.place)
+    code.drop(z, keep)
     return code.call(ADD, y, change, exact=z.exact.inverse(), error=error + operand), error
 
 
@@ -159,8 +158,7 @@ def _heron(
     reciprocal = inverse(code, on_card, (on_card,))
     # x / y is near the root: the interval of a quotient would be much wider than what occurs
     quotient = code.product(value, reciprocal, Interval(Fraction(0), 2 * here.high), keep=(value,))
-    if x.temporary and x not in keep:
-        code.free.append(x.place)
+    code.drop(x, keep)
     total = code.add(on_card, quotient)
     half = code.shift(total, -1)
     error = error**2 / (2 * float(here.low)) + half.error

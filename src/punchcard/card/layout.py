@@ -134,6 +134,14 @@ class Layout:
         """The columns of a region."""
         return _find(name, self._columns, "region")
 
+    def column_name(self, column: int) -> str:
+        """A column by its region and its number there: `memory[3]`, or `scratchpad` where the region is one column."""
+        for region in self.regions:
+            place = self._columns[region.name]
+            if place.start <= column < place.stop:
+                return region.name if region.size == 1 else f"{region.name}[{column - place.start}]"
+        raise UnknownNameError(f"no column {column}: the card has {self.columns}, counted from 0")
+
     def blank(self, dtype: torch.dtype = torch.float64) -> Tensor:
         """A card of zeros."""
         return torch.zeros(self.width, self.columns, dtype=dtype)
@@ -152,7 +160,7 @@ class Layout:
         place[...] = values
 
     def check(self, card: Tensor) -> None:
-        """Refuse a tensor that is no card of this layout."""
+        """Refuse a tensor that is not a card of this layout."""
         if card.ndim < 2 or tuple(card.shape[-2:]) != (self.width, self.columns):
             raise SizeError(f"a card of shape {tuple(card.shape)} does not fit the layout, "
                             f"which has {self.width} rows and {self.columns} columns")
@@ -195,11 +203,13 @@ class Layout:
         return {
             "rows": [
                 {"name": b.name, "start": self.rows(b.name).start, "size": b.size, "parts": dict(b.parts),
-                 "holds": dict(b.holds), "changes": list(b.changes)}
+                 "holds": dict(b.holds), "changes": list(b.changes), "limit": b.limit, "within": b.within,
+                 "selects": list(b.selects)}
                 for b in self.blocks
             ],
             "regions": [
-                {"name": r.name, "start": self.region(r.name).start, "size": r.size} for r in self.regions
+                {"name": r.name, "start": self.region(r.name).start, "size": r.size, "groups": list(r.groups)}
+                for r in self.regions
             ],
         }
 

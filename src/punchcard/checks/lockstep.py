@@ -1,17 +1,17 @@
-"""A machine and the plain interpreter side by side, compared after every loop."""
+"""Many programs on one machine at once, each beside the plain interpreter, compared after every loop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from punchcard.engines import find_engine
-from punchcard.machines.subleq.isa import Program, State
-from punchcard.machines.subleq.machine import SubleqMachine
-from punchcard.machines.subleq.oracle import Interpreter
+from punchcard.engines import prepare
+from punchcard.machines.base import Machine
+from punchcard.machines.streams import reader
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Mismatch:
 
     program: int
     loop: int
-    expected: State
-    found: State
+    expected: Any
+    found: Any
 
 
 @dataclass(frozen=True)
@@ -36,29 +36,30 @@ class Comparison:
         return not self.mismatches
 
 
-def compare(machine: SubleqMachine, programs: Sequence[Program], max_steps: int, engine: str = "dense") -> Comparison:
-    """Run programs as one batch of cards; after every loop compare all memory cells and program counters.
+def compare(machine: Machine[Any, Any], programs: Sequence[Any], max_steps: int, engine: str = "dense") -> Comparison:
+    """Run programs as one batch of cards; after every loop compare the whole states.
 
     A step counts once for each program that has not halted. Programs that have halted are still compared, so the fixed
-    point is checked too. Cells that a program does not name must stay 0.
+    point is checked too. A batch has no host, so a program is compared until it comes to a port or to a fault.
     """
-    interpreters = [Interpreter(program, machine.sizes.word_bits) for program in programs]
-    wrong: dict[int, Mismatch] = {}
+    live = {i: machine.oracle(program, reader(b""), lambda byte: None) for i, program in enumerate(programs)}
+    wrong: list[Mismatch] = []
     steps = 0
 
     def look(loop: int, cards: Tensor) -> None:
         nonlocal steps
-        found = machine.read_all(cards)
-        for i, interpreter in enumerate(interpreters):
+        for i in [i for i, oracle in live.items() if loop > machine.design.warm_up and (oracle.waits or oracle.fault)]:
+            del live[i]
+        found = machine.read_all(cards[list(live)])
+        for (i, oracle), state in zip(list(live.items()), found, strict=True):
             if loop > machine.design.warm_up:
-                steps += not interpreter.halted
-                interpreter.step()
-            memory = tuple(interpreter.memory) + (0,) * (machine.sizes.memory - len(interpreter.memory))
-            expected = State(memory, interpreter.program_counter)
-            if found[i] != expected and i not in wrong:
-                wrong[i] = Mismatch(i, loop, expected, found[i])
+                steps += not oracle.halted
+                oracle.step()
+            if state != oracle.state:
+                wrong.append(Mismatch(i, loop, oracle.state, state))
+                del live[i]
 
     cards = torch.stack([machine.punch(program) for program in programs])
-    find_engine(engine)(machine.model, cards, machine.design.warm_up + max_steps, facts=machine.layout,
-                        until=machine.halting, watch=look)
-    return Comparison(steps, tuple(wrong.values()))
+    runner = prepare(engine, machine.model, machine.layout, cards, loops=machine.design.warm_up + max_steps)
+    runner.run(machine.design.warm_up + max_steps, until=machine.halting, watch=look)
+    return Comparison(steps, tuple(wrong))

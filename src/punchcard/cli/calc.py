@@ -71,7 +71,7 @@ def calc(
 
 def _progress() -> Callable[[int, Tensor], None]:
     """Says now and then how far a long run has come."""
-    from punchcard.cli.display import remark
+    from punchcard.cli.terminal import remark
 
     last = time.monotonic()
 
@@ -99,7 +99,7 @@ def _ends(name: str, text: str) -> tuple[str, str]:
 
 
 def _show(result: Calculation, *, terms: int, as_json: bool, with_program: bool) -> None:
-    from punchcard.cli.display import out, print_json
+    from punchcard.cli.terminal import out, print_json
 
     machine = result.machine
     if as_json:

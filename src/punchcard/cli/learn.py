@@ -84,7 +84,7 @@ def learn(
     if show_program:
         click.echo(disassemble(learning.plan(*data, **task).program), nl=False)
         return
-    with Bar() as bar, interruptible() as interrupted:
+    with Bar() as bar, interruptible() as (interrupted, _):
         learned = learning.learn(*data, feature_names=names, target_names=(target,), progress=bar.show,
                                  interrupted=interrupted, heads=heads, size=size, engine=engine,
                                  precision=dtype, design=design, **task)
@@ -111,14 +111,13 @@ def predict(
     WEIGHTS is what `punchcard learn --save` wrote, FILE is CSV with the model's features; other columns do not count.
     """
     from punchcard import learning
-    from punchcard.cli.display import out, print_json
-    from punchcard.cli.terminal import interruptible
+    from punchcard.cli.terminal import interruptible, out, print_json
     from punchcard.learning.table import read_table
 
     model = learning.Model.load(weights)
     table = read_table(file)
     features = table.columns(model.feature_names)
-    with interruptible() as interrupted:
+    with interruptible() as (interrupted, _):
         prediction = learning.predict(model, features, interrupted=interrupted, heads=heads, range=range_, size=size,
                                       engine=engine, precision=dtype, design=design)
     rows = prediction.values.reshape(len(features), -1)
@@ -175,7 +174,7 @@ class Bar:
 
 def show_learned(learned: Learned, epochs: int, saved: Path | None, *, as_json: bool) -> None:
     """The result of a run."""
-    from punchcard.cli.display import out, print_json, remark
+    from punchcard.cli.terminal import out, print_json, remark
 
     machine = learned.machine
     if as_json:

@@ -1,20 +1,23 @@
-"""What a command line shares with its terminal: one-line errors, exit status, Ctrl-C, and files written whole."""
+"""What a command line shares with its terminal: one-line errors, exit status, Ctrl-C, standard streams."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
-import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NoReturn
 
 import click
 
 from punchcard.errors import PunchcardError
+from punchcard.files import write_whole
+
+BROKEN_PIPE = 128 + signal.SIGPIPE
+"""The status of a program whose reader has gone, as `head` does."""
 
 
 class Group(click.Group):
@@ -32,54 +35,69 @@ class Group(click.Group):
         except (click.Abort, KeyboardInterrupt):
             fail("interrupted", 1)
         except OSError as error:
-            if error.errno == errno.EPIPE:  # the reader has gone, as `head` does: nobody is left to tell
+            if error.errno == errno.EPIPE:  # nobody is left to tell
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                sys.exit(1)
+                sys.exit(BROKEN_PIPE)
             fail(f"cannot write: {error.strerror}", 1)
         sys.exit(status if isinstance(status, int) else 0)
 
 
-def fail(message: str, status: int) -> None:
+def fail(message: str, status: int) -> NoReturn:
     """Say why in one line, and end."""
     click.echo(f"punchcard: {message}".replace("\n", " "), err=True)
     sys.exit(status)
 
 
+def out(text: str) -> None:
+    """A line of the result."""
+    print(text)  # noqa: T201
+
+
+def remark(text: str) -> None:
+    """A line that is not the result's."""
+    print(f"punchcard: {text}", file=sys.stderr)  # noqa: T201
+
+
+def print_json(data: Any) -> None:
+    out(json.dumps(data))
+
+
 def write_text(text: str, output: str | None) -> None:
-    """Write to a file, whole or not at all; what is no regular file (a pipe, a device) is written to as it is."""
+    """Write to a file, or to standard output."""
     if output is None or output == "-":
         click.echo(text, nl=False)
-        return
-    target = Path(os.path.realpath(output))
-    try:
-        regular = not target.exists() or stat.S_ISREG(target.stat().st_mode)
-        if not regular or not output:
-            if target.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            target.write_text(text, encoding="utf-8")
-            return
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            part.write_text(text, encoding="utf-8")
-            if target.exists():
-                part.chmod(stat.S_IMODE(target.stat().st_mode))
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise PunchcardError(f"cannot write {output!r}: {error.strerror}") from None
+    else:
+        write_whole(output, text)
 
 
 @contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C, or a request to end, asks the run to stop after the current loop; a second one stops at once."""
-    asked = False
+def interruptible(source: BinaryIO | None = None) -> Iterator[tuple[Callable[[], bool], Callable[[], int]]]:
+    """A function that says whether to stop, and one that reads a byte of a source.
+
+    Ctrl-C, or a request to end, asks a run to stop after the current loop; a second one stops at once, and so does
+    the first while the program waits for input.
+    """
+    asked = waiting = ended = False
     signals = (signal.SIGINT, signal.SIGTERM)
 
     def ask(signum: int, frame: object) -> None:
         nonlocal asked
         asked = True
         restore()
+        if waiting:
+            raise KeyboardInterrupt
+
+    def read() -> int:
+        nonlocal waiting, ended
+        waiting = True
+        try:
+            if asked:
+                raise KeyboardInterrupt
+            byte = b"" if ended or source is None else source.read(1)
+        finally:
+            waiting = False
+        ended = not byte
+        return byte[0] if byte else -1
 
     def restore() -> None:
         for number, handler in previous.items():
@@ -87,6 +105,22 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
     previous = {number: signal.signal(number, ask) for number in signals}
     try:
-        yield lambda: asked
+        yield lambda: asked, read
     finally:
         restore()
+
+
+@contextmanager
+def input_file(name: str | None, done: int = 0) -> Iterator[BinaryIO | None]:
+    """A program's input: a file, of which the first bytes are done, or standard input, which may be closed."""
+    if name is None or name == "-":
+        yield sys.stdin.buffer if sys.stdin is not None else None
+        return
+    try:
+        file = open(name, "rb")  # noqa: SIM115
+    except OSError as error:
+        raise PunchcardError(f"cannot read {name!r}: {error.strerror}") from None
+    with file:
+        while done > 0 and (skipped := file.read(min(done, 1 << 16))):
+            done -= len(skipped)
+        yield file

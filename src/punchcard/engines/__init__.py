@@ -2,52 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 from torch import Tensor
 
-from punchcard.card.layout import Layout, Pattern
-from punchcard.engines import auto, dense, lowered, scratchpad
-from punchcard.engines.base import Engine, Port, Run, Runner, Watch
+from punchcard.card.layout import Layout
+from punchcard.engines import auto
+from punchcard.engines.base import Engine, Port, Run, Runner, RunOnce, Watch, once
+from punchcard.engines.dense import Dense
+from punchcard.engines.lowered import Lowered
+from punchcard.engines.prepared import Prepared
+from punchcard.engines.scratchpad import Scratchpad
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.transformer.model import LoopedTransformer
 
-ENGINES: dict[str, Engine] = {"dense": dense.run, "scratchpad": scratchpad.run, "lowered": lowered.run}
-ENGINES["auto"] = auto.choosing(ENGINES)
+ENGINES: dict[str, Engine | Any] = {
+    "dense": Dense, "scratchpad": Scratchpad, "lowered": Lowered, "auto": auto.prepare}
+_BUILT_IN = dict(ENGINES)
 
-__all__ = ["ENGINES", "Engine", "Port", "Run", "Runner", "Watch", "find_engine", "prepare"]
+__all__ = ["ENGINES", "Engine", "Port", "Prepared", "Run", "Runner", "Watch", "find_engine", "prepare"]
 
 
-def find_engine(name: str) -> Engine:
-    """The engine of this name."""
+def prepare(name: str, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
+            fall_back: bool = False, kept: Prepared | None = None) -> Runner:
+    """A runner of the named engine for a card, or a batch of cards.
+
+    `loops` is how many are expected, None for many. An engine that does not apply raises a `LoweringError`, and one that
+    declines a loop ends the run; with `fall_back` a slower engine takes its place, and a note says so. `kept` is where
+    prepared code is looked for and kept, beyond what is on disk.
+    """
+    _check(name)
+    engine = auto.lowered_or_slower if fall_back and name == "lowered" else ENGINES[name]
+    runner: Runner = engine(model, layout, card, loops=loops, kept=kept)
+    return runner
+
+
+def find_engine(name: str) -> RunOnce:
+    """The engine as one function, for callers that do not prepare their runs yet."""
+    _check(name)
+    own: Any = ENGINES[name]
+    if own is not _BUILT_IN.get(name):
+        return own  # type: ignore[no-any-return]
+    return once(partial(prepare, name, fall_back=True))
+
+
+def _check(name: str) -> None:
     if name not in ENGINES:
         raise PunchcardError(f"unknown engine {name!r}{did_you_mean(name, ENGINES)}: there are {', '.join(ENGINES)}")
-    return ENGINES[name]
-
-
-def prepare(name: str, model: LoopedTransformer, layout: Layout, card: Tensor, *, loops: int | None = None) -> Runner:
-    """A runner of the named engine for a card; `loops` is how many are expected, None for many."""
-    return _Adapter(name, find_engine(name), model, layout, card)
-
-
-class _Adapter(Runner):
-    """An engine that is still one function."""
-
-    def __init__(self, name: str, engine: Engine, model: LoopedTransformer, layout: Layout, card: Tensor) -> None:
-        self.engine, self.notes, self.compile_seconds = name, (), 0.0
-        self._engine, self._model, self._layout, self._card = engine, model, layout, card
-
-    @property
-    def card(self) -> Tensor:
-        return self._card
-
-    def run(
-        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Mapping[Pattern, Port] | None = None,
-        watch: Watch | None = None, interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
-    ) -> Run:
-        ran = self._engine(self._model, self._card, loops, facts=self._layout, until=until, ports=ports, watch=watch,
-                           interrupted=interrupted, progress=progress)
-        self._card, self.engine, self.notes = ran.card, ran.engine, ran.notes
-        self.compile_seconds += ran.compile_seconds
-        return ran

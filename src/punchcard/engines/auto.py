@@ -1,22 +1,30 @@
-"""The engine "auto": the fastest one that applies. `Run.engine` says which it was, `Run.notes` why a faster one was not.
+"""The engine "auto": the fastest one that applies. The runner says which it is, and its notes why a faster one is not used.
 
 The rules look at sizes only, so that the same call always takes the same engine:
 
-    lowered      when it is there, the card is on the CPU, and there are enough loops to be worth compiling for; it
-                 refuses what it cannot lower before the first loop, with a `LoweringError`
+    lowered      when the card is on the CPU, and there are enough loops to be worth compiling for
     dense        for cards so small that the n by n matrices cost less than keeping track of columns
     scratchpad   for all others
+
+What the lowered engine refuses, and single loops that it declines, are left to one of the others.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
-from punchcard.engines.base import Engine, Port, Run, Watch
+from punchcard.engines.base import Port, Run, Runner, Watch
+from punchcard.engines.dense import Dense
+from punchcard.engines.lowered import Lowered
+from punchcard.engines.prepared import Prepared
+from punchcard.engines.scratchpad import Scratchpad
+from punchcard.engines.stepping import Stepping
 from punchcard.errors import LoweringError
 from punchcard.transformer.model import LoopedTransformer
 
@@ -24,41 +32,99 @@ FEW_LOOPS = 64
 """Compiling takes longer than so few loops."""
 FEW_SCORES = 1 << 14
 """n^2 for one card of 128 columns; between 96 and 190 the dense and the scratchpad engine are equally fast on one core."""
+MOST_DECLINED = 16
+"""Loops in a row that a slower engine makes one by one. Then it makes more at a time, twice as many at each turn."""
+
+Returned = TypeVar("Returned")
 
 
-def choosing(engines: Mapping[str, Engine]) -> Engine:
-    """An engine that passes each run on to one of these."""
+def prepare(model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
+            kept: Prepared | None = None) -> Runner:
+    """See `Engine`."""
+    if card.device.type != "cpu":
+        note = f"lowered: the card is on {card.device}, generated code runs on the CPU"
+    elif loops is not None and loops <= FEW_LOOPS:
+        note = f"lowered: compiling takes longer than {loops} loops"
+    else:
+        return lowered_or_slower(model, layout, card, loops=loops, kept=kept)
+    return slower(card)(model, layout, card).noting(note)
+
+
+def slower(card: Tensor) -> type[Dense] | type[Scratchpad]:
+    """The fastest engine for cards of this size that makes any loop."""
+    return Dense if card.shape[-1] * card.numel() // card.shape[-2] <= FEW_SCORES else Scratchpad
+
+
+def lowered_or_slower(model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
+                      kept: Prepared | None = None) -> Runner:
+    """The lowered engine where it applies, and a slower one where it does not."""
+    try:
+        fast = Lowered(model, layout, card, loops=loops, kept=kept)
+    except LoweringError as why:
+        return slower(card)(model, layout, card).noting(f"not lowered: {why}")
+    return Alternating(fast, lambda now: slower(now)(model, layout, now))
+
+
+class Alternating(Runner):
+    """The lowered engine makes the loops; a slower one makes those that it declines, and hands the card back."""
+
+    def __init__(self, fast: Lowered, slow: Callable[[Tensor], Stepping]) -> None:
+        self.engine, self.compile_seconds = fast.engine, fast.compile_seconds
+        self._fast, self._prepare_slow = fast, slow
+        self._slow: Stepping | None = None
+        self._declined: Counter[str] = Counter()
+
+    @property
+    def card(self) -> Tensor:
+        return self._fast.card
+
+    def take(self, card: Tensor) -> None:
+        self._fast.take(card)
 
     def run(
-        model: LoopedTransformer,
-        card: Tensor,
-        loops: int,
-        *,
-        facts: Layout | None = None,
-        until: Pattern | Sequence[Pattern] = (),
-        ports: Mapping[Pattern, Port] | None = None,
-        watch: Watch | None = None,
-        interrupted: Callable[[], bool] | None = None,
+        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Mapping[Pattern, Port] | None = None,
+        watch: Watch | None = None, interrupted: Callable[[], bool] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Run:
-        """See `Engine`."""
-        def make(name: str) -> Run:
-            return engines[name](model, card, loops, facts=facts, until=until, ports=ports, watch=watch,
-                                 interrupted=interrupted, progress=progress)
+        made, declined = Counter({self.engine: 0}), Counter[str]()
+        before, in_a_row = self.compile_seconds, 0
 
-        notes: tuple[str, ...] = ()
-        if "lowered" in engines:
-            if card.device.type != "cpu":
-                notes = (f"lowered: the card is on {card.device}, generated code runs on the CPU",)
-            elif loops <= FEW_LOOPS:
-                notes = (f"lowered: compiling takes longer than {loops} loops",)
-            else:
-                try:
-                    return make("lowered")
-                except LoweringError as refusal:
-                    notes = (f"lowered: {refusal}",)
-        scores = card.shape[-1] * card.numel() // card.shape[-2]
-        ran = make("dense" if scores <= FEW_SCORES else "scratchpad")
-        return replace(ran, notes=(*notes, *ran.notes))
+        def part(runner: Runner, count: int) -> Run:
+            done = made.total()
+            ran = runner.run(
+                count, until=until, ports=ports and {pattern: _later(done, port) for pattern, port in ports.items()},
+                watch=watch and _later(done, watch), interrupted=interrupted, progress=progress and _later(done, progress))
+            made.update(ran.made)
+            return ran
 
-    return run
+        while (ran := part(self._fast, loops - made.total())).reason == "declined":
+            in_a_row = in_a_row + 1 if ran.loops == 0 else 1
+            count = 1 if in_a_row <= MOST_DECLINED else 1 << min(in_a_row - MOST_DECLINED + 5, 60)
+            slow, why = self._slower(ran.card), ran.notes[-1]
+            ran = part(slow, min(count, loops - made.total()))
+            declined[f"loops were made by the {slow.engine} engine: {why}"] += ran.loops
+            self._fast.take(ran.card)
+            if ran.reason != "loops" or made.total() == loops:
+                break
+        self.compile_seconds = self._fast.compile_seconds
+        self._declined += declined
+        self.notes = _counted(self._declined)
+        return replace(ran, loops=made.total(), engine=made.most_common(1)[0][0], notes=_counted(declined), made=made,
+                       compile_seconds=self.compile_seconds - before)
+
+    def _slower(self, card: Tensor) -> Stepping:
+        """The slower engine with this card: what it prepared once, it keeps."""
+        if self._slow is None:
+            self._slow = self._prepare_slow(card)
+        else:
+            self._slow.take(card)
+        return self._slow
+
+
+def _later(before: int, call: Callable[..., Returned]) -> Callable[..., Returned]:
+    """The call with its loops counted from the beginning of the run, not of the part."""
+    return lambda loops, *card: call(before + loops, *card)
+
+
+def _counted(declined: Counter[str]) -> tuple[str, ...]:
+    return tuple(f"{count} {what}" for what, count in declined.items())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, TypeAlias
 
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
+from punchcard.engines.prepared import Prepared
 from punchcard.errors import LayoutError, PunchcardError
 from punchcard.transformer.model import LoopedTransformer
 
@@ -23,21 +24,30 @@ It may change the card in place, in the rows and regions that a loop may change.
 """
 
 
+Reason: TypeAlias = Literal["matched", "loops", "interrupted", "stopped", "declined"]
+
+
 @dataclass(frozen=True)
 class Run:
     """The card after the last loop, how many loops were made, and why no more.
 
-    `engine` is the one that made the loops. `notes` say what kept it from a faster way. `matched` is the pattern that
-    ended the run: one of `until`, or the one whose port said stop.
+    reason            a pattern of `until` matched, all loops were made, somebody interrupted, a port stopped the run, or
+                      the engine declined the next loop: the last note says why, and the card is as it was before it
+    engine            the one that made most of the loops; of no loops, the one that was ready to make them
+    matched           the pattern that ended the run: one of `until`, or the one whose port said stop
+    notes             why a faster engine was not used
+    compile_seconds   what was spent on compiling in this call; what preparing took is the runner's
+    made              how many loops each engine made
     """
 
     card: Tensor = field(repr=False)
     loops: int
-    reason: Literal["matched", "loops", "interrupted", "stopped"]
+    reason: Reason
     engine: str
     matched: Pattern | None = None
     notes: tuple[str, ...] = ()
     compile_seconds: float = 0.0
+    made: Mapping[str, int] = field(default_factory=dict)
 
 
 class Runner(ABC):
@@ -45,17 +55,21 @@ class Runner(ABC):
 
     engine            the engine that will make the loops
     notes             why a faster engine is not used; a run may add to them
-    compile_seconds   what preparing has cost so far
+    compile_seconds   what preparing has cost so far, code that was compiled while running included
     """
 
     engine: str
-    notes: tuple[str, ...]
-    compile_seconds: float
+    notes: tuple[str, ...] = ()
+    compile_seconds: float = 0.0
 
     @property
     @abstractmethod
     def card(self) -> Tensor:
         """The card as it stands between two calls of `run`; for others to keep."""
+
+    @abstractmethod
+    def take(self, card: Tensor) -> None:
+        """Go on from another card of the same shape, with what was prepared for the first."""
 
     @abstractmethod
     def run(
@@ -78,27 +92,31 @@ class Runner(ABC):
 
 
 class Engine(Protocol):
-    """Applies a model to a card, or a batch of cards, up to `loops` times.
+    """Prepares a run of a card, or a batch of cards.
 
-    `facts` is the card's layout. `until` is a pattern on its named rows, or several, looked for after every loop; the
-    run stops once every card of the batch shows one. `ports` maps patterns to functions that are called when the
-    pattern stands on the card, after `until` was looked for; a batch has no ports. `watch` sees the card after every
-    loop; `interrupted` is asked, and `progress` told the loops made, every now and then between loops.
+    `layout` says what the rows hold and what a loop may change; without it only slow ways are open. `loops` is how many
+    are expected, None for many. `kept` holds what was prepared before, for whoever owns it.
     """
 
-    def __call__(
-        self,
-        model: LoopedTransformer,
-        card: Tensor,
-        loops: int,
-        *,
-        facts: Layout | None = None,
-        until: Pattern | Sequence[Pattern] = (),
-        ports: Mapping[Pattern, Port] | None = None,
-        watch: Watch | None = None,
-        interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
-    ) -> Run: ...
+    def __call__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
+                 kept: Prepared | None = None) -> Runner: ...
+
+
+class RunOnce(Protocol):
+    """An engine as one function. It goes when all callers prepare their runs."""
+
+    def __call__(self, model: LoopedTransformer, card: Tensor, loops: int, *, facts: Layout | None = None,
+                 **options: Any) -> Run: ...
+
+
+def once(engine: Engine) -> RunOnce:
+    """Prepare and run in one call; the time to prepare counts as the run's."""
+    def run(model: LoopedTransformer, card: Tensor, loops: int, *, facts: Layout | None = None, **options: Any) -> Run:
+        runner = engine(model, facts, card, loops=loops)
+        ran = runner.run(loops, **options)
+        return replace(ran, compile_seconds=runner.compile_seconds)
+
+    return run
 
 
 @dataclass(frozen=True)
@@ -114,7 +132,7 @@ class Stops:
            ports: Mapping[Pattern, Port] | None) -> Stops:
         found = (until,) if isinstance(until, Pattern) else tuple(until)
         if (found or ports) and facts is None:
-            raise LayoutError("`until` and `ports` name rows of the card: they need `facts`, the card's layout")
+            raise LayoutError("`until` and `ports` name rows of the card: they need the card's layout")
         if ports and card.ndim != 2:
             raise PunchcardError(f"ports serve one card, not a batch of shape {tuple(card.shape)}")
         if facts is not None:
@@ -134,6 +152,10 @@ class Stops:
         if not bool(every.all()):
             return None
         return next(p for p, where in zip(self.until, shown, strict=True) if bool(where.reshape(-1)[-1]))
+
+    def at_port(self, card: Tensor) -> bool:
+        """Whether there is a port to serve."""
+        return self.facts is not None and any(bool(self.facts.matches(card, pattern)) for pattern in self.ports)
 
     def serve(self, loop: int, card: Tensor) -> Pattern | None:
         """Call the ports whose patterns stand on the card; the pattern of one that says stop."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-
-import torch
 from torch import Tensor
 
-from punchcard.card.layout import Layout, Pattern
-from punchcard.engines.base import Port, Run, Stops, Watch
+from punchcard.card.layout import Layout
+from punchcard.engines.base import once
+from punchcard.engines.prepared import Prepared
+from punchcard.engines.stepping import Stepping
 from punchcard.errors import PunchcardError
 from punchcard.transformer.model import LoopedTransformer
 
@@ -19,48 +17,27 @@ FEW_COLUMNS = 512
 """Up to here the matrices are so small that more than one thread makes torch slower, many times so under load."""
 
 
-def run(
-    model: LoopedTransformer,
-    card: Tensor,
-    loops: int,
-    *,
-    facts: Layout | None = None,
-    until: Pattern | Sequence[Pattern] = (),
-    ports: Mapping[Pattern, Port] | None = None,
-    watch: Watch | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> Run:
-    """See `Engine`."""
-    stops = Stops.of(card, facts, until, ports)
-    needed = 3 * card.shape[-1] * card.numel() // card.shape[-2] * card.element_size()
-    if needed > MOST_BYTES:
-        raise PunchcardError(f"the dense engine needs {needed / 2**30:.0f} GiB for attention over {card.shape[-1]} columns: "
-                             f"the most is {MOST_BYTES // 2**30} GiB; use another engine")
-    with torch.no_grad(), threads(1 if card.shape[-1] <= FEW_COLUMNS else torch.get_num_threads()):
-        for loop in range(1, loops + 1):
-            card = model(card)
-            if watch is not None:
-                watch(loop, card)
-            matched = stops.matched(card)
-            if matched is not None:
-                return Run(card, loop, "matched", "dense", matched)
-            stopped = stops.serve(loop, card)
-            if stopped is not None:
-                return Run(card, loop, "stopped", "dense", stopped)
-            if progress is not None:
-                progress(loop)
-            if interrupted is not None and interrupted():
-                return Run(card, loop, "interrupted", "dense")
-    return Run(card, loops, "loops", "dense")
+class Dense(Stepping):
+    """See `Engine`. There is nothing to prepare."""
+
+    def __init__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
+                 kept: Prepared | None = None) -> None:
+        super().__init__("dense", layout, card, one_thread=card.shape[-1] <= FEW_COLUMNS)
+        needed = 3 * card.shape[-1] * card.numel() // card.shape[-2] * card.element_size()
+        if needed > MOST_BYTES:
+            raise PunchcardError(f"the dense engine needs {needed / 2**30:.0f} GiB for attention over {card.shape[-1]} "
+                                 f"columns: the most is {MOST_BYTES // 2**30} GiB; use another engine")
+        self._model, self._card = model, card
+
+    @property
+    def view(self) -> Tensor:
+        return self._card
+
+    def take(self, card: Tensor) -> None:
+        self._card = card
+
+    def loop(self) -> None:
+        self._card = self._model(self._card)
 
 
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    """Let torch use this many threads inside the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+run = once(Dense)

@@ -7,10 +7,9 @@ from functools import lru_cache
 from punchcard.errors import PrecisionError
 from punchcard.learning.programs.network import Network
 from punchcard.learning.programs.rules import RELU, STEP, STEP_SLOPE, Entrywise
-from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction
+from punchcard.machines.fleq.blocks.block import Block, Elementwise, EntrywiseProduct, FittedFunction, MatrixProduct
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
 from punchcard.machines.fleq.blocks.fit_kinks import fit_with_kinks
-from punchcard.machines.fleq.blocks.reach import ReachedEntrywise, ReachedProduct
 from punchcard.machines.fleq.functions import HADAMARD, MUL, Function
 from punchcard.transformer.expression import relu
 
@@ -26,7 +25,7 @@ def blocks_of(network: Network, limit: float, *, unit: float, heads: int, terms:
     A machine leaves room for products up to root d times its range. Here it is known that they stay within it, so c is
     chosen for that, and their error is root d times smaller.
     """
-    blocks: list[Block] = [ReachedProduct(MUL, heads, limit), ReachedEntrywise(HADAMARD, heads, limit)]
+    blocks: list[Block] = [MatrixProduct(MUL, heads, limit), EntrywiseProduct(HADAMARD, heads, limit)]
     activation = network.activation if network.hidden else None
     if activation is not None:
         blocks += [formula_block(function, limit, unit) for function in activation.formulas]

@@ -14,7 +14,7 @@ from punchcard.learning.model import Scaling, as_matrix
 from punchcard.learning.programs.network import Network, Weights
 from punchcard.learning.programs.reference import Reference, descend
 from punchcard.learning.programs.rules import ACTIVATIONS, LOSSES, Activation, Loss, named
-from punchcard.learning.programs.sgd import Listing, learning_program
+from punchcard.learning.programs.sgd import Written, learning_program
 from punchcard.learning.running import range_for
 from punchcard.machines.fleq.isa import Array, FleqProgram
 
@@ -59,11 +59,11 @@ class Plan:
     first: Weights = field(repr=False)
     epochs: int
     reference: Reference = field(repr=False)
-    listing: Listing = field(repr=False)
+    written: Written = field(repr=False)
 
     @property
     def program(self) -> FleqProgram:
-        return self.listing.program
+        return self.written.program
 
 
 def plan(features: ArrayLike, labels: ArrayLike, **task: Unpack[Task]) -> Plan:
@@ -83,9 +83,9 @@ def plan(features: ArrayLike, labels: ArrayLike, **task: Unpack[Task]) -> Plan:
     at_once = batch == "all"
     reference = descend(network, first, x, y, epochs=epochs, rate=rate, at_once=at_once)
     limit = range_for(reference.largest, task.get("range"))
-    listing = learning_program(network, network.to_memory(first), network.inputs(x), y.T, epochs=epochs, rate=rate,
+    written = learning_program(network, network.to_memory(first), network.inputs(x), y.T, epochs=epochs, rate=rate,
                                limit=limit, at_once=at_once)
-    return Plan(network, x, y, inputs, outputs, first, epochs, reference, listing)
+    return Plan(network, x, y, inputs, outputs, first, epochs, reference, written)
 
 
 def _widths(hidden: int | Sequence[int]) -> tuple[int, ...]:

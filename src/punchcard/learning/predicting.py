@@ -40,15 +40,15 @@ def predict(model: Model | Learned | str | Path, features: ArrayLike, **options:
     network, x = known.network, known.features(features)
     expected, largest = outputs(network, known.weights, x)
     limit = range_for(largest, options.get("range"))
-    listing = prediction_program(network, network.to_memory(known.weights), network.inputs(x), limit=limit)
-    machine = machine_for(listing.program, network, options)
-    session = Session(machine, listing.program, listing.loops, options)
+    written = prediction_program(network, network.to_memory(known.weights), network.inputs(x), limit=limit)
+    machine = machine_for(written.program, network, options)
+    session = Session(machine, written.program, written.loops, options)
     ran = session.run()
     if ran.reason == "interrupted":
-        raise PunchcardError(f"interrupted after {ran.loops:,} of {listing.loops:,} loops")
+        raise PunchcardError(f"interrupted after {ran.loops:,} of {written.loops:,} loops")
     values = session.memory(ran.card)["P"].T
     error = float(np.abs(values - expected).max() / (np.abs(expected).max() or 1.0))
     if known.outputs is not None:
         values = known.outputs.undo(values)
-    return Prediction(values[:, 0] if network.outputs == 1 else values, error, ran.loops, listing.program, machine,
+    return Prediction(values[:, 0] if network.outputs == 1 else values, error, ran.loops, written.program, machine,
                       ran.engine)

@@ -98,12 +98,12 @@ def learn(
     planned = plan(features, labels, **_part(options))
     how = cast(Options, options)
     machine = machine_for(planned.program, planned.network, how)
-    history, losses, ran = _train(Session(machine, planned.program, planned.listing.loops, how), planned, progress)
+    history, losses, ran = _train(Session(machine, planned.program, planned.written.loops, how), planned, progress)
     model = Model(planned.network, history[-1] if history else planned.first, tuple(feature_names), tuple(target_names),
                   planned.inputs, planned.outputs)
     return Learned(
         model, history, np.array(losses[1:]), losses[0], _errors(history, planned.reference.history),
-        planned.reference.history, ran.loops, planned.listing.loops_per_point, planned.program, machine, ran.engine,
+        planned.reference.history, ran.loops, planned.written.loops_per_point, planned.program, machine, ran.engine,
         ran.reason == "interrupted",
     )
 

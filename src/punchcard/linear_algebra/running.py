@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from punchcard.api import FleqReport, build, disassemble, run
+from punchcard.api import Report, build, disassemble, run
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
-from punchcard.machines.fleq.blocks.reach import ReachedProduct
-from punchcard.machines.fleq.common import UNBOUNDED
-from punchcard.machines.fleq.dry_run import DryRun, dry_run, with_fitting_range
+from punchcard.machines.fleq.blocks.block import MatrixProduct
+from punchcard.machines.fleq.dry_run import UNBOUNDED, DryRun, dry_run, with_fitting_range
 from punchcard.machines.fleq.functions import MUL
-from punchcard.machines.fleq.isa import Array, FleqProgram
+from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.transformer.precision import Precision
 
@@ -47,7 +46,7 @@ class Execution:
 
     program: FleqProgram
     machine: FleqMachine = field(repr=False)
-    report: FleqReport = field(repr=False)
+    report: Report[FleqState] = field(repr=False)
     reference: dict[str, Array] = field(repr=False)
 
     @property
@@ -83,7 +82,7 @@ def execute(
         program = with_fitting_range(program, ran)
     if machine is None:
         sizes.setdefault("heads", DEFAULT_HEADS)
-        machine = build(program, blocks=[ReachedProduct(MUL, sizes["heads"], program.range)], **sizes)
+        machine = build(program, blocks=[MatrixProduct(MUL, sizes["heads"], program.range)], **sizes)
     elif sizes:
         raise PunchcardError(f"{', '.join(sizes)}: options build a machine, and here one is given")
     machine.punch(program)  # refuses a program that does not fit, before the run

@@ -1,44 +1,44 @@
 """Running a card in parts. Between two parts the host may look at the card, keep it in a file, or stop.
 
 An engine enters Python after every loop only when it is watched. What need not be seen after every loop is done at marks:
-the run is cut into parts, each a call of the engine on the card that the last one left. A loop depends on nothing but the
-card, so a run in parts ends with the card of a run in one, as long as one engine makes all of it: real numbers may differ
-in the last bit between engines.
+the run is cut into parts, each a call of one prepared runner. A loop depends on nothing but the card, so a run in parts
+ends with the card of a run in one.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from torch import Tensor
 
-from punchcard.card.layout import Layout, Pattern
-from punchcard.engines import Run, Watch, find_engine
-from punchcard.errors import PunchcardError
+from punchcard.card.layout import Pattern
+from punchcard.engines import Port, Runner, Watch
+from punchcard.errors import LoweringError, PunchcardError
+from punchcard.machines.streams import Traffic
 from punchcard.transformer.model import LoopedTransformer
 
 DEFAULT_ENGINE = "auto"
 OBSERVED = "dense"
 """The engine that passes through the model's layers, where `observe` listens."""
-LONG = 10**9
 MOST_NOTES = 16
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A point of a run, from which it can go on: the card, the loops made, and the engine that made the last of them.
+    """A point of a run, from which it can go on: the card, the loops made, and the engine that made most of them.
 
-    `ended`: a stopping pattern stands on the card, so that no loop is left to make.
+    `ended`: a halting pattern stands on the card, so that no loop is left to make. `traffic`: what was read and written.
     """
 
     card: Tensor = field(repr=False)
     loops: int = 0
     engine: str = ""
     ended: bool = False
+    traffic: Traffic = field(default_factory=Traffic)
 
 
 @dataclass(frozen=True)
@@ -53,68 +53,56 @@ class At:
             raise PunchcardError(f"every={self.every}: it must be 1 or more loops")
 
 
-Keep: TypeAlias = Callable[[Mark], None]
-"""Writes a mark somewhere safe."""
-
-
 @dataclass(frozen=True)
 class Course:
-    """A run in parts: the last part's `Run` with all loops, notes and compile time, and the seconds spent running.
+    """A run in parts: the mark where it ended and why, what ran it, and the seconds spent running and compiling."""
 
-    `begun` are the loops that had been made before.
-    """
-
-    run: Run
-    begun: int
-    seconds: float
+    mark: Mark
+    reason: Literal["matched", "loops", "interrupted", "stopped"]
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
 
 
 def run_parts(
-    model: LoopedTransformer,
+    runner: Runner,
     begin: Mark,
     loops: int,
     *,
-    engine: str,
-    facts: Layout,
-    until: Pattern,
+    until: Sequence[Pattern],
+    ports: Mapping[Pattern, Port] | None = None,
+    traffic: Callable[[], Traffic] = Traffic,
     marks: Sequence[At] = (),
-    kept: bool = False,
     watch: Watch | None = None,
     interrupted: Callable[[], bool] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Course:
-    """Go on from a mark until a card shows `until` or `loops` loops have been made in all, those before included.
-
-    A run that is `kept` may be resumed with more loops, so that its engine is chosen as for a long run.
-    """
-    name = OBSERVED if engine == DEFAULT_ENGINE and is_observed(model) else engine
-    if begin.ended:
-        return Course(Run(begin.card, begin.loops, "matched", begin.engine or name, until), begin.loops, 0.0)
-    make, mark = find_engine(name), begin
-    notes: dict[str, None] = {}
-    compiling = seconds = 0.0
-    if name == DEFAULT_ENGINE and (kept or _part(mark.loops, loops, marks) < loops - mark.loops):
-        # It chooses by the length of a run: let it see the whole one, and make all parts with the engine it takes.
-        tried = make(model, mark.card, LONG if kept else loops - mark.loops, facts=facts, until=until,
-                     interrupted=lambda: True)
-        make, compiling, notes = find_engine(tried.engine), tried.compile_seconds, dict.fromkeys(tried.notes)
+    """Go on from a mark until a card shows `until` or `loops` loops have been made in all, those before included."""
+    mark, made, seconds = begin, Counter[str](), 0.0
+    notes = dict.fromkeys(runner.notes)
     while True:
-        start = time.perf_counter()
-        ran = make(model, mark.card, _part(mark.loops, loops, marks), facts=facts, until=until, interrupted=interrupted,
-                   watch=_shifted(watch, mark.loops), progress=_counted_on(progress, mark.loops))
-        seconds += time.perf_counter() - start - ran.compile_seconds
-        compiling += ran.compile_seconds
-        notes.update(dict.fromkeys(ran.notes[: MOST_NOTES - len(notes)]))
-        mark = Mark(ran.card, mark.loops + ran.loops, ran.engine, ran.reason == "matched")
-        ran = replace(ran, loops=mark.loops, notes=tuple(notes), compile_seconds=compiling)
-        if ran.reason == "loops" and mark.loops < loops and interrupted is not None and interrupted():
-            ran = replace(ran, reason="interrupted")
-        last = ran.reason != "loops" or mark.loops >= loops
+        before, started, compiled = mark.loops, time.perf_counter(), runner.compile_seconds
+        ran = runner.run(
+            _part(before, loops, marks), until=until, interrupted=interrupted,
+            ports=ports and {pattern: _shifted(port, before) for pattern, port in ports.items()},
+            watch=watch and _shifted(watch, before), progress=_counted_on(progress, before))
+        seconds += time.perf_counter() - started - (runner.compile_seconds - compiled)
+        made.update(ran.made)
+        notes.update(dict.fromkeys(ran.notes))
+        if ran.reason == "declined":
+            raise LoweringError(f"loop {before + ran.loops + 1}: {'; '.join(ran.notes)}; the engine 'auto' goes on with a "
+                                "slower one")
+        engine = max(made, key=made.__getitem__, default=runner.engine)
+        mark = Mark(ran.card, before + ran.loops, engine, ran.reason == "matched", traffic())
+        reason = ran.reason
+        if reason == "loops" and mark.loops < loops and interrupted is not None and interrupted():
+            reason = "interrupted"
+        last = reason != "loops" or mark.loops >= loops
         for at in marks:
             if last or mark.loops % at.every == 0:
                 at.act(mark)
         if last:
-            return Course(ran, begin.loops, max(0.0, seconds))
+            return Course(mark, reason, tuple(notes)[:MOST_NOTES], max(0.0, seconds), runner.compile_seconds)
 
 
 def _part(done: int, loops: int, marks: Sequence[At]) -> int:
@@ -122,20 +110,14 @@ def _part(done: int, loops: int, marks: Sequence[At]) -> int:
     return max(0, min([loops - done, *(at.every - done % at.every for at in marks)]))
 
 
-def loops_a_second(loops: int, seconds: float) -> float | None:
-    """A rate, or None where nothing was made or no time has passed."""
-    rate = loops / seconds if loops and seconds > 0 else math.nan
-    return rate if math.isfinite(rate) else None
-
-
 def is_observed(model: LoopedTransformer) -> bool:
     """Whether forward hooks listen at a layer (see `punchcard.trace`)."""
     return any(layer._forward_hooks for layer in model.layers)
 
 
-def _shifted(watch: Watch | None, before: int) -> Watch | None:
+def _shifted(see: Callable[[int, Tensor], Any], before: int) -> Callable[[int, Tensor], Any]:
     """Loops are counted from the beginning of the run, not of the part."""
-    return None if watch is None else lambda loop, card: watch(before + loop, card)
+    return lambda loop, card: see(before + loop, card)
 
 
 def _counted_on(progress: Callable[[int], None] | None, before: int) -> Callable[[int], None] | None:

@@ -133,6 +133,20 @@ def unknown(kind: str, token: Token, known: Iterable[str], rule: str, source: st
     return token.error(f"unknown {kind} {token.text!r}{did_you_mean(token.text, known)}: {rule}", source)
 
 
+def parse_integer(text: str) -> int:
+    """An integer that stands alone: decimal, hexadecimal or a character, as in a program."""
+    bare = re.sub(r"'(?:\\.|[^\\'])'", "", text)
+    line = None if ";" in bare or "#" in bare else next(lines(text), None)
+    if line is None:
+        raise ProgramError("write NAME=VALUE")
+    try:
+        number, _ = line.take_integer("a value")
+        line.finish("the value")
+    except SourceError as error:
+        raise ProgramError(error.message) from None
+    return number
+
+
 def read_text(path: str | Path) -> str:
     """The text of a file; anything that is not a readable text file is refused with its name."""
     try:

@@ -5,26 +5,27 @@
 
 from __future__ import annotations
 
-import glob
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from punchcard.card.layout import Layout
 from punchcard.errors import PunchcardError, StorageError
+from punchcard.files import write_whole
 from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.precision import DTYPES, Precision
 
-FORMAT = 1
+if TYPE_CHECKING:
+    from punchcard.machines.base import Machine
+
+FORMAT = 2
 KEY = "punchcard"
-PART = ".part"
+Built = TypeVar("Built", bound="Machine[Any, Any]")
 
 
 def save(path: str | Path, model: LoopedTransformer, description: Mapping[str, Any]) -> None:
@@ -41,33 +42,9 @@ def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def write(path: str | Path, tensors: Mapping[str, Tensor], key: str, description: Mapping[str, Any]) -> None:
-    """Write tensors, and plain data under a key. The file appears whole or not at all, even when the machine goes down:
-
-    it is written beside its place, brought to the disk, and only then given its name.
-    """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise StorageError(f"cannot write {str(path)!r}: it is a folder")
-    part = target.with_name(f".{target.name}.{os.getpid()}{PART}")
-    try:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, part,
-                  metadata={key: json.dumps(description)})
-        _to_disk(part)
-        os.replace(part, target)
-        _to_disk(target.parent)
-    except (OSError, SafetensorError) as error:
-        raise StorageError(f"cannot write {str(path)!r}: {error}") from None
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def sweep(path: str | Path) -> None:
-    """Remove what processes that are no more left behind when they were killed while they wrote this file."""
-    target = Path(os.path.realpath(path))
-    for part in target.parent.glob(f".{glob.escape(target.name)}.*{PART}"):
-        writer = part.name.removeprefix(f".{target.name}.").removesuffix(PART)
-        if writer.isdecimal() and not _is_alive(int(writer)):
-            part.unlink(missing_ok=True)
+    """Write tensors, and plain data under a key."""
+    plain = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    write_whole(path, to_bytes(plain, metadata={key: json.dumps(description)}))
 
 
 def read(path: str | Path, key: str, what: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -79,33 +56,14 @@ def read(path: str | Path, key: str, what: str) -> tuple[dict[str, Any], dict[st
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
-        raise StorageError(f"{str(path)!r} is no safetensors file: {error}") from None
+        raise StorageError(f"{str(path)!r} is not a safetensors file: {error}") from None
     try:
         description = json.loads(metadata[key])
         if not isinstance(description, dict):
-            raise ValueError("no object")
+            raise ValueError("not an object")
     except (KeyError, ValueError):
-        raise StorageError(f"{str(path)!r} is no {what}: its metadata has no {key!r} description") from None
+        raise StorageError(f"{str(path)!r} is not a {what}: its metadata has no {key!r} description") from None
     return description, tensors
-
-
-def _to_disk(path: Path) -> None:
-    """Wait until a file's content, or a folder's list of names, is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
 
 
 def fill(model: LoopedTransformer, tensors: Mapping[str, Tensor], source: str) -> None:
@@ -130,33 +88,14 @@ def fill(model: LoopedTransformer, tensors: Mapping[str, Tensor], source: str) -
     model.load_state_dict(dict(tensors))
 
 
-class Machine(Protocol):
-    """What is needed of a machine to restore it."""
-
-    layout: Layout
-    model: LoopedTransformer
-
-
-Built = TypeVar("Built", bound=Machine)
-
-
-def restore(path: str | Path, kind: str, build: Callable[[dict[str, Any], Precision], Built]) -> Built:
-    """A machine of one kind, built from the description in a file and filled with the file's tensors."""
-    description, tensors = load(path)
-    machine = rebuild(description, kind, build, str(path))
-    fill(machine.model, tensors, str(path))
-    return machine
-
-
-def rebuild(
-    description: Mapping[str, Any], kind: str, build: Callable[[dict[str, Any], Precision], Built], source: str
-) -> Built:
+def rebuild(description: Mapping[str, Any], kind: str, build: Callable[..., Built], source: str) -> Built:
     """A machine of one kind from its description alone: the weights are what the formulas give."""
     if description.get("machine") != kind:
         raise StorageError(f"{source!r} holds a {description.get('machine')!r} machine, not {kind!r}")
     try:
         saved = dict(description["precision"])
-        machine = build(dict(description), Precision(DTYPES[saved.pop("dtype")], **saved))
+        precision = Precision(DTYPES[saved.pop("dtype")], **saved)
+        machine = build(**description["sizes"], design=description["design"], precision=precision)
     except (KeyError, TypeError, ValueError, PunchcardError) as error:
         raise StorageError(f"{source!r} describes a machine that cannot be built: {error}") from None
     if description.get("layout") != machine.layout.describe():

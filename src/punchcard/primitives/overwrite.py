@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import Expression, Rows, relu
+from punchcard.transformer.gate import gated
 
 
 def clip(bits: Rows) -> Part:
@@ -18,10 +19,12 @@ def clip(bits: Rows) -> Part:
     return assign(bits, bits + relu(-bits - 0.5) + relu(bits + 0.5) - 2 * relu(bits - 0.5) - 0.5)
 
 
-def clip_where(condition: Expression, bits: Rows, gate: float) -> Part:
-    """Clip to ±1 in the columns where `condition` is 1, and set 0 where it is 0. Four units a bit.
+def clipped_where(condition: Expression, bits: Expression, gate: float) -> Expression:
+    """The bits, clipped to ±1 where `condition` is 1, and 0 where it is 0, for |x| < gate. Two units a bit."""
+    above, below = (gated(relu(bits + half), 1 - condition, gate) for half in (0.5, -0.5))
+    return 2 * above - 2 * below - condition
 
-    2 relu(x + 1/2 - gate (1 - condition)) - 2 relu(x - 1/2 - gate (1 - condition)) - condition, for |x| < gate.
-    """
-    closed = gate * (1 - condition)
-    return assign(bits, 2 * relu(bits + 0.5 - closed) - 2 * relu(bits - 0.5 - closed) - condition)
+
+def clip_where(condition: Expression, bits: Rows, gate: float) -> Part:
+    """Clip to ±1 in the columns where `condition` is 1, and set 0 where it is 0. Four units a bit."""
+    return assign(bits, clipped_where(condition, bits, gate))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Rows, when
+from punchcard.transformer.expression import Rows
+from punchcard.transformer.gate import gated
 
 ADDRESS_GAP = 2.0
 """Two different ±1 encodings of log n bits differ in at least one bit, so their product is at most log n - 2."""
@@ -26,6 +27,6 @@ def read(
     address = pointer + position
     return (
         attend(query=address, key=address, value=source + into, into=via, gap=ADDRESS_GAP, winners=2)
-        + assign(into, into + when(inside, 2 * via - 2 * into, gate))
+        + assign(into, into + gated(2 * via - 2 * into, 1 - inside, gate))
         + clear(via)
     )

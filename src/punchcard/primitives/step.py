@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from punchcard.primitives.add import number
-from punchcard.transformer.expression import Expression, relu, stack
+from punchcard.transformer.expression import Expression, relu
 
 
 def step(form: Expression, one: Expression | float) -> Expression:
@@ -18,15 +17,3 @@ def step(form: Expression, one: Expression | float) -> Expression:
 def step_and(form: Expression, bit: Expression, one: Expression, bound: float) -> Expression:
     """[F >= 0] and bit: where the ±1 bit is -1, F is pushed below -1. `bound` is at least (max F + 1) / 2."""
     return step(form + bound * (bit - one), one)
-
-
-def successor_bits(bits: Expression, one: Expression) -> Expression:
-    """The ±1 bits of b + 1 modulo 2^d by flat steps, four units a bit.
-
-    With s = b[0..i] + 1, the low part plus one, 1 <= s <= 2^(i+1), and bit i is [s >= 2^i] - [s >= 2^(i+1)].
-    """
-    result = []
-    for i in range(bits.size):
-        s = number(bits[: i + 1], one) + one
-        result.append(2 * (step(s - 2.0**i * one, one) - step(s - 2.0 ** (i + 1) * one, one)) - one)
-    return stack(*result)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from punchcard.primitives.read import ADDRESS_GAP
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Rows, when
+from punchcard.transformer.expression import Rows
+from punchcard.transformer.gate import gated
 
 
 def write(
@@ -24,6 +25,6 @@ def write(
     address = pointer + position
     return (
         attend(query=address, key=address, value=source + into, into=via, gap=ADDRESS_GAP, winners=2)
-        + assign(into, into + when(1 - inside, 2 * via - 2 * into, gate))
+        + assign(into, into + gated(2 * via - 2 * into, inside, gate))
         + clear(via)
     )

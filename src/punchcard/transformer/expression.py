@@ -91,7 +91,7 @@ class Expression:
 
     def __mul__(self, factor: float) -> Expression:
         if isinstance(factor, Expression):
-            raise FormulaError("a product of two row formulas is not affine: gate one with the other instead (`when`)")
+            raise FormulaError("a product of two row formulas is not affine: gate one with the other instead (`gated`)")
         return Expression(factor * self.linear, factor * self.constant, factor * self.outer, self.inner, self.bias)
 
     def __rmul__(self, factor: float) -> Expression:
@@ -176,17 +176,6 @@ def stack(*parts: Expression) -> Expression:
         np.vstack([p.inner for p in parts]).reshape(units, width),
         np.concatenate([p.bias for p in parts]),
     )
-
-
-def when(condition: Expression, form: Expression, gate: float) -> Expression:
-    """`form` in the columns where `condition` is 1, and 0 where it is 0, for |form| <= gate.
-
-        relu(form - gate (1 - condition)) - relu(-form - gate (1 - condition))
-
-    condition = 1: relu(form) - relu(-form) = form. condition = 0: both arguments are at most 0.
-    """
-    closed = gate * (1 - condition)
-    return relu(form - closed) - relu(-form - closed)
 
 
 def _same_size(left: Expression, right: Expression) -> tuple[Expression, Expression]:

@@ -34,7 +34,7 @@ class Precision:
 
     `temperature` None means that every head gets the least power of two that makes it hard. A number sets it by hand
     for every head: then the softmax leaves a tail, nothing is guaranteed, and the designs' flat steps do what they can.
-    `gate` closes a ReLU in the columns where a formula must not act; it exceeds every gated form (see `when`).
+    `gate` closes a ReLU in the columns where a formula must not act; it exceeds every gated form (see `gated`).
     """
 
     dtype: torch.dtype = torch.float64

@@ -1,5 +1,5 @@
-"""The lowered engine: straight-line code generated from the weights. See `run`."""
+"""The lowered engine: straight-line code generated from the weights."""
 
-from punchcard.engines.lowered.engine import run
+from punchcard.engines.lowered.engine import Lowered
 
-__all__ = ["run"]
+__all__ = ["Lowered"]

@@ -19,6 +19,7 @@ from punchcard.card.layout import Layout
 from punchcard.engines.lowered.analysis import tables
 from punchcard.engines.lowered.analysis.columns import Columns, Slot
 from punchcard.engines.lowered.analysis.facts import Facts
+from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
 from punchcard.engines.lowered.analysis.quiet import Quiet
 from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
@@ -27,7 +28,6 @@ from punchcard.engines.lowered.codegen.emit import Places
 from punchcard.engines.lowered.codegen.functions import emit_driver, emit_loop
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array
-from punchcard.engines.lowered.graph.plan import Plan, Table
 from punchcard.errors import LoweringError
 from punchcard.transformer.model import LoopedTransformer
 
@@ -47,16 +47,16 @@ class Computer:
 
     def __init__(self, model: LoopedTransformer, layout: Layout, card: Array) -> None:
         self.real, _, self.number = REALS[model.dtype]
-        self.weights = [tensor.detach().clone() for tensor in model.parameters()]
+        self.weights = digest_of(model)
         self.layout, self.card = layout, card
         self.layers = layer_lists(model)
         self.significand = 1 - round(math.log2(torch.finfo(model.dtype).eps))
         self.compile_seconds = 0.0
         self.fresh = 0
-        self.filled: dict[Table, tables.Entries] = {}
+        self.filled: dict[Lookup, tables.Entries] = {}
         self.cases = np.zeros((CASES, 3), dtype=np.int64)
         self.refused: dict[int, str] = {}
-        self.known: dict[int, tuple[code.Compiled, list[Table], Pointers]] = {}
+        self.known: dict[int, tuple[code.LoadedCode, list[Lookup], Pointers]] = {}
         started = time.perf_counter()
         try:
             self._prepare(uniform=True)
@@ -83,10 +83,10 @@ class Computer:
         self.size = at + 1
         self.facts = Facts(self.columns, self.quiet.read, self.card)
         described = json.dumps([_described(self.layout), [[s.row, s.group, s.width] for s in slots]])
-        self.name = [_digest(self.weights), described.encode(), str(self.real).encode(), *self.columns.assumed]
+        self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
         self.driver = code.obtain(code.name_of(b"driver", *self.name), self._driver)
         self.fresh += self.driver.fresh
-        self.driver_tables = [Table.restore(t) for t in self.driver.notes["tables"]]
+        self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
         self.driver_pointers = self._pointers(self.driver_tables)
         _, scalar, _ = REALS[torch.float32 if self.number is np.float32 else torch.float64]
         real_pointer: Any = ctypes.POINTER(scalar)
@@ -96,7 +96,7 @@ class Computer:
         )(self.driver.address("run"))
         self.real_pointer = real_pointer
 
-    def _trace(self, case: dict[int, float] | None) -> Plan:
+    def _trace(self, case: dict[int, float] | None) -> LoopPlan:
         size = self.graph.size
         try:
             return Trace(self.columns, self.layers, self.quiet, self.graph, case, self.significand).run()
@@ -140,7 +140,7 @@ class Computer:
             return module, {"tables": [t.describe() for t in plan.tables]}
 
         compiled = code.obtain(code.name_of(b"case", str(key).encode(), *self.name), build)
-        asked = [Table.restore(t) for t in compiled.notes["tables"]]
+        asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
         pointers = self._pointers(asked)
         self.known[key] = (compiled, asked, pointers)
         place = (key * 0x9E3779B97F4A7C15 % (1 << 64) >> 40) % CASES
@@ -149,15 +149,11 @@ class Computer:
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
         self.fresh += compiled.fresh
 
-    def _pointers(self, wanted: list[Table]) -> Pointers:
+    def _pointers(self, wanted: list[Lookup]) -> Pointers:
         for table in wanted:
             if table not in self.filled:
                 self.filled[table] = tables.fill(table, self.quiet)
         return np.array([self.filled[table].ctypes.data for table in wanted] or [0], dtype=np.int64)
-
-    def is_of(self, model: LoopedTransformer) -> bool:
-        """Whether the model still has the weights that were compiled."""
-        return all(map(torch.equal, self.weights, model.parameters()))
 
     def fits(self, layout: Layout, card: Array) -> bool:
         """Whether another card has the same static rows, so that code and tables are good for it too."""
@@ -194,7 +190,7 @@ class Computer:
                     states.append(at + (lane if slot.group is not None else 0))
         return np.array(inside, dtype=np.int64), np.array(states, dtype=np.int64)
 
-    def look_up(self, asked: list[Table], report: list[tuple[int, int]]) -> bool:
+    def look_up(self, asked: list[Lookup], report: list[tuple[int, int]]) -> bool:
         """Fill the entries that a loop missed; whether there were any that could be filled."""
         found = False
         for number, place in report:
@@ -208,11 +204,12 @@ class Computer:
         return found
 
 
-def _digest(tensors: list[torch.Tensor]) -> bytes:
+def digest_of(model: LoopedTransformer) -> bytes:
+    """A name for the weights as they are now; tensors may have been changed in place without a trace."""
     digest = hashlib.sha256()
-    for tensor in tensors:
+    for tensor in model.parameters():
         digest.update(repr(tuple(tensor.shape)).encode())
-        digest.update(tensor.contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
     return digest.digest()
 
 

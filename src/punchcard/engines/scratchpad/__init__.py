@@ -1,5 +1,5 @@
-"""The scratchpad engine: only what can change is computed. See `run`."""
+"""The scratchpad engine: only what can change is computed."""
 
-from punchcard.engines.scratchpad.engine import run
+from punchcard.engines.scratchpad.engine import Scratchpad
 
-__all__ = ["run"]
+__all__ = ["Scratchpad"]

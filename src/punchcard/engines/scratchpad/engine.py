@@ -10,16 +10,13 @@ Heads whose softmax leaves a tail, and cards without facts, are computed in full
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
-from punchcard.card.layout import Layout, Pattern
-from punchcard.engines.base import Port, Run, Stops, Watch
-from punchcard.engines.dense import threads
+from punchcard.card.layout import Layout
+from punchcard.engines.prepared import Prepared
 from punchcard.engines.scratchpad.incremental import Incremental, TooLarge
+from punchcard.engines.stepping import Stepping
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
 FEW_COLUMNS = 1 << 14
@@ -27,94 +24,49 @@ FEW_COLUMNS = 1 << 14
 SCORES_AT_ONCE = 1 << 24
 
 
-def run(
-    model: LoopedTransformer,
-    card: Tensor,
-    loops: int,
-    *,
-    facts: Layout | None = None,
-    until: Pattern | Sequence[Pattern] = (),
-    ports: Mapping[Pattern, Port] | None = None,
-    watch: Watch | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> Run:
-    """See `Engine`."""
-    stops = Stops.of(card, facts, until, ports)
-    with torch.no_grad(), threads(1 if card.numel() // card.shape[-2] <= FEW_COLUMNS else torch.get_num_threads()):
-        state = State(model, card, facts)
-        stops = replace(stops, ports={pattern: state.serving(port) for pattern, port in stops.ports.items()})
-        for loop in range(1, loops + 1):
-            state.loop()
-            if watch is not None:
-                watch(loop, state.copy())
-            matched = stops.matched(state.card)
-            if matched is not None:
-                return Run(state.copy(), loop, "matched", "scratchpad", matched, state.notes)
-            stopped = stops.serve(loop, state.card)
-            if stopped is not None:
-                return Run(state.copy(), loop, "stopped", "scratchpad", stopped, state.notes)
-            if progress is not None:
-                progress(loop)
-            if interrupted is not None and interrupted():
-                return Run(state.copy(), loop, "interrupted", "scratchpad", notes=state.notes)
-        return Run(state.copy(), loops, "loops", "scratchpad", notes=state.notes)
+class Scratchpad(Stepping):
+    """See `Engine`. The card is computed incrementally as long as that is exact, else in full."""
 
-
-class State:
-    """A card in the middle of a run: computed incrementally as long as that is exact, else in full."""
-
-    def __init__(self, model: LoopedTransformer, card: Tensor, facts: Layout | None) -> None:
-        self.model, self.whole, self.loops = model, card, 0
-        self.incremental: Incremental | None = None
-        self.in_full = ""
-        busy = None if facts is None else busy_columns(model, facts).to(card.device)
+    def __init__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
+                 kept: Prepared | None = None) -> None:
+        super().__init__("scratchpad", layout, card, one_thread=card.numel() // card.shape[-2] <= FEW_COLUMNS)
+        self._model, self._whole, self._loops = model, card, 0
+        self._incremental: Incremental | None = None
+        busy = None if layout is None else busy_columns(model, layout).to(card.device)
         if busy is None:
-            self.in_full = "no facts about the card: full softmax in all heads"
+            self._in_full = "no facts about the card: full softmax in all heads"
         elif len(busy) == card.shape[-1]:
-            self.in_full = "every column is busy: full softmax in all heads"
+            self._in_full = "every column is busy: full softmax in all heads"
         else:
-            self.incremental = Incremental(model, card, busy)
+            with torch.no_grad():
+                self._incremental = Incremental(model, card, busy)
+        self.notes = self.own_notes
 
     def loop(self) -> None:
-        """X <- TF(W; X)."""
-        self.loops += 1
-        if self.incremental is not None:
+        self._loops += 1
+        if self._incremental is not None:
             try:
-                self.incremental.loop()
+                self._incremental.loop()
                 return
             except TooLarge:
-                self.in_full = (f"from loop {self.loops} on: entries beyond {self.incremental.limit:.3g}, or no numbers; "
-                                      "full softmax in all heads")
-                self.whole, self.incremental = self.copy(), None
-        self.whole = whole_loop(self.model, self.whole)
+                self._in_full = (f"from loop {self._loops} on: entries beyond {self._incremental.limit:.3g}, "
+                                 "or no numbers; full softmax in all heads")
+                self._whole, self._incremental = self.card, None
+        self._whole = whole_loop(self._model, self._whole)
 
     @property
-    def card(self) -> Tensor:
-        """The card, which must not be changed."""
-        return self.whole if self.incremental is None else self.incremental.card
+    def view(self) -> Tensor:
+        return self._whole if self._incremental is None else self._incremental.card
 
-    def copy(self) -> Tensor:
-        """The card, for others to keep."""
-        return self.card.clone(memory_format=torch.contiguous_format)
-
-    def serving(self, port: Port) -> Port:
-        """The port on a copy of the card, which then takes the card's place."""
-        def serve(loop: int, _: Tensor) -> bool:
-            card = self.copy()
-            goes_on = port(loop, card)
-            if self.incremental is not None:
-                self.incremental.replace(card)
-            else:
-                self.whole = card
-            return goes_on
-
-        return serve
+    def take(self, card: Tensor) -> None:
+        if self._incremental is not None:
+            self._incremental.replace(card)
+        else:
+            self._whole = card
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What kept the run from the fast way."""
-        return (self.in_full,) if self.incremental is None else self.incremental.notes
+    def own_notes(self) -> tuple[str, ...]:
+        return (self._in_full,) if self._incremental is None else self._incremental.notes
 
 
 def busy_columns(model: LoopedTransformer, facts: Layout) -> Tensor:

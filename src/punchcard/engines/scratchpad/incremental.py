@@ -13,7 +13,7 @@ a quiet column takes from, its winners, is found once (see `winners`) and holds 
 columns stay the same. They are compared whenever a column changes; if they differ, the search is made again, and given
 up when that happens too often. A loop costs O(n) for the scores of the busy columns, and the layers' work for a few columns.
 
-Shapes are as in `quiet`: P cards of n columns, N columns in all.
+Shapes are as in `taken`: P cards of n columns, N columns in all.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from punchcard.engines.scratchpad import taken as quiet
-from punchcard.engines.scratchpad.taken import Columns, Found
+from punchcard.engines.scratchpad.taken import BatchColumns, Found, give_up, search
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
 COLUMNS_AT_ONCE = 8192
@@ -42,7 +41,7 @@ class TooLarge(Exception):
 
 
 @dataclass
-class Head:
+class HeadState:
     """One head: its weights without the rows of zeros, and the keys and queries of all columns, (size, N)."""
 
     name: tuple[int, int]
@@ -61,17 +60,17 @@ class Head:
 class Attended:
     """One head in one loop: what the busy columns took (rows, busy), and the scores of the busy keys (busy, N)."""
 
-    head: Head
+    head: HeadState
     found: Found
     taken: Tensor
     scores: Tensor
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerState:
     """One layer: where its input stands in the store, which rows it writes and where to, and its weights."""
 
-    heads: list[Head]
+    heads: list[HeadState]
     ask: Tensor
     asked: Tensor
     input: Tensor
@@ -94,7 +93,7 @@ class Incremental:
         self.batch = card.shape[:-2]
         self.height = card.shape[-2]
         cards = card.reshape(-1, *card.shape[-2:])
-        self.columns = Columns.of(len(cards), card.shape[-1], busy)
+        self.columns = BatchColumns.of(len(cards), card.shape[-1], busy)
         self.dirty = self.columns.is_quiet.clone()
         layers = [layer for layer in model.layers if isinstance(layer, TransformerLayer)]
         self.limit = min((_limit(layer) for layer in layers), default=math.inf)
@@ -102,7 +101,7 @@ class Incremental:
         self.store = card.new_zeros(self.height + sum(map(len, written)), len(self.dirty))
         self.store[: self.height] = cards.transpose(0, 1).reshape(self.height, -1)
         place, start = torch.arange(self.height, device=card.device), self.height
-        self.layers: list[Layer] = []
+        self.layers: list[LayerState] = []
         for number, (layer, rows) in enumerate(zip(layers, written, strict=True), start=1):
             output = torch.arange(start, start + len(rows), device=card.device)
             self.layers.append(self._layer(number, layer, place.clone(), rows, output))
@@ -110,14 +109,15 @@ class Incremental:
         self.changing = (place >= self.height).nonzero().squeeze(1)
         self.changed = place[self.changing]
 
-    def _layer(self, number: int, layer: TransformerLayer, place: Tensor, written: Tensor, output: Tensor) -> Layer:
+    def _layer(self, number: int, layer: TransformerLayer, place: Tensor, written: Tensor, output: Tensor) -> LayerState:
         count, size = layer.shape.heads, layer.shape.key_size
         asked = self.store.new_zeros(count, 2, size, self.store.shape[1])
         heads = []
         for h, value in enumerate(layer.value):
             source, into = (value.any(side).nonzero().squeeze(1) for side in (0, 1))
-            heads.append(Head((number, h + 1), layer.temperature[h], value[into][:, source], place[source], into, *asked[h]))
-        return Layer(
+            heads.append(HeadState((number, h + 1), layer.temperature[h], value[into][:, source], place[source], into,
+                                   *asked[h]))
+        return LayerState(
             heads, torch.stack([layer.key, layer.query], 1).reshape(2 * count * size, self.height),
             asked.view(2 * count * size, self.store.shape[1]), place, written, output,
             layer.w1, layer.b1, layer.w2[written], layer.b2[written],
@@ -168,7 +168,7 @@ class Incremental:
     def _put(self, rows: Tensor, columns: Tensor, entries: Tensor) -> None:
         self.store[rows.unsqueeze(1), columns] = entries
 
-    def _pass(self, layer: Layer, dirty: Tensor) -> Tensor:
+    def _pass(self, layer: LayerState, dirty: Tensor) -> Tensor:
         """One layer. `dirty` are the quiet columns that came in changed; those that go out changed are returned."""
         again = dirty.clone()
         moved = dirty.nonzero().squeeze(1)
@@ -191,7 +191,7 @@ class Incremental:
             self._finish(layer, attended, part, 0, out)
         return out
 
-    def _ask(self, layer: Layer, moved: Tensor) -> list[bool]:
+    def _ask(self, layer: LayerState, moved: Tensor) -> list[bool]:
         """Keys and queries of the busy columns, and of those that came in changed: whether a head's are now others."""
         first, *more = torch.split(moved, COLUMNS_AT_ONCE)
         stale = torch.zeros(len(layer.heads), dtype=torch.bool, device=moved.device)
@@ -209,13 +209,13 @@ class Incremental:
             busy = 0
         return list(stale.tolist())
 
-    def _search(self, head: Head) -> Found:
+    def _search(self, head: HeadState) -> Found:
         """Find out what the quiet columns take from, and say where that is not a few columns."""
         head.searches += 1
         if head.searches > MOST_SEARCHES:
             head.note = "keys or queries change outside the busy columns; full softmax"
-            return quiet.give_up(head.queries, self.columns, len(head.into))
-        found = quiet.search(head.keys, head.queries, float(head.temperature), self.columns, width=self.height,
+            return give_up(head.queries, self.columns, len(head.into))
+        found = search(head.keys, head.queries, float(head.temperature), self.columns, width=self.height,
                              rows=len(head.into))
         if len(found.sharing):
             head.note = "quiet columns have queries without a clear winner; full softmax for these"
@@ -225,7 +225,7 @@ class Incremental:
 
     # Attention
 
-    def _attend_fully(self, head: Head, found: Found, again: Tensor) -> Tensor:
+    def _attend_fully(self, head: HeadState, found: Found, again: Tensor) -> Tensor:
         """The softmax over all n keys, for the busy columns and for the queries without a clear winner."""
         size = len(head.keys)
         busy = head.queries.index_select(1, self.columns.busy).view(size, self.columns.cards, self.columns.busy_a_card)
@@ -240,20 +240,20 @@ class Incremental:
             found.answers = answers
         return taken.flatten(1)
 
-    def _weights(self, head: Head, keys: Tensor, queries: Tensor) -> Tensor:
+    def _weights(self, head: HeadState, keys: Tensor, queries: Tensor) -> Tensor:
         """The softmax of the scores of all keys (P, size, n) for some queries (P, size, q): (P, n, q)."""
         if queries[:, 0].numel() * self.columns.count <= AS_WRITTEN:
             return torch.softmax(head.temperature * (keys.transpose(1, 2) @ queries), dim=-2)
         return torch.softmax(head.temperature * (queries.transpose(1, 2) @ keys), dim=-1).transpose(1, 2)
 
-    def _take(self, head: Head, weights: Tensor) -> Tensor:
+    def _take(self, head: HeadState, weights: Tensor) -> Tensor:
         """V X times weights (P, n, q), without the columns whose weights are all 0: (rows, P, q)."""
         used = weights.any(2).any(0).nonzero().squeeze(1)
         values = head.value @ self._entries(head.source, (self.columns.first + used).flatten())
         values = values.view(len(values), self.columns.cards, len(used)).transpose(0, 1)
         return (values @ weights.index_select(1, used)).transpose(0, 1)
 
-    def _touch(self, head: Head, found: Found, again: Tensor) -> Tensor:
+    def _touch(self, head: HeadState, found: Found, again: Tensor) -> Tensor:
         """The scores of the busy keys; columns in which one has a weight, now or in the loop before, are done again."""
         size, busy = len(head.keys), self.columns.busy_a_card
         if not busy:
@@ -267,7 +267,7 @@ class Incremental:
         found.touched = touched
         return scores
 
-    def _finish(self, layer: Layer, attended: list[Attended], columns: Tensor, busy: int, changed: Tensor) -> None:
+    def _finish(self, layer: LayerState, attended: list[Attended], columns: Tensor, busy: int, changed: Tensor) -> None:
         """What the layer makes of some columns, of which the first are the busy ones; marks those that come out changed."""
         entries, rest = self._entries(layer.input, columns), columns[busy:]
         for head in attended:

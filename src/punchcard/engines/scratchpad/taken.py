@@ -17,7 +17,7 @@ from punchcard.engines.scratchpad.winners import Winners
 
 
 @dataclass(frozen=True)
-class Columns:
+class BatchColumns:
     """Busy and quiet columns. `busy` and `first` (of each card) count through the batch, `quiet` are places on a card."""
 
     cards: int
@@ -28,7 +28,7 @@ class Columns:
     first: Tensor = field(repr=False)
 
     @classmethod
-    def of(cls, cards: int, count: int, busy: Tensor) -> Columns:
+    def of(cls, cards: int, count: int, busy: Tensor) -> BatchColumns:
         every = torch.arange(count, device=busy.device)
         first = torch.arange(cards, device=busy.device).unsqueeze(1) * count
         rest = ~torch.isin(every, busy)
@@ -77,7 +77,7 @@ class Found:
         return scores if self.absent is None else scores.masked_fill(self.absent.index_select(1, columns), -math.inf)
 
 
-def search(keys: Tensor, queries: Tensor, temperature: float, columns: Columns, *, width: int, rows: int) -> Found:
+def search(keys: Tensor, queries: Tensor, temperature: float, columns: BatchColumns, *, width: int, rows: int) -> Found:
     """The winners of the quiet columns among the quiet keys; keys and queries are (size, N)."""
     own_keys, own_queries = (columns.by_card(x)[..., columns.quiet] for x in (keys, queries))
     reach = winners.reach_of(own_keys.flatten(1), own_queries.flatten(1), temperature, width)
@@ -91,7 +91,7 @@ def search(keys: Tensor, queries: Tensor, temperature: float, columns: Columns, 
     return found
 
 
-def give_up(queries: Tensor, columns: Columns, rows: int) -> Found:
+def give_up(queries: Tensor, columns: BatchColumns, rows: int) -> Found:
     """No winners: the full softmax for every query."""
     own = columns.by_card(queries)[..., columns.quiet]
     return _known(winners.none(own.flatten(1)), own, columns, rows)
@@ -107,7 +107,7 @@ def _find(keys: Tensor, queries: Tensor, reach: float) -> Winners:
                    torch.cat([f.shared for f in found]))
 
 
-def _known(found: Winners, queries: Tensor, columns: Columns, rows: int) -> Found:
+def _known(found: Winners, queries: Tensor, columns: BatchColumns, rows: int) -> Found:
     """The winners as columns of the batch."""
     own = torch.arange(len(columns.is_quiet), device=queries.device)
     first = columns.first.expand(-1, len(columns.quiet)).flatten()

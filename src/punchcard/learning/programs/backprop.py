@@ -1,4 +1,4 @@
-"""Backpropagation for one point, as FLEQ lines: the paper's program, corrected, for any depth.
+"""Backpropagation for one point, as FLEQ instructions: the paper's program, corrected, for any depth.
 
 With mul(a, b) = a^T b, layer k is stored as the matrix V_k with a row for each input and a column for each unit:
 
@@ -13,104 +13,108 @@ in a loop over scalars; hadamard does it in one instruction. Errors go back thro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from punchcard.learning.programs.network import Network
-from punchcard.learning.programs.rules import entry_by_entry
-
-Declarations = dict[str, tuple[int, int]]
-"""Variables and their rows and columns."""
+from punchcard.learning.programs.network import Memory, Network
+from punchcard.learning.programs.rules import Output, Units
+from punchcard.machines.fleq.builder import Builder, Place
 
 
-def forward(network: Network) -> list[str]:
-    """From the point in a0 to the output in z_K."""
-    lines = []
-    for k, _, units in network.layers():
-        lines.append(f"z{k} = mul(V{k}, a{k - 1})")
-        if network.has_bias_vector(k):
-            lines.append(f"z{k} = add(z{k}, c{k})")
-        if k < network.depth:
-            lines += _activate(network, k, units)
-    return lines
-
-
-def output_error(network: Network) -> list[str]:
-    """From the output and the label to d_K. The line `label` walks through the labels."""
-    output, loss = f"z{network.depth}", network.loss
-    names = {"o": output, "e": "e", "units": "units"}
-    lines = [line.format(**names) for line in loss.before]
-    lines.append(f"label: e = sub({'e' if loss.before else output}, Y[0])")
-    lines += [line.format(**names) for line in loss.after]
-    if loss.entrywise is not None:
-        one = network.outputs == 1
-        lines += [f"e = {loss.entrywise.name}(e)"] if one else entry_by_entry(
-            loss.entrywise.name, "e", "e", network.outputs, "e")
-    return [*lines, f"d{network.depth} = mul(rate, e)"]
-
-
-def backward(network: Network, *, at_once: bool) -> list[str]:
-    """From d_K to the changed weights; with `at_once`, to the sums G_k and H_k of the gradients."""
-    lines = []
-    for k, inputs, units in reversed(list(network.layers())):
-        if k > 1:
-            lines += [f"U{k} = transpose(V{k})", f"d{k - 1} = mul(U{k}, d{k})"]
-        below, row = _row(f"a{k - 1}", inputs)
-        if not (row and _made_entry_by_entry(network, k - 1)):
-            lines += row
-        delta, row = _row(f"d{k}", units)
-        lines += [*row, f"g{k} = mul({below}, {delta})"]
-        lines.append(f"G{k} = add(G{k}, g{k})" if at_once else f"V{k} = sub(V{k}, g{k})")
-        if network.has_bias_vector(k):
-            lines.append(f"H{k} = add(H{k}, d{k})" if at_once else f"c{k} = sub(c{k}, d{k})")
-        if k > 1:
-            lines += _slope(network, k - 1)
-            lines.append(f"d{k - 1} = hadamard(s{k - 1}, d{k - 1})")
-    return lines
-
-
-def apply_sums(network: Network) -> list[str]:
-    """Change the weights by the sums of the gradients, and clear the sums."""
-    lines = []
-    for k, _, _ in network.layers():
-        pairs = [("V", "G"), ("c", "H")] if network.has_bias_vector(k) else [("V", "G")]
-        for weights, total in pairs:
-            lines += [f"{weights}{k} = sub({weights}{k}, {total}{k})", f"{total}{k} = sub({total}{k}, {total}{k})"]
-    return lines
-
-
-def variables(network: Network, lines: Sequence[str]) -> Declarations:
-    """The variables that lines of this module write, with their shapes."""
-    shapes: Declarations = {"e": (network.outputs, 1), "et": (1, network.outputs), "a0": (network.sizes[0], 1),
-                            "a0t": (1, network.sizes[0])}
+def declare(p: Builder, network: Network, weights: Memory, *, weights_last: bool = False) -> None:
+    """Every variable that the instructions of this module may name; a program leaves out those that it does not."""
+    shapes = {"e": (network.outputs, 1), "et": (1, network.outputs), "a0": (network.sizes[0], 1),
+              "a0t": (1, network.sizes[0])}
     for k, inputs, units in network.layers():
         shapes |= {f"{name}{k}": (units, 1) for name in ("z", "a", "t", "s", "d", "c", "H")}
         shapes |= {f"{name}{k}t": (1, units) for name in ("z", "a", "d")}
         shapes |= {f"{name}{k}": (inputs, units) for name in ("V", "g", "G")}
         shapes[f"U{k}"] = (units, inputs)
-    written = {line.rsplit(": ", 1)[-1].split(" = ")[0].split("[")[0] for line in lines if " = " in line}
-    return {name: shape for name, shape in shapes.items() if name in written}
+    later = weights if weights_last else {}
+    for name, shape in shapes.items():
+        if name not in later:
+            p.matrix(name, weights.get(name), shape)
+    for name, value in later.items():
+        p.matrix(name, value)
 
 
-def _activate(network: Network, layer: int, units: int) -> list[str]:
+def forward(p: Builder, network: Network, store: Place | None = None) -> None:
+    """From the point in a0 to the output in z_K; or to `store`, by the instruction that is labelled so."""
+    for k, _, units in network.layers():
+        z = p[f"z{k}"]
+        sums = [("mul", f"V{k}", f"a{k - 1}"), *([("add", f"z{k}", f"c{k}")] if network.has_bias_vector(k) else [])]
+        for number, (function, left, right) in enumerate(sums, start=1):
+            last = store is not None and k == network.depth and number == len(sums)
+            if last:
+                p.label("store")
+            p.call(function, left, right, into=store if last else z)
+        if k < network.depth:
+            _activate(p, network, k, units)
+
+
+def output_error(p: Builder, network: Network) -> None:
+    """From the output and the label to d_K. The instruction `label` walks through the labels."""
+    loss, e = network.loss, p["e"]
+    output = Output(p[f"z{network.depth}"], e, p["units"])
+    if loss.before is not None:
+        loss.before(p, output)
+    p.label("label")
+    p.sub(output.o if loss.before is None else e, p["Y"][0], into=e)
+    if loss.after is not None:
+        loss.after(p, output)
+    if loss.entrywise is not None and network.outputs == 1:
+        p.call(loss.entrywise.name, e, into=e)
+    elif loss.entrywise is not None:
+        _entry_by_entry(p, loss.entrywise.name, "e", "e", network.outputs)
+    p.mul("rate", e, into=f"d{network.depth}")
+
+
+def backward(p: Builder, network: Network, *, at_once: bool) -> None:
+    """From d_K to the changed weights; with `at_once`, to the sums G_k and H_k of the gradients."""
+    for k, inputs, units in reversed(list(network.layers())):
+        if k > 1:
+            p.transpose(f"V{k}", into=f"U{k}")
+            p.mul(f"U{k}", f"d{k}", into=f"d{k - 1}")
+        made = k > 1 and network.activation.entrywise is not None  # a_(k-1)^T stands there already
+        below = _row(p, f"a{k - 1}", inputs, made=made)
+        p.mul(below, _row(p, f"d{k}", units), into=f"g{k}")
+        changes = [("V", "G", "g"), *([("c", "H", "d")] if network.has_bias_vector(k) else [])]
+        for weights, total, change in changes:
+            changed = f"{total}{k}" if at_once else f"{weights}{k}"
+            p.call("add" if at_once else "sub", changed, f"{change}{k}", into=changed)
+        if k > 1:
+            network.activation.backward(p, _units(p, k - 1))
+            p.hadamard(f"s{k - 1}", f"d{k - 1}", into=f"d{k - 1}")
+
+
+def apply_sums(p: Builder, network: Network) -> None:
+    """Change the weights by the sums of the gradients, and clear the sums."""
+    for k, _, _ in network.layers():
+        for weights, total in (("V", "G"), ("c", "H")) if network.has_bias_vector(k) else (("V", "G"),):
+            p.sub(f"{weights}{k}", f"{total}{k}", into=f"{weights}{k}")
+            p.sub(f"{total}{k}", f"{total}{k}", into=f"{total}{k}")
+
+
+def _activate(p: Builder, network: Network, layer: int, units: int) -> None:
     activation = network.activation
     if activation.entrywise is not None:
-        # a_k^T stays for the gradient of the next layer
-        return list(entry_by_entry(activation.entrywise.name, f"z{layer}", f"a{layer}", units, f"a{layer}"))
-    return [line.format(**_names(layer)) for line in activation.forward]
+        _entry_by_entry(p, activation.entrywise.name, f"z{layer}", f"a{layer}", units)
+    elif activation.forward is not None:
+        activation.forward(p, _units(p, layer))
 
 
-def _slope(network: Network, layer: int) -> list[str]:
-    return [line.format(**_names(layer)) for line in network.activation.backward]
+def _units(p: Builder, layer: int) -> Units:
+    return Units(**{name: p[f"{name}{layer}"] for name in ("z", "a", "s", "t", "ones")})
 
 
-def _names(layer: int) -> dict[str, str]:
-    return {name: f"{name}{layer}" for name in ("z", "a", "t", "s", "ones")}
+def _entry_by_entry(p: Builder, function: str, source: str, target: str, rows: int) -> None:
+    """Apply a scalar function to a vector through `source`t and `target`t, its entries side by side."""
+    entries = p.transpose(source, into=f"{source}t")
+    results = p[f"{target}t"]
+    for i in range(rows):
+        p.call(function, entries[i], into=results[i])
+    p.transpose(results, into=target)
 
 
-def _row(name: str, entries: int) -> tuple[str, list[str]]:
-    """A vector as a row: its name, and the line that makes it. A scalar is both."""
-    return (name, []) if entries == 1 else (f"{name}t", [f"{name}t = transpose({name})"])
-
-
-def _made_entry_by_entry(network: Network, layer: int) -> bool:
-    return layer > 0 and network.activation.entrywise is not None
+def _row(p: Builder, name: str, entries: int, *, made: bool = False) -> Place:
+    """A vector as a row; a scalar is both, and a row that was made before is taken as it is."""
+    if entries == 1:
+        return p[name]
+    return p[f"{name}t"] if made else p.transpose(name, into=f"{name}t")

@@ -100,7 +100,7 @@ def _steps(network: Network, weights: Weights, x: Array, y: Array, rate: float, 
     zs, activations = _forward(network, weights, x, seen)
     slope = network.loss.slope(zs[-1], y)
     delta = rate * slope
-    seen.see(slope, delta, zs[-1] - y if not network.loss.before else slope, *network.loss.occurs(zs[-1], y))
+    seen.see(slope, delta, zs[-1] - y if network.loss.before is None else slope, *network.loss.occurs(zs[-1], y))
     steps: Weights = {}
     for k in range(network.depth, 0, -1):
         steps[f"W{k}"] = np.outer(activations[k - 1], delta)

@@ -1,4 +1,4 @@
-"""Activations and losses, three ways each: the NumPy function, its derivative, and the FLEQ lines that compute them.
+"""Activations and losses, three ways each: the NumPy function, its derivative, and the FLEQ instructions for them.
 
 Most need no approximation. The derivative of the logistic loss is one sigmoid, tanh(z) is 2 sigmoid(2 z) - 1, softplus'
 is the sigmoid. What is left (softplus itself, the clipped error of Huber's loss) is a scalar function that a machine
@@ -7,7 +7,7 @@ has as a sum of sigmoids: an `Entrywise` function, called for one entry after th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punchcard.errors import ProgramError, did_you_mean
+from punchcard.machines.fleq.builder import Builder, Place
 from punchcard.machines.fleq.functions import Function, same_shape, scalar_only, sigmoid
 
 Array: TypeAlias = NDArray[np.float64]
@@ -39,38 +40,59 @@ class Entrywise:
 
 
 @dataclass(frozen=True)
+class Units:
+    """The variables of a hidden layer: z, a, the slope s, t to keep things in, and ones, a vector of ones."""
+
+    z: Place
+    a: Place
+    s: Place
+    t: Place
+    ones: Place
+
+
+@dataclass(frozen=True)
+class Output:
+    """The variables of the output: o, the error e that becomes the loss's slope, and ones."""
+
+    o: Place
+    e: Place
+    ones: Place
+
+
+@dataclass(frozen=True)
 class Activation:
     """a = value(z) and its slope.
 
-    `forward` are lines that make {a} from {z}, `backward` lines that make {s}, the slope, from {z} and {a}; {t} is a
-    vector of its own for each layer, {ones} a vector of ones. With `entrywise`, {a} is made from {z} entry by entry
-    instead. `formulas` are functions beyond the built-in ones that a feed-forward layer computes exactly.
+    `forward` writes instructions that make a from z, `backward` ones that make s, the slope, from z and a. With
+    `entrywise`, a is made from z entry by entry instead. `formulas` are functions beyond the built-in ones that a
+    feed-forward layer computes exactly.
     """
 
     name: str
     value: Scalar
     slope: Scalar
-    forward: tuple[str, ...]
-    backward: tuple[str, ...]
+    backward: Callable[[Builder, Units], object]
+    forward: Callable[[Builder, Units], object] | None = None
     entrywise: Entrywise | None = None
     formulas: tuple[Function, ...] = ()
     occurs: Callable[[Array], list[Array]] = field(default=lambda z: [])
-    """Values that the lines pass through and that may be larger than {z}, {a} and {s}: the range must hold them."""
+    """Values that the instructions pass through and that may be larger than z, a and s: the range must hold them."""
 
 
 @dataclass(frozen=True)
 class Loss:
     """A loss of the output o and the label y, and its derivative by o, which backpropagation starts from.
 
-    `before` are lines that change a copy of the output, {e}, before the label is subtracted from it, `after` lines that
-    change the difference. `link` turns an output into a prediction. `limit` is where Huber's loss bends.
+    `before` writes instructions that make e from the output o, before the label is subtracted from it; without it e is
+    the output. `after` changes the difference. `link` turns an output into a prediction. `limit` is where Huber's loss
+    bends.
     """
 
     name: str
     value: Callable[[Array, Array], Array]
     slope: Callable[[Array, Array], Array]
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
+    before: Callable[[Builder, Output], object] | None = None
+    after: Callable[[Builder, Output], object] | None = None
     entrywise: Entrywise | None = None
     link: Scalar | None = None
     labels: tuple[float, float] | None = None
@@ -91,33 +113,60 @@ def step(z: Array) -> Array:
 RELU = Function("relu", 1, same_shape, lambda z: np.maximum(z, 0.0))
 STEP = Function("step", 1, same_shape, step)
 
+
+def _tanh(p: Builder, x: Place, work: Place, ones: Place, into: Place) -> None:
+    """2 sigmoid(2 x) - 1."""
+    p.add(x, x, into=work)
+    p.sigmoid(work, into=work)
+    p.add(work, work, into=work)
+    p.sub(work, ones, into=into)
+
+
+def _sigmoid_slope(p: Builder, u: Units) -> None:
+    """a (1 - a)."""
+    p.sub(u.ones, u.a, into=u.s)
+    p.hadamard(u.a, u.s, into=u.s)
+
+
+def _tanh_slope(p: Builder, u: Units) -> None:
+    """1 - a^2."""
+    p.hadamard(u.a, u.a, into=u.s)
+    p.sub(u.ones, u.s, into=u.s)
+
+
+def _silu(p: Builder, u: Units) -> None:
+    p.sigmoid(u.z, into=u.t)
+    p.hadamard(u.z, u.t, into=u.a)
+
+
+def _silu_slope(p: Builder, u: Units) -> None:
+    """t + a (1 - t), with t = sigmoid(z)."""
+    p.sub(u.ones, u.t, into=u.s)
+    p.hadamard(u.a, u.s, into=u.s)
+    p.add(u.t, u.s, into=u.s)
+
+
 ACTIVATIONS: Mapping[str, Activation] = {a.name: a for a in (
     Activation(
-        "sigmoid", sigmoid, lambda z: sigmoid(z) * (1.0 - sigmoid(z)),
-        forward=("{a} = sigmoid({z})",),
-        backward=("{s} = sub({ones}, {a})", "{s} = hadamard({a}, {s})"),
+        "sigmoid", sigmoid, lambda z: sigmoid(z) * (1.0 - sigmoid(z)), _sigmoid_slope,
+        forward=lambda p, u: p.sigmoid(u.z, into=u.a),
     ),
     Activation(
-        "tanh", np.tanh, lambda z: 1.0 - np.tanh(z) ** 2,
-        forward=("{t} = add({z}, {z})", "{t} = sigmoid({t})", "{t} = add({t}, {t})", "{a} = sub({t}, {ones})"),
-        backward=("{s} = hadamard({a}, {a})", "{s} = sub({ones}, {s})"),
+        "tanh", np.tanh, lambda z: 1.0 - np.tanh(z) ** 2, _tanh_slope,
+        forward=lambda p, u: _tanh(p, u.z, u.t, u.ones, u.a),
         occurs=lambda z: [2.0 * z, 2.0 * sigmoid(2.0 * z)],
     ),
     Activation(
-        "silu", lambda z: z * sigmoid(z), lambda z: sigmoid(z) * (1.0 + z * (1.0 - sigmoid(z))),
-        forward=("{t} = sigmoid({z})", "{a} = hadamard({z}, {t})"),
-        backward=("{s} = sub({ones}, {t})", "{s} = hadamard({a}, {s})", "{s} = add({t}, {s})"),
+        "silu", lambda z: z * sigmoid(z), lambda z: sigmoid(z) * (1.0 + z * (1.0 - sigmoid(z))), _silu_slope,
+        forward=_silu,
     ),
     Activation(
-        "softplus", softplus, sigmoid,
-        forward=(),
-        backward=("{s} = sigmoid({z})",),
+        "softplus", softplus, sigmoid, lambda p, u: p.sigmoid(u.z, into=u.s),
         entrywise=Entrywise("softplus", softplus),
     ),
     Activation(
-        "relu", lambda z: np.maximum(z, 0.0), step,
-        forward=("{a} = relu({z})",),
-        backward=("{s} = step({z})",),
+        "relu", lambda z: np.maximum(z, 0.0), step, lambda p, u: p.step(u.z, into=u.s),
+        forward=lambda p, u: p.relu(u.z, into=u.a),
         formulas=(RELU, STEP),
     ),
 )}
@@ -146,12 +195,12 @@ LOSSES: Mapping[str, Loss] = {loss.name: loss for loss in (
     Loss(
         "logcosh", lambda o, y: np.abs(o - y) + np.log1p(np.exp(-2.0 * np.abs(o - y))) - np.log(2.0),
         lambda o, y: np.tanh(o - y),
-        after=("{e} = add({e}, {e})", "{e} = sigmoid({e})", "{e} = add({e}, {e})", "{e} = sub({e}, {units})"),
+        after=lambda p, v: _tanh(p, v.e, v.e, v.ones, v.e),
         occurs=lambda o, y: [2.0 * (o - y), 2.0 * sigmoid(2.0 * (o - y))],
     ),
     Loss(
         "logistic", lambda o, y: softplus(o) - y * o, lambda o, y: sigmoid(o) - y,
-        before=("{e} = sigmoid({o})",),
+        before=lambda p, v: p.sigmoid(v.o, into=v.e),
         link=sigmoid, labels=(0.0, 1.0),
     ),
 )}
@@ -166,13 +215,3 @@ def named(what: str, rule: str | Rule, known: Mapping[str, Rule]) -> Rule:
     if rule not in known:
         raise ProgramError(f"unknown {what} {rule!r}{did_you_mean(rule, known)}: there are {', '.join(known)}")
     return known[rule]
-
-
-def entry_by_entry(name: str, source: str, target: str, rows: int, result: str | None = None) -> Sequence[str]:
-    """Lines that apply a scalar function to a vector through {source}t and {target}t, its entries side by side.
-
-    `result` names the vector of the results; None leaves them side by side.
-    """
-    lines = [f"{source}t = transpose({source})"]
-    lines += [f"{target}t[{i}] = {name}({source}t[{i}])" for i in range(rows)]
-    return [*lines, f"{result} = transpose({target}t)"] if result else lines

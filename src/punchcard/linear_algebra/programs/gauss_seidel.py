@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from punchcard.machines.fleq.common import COUNTING, UNBOUNDED, Counter, program_of
+from punchcard.machines.fleq.builder import Builder
+from punchcard.machines.fleq.counter import Counter
+from punchcard.machines.fleq.dry_run import UNBOUNDED
 from punchcard.machines.fleq.isa import Array, FleqProgram
 
 UNIT = 2.0**-53
@@ -23,28 +25,30 @@ def gauss_seidel_program(
     matrix: Array, right: Array, sweeps: int, reciprocal_steps: int, limit: float = UNBOUNDED
 ) -> FleqProgram:
     """`x` after some sweeps from 0, with the reciprocals of the diagonal after some steps of Newton's iteration."""
-    d = len(matrix)
-    newton, each = Counter("k", reciprocal_steps), Counter("t", sweeps)
-    largest = float(np.abs(np.diag(matrix)).max())
-    data = [*(f"{name} matrix {d}x{d}" for name in ("A", "I", "P", "D", "V", "Y")), f"b vector {d}",
-            f"c matrix 1x{d}", f"xt matrix 1x{d}", f"x vector {d}", "s scalar"]
-    code = [
-        *(f"D[{i}] = hadamard(A[{i}], I[{i}])" for i in range(d)),
-        "V = mul(D, V)                # eps D",
-        "reciprocal: Y = mul(D, V)",
-        "Y = sub(P, Y)",
-        "V = mul(V, Y)                # V (2 I - D V): all of them diagonal, so no transposes",
-        *newton.again("reciprocal"),
-        "Y = mul(A, V)                # A^T D^-1",
-        "Y = sub(Y, I)",
-        "c = mul(b, V)",
-        "sweep:",
-    ]
+    d, largest = len(matrix), float(np.abs(np.diag(matrix)).max())
+    p, identity = Builder(), np.eye(d)
+    a, eye, two = p.matrix("A", matrix), p.matrix("I", identity), p.matrix("P", 2 * identity)
+    diagonal, v, y = p.matrix("D", shape=(d, d)), p.matrix("V", identity / largest**2), p.matrix("Y", shape=(d, d))
+    b, c, xt = p.vector("b", d, right), p.matrix("c", shape=(1, d)), p.matrix("xt", shape=(1, d))
+    x, s = p.vector("x", d), p.scalar("s")
+    newton, each = Counter(p, "k", reciprocal_steps), Counter(p, "t", sweeps)
     for i in range(d):
-        code += ["x = transpose(xt)", f"s = mul(Y[{i}], x)", f"xt[{i}] = sub(c[{i}], s)"]
-    code += [*each.again("sweep"), "x = transpose(xt)"]
-    values = {"A": matrix, "b": right, "I": np.eye(d), "P": 2 * np.eye(d), "V": np.eye(d) / largest**2}
-    return program_of([*data, *COUNTING, *newton.data, *each.data], code, values, limit)
+        p.hadamard(a[i], eye[i], into=diagonal[i])
+    p.mul(diagonal, v, into=v)  # eps D
+    with newton.repeat("reciprocal"):
+        p.mul(diagonal, v, into=y)
+        p.sub(two, y, into=y)
+        p.mul(v, y, into=v)  # V (2 I - D V): all of them diagonal, so no transposes
+    p.mul(a, v, into=y)  # A^T D^-1
+    p.sub(y, eye, into=y)
+    p.mul(b, v, into=c)
+    with each.repeat("sweep"):
+        for i in range(d):
+            p.transpose(xt, into=x)
+            p.mul(y[i], x, into=s)
+            p.sub(c[i], s, into=xt[i])
+    p.transpose(xt, into=x)
+    return p.program(limit)
 
 
 def reciprocal_rounds(matrix: Array) -> int:

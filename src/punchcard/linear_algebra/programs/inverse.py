@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from punchcard.machines.fleq.common import COUNTING, UNBOUNDED, Counter, program_of
+from punchcard.machines.fleq.builder import Builder
+from punchcard.machines.fleq.counter import Counter
+from punchcard.machines.fleq.dry_run import UNBOUNDED
 from punchcard.machines.fleq.isa import Array, FleqProgram
 
 SMALL = 1e-3
@@ -23,20 +25,18 @@ def safe_step(matrix: Array) -> float:
 
 def inverse_program(matrix: Array, iterations: int, limit: float = UNBOUNDED) -> FleqProgram:
     """`X` becomes the inverse of a square matrix. `A` is replaced by its transpose, as in the paper."""
-    d = len(matrix)
-    rounds = Counter("t", iterations)
-    data = [f"{name} matrix {d}x{d}" for name in ("A", "X", "P", "Xt", "Y")]
-    code = [
-        "X = mul(A, X)                # eps A^T",
-        "A = transpose(A)",
-        "loop: Y = mul(A, X)          # A X, for A stands there transposed",
-        "Y = sub(P, Y)                # 2 I - A X",
-        "Xt = transpose(X)",
-        "X = mul(Xt, Y)",
-        *rounds.again("loop"),
-    ]
-    values = {"A": matrix, "X": safe_step(matrix) * np.eye(d), "P": 2 * np.eye(d)}
-    return program_of([*data, *COUNTING, *rounds.data], code, values, limit)
+    p, eye = Builder(), np.eye(len(matrix))
+    a, x, two = p.matrix("A", matrix), p.matrix("X", safe_step(matrix) * eye), p.matrix("P", 2 * eye)
+    xt, y = p.matrix("Xt", shape=matrix.shape), p.matrix("Y", shape=matrix.shape)
+    rounds = Counter(p, "t", iterations)
+    p.mul(a, x, into=x)  # eps A^T
+    p.transpose(a, into=a)
+    with rounds.repeat("loop"):
+        p.mul(a, x, into=y)  # A X, for A stands there transposed
+        p.sub(two, y, into=y)
+        p.transpose(x, into=xt)
+        p.mul(xt, y, into=x)  # X (2 I - A X)
+    return p.program(limit)
 
 
 def newton_rounds(matrix: Array, most: int) -> int | None:

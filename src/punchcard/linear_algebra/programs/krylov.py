@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from punchcard.linear_algebra.programs.normalise import LENGTH
-from punchcard.linear_algebra.programs.orthogonal import newton_counter, orthogonal_declarations, orthogonal_round
-from punchcard.machines.fleq.common import COUNTING, Counter, program_of
+from punchcard.linear_algebra.programs.orthogonal import declare, newton_counter, orthogonal_round
+from punchcard.machines.fleq.builder import Builder
+from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.isa import Array, FleqProgram
 
 RANGE = 2.0
@@ -25,16 +26,15 @@ def arnoldi_program(matrix: Array, dimension: int, steps: int, start: Array | No
     """
     d = len(matrix)
     first = np.ones(d) if start is None else np.asarray(start, dtype=np.float64).reshape(d)
-    each, newton = Counter("t", dimension), newton_counter(steps)
-    data = [f"A matrix {d}x{d}", *orthogonal_declarations(d, dimension), f"AQ matrix {d}x{dimension}",
-            f"H matrix {dimension}x{dimension}"]
-    code = [
-        "A = transpose(A)",
-        "column:", *orthogonal_round(newton),
-        "u = mul(A, u)                # the next vector is A q, up to its length",
-        *each.again("column"),
-        "AQ = mul(A, Q)",
-        "H = mul(Q, AQ)",
-    ]
-    values = {"A": matrix, "u": LENGTH * first / np.linalg.norm(first)}
-    return program_of([*data, *COUNTING, *each.data, *newton.data], code, values, RANGE)
+    p = Builder()
+    a = p.matrix("A", matrix)
+    declare(p, d, dimension, LENGTH * first / np.linalg.norm(first))
+    aq, h = p.matrix("AQ", shape=(d, dimension)), p.matrix("H", shape=(dimension, dimension))
+    each, newton = Counter(p, "t", dimension), newton_counter(p, steps)
+    p.transpose(a, into=a)
+    with each.repeat("column"):
+        orthogonal_round(p, newton)
+        p.mul(a, "u", into="u")  # the next vector is A q, up to its length
+    p.mul(a, "Q", into=aq)
+    p.mul("Q", aq, into=h)
+    return p.program(RANGE)

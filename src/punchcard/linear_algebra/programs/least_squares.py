@@ -11,26 +11,26 @@ from __future__ import annotations
 import numpy as np
 
 from punchcard.linear_algebra.programs.inverse import safe_step
-from punchcard.machines.fleq.common import COUNTING, UNBOUNDED, Counter, program_of
+from punchcard.machines.fleq.builder import Builder
+from punchcard.machines.fleq.counter import Counter
+from punchcard.machines.fleq.dry_run import UNBOUNDED
 from punchcard.machines.fleq.isa import Array, FleqProgram
 
 
 def least_squares_program(matrix: Array, right: Array, iterations: int, limit: float = UNBOUNDED) -> FleqProgram:
     """`x`, and `Z`, the transposed pseudo-inverse, for at least as many rows as columns; W becomes I."""
     rows, columns = matrix.shape
-    rounds = Counter("t", iterations)
-    data = [f"A matrix {rows}x{columns}", f"Z matrix {rows}x{columns}", f"X matrix {columns}x{rows}",
-            f"W matrix {columns}x{columns}", f"P matrix {columns}x{columns}", f"b vector {rows}", f"x vector {columns}"]
-    code = [
-        "X = transpose(A)",
-        "Z = mul(X, W)                # eps A",
-        "loop: W = mul(A, Z)          # A^T Z",
-        "W = sub(P, W)",
-        "X = transpose(Z)",
-        "Z = mul(X, W)                # Z (2 I - A^T Z)",
-        *rounds.again("loop"),
-        "x = mul(Z, b)",
-    ]
-    eye = np.eye(columns)
-    values = {"A": matrix, "b": right, "W": safe_step(matrix) * eye, "P": 2 * eye}
-    return program_of([*data, *COUNTING, *rounds.data], code, values, limit)
+    p, eye = Builder(), np.eye(columns)
+    a, z, xt = p.matrix("A", matrix), p.matrix("Z", shape=(rows, columns)), p.matrix("X", shape=(columns, rows))
+    w, two = p.matrix("W", safe_step(matrix) * eye), p.matrix("P", 2 * eye)
+    b, x = p.vector("b", rows, right), p.vector("x", columns)
+    rounds = Counter(p, "t", iterations)
+    p.transpose(a, into=xt)
+    p.mul(xt, w, into=z)  # eps A
+    with rounds.repeat("loop"):
+        p.mul(a, z, into=w)  # A^T Z
+        p.sub(two, w, into=w)
+        p.transpose(z, into=xt)
+        p.mul(xt, w, into=z)  # Z (2 I - A^T Z)
+    p.mul(z, b, into=x)
+    return p.program(limit)

@@ -14,17 +14,39 @@ from __future__ import annotations
 
 import math
 
-STEP = ("s = mul(u, u)", "s = mul(half, s)", "s = sub(three_halves, s)", "ut = transpose(u)", "u = mul(ut, s)")
-"""One step of the iteration on the vector `u`; `half` is 1/2, measured by the square of the length that u gets."""
-ROOT_STEP = ("y = mul(x, x)", "y = mul(s, y)", "y = sub(three_halves, y)", "x = mul(x, y)")
-"""One step of the iteration on the scalar `x`, for 1 / sqrt(2 s)."""
+from numpy.typing import ArrayLike
+
+from punchcard.machines.fleq.builder import Builder
+
 AT_ONCE = 3
 """Steps between two counts of a loop: a count costs nearly two instructions, a step five."""
 LENGTH = math.sqrt(15 / 8)
 """The norm of u in the end."""
 
 
-def declarations(rows: int) -> list[str]:
-    """The variables of both iterations."""
-    return [f"u vector {rows}", f"ut matrix 1x{rows}", "s scalar", "three_halves scalar 1.5",
-            f"half scalar {0.5 / LENGTH**2!r}", f"shorten scalar {1 / LENGTH!r}"]
+def declare(p: Builder, rows: int, start: ArrayLike | None = None) -> None:
+    """The variables of both iterations. `half` is 1/2, measured by the square of the length that u gets."""
+    p.vector("u", rows, start)
+    p.matrix("ut", shape=(1, rows))
+    p.scalar("s")
+    p.scalar("three_halves", 1.5)
+    p.scalar("half", 0.5 / LENGTH**2)
+    p.scalar("shorten", 1 / LENGTH)
+
+
+def normalise(p: Builder, steps: int) -> None:
+    """Steps of the iteration on the vector `u`."""
+    for _ in range(steps):
+        p.mul("u", "u", into="s")
+        p.mul("half", "s", into="s")
+        p.sub("three_halves", "s", into="s")
+        p.transpose("u", into="ut")
+        p.mul("ut", "s", into="u")
+
+
+def inverse_root_step(p: Builder) -> None:
+    """One step of the iteration on the scalar `x`, for 1 / sqrt(2 s)."""
+    p.mul("x", "x", into="y")
+    p.mul("s", "y", into="y")
+    p.sub("three_halves", "y", into="y")
+    p.mul("x", "y", into="x")

@@ -10,29 +10,45 @@ from __future__ import annotations
 
 import math
 
-from punchcard.linear_algebra.programs.normalise import AT_ONCE, STEP, declarations
-from punchcard.machines.fleq.common import Counter
+from numpy.typing import ArrayLike
+
+from punchcard.linear_algebra.programs import normalise
+from punchcard.linear_algebra.programs.normalise import AT_ONCE
+from punchcard.machines.fleq.builder import Builder
+from punchcard.machines.fleq.counter import Counter
 
 
-def orthogonal_declarations(rows: int, columns: int) -> list[str]:
+def declare(p: Builder, rows: int, columns: int, start: ArrayLike | None = None) -> None:
     """Q and what a round needs."""
-    return [f"Q matrix {rows}x{columns}", f"Qt matrix {columns}x{rows}", f"r vector {columns}", f"p vector {rows}",
-            *declarations(rows)]
+    p.matrix("Q", shape=(rows, columns))
+    p.matrix("Qt", shape=(columns, rows))
+    p.vector("r", columns)
+    p.vector("p", rows)
+    normalise.declare(p, rows, start)
 
 
-def newton_counter(steps: int) -> Counter:
+def newton_counter(p: Builder, steps: int) -> Counter:
     """Counts the steps of `normalise`, three at once; their number is rounded up."""
-    return Counter("k", math.ceil(steps / AT_ONCE))
+    return Counter(p, "k", math.ceil(steps / AT_ONCE))
 
 
-def orthogonal_round(newton: Counter) -> list[str]:
+def orthogonal_round(p: Builder, newton: Counter) -> None:
     """u, made orthogonal to Q and normalised, becomes the next column of Q."""
-    project = ["r = mul(Q, u)", "p = mul(Qt, r)", "u = sub(u, p)"]
-    return [
-        "Qt = transpose(Q)",
-        *project, "normalise:", *STEP * AT_ONCE, *newton.again("normalise"), *newton.restart(),
-        *project, *STEP * AT_ONCE,
-        "ut = transpose(u)",
-        "store: Q[0] = mul(ut, shorten)",
-        "incr_pointer(store.c)",
-    ]
+    p.transpose("Q", into="Qt")
+    _project(p)
+    with newton.repeat("normalise"):
+        normalise.normalise(p, AT_ONCE)
+    newton.restart()
+    _project(p)
+    normalise.normalise(p, AT_ONCE)
+    p.transpose("u", into="ut")
+    store = p.label("store")
+    p.mul("ut", "shorten", into=p["Q"][0])
+    p.incr_pointer(store, "c")
+
+
+def _project(p: Builder) -> None:
+    """Take from u what lies along the columns of Q."""
+    p.mul("Q", "u", into="r")
+    p.mul("Qt", "r", into="p")
+    p.sub("u", "p", into="u")

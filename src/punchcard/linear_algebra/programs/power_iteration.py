@@ -12,8 +12,10 @@ import math
 
 import numpy as np
 
-from punchcard.linear_algebra.programs.normalise import LENGTH, ROOT_STEP, STEP, declarations
-from punchcard.machines.fleq.common import COUNTING, UNBOUNDED, Counter, program_of
+from punchcard.linear_algebra.programs.normalise import LENGTH, declare, inverse_root_step, normalise
+from punchcard.machines.fleq.builder import Builder
+from punchcard.machines.fleq.counter import Counter
+from punchcard.machines.fleq.dry_run import UNBOUNDED
 from punchcard.machines.fleq.isa import Array, FleqProgram
 
 ROOT_STEPS = 9
@@ -61,25 +63,26 @@ def power_program(matrix: Array, iterations: int, start: Array | None = None, li
     """
     d = len(matrix)
     first = np.ones(d) if start is None else np.asarray(start, dtype=np.float64).reshape(d)
-    rounds, root = Counter("t", iterations), Counter("k", ROOT_STEPS)
-    data = [f"A matrix {d}x{d}", *declarations(d), "x scalar 1", "y scalar", f"b vector {d}", f"Ab vector {d}",
-            "eigenvalue scalar"]
-    code = [
-        "A = transpose(A)",
-        "loop: u = mul(A, u)          # A u, for A stands there transposed",
-        *STEP * steps_per_round(matrix),
-        *rounds.again("loop"),
-        "s = mul(u, u)",
-        "s = mul(half, s)             # half the square of the vector's length, in units of LENGTH",
-        "root:", *ROOT_STEP, *root.again("root"),
-        "x = mul(x, shorten)",
-        "ut = transpose(u)",
-        "b = mul(ut, x)",
-        "Ab = mul(A, b)",
-        "eigenvalue = mul(b, Ab)",
-    ]
-    values = {"A": matrix, "u": LENGTH * first / np.linalg.norm(first)}
-    return program_of([*data, *COUNTING, *rounds.data, *root.data], code, values, limit)
+    p = Builder()
+    a = p.matrix("A", matrix)
+    declare(p, d, LENGTH * first / np.linalg.norm(first))
+    x, _, b, ab = p.scalar("x", 1.0), p.scalar("y"), p.vector("b", d), p.vector("Ab", d)
+    eigenvalue = p.scalar("eigenvalue")
+    rounds, root = Counter(p, "t", iterations), Counter(p, "k", ROOT_STEPS)
+    p.transpose(a, into=a)
+    with rounds.repeat("loop"):
+        p.mul(a, "u", into="u")  # A u, for A stands there transposed
+        normalise(p, steps_per_round(matrix))
+    p.mul("u", "u", into="s")
+    p.mul("half", "s", into="s")  # half the square of the vector's length, in units of LENGTH
+    with root.repeat("root"):
+        inverse_root_step(p)
+    p.mul(x, "shorten", into=x)
+    p.transpose("u", into="ut")
+    p.mul("ut", x, into=b)
+    p.mul(a, b, into=ab)
+    p.mul(b, ab, into=eigenvalue)
+    return p.program(limit)
 
 
 def power_rounds(matrix: Array, start: Array | None, most: int) -> int | None:

@@ -5,8 +5,9 @@ The paper names it and has no code. One instruction walks through the columns of
 
 from __future__ import annotations
 
-from punchcard.linear_algebra.programs.orthogonal import newton_counter, orthogonal_declarations, orthogonal_round
-from punchcard.machines.fleq.common import COUNTING, Counter, program_of
+from punchcard.linear_algebra.programs.orthogonal import declare, newton_counter, orthogonal_round
+from punchcard.machines.fleq.builder import Builder
+from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.isa import Array, FleqProgram
 
 RANGE = 2.0
@@ -18,14 +19,14 @@ def qr_program(matrix: Array, steps: int) -> FleqProgram:
     `steps` of Newton's iteration normalise each column: a vector as short as 1.5^-n takes n and about 6 more.
     """
     rows, columns = matrix.shape
-    each, newton = Counter("t", columns), newton_counter(steps)
-    data = [f"A matrix {rows}x{columns}", f"zeros vector {rows}", *orthogonal_declarations(rows, columns),
-            f"R matrix {columns}x{columns}"]
-    code = [
-        "load: u = add(A[0], zeros)   # the next column of A",
-        "incr_pointer(load.a)",
-        *orthogonal_round(newton),
-        *each.again("load"),
-        "R = mul(Q, A)                # Q^T A",
-    ]
-    return program_of([*data, *COUNTING, *each.data, *newton.data], code, {"A": matrix}, RANGE)
+    p = Builder()
+    a, zeros = p.matrix("A", matrix), p.vector("zeros", rows)
+    declare(p, rows, columns)
+    r = p.matrix("R", shape=(columns, columns))
+    each, newton = Counter(p, "t", columns), newton_counter(p, steps)
+    with each.repeat("load"):
+        p.add(a[0], zeros, into="u")  # the next column of A
+        p.incr_pointer("load", "a")
+        orthogonal_round(p, newton)
+    p.mul("Q", a, into=r)  # Q^T A
+    return p.program(RANGE)

@@ -11,6 +11,8 @@ from punchcard.errors import ConvergenceError
 from punchcard.machines.fleq.isa import Array, FleqProgram
 from punchcard.machines.fleq.oracle import FleqInterpreter
 
+UNBOUNDED = 1e300
+"""The range of a program whose values are not known yet."""
 MARGIN = 1e-6
 """A computed value may be this much larger, relatively, on the machine."""
 

@@ -14,7 +14,18 @@ from typing import TypeAlias
 import numpy as np
 
 from punchcard.machines.fleq.functions import Shape
-from punchcard.machines.fleq.isa import Array, Branch, Call, Field, FleqProgram, Instruction, PointerUpdate, Step, pointers
+from punchcard.machines.fleq.isa import (
+    Array,
+    Branch,
+    Call,
+    Field,
+    FleqProgram,
+    FleqState,
+    Instruction,
+    PointerUpdate,
+    Step,
+    pointers,
+)
 
 Act: TypeAlias = Callable[[], object]
 IN_PLACE: dict[str, Callable[[Array, Array, Array], object]] = {
@@ -43,6 +54,10 @@ class DecodedFleq:
     def memory(self) -> Array:
         """The memory, rows by columns."""
         return self.columns.T
+
+    @property
+    def state(self) -> FleqState:
+        return FleqState(self.memory, self.counter)
 
     def run(self, steps: int) -> None:
         """Make so many steps; a halt stays where it is."""

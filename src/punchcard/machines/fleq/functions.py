@@ -110,4 +110,6 @@ BUILT_IN: Mapping[str, Function] = {
     f.name: f for f in (ADD, SUB, MUL, TRANSPOSE, SIGMOID, HADAMARD, PERCENTAGE, INVERSE, SQRT)
 }
 POINTER_FUNCTIONS = ("incr_pointer", "reset_pointer")
+STANDARD_FUNCTIONS = ("add", "sub", "mul", "transpose", "sigmoid", "hadamard", *POINTER_FUNCTIONS)
+"""The functions of a machine on which the linear algebra and the learning programs run without a change to its weights."""
 ALIASES: Mapping[str, str] = {"mul_ba": "b^T a, mul with its operands exchanged", "mul_aa": "a^T a", "mul_bb": "b^T b"}

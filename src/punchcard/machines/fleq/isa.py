@@ -13,13 +13,13 @@ Instructions are data too. A pointer function reads an instruction, changes one 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from punchcard.errors import ProgramError
+from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.fleq.functions import Function, Shape
 from punchcard.machines.subleq.isa import Halt as Halt
 
@@ -174,6 +174,23 @@ class FleqProgram:
             memory[: variable.shape.rows, variable.address : variable.columns.stop] = self.values[variable.name]
         return memory
 
+    def with_values(self, values: Mapping[str, ArrayLike]) -> FleqProgram:
+        """The same program with other initial values in the named variables; a vector may be given as a row."""
+        shapes = {v.name: v.shape for v in self.variables}
+        changed = dict(self.values)
+        for name, value in values.items():
+            if name not in shapes:
+                raise ProgramError(f"unknown variable {name!r}{did_you_mean(name, shapes)}; the program has "
+                                   f"{', '.join(shapes)}")
+            shape, given = shapes[name], np.array(value, dtype=np.float64)
+            if given.size == shape.rows and shape.columns == 1:
+                given = given.reshape(shape.rows, 1)
+            if given.shape != (shape.rows, shape.columns):
+                raise ProgramError(f"variable {name!r} is {shape}, and {' x '.join(map(str, given.shape)) or 'one number'} "
+                                   "is given")
+            changed[name] = given
+        return replace(self, values=changed)
+
     def column_name(self, column: int) -> str:
         """The variable that a memory column belongs to: `t`, or `A[2]` for a column of a matrix."""
         for variable in self.variables:
@@ -181,6 +198,29 @@ class FleqProgram:
                 one = variable.shape.columns == 1
                 return variable.name if one else f"{variable.name}[{column - variable.address}]"
         return str(column)
+
+    def describe(self, number: int, pointers: Mapping[str, int]) -> str:
+        """An instruction in words, with the pointers that it has at the moment."""
+        instruction = self.instructions[number]
+        if isinstance(instruction, Halt):
+            return "halt"
+        parts = [] if instruction.action is None else [self._describe_action(instruction.action, pointers)]
+        if instruction.branch is not None:
+            test = "" if instruction.branch.flag is None else f"if {self._place(pointers['flag'])} <= 0 "
+            parts.append(f"{test}goto {pointers['p']}")
+        return "; ".join(parts)
+
+    def _describe_action(self, action: Call | PointerUpdate, pointers: Mapping[str, int]) -> str:
+        if isinstance(action, PointerUpdate):
+            value = "" if action.value is None else f", {action.value}"
+            return f"{action.function}({action.instruction}.{action.field}{value})"
+        operands = [f"{self._place(pointers[x])} {shape}" for x, shape in (("a", action.a_shape), ("b", action.b_shape))
+                    if shape is not None]
+        return f"{self._place(pointers['c'])} {action.c_shape} = {action.function}({', '.join(operands)})"
+
+    def _place(self, address: int) -> str:
+        """A whole variable by its name, a column of one as `A[2]`."""
+        return next((v.name for v in self.variables if v.address == address), self.column_name(address))
 
     def named(self, memory: Array) -> dict[str, Array]:
         """The variables' values in a memory, by name."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,7 +14,7 @@ from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Pattern
 from punchcard.engines import Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
-from punchcard.machines import storage
+from punchcard.machines.base import Machine
 from punchcard.machines.fleq.blocks.block import Block, Scale, product_reach
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.blocks.pointers import IncrPointer, ResetPointer
@@ -24,49 +22,33 @@ from punchcard.machines.fleq.blocks.sigmoids import Terms
 from punchcard.machines.fleq.designs.base import POINTERS, FleqDesign, Scales
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
+from punchcard.machines.fleq.fast import DecodedFleq
+from punchcard.machines.fleq.functions import BUILT_IN, POINTER_FUNCTIONS
 from punchcard.machines.fleq.guard import Guard, PartGuard
 from punchcard.machines.fleq.isa import Call, FleqProgram, FleqState, Instruction, PointerUpdate, Step
+from punchcard.machines.fleq.kind import FLEQ
+from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.reader import FleqReader
-from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Mark, loops_a_second, run_parts
+from punchcard.machines.fleq.step_errors import Audit, StepErrors
+from punchcard.machines.fleq.text.assembler import assemble
+from punchcard.machines.judging import Check
+from punchcard.machines.kind import Kind
+from punchcard.machines.result import Result
+from punchcard.machines.running import At, Mark
+from punchcard.machines.streams import Read, Write
 from punchcard.transformer.build import build
 from punchcard.transformer.precision import Precision, as_precision, hard_product
 
 GATE = 2.0**60
 LEAST_RANGE = 2.0**-20
-DESIGNS: Mapping[str, Callable[[int, int, int, Sequence[Block]], FleqDesign]] = {
-    "paper": PaperFleqDesign, "compact": CompactDesign,
-}
-DEFAULT_MAX_STEPS = 100_000
+DEFAULT_FUNCTIONS = ("add", "sub", "mul", "transpose", "sigmoid", "incr_pointer", "reset_pointer")
+NEAR = 1e-6
+"""Relative to the range, what a long run may be off from the interpreter's."""
 LOOK_EVERY = 1_000_000
 """Loops between two looks at the card of a guarded run that nobody watches: about a second of a compiled engine."""
 
 
-@dataclass(frozen=True)
-class FleqResult:
-    """The end of a run: memory by name, whether it halted, instructions executed, loops made, and the card.
-
-    The other fields are those of the SUBLEQ machine's `Result`.
-    """
-
-    memory: dict[str, np.ndarray]
-    state: FleqState
-    halted: bool
-    steps: int
-    loops: int
-    interrupted: bool
-    engine: str
-    card: Tensor = field(repr=False)
-    notes: tuple[str, ...] = ()
-    seconds: float = 0.0
-    compile_seconds: float = 0.0
-    begun: int = 0
-
-    @property
-    def steps_per_second(self) -> float | None:
-        return loops_a_second(self.loops - self.begun, self.seconds)
-
-
-class FleqMachine:
+class FleqMachine(Machine[FleqProgram, FleqState]):
     """A looped transformer that executes FLEQ programs over a set of function blocks, one instruction a loop.
 
     functions      names of built-in functions, or blocks of your own
@@ -77,10 +59,17 @@ class FleqMachine:
     anchors        the paper's own matrix product, with anchors: larger error
     """
 
+    kind: ClassVar[Kind] = FLEQ
+    designs: ClassVar[Mapping[str, Callable[[int, int, int, Sequence[Block]], FleqDesign]]] = {  # type: ignore[assignment]
+        "compact": CompactDesign, "paper": PaperFleqDesign,
+    }
+    compared: ClassVar[Check | None] = "lockstep"
+    design: Any
+
     def __init__(
         self,
         *,
-        functions: Sequence[str | Block],
+        functions: Sequence[str | Block] = DEFAULT_FUNCTIONS,
         size: int = 4,
         memory: int = 32,
         instructions: int = 32,
@@ -90,8 +79,9 @@ class FleqMachine:
         heads: int = 1,
         anchors: bool = False,
     ) -> None:
-        if design not in DESIGNS:
-            raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, DESIGNS)}: there are {', '.join(DESIGNS)}")
+        if design not in self.designs:
+            raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, self.designs)}: there are "
+                                 f"{', '.join(self.designs)}")
         if isinstance(functions, str):
             raise PunchcardError(f"functions={functions!r}: give a list of names or blocks")
         if not functions:
@@ -114,7 +104,7 @@ class FleqMachine:
         names = [b.name for b in blocks]
         if duplicate := next((name for name in names if names.count(name) > 1), None):
             raise PunchcardError(f"function {duplicate!r} is plugged in twice")
-        make = DESIGNS[design]
+        make = self.designs[design]
         sizes = make(size, memory, instructions, blocks).sizes
         fields = [sizes.field_rows(name) for name in POINTERS]
         # incr_pointer must know where an instruction's fields are
@@ -131,7 +121,34 @@ class FleqMachine:
         scales = Scales(gate=GATE, big=self._big(), reach=reach, unit=unit,
                         flag_bound=2.0 ** math.ceil(math.log2(self.range + 2)))
         self.model = build(self.design.layers(scales), self.layout.width, self.precision)
-        self.halting = Pattern("halted", "scratchpad", (1,))
+        self.options = {"functions": list(self.blocks), "size": size, "memory": memory, "instructions": instructions,
+                        "range": self.range, "heads": heads, "anchors": anchors}
+
+    @property
+    def halting(self) -> tuple[Pattern, ...]:
+        return (Pattern("halted", "scratchpad", (1,)),)
+
+    @classmethod
+    def sizes_for(cls, program: FleqProgram) -> dict[str, Any]:
+        """Its largest operand, memory columns, instructions and declared range, and the functions that it calls."""
+        return {"functions": program.used_functions() or ("add",), "size": program.size, "range": program.range,
+                "memory": max(1, program.columns + len(pointer_constants(program))),
+                "instructions": len(program.instructions)}
+
+    @classmethod
+    def for_program(cls, program: FleqProgram, **options: Any) -> FleqMachine:
+        """As for every machine; `blocks` are function blocks of your own, for functions that the program calls."""
+        own = {block.name: block for block in options.pop("blocks", ())}
+        names = options.pop("functions", None) or cls.sizes_for(program)["functions"]
+        functions = [own.get(name, name) if isinstance(name, str) else name for name in names]
+        return super().for_program(program, functions=functions, **options)
+
+    @classmethod
+    def builder(cls, *, blocks: Sequence[Block] = (), **objects: Any) -> Callable[..., FleqMachine]:
+        """Blocks of your own are code, which no file holds, so they are given again."""
+        own = {block.name: block for block in blocks}
+        make = super().builder(**objects)
+        return lambda functions, **options: make(functions=[own.get(name, name) for name in functions], **options)
 
     def _block(self, function: str | Block) -> Block:
         if isinstance(function, Block):
@@ -153,20 +170,33 @@ class FleqMachine:
                 largest = max(largest, float(np.max(np.abs(fit.weights) * self.range + np.abs(fit.biases))))
         return 2.0 ** math.ceil(math.log2(hard_product(self.precision.dtype) + 4 * largest))
 
-    def guard(self, program: FleqProgram, card: Tensor) -> Guard:
+    def watchman(self, program: FleqProgram, card: Tensor) -> Guard:
         """Checks a run of a program loop by loop; results may overshoot the range by their own error."""
         return Guard(self.reader, program, card, limit=self.range,
                      slack=4 * self.unit * self.range + max(self.bound(name) for name in self.blocks))
 
     def bound(self, function: str) -> float:
         """The largest error of an entry of a function's result, for operands and results within the range."""
-        return self.blocks[function].bound(self.scale)
+        return float(self.blocks[function].bound(self.scale))
+
+    def guard(
+        self, program: FleqProgram, punched: Tensor, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
+        *, every_loop: bool,
+    ) -> tuple[Watch | None, Sequence[At]]:
+        """Values stay within the range, flags are integers, pointers stay in the memory.
+
+        A run that is not looked at after every loop is looked at between parts of `LOOK_EVERY` loops, so that what a program
+        mends within a part goes unnoticed (see `PartGuard`).
+        """
+        if every_loop:
+            return self.watchman(program, begin.card).watch, ()
+
+        def made_again(mark: Mark, loops: int, *, guarded: bool) -> Mark:
+            return again(mark, loops, self.watchman(program, mark.card).watch if guarded else None)
+
+        return None, [At(LOOK_EVERY, PartGuard(self.watchman(program, punched), begin, made_again).look)]
 
     # Punching and reading
-
-    def __repr__(self) -> str:
-        return (f"<FleqMachine, design {self.design.name!r}: {len(self.model.shapes)} layers, {self.layout.width} rows, "
-                f"{self.layout.columns} columns, {self.precision.name}>")
 
     def punch(self, program: FleqProgram) -> Tensor:
         """The card of a program."""
@@ -228,106 +258,80 @@ class FleqMachine:
         column[: sizes.instruction_rows] = torch.cat(parts)
         return column
 
-    def read(self, card: Tensor) -> FleqState:
-        """The memory columns (rows by columns) and the program counter on a card."""
-        return self.reader.read(card)
+    def read_all(self, cards: Tensor) -> list[FleqState]:
+        return [self.reader.read(card) for card in cards]
 
-    def pointers(self, card: Tensor, instruction: int) -> dict[str, int]:
-        """The pointers of an instruction on a card, as memory columns and (p) as an instruction's number."""
-        return self.reader.pointers(card, instruction)
+    def own(self, program: FleqProgram, state: FleqState) -> FleqState:
+        return FleqState(state.memory[:, : program.columns], state.program_counter)
 
-    def run(
-        self,
-        program: FleqProgram,
-        *,
-        engine: str = DEFAULT_ENGINE,
-        max_steps: int = DEFAULT_MAX_STEPS,
-        watch: Watch | None = None,
-        interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
-        guarded: bool = True,
-        begin: Mark | None = None,
-        keep: At | None = None,
-    ) -> FleqResult:
-        """Run a program until it halts or has executed `max_steps` instructions, those before `begin` included.
+    def values(self, program: FleqProgram, state: FleqState) -> dict[str, Any]:
+        return dict(program.named(state.memory))
 
-        With `guarded`, the run stops with an error when a value leaves the range, a flag is no integer, or a pointer leaves
-        the memory. A run that is watched, or on the dense engine, is looked at after every loop; any other between parts
-        of `LOOK_EVERY` loops, so that what a program mends within a part goes unnoticed (see `PartGuard`).
-        `begin` is the mark to go on from, by default the program's punched card. `keep` is given marks of the run.
-        """
-        if max_steps < 0:
-            raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
-        punched = self.punch(program)
-        begin = begin or Mark(punched)
-        how: dict[str, Any] = {"engine": engine, "facts": self.layout, "until": self.halting}
-        watchers, marks = [watch] if watch is not None else [], [keep] if keep is not None else []
-        if guarded and (watchers or engine == OBSERVED):
-            watchers.insert(0, self.guard(program, begin.card).watch)
-        elif guarded:
-            def again(mark: Mark, loops: int, *, guarded: bool) -> Mark:
-                watch = self.guard(program, mark.card).watch if guarded else None
-                ran = run_parts(self.model, mark, loops, watch=watch, **how | {"engine": mark.engine}).run
-                return Mark(ran.card, ran.loops, ran.engine)
-
-            look_at = PartGuard(self.guard(program, punched), begin, again).look
-            marks = [At(LOOK_EVERY, look_at), *(At(mark.every, look_at) for mark in marks), *marks]  # no bad card is kept
-
-        def look(loop: int, card: Tensor) -> None:
-            for watcher in watchers:
-                watcher(loop, card)
-
-        course = run_parts(self.model, begin, max_steps, watch=look if watchers else None, marks=marks,
-                           kept=keep is not None, interrupted=interrupted, progress=progress, **how)
-        ran = course.run
-        state = self.read(ran.card)
-        matched = ran.reason == "matched"
+    def at_halt(self, program: FleqProgram, state: FleqState) -> bool:
         inside = 0 <= state.program_counter < len(program.instructions)
-        halted = matched or (inside and not isinstance(program.instructions[state.program_counter], Step))
-        memory = state.memory[:, : program.columns]
-        return FleqResult(
-            memory=program.named(memory), state=FleqState(memory, state.program_counter), halted=halted,
-            steps=ran.loops - matched, loops=ran.loops, interrupted=ran.reason == "interrupted", engine=ran.engine,
-            card=ran.card, notes=ran.notes, seconds=course.seconds, compile_seconds=ran.compile_seconds, begun=course.begun,
-        )
+        return inside and not isinstance(program.instructions[state.program_counter], Step)
 
-    def describe(self) -> dict[str, Any]:
-        """Sizes, functions, design, precision and layout as plain data."""
-        return {
-            "machine": "fleq",
-            "sizes": {"size": self.sizes.size, "memory": self.sizes.memory, "instructions": self.sizes.instructions,
-                      "range": self.range, "heads": self.heads, "anchors": self.anchors},
-            "functions": list(self.blocks),
-            "design": self.design.name,
-            "precision": self.precision.describe(),
-            "layout": self.layout.describe(),
+    def column_name(self, column: int, program: FleqProgram | None = None) -> str:
+        name = self.layout.column_name(column)
+        if program is None:
+            return name
+        cell, number = column - self.sizes.memory_column, column - self.sizes.instruction_column
+        if 0 <= cell < program.columns:
+            return program.column_name(cell)
+        return f"instruction {number}" if number >= 0 else name
+
+    # Comparing
+
+    def oracle(self, program: FleqProgram, read: Read, write: Write) -> FleqInterpreter:
+        return FleqInterpreter(program, check_range=False)
+
+    def judge(self, program: FleqProgram, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None) -> StepErrors:
+        """Real numbers have errors: every instruction is compared with the exact function of what was on the card."""
+        return StepErrors(self, program, begin.card, Audit(**kept) if kept else Audit())
+
+    def near(self, program: FleqProgram, found: FleqState, expected: FleqState) -> bool:
+        memory = found.memory[: program.rows, : program.columns] - expected.memory[:, : program.columns]
+        return found.program_counter == expected.program_counter and bool(np.abs(memory).max() < NEAR * self.range)
+
+    def quickest(self, program: FleqProgram) -> DecodedFleq:
+        return DecodedFleq(program)
+
+    # Showing
+
+    def title(self) -> str:
+        return (f"fleq, design {self.design.name!r}: size {self.sizes.size}, range {self.range:g}, "
+                f"functions {', '.join(self.blocks)}")
+
+    def facts(self) -> dict[str, Any]:
+        found = super().facts()
+        deepest = max(block.lemma.depth for block in self.blocks.values())
+        heads = sum(block.lemma.heads for block in self.blocks.values())
+        paper = {
+            "layers": 9 + deepest, "heads": f"theorem: {heads}, the sum over the blocks; table: 1; step 2: 3",
+            "width": "O(M d + log n)", "temperature": "above log(G d n^3 / eps)",
+            "statement": "Theorem (unified), section 5.2: 9 + max l_i layers",
         }
+        return found | {"scratchpad": self.sizes.scratchpad, "paper": paper,
+                        "bounds": {name: self.bound(name) for name in self.blocks}}
 
-    def save(self, path: str | Path) -> None:
-        """Write the machine to one safetensors file."""
-        storage.save(path, self.model, self.describe())
+    def trace_line(self, program: FleqProgram, before: Tensor, after: Tensor) -> str:
+        number, following = self.reader.program_counter(before), self.reader.program_counter(after)
+        pointers = self.reader.pointers(before, number)
+        text = program.describe(number, pointers)
+        action = getattr(program.instructions[number], "action", None)
+        if isinstance(action, Call) and (action.c_shape.rows, action.c_shape.columns) == (1, 1):
+            text += f" = {self.reader.memory(after)[0, pointers['c']]:.6g}"
+        return f"[{number}] {text:<52} goto {following}"
 
-    @classmethod
-    def load(cls, path: str | Path, blocks: Sequence[Block] = ()) -> FleqMachine:
-        """A machine from its file; blocks of your own are code, which no file holds, so they are given again."""
-        return storage.restore(path, "fleq", cls._builder(blocks))
+    def shown(self, program: FleqProgram, result: Result[FleqState]) -> str:
+        return "\n".join(f"{name} = {_shown(value, indent=len(name) + 3)}" for name, value in result.memory.items())
 
-    @classmethod
-    def from_description(
-        cls, description: Mapping[str, Any], blocks: Sequence[Block] = (), source: str = "the description"
-    ) -> FleqMachine:
-        """A machine from what `describe` gave; `source` is named in errors."""
-        return storage.rebuild(description, "fleq", cls._builder(blocks), source)
+    def plain(self, value: Any) -> Any:
+        return float(value[0, 0]) if value.shape == (1, 1) else value.tolist()
 
-    @classmethod
-    def _builder(cls, blocks: Sequence[Block]) -> Callable[[dict[str, Any], Precision], FleqMachine]:
-        own = {block.name: block for block in blocks}
-
-        def build_from(description: dict[str, Any], precision: Precision) -> FleqMachine:
-            functions = [own.get(name, name) for name in description["functions"]]
-            return cls(functions=functions, **description["sizes"], design=description["design"], precision=precision)
-
-        return build_from
+    def assemble(self, text: str) -> FleqProgram:
+        own = {name: block.function for name, block in self.blocks.items() if name not in (*BUILT_IN, *POINTER_FUNCTIONS)}
+        return assemble(text, functions=own)
 
     def _check_fits(self, program: FleqProgram) -> None:
         sizes = self.sizes
@@ -356,3 +360,10 @@ def pointer_constants(program: FleqProgram) -> dict[PointerUpdate, int]:
         if isinstance(instruction, Step) and isinstance(instruction.action, PointerUpdate):
             found.setdefault(PointerUpdate(0, instruction.action.field, instruction.action.value), len(found))
     return found
+
+
+def _shown(value: np.ndarray, indent: int) -> str:
+    if value.shape == (1, 1):
+        return f"{value[0, 0]:.10g}"
+    with np.printoptions(precision=8, suppress=True, linewidth=110):
+        return str(value).replace("\n", "\n" + " " * indent)

@@ -8,7 +8,7 @@ it acts, so one that changes its own pointers does so for the next time.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -29,20 +29,12 @@ from punchcard.machines.fleq.isa import (
     Step,
     pointers,
 )
+from punchcard.machines.interpreter import Interpreter
 
 Array: TypeAlias = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class FleqOutcome:
-    """How a run ended: the state, whether it halted, and how many instructions it took (halt is not counted)."""
-
-    state: FleqState
-    halted: bool
-    steps: int
-
-
-class FleqInterpreter:
+class FleqInterpreter(Interpreter[FleqState]):
     """Executes one instruction at a time. `check_range` refuses results beyond the range that the program declares."""
 
     def __init__(self, program: FleqProgram, check_range: bool = True) -> None:
@@ -51,7 +43,6 @@ class FleqInterpreter:
         self.instructions: list[Instruction] = list(program.instructions)
         self.memory = program.initial_memory()
         self.program_counter = 0
-        self.steps = 0
 
     @property
     def halted(self) -> bool:
@@ -145,12 +136,11 @@ def apply(function: Function, a: Array, b: Array | None = None) -> Array:
         return np.array(function.reference(a) if b is None else function.reference(a, b), dtype=np.float64)
 
 
-def run(program: FleqProgram, max_steps: int, check_range: bool = True) -> FleqOutcome:
+def run(program: FleqProgram, max_steps: int, check_range: bool = True) -> FleqInterpreter:
     """Run until the program halts or `max_steps` instructions have been executed."""
     interpreter = FleqInterpreter(program, check_range)
-    while not interpreter.halted and interpreter.steps < max_steps:
-        interpreter.step()
-    return FleqOutcome(interpreter.state, interpreter.halted, interpreter.steps)
+    interpreter.run(max_steps)
+    return interpreter
 
 
 def _with_pointer(step: Step, field: Field, value: int) -> Step:

@@ -1,65 +1,32 @@
-"""The SUBLEQ machine: sizes, a design and a precision become a layout and a model; programs come later.
-
-Building a machine never receives a program. `punch` writes a program on a card, the model runs on the card, `read` reads
-the card. Two programs run on one unchanged model.
-"""
+"""The SUBLEQ machine: words in two's complement, code and data apart."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from punchcard.card.encoding import signed_range
-from punchcard.card.layout import Layout
-from punchcard.engines import Watch
-from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
-from punchcard.machines import storage
-from punchcard.machines.running import DEFAULT_ENGINE, At, Mark, loops_a_second, run_parts
-from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, Image, SubleqDesign, SubleqSizes
+from punchcard.errors import ProgramError
+from punchcard.machines.base import Machine
+from punchcard.machines.kind import Kind
+from punchcard.machines.streams import Read, Write
+from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, Punched, SubleqDesign, SubleqSizes
 from punchcard.machines.subleq.designs.one_layer import OneLayerDesign
 from punchcard.machines.subleq.designs.paper import PaperDesign
 from punchcard.machines.subleq.designs.two_layer import TwoLayerDesign
+from punchcard.machines.subleq.fast import FastSubleq
 from punchcard.machines.subleq.isa import Instruction, Program, State, Subleq
-from punchcard.transformer.build import LayerWeights, compile_layer, to_model
+from punchcard.machines.subleq.kind import SUBLEQ
+from punchcard.machines.subleq.oracle import SubleqInterpreter
 from punchcard.transformer.exactness import needed_bits
-from punchcard.transformer.precision import Precision, as_precision
-
-DESIGNS: Mapping[str, SubleqDesign] = {d.name: d for d in (PaperDesign(), TwoLayerDesign(), OneLayerDesign())}
-DEFAULT_MAX_STEPS = 100_000
+from punchcard.transformer.precision import Precision
 
 
-@dataclass(frozen=True)
-class Result:
-    """The end of a run: memory by name, whether it halted, instructions executed, loops made, and the card.
-
-    `engine` is the one that made the loops, `notes` say what kept it from a faster way. `seconds` is the time that the
-    loops took, `compile_seconds` what it took to compile the weights; `begun` are the loops that a resumed run had made.
-    """
-
-    memory: dict[str, int]
-    state: State
-    halted: bool
-    steps: int
-    loops: int
-    interrupted: bool
-    engine: str
-    card: Tensor = field(repr=False)
-    notes: tuple[str, ...] = ()
-    seconds: float = 0.0
-    compile_seconds: float = 0.0
-    begun: int = 0
-
-    @property
-    def steps_per_second(self) -> float | None:
-        return loops_a_second(self.loops - self.begun, self.seconds)
-
-
-class SubleqMachine:
+class SubleqMachine(Machine[Program, State]):
     """A looped transformer that executes SUBLEQ programs, one instruction a loop.
 
     word_bits      N, the bits of a word; words wrap modulo 2^N
@@ -68,6 +35,10 @@ class SubleqMachine:
     design         "paper" (nine layers), "two-layer" or "one-layer"
     precision      a number format ("float64", "float32", ...) or a `Precision`
     """
+
+    kind: ClassVar[Kind] = SUBLEQ
+    designs: ClassVar[Mapping[str, SubleqDesign]] = {d.name: d for d in (PaperDesign(), TwoLayerDesign(), OneLayerDesign())}
+    sizes: SubleqSizes
 
     def __init__(
         self,
@@ -78,39 +49,26 @@ class SubleqMachine:
         design: str = "paper",
         precision: Precision | torch.dtype | str = "float64",
     ) -> None:
-        if design not in DESIGNS:
-            raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, DESIGNS)}: "
-                                 f"there are {', '.join(DESIGNS)}")
-        self.sizes = SubleqSizes(word_bits, memory, instructions)
-        self.design = DESIGNS[design]
-        self.precision = as_precision(precision)
-        self.layout, layers = self._compile(self.sizes)
-        self.needed_bits = needed_bits(layers, self.layout)
-        if self.needed_bits > self.precision.significand:
-            raise PrecisionError(self._refusal())
-        self.model = to_model(layers, self.layout.width, self.precision)
-        self.halting = self.design.halted(self.sizes)
+        options = {"word_bits": word_bits, "memory": memory, "instructions": instructions}
+        self.build(SubleqSizes(**options), design, precision, options)
 
-    def _compile(self, sizes: SubleqSizes) -> tuple[Layout, list[LayerWeights]]:
-        layout = self.design.layout(sizes)
-        parts = self.design.layers(sizes, layout, self.precision)
-        return layout, [compile_layer(part, layout.width) for part in parts]
-
-    def _refusal(self) -> str:
-        """Why the number format is too narrow, and the widest word that it could hold."""
-        bits, significand = self.sizes.word_bits, self.precision.significand
-        why = (f"the {self.design.name!r} design with word_bits={bits} needs sums of {self.needed_bits} significand bits, "
-               f"{self.precision.name} has {significand}")
-        shorter = bits - (self.needed_bits - significand)
+    def advice(self) -> str:
+        """The widest word that the number format could hold, if there is one."""
+        shorter = self.sizes.word_bits - ((self.needed_bits or 0) - self.precision.significand)
         if shorter >= MIN_WORD_BITS:
-            layout, layers = self._compile(replace(self.sizes, word_bits=shorter))
-            if needed_bits(layers, layout) <= significand:
-                return f"{why}: use words of at most {shorter} bits or a wider number format"
-        return f"{why}: use a wider number format, or fewer columns than {self.layout.columns}"
+            sizes = replace(self.sizes, word_bits=shorter)
+            if needed_bits(self.compile(sizes), self.design.layout(sizes)) <= self.precision.significand:
+                return f"use words of at most {shorter} bits or a wider number format"
+        return f"use a wider number format, or fewer columns than {self.layout.columns}"
 
-    def __repr__(self) -> str:
-        return (f"<SubleqMachine, design {self.design.name!r}: {len(self.model.shapes)} layers, {self.layout.width} rows, "
-                f"{self.layout.columns} columns, {self.precision.name}>")
+    @classmethod
+    def sizes_for(cls, program: Program) -> dict[str, Any]:
+        return {"memory": len(program.memory), "instructions": len(program.instructions)}
+
+    def title(self) -> str:
+        cells, room = self.sizes.memory, self.sizes.instructions
+        return (f"subleq, design {self.design.name!r}: {self.sizes.word_bits}-bit words, {cells} cell{'s' * (cells != 1)}, "
+                f"{room} instruction{'s' * (room != 1)}")
 
     def punch(self, program: Program) -> Tensor:
         """The card of a program: a matrix of `layout.width` rows and `layout.columns` columns."""
@@ -120,7 +78,7 @@ class SubleqMachine:
         commands = [self._command(instruction, number) for number, instruction in enumerate(code)]
         words = [0, -1, *program.memory, *[0] * (sizes.memory - len(program.memory))]
         card = self.layout.blank()
-        self.design.punch(sizes, self.layout, Image(words, commands), card)
+        self.design.punch(sizes, self.layout, Punched(words, commands), card)
         return card.to(self.precision.dtype)
 
     def _command(self, instruction: Instruction | None, number: int) -> tuple[int, int, int]:
@@ -131,84 +89,49 @@ class SubleqMachine:
                     sizes.instruction_column + instruction.c)
         return sizes.zero_column, sizes.minus_one_column, sizes.instruction_column + number
 
-    def read(self, card: Tensor) -> State:
-        """The memory cells and the program counter on a card."""
-        self.layout.check(card)
-        if card.ndim != 2:
-            raise PunchcardError(f"read takes one card, not a batch of shape {tuple(card.shape)}: use read_all")
-        return self.read_all(card.unsqueeze(0))[0]
-
     def read_all(self, cards: Tensor) -> list[State]:
-        """The states on a batch of cards."""
-        reading = self.design.read(self.layout, cards)
+        reading = self.design.read(self.sizes, self.layout, cards)
         counters = (reading.program_counter - self.sizes.instruction_column).tolist()
         return [State(tuple(words), counter) for words, counter in zip(reading.words.tolist(), counters, strict=True)]
 
-    def run(
-        self,
-        program: Program,
-        *,
-        engine: str = DEFAULT_ENGINE,
-        max_steps: int = DEFAULT_MAX_STEPS,
-        watch: Watch | None = None,
-        interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
-        begin: Mark | None = None,
-        keep: At | None = None,
-    ) -> Result:
-        """Run a program until it halts or has executed `max_steps` instructions, those before `begin` included.
+    def own(self, program: Program, state: State) -> State:
+        return State(state.memory[: len(program.memory)], state.program_counter)
 
-        `begin` is the mark to go on from, by default the program's punched card. `keep` is given marks of the run.
-        """
-        if max_steps < 0:
-            raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
-        course = run_parts(
-            self.model, begin or Mark(self.punch(program)), self.design.warm_up + max_steps, engine=engine,
-            facts=self.layout, until=self.halting, marks=[keep] if keep else [], kept=keep is not None, watch=watch,
-            interrupted=interrupted, progress=progress,
-        )
-        ran = course.run
-        state = self.read(ran.card)
-        # The loop that reads EOF, or the warm-up loop before the first instruction, executes nothing.
-        matched = ran.reason == "matched"
-        steps = ran.loops - (1 if matched else min(self.design.warm_up, ran.loops))
+    def values(self, program: Program, state: State) -> dict[str, Any]:
+        return dict(program.named(state.memory))
+
+    def at_halt(self, program: Program, state: State) -> bool:
         inside = 0 <= state.program_counter < len(program.instructions)
-        halted = matched or (inside and not isinstance(program.instructions[state.program_counter], Subleq))
-        memory = state.memory[: len(program.memory)]
-        return Result(
-            memory=program.named(memory), state=State(memory, state.program_counter), halted=halted, steps=steps,
-            loops=ran.loops, interrupted=ran.reason == "interrupted", engine=ran.engine, card=ran.card, notes=ran.notes,
-            seconds=course.seconds, compile_seconds=ran.compile_seconds, begun=course.begun,
-        )
+        return inside and not isinstance(program.instructions[state.program_counter], Subleq)
 
-    def describe(self) -> dict[str, Any]:
-        """Sizes, design, precision and layout as plain data."""
-        return {
-            "machine": "subleq",
-            "sizes": {"word_bits": self.sizes.word_bits, "memory": self.sizes.memory,
-                      "instructions": self.sizes.instructions},
-            "design": self.design.name,
-            "precision": self.precision.describe(),
-            "layout": self.layout.describe(),
-        }
+    def column_name(self, column: int, program: Program | None = None) -> str:
+        name = self.layout.column_name(column)
+        if program is None:
+            return name
+        cell, number = column - self.sizes.memory_column, column - self.sizes.instruction_column
+        if 0 <= cell < len(program.memory):
+            return program.cell_names()[cell]
+        return f"instruction {number}" if number >= 0 else name
 
-    def save(self, path: str | Path) -> None:
-        """Write the machine to one safetensors file."""
-        storage.save(path, self.model, self.describe())
+    def oracle(self, program: Program, read: Read, write: Write) -> SubleqInterpreter:
+        return SubleqInterpreter(program, self.sizes.word_bits, self.sizes.memory)
 
-    @classmethod
-    def load(cls, path: str | Path) -> SubleqMachine:
-        """A machine from its file: description and weights must fit each other and this version's layout."""
-        return storage.restore(path, "subleq", cls._build)
+    def quickest(self, program: Program) -> FastSubleq:
+        return FastSubleq(program, self.sizes.word_bits, self.sizes.memory)
 
-    @classmethod
-    def from_description(cls, description: Mapping[str, Any], source: str = "the description") -> SubleqMachine:
-        """A machine from what `describe` gave; `source` is named in errors."""
-        return storage.rebuild(description, "subleq", cls._build, source)
-
-    @classmethod
-    def _build(cls, description: dict[str, Any], precision: Precision) -> SubleqMachine:
-        return cls(**description["sizes"], design=description["design"], precision=precision)
+    def trace_line(self, program: Program, before: Tensor, after: Tensor) -> str:
+        then, now = self.read(before), self.read(after)
+        number = then.program_counter
+        if not 0 <= number < len(program.instructions):
+            return f"[{number}] outside the program"
+        instruction = program.instructions[number]
+        if not isinstance(instruction, Subleq):
+            return f"[{number}] halt"
+        names = program.cell_names()
+        a, b = names[instruction.a], names[instruction.b]
+        code = f"[{number}] subleq {a}, {b}, {instruction.c}"
+        old_a, old_b, new_b = then.memory[instruction.a], then.memory[instruction.b], now.memory[instruction.b]
+        return f"{code:<36} {b} = {old_b} - {old_a} = {new_b}, goto {now.program_counter}"
 
     def _check_fits(self, program: Program) -> None:
         sizes = self.sizes

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.subleq.isa import Program, State, Subleq
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended: the state, whether it halted, and how many instructions it took (halt is not counted)."""
+class SubleqInterpreter(Interpreter[State]):
+    """Words wrap modulo 2^word_bits. A memory larger than the program's holds 0 beyond it."""
 
-    state: State
-    halted: bool
-    steps: int
-
-
-class Interpreter:
-    """Executes one instruction at a time; words wrap modulo 2^word_bits."""
-
-    def __init__(self, program: Program, word_bits: int) -> None:
+    def __init__(self, program: Program, word_bits: int, memory: int | None = None) -> None:
         self._instructions = program.instructions
         self._half = 1 << (word_bits - 1)
-        self.memory = list(program.memory)
+        self.memory = [*program.memory, *[0] * ((memory or 0) - len(program.memory))]
         self.program_counter = 0
-        self.steps = 0
 
     @property
     def halted(self) -> bool:
@@ -35,7 +24,6 @@ class Interpreter:
         return State(tuple(self.memory), self.program_counter)
 
     def step(self) -> None:
-        """Execute the next instruction; on a halt nothing changes."""
         instruction = self._instructions[self.program_counter]
         if not isinstance(instruction, Subleq):
             return
@@ -46,9 +34,8 @@ class Interpreter:
         self.steps += 1
 
 
-def run(program: Program, word_bits: int, max_steps: int) -> Outcome:
+def run(program: Program, word_bits: int, max_steps: int) -> SubleqInterpreter:
     """Run until the program halts or `max_steps` instructions have been executed."""
-    interpreter = Interpreter(program, word_bits)
-    while not interpreter.halted and interpreter.steps < max_steps:
-        interpreter.step()
-    return Outcome(interpreter.state, interpreter.halted, interpreter.steps)
+    interpreter = SubleqInterpreter(program, word_bits)
+    interpreter.run(max_steps)
+    return interpreter

@@ -21,13 +21,14 @@ from torch import Tensor
 from punchcard.card.encoding import decode_unsigned, encode_unsigned, pointer_bits
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
+from punchcard.machines.design import Design
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
-from punchcard.primitives.offset import at_least, offset_bits
-from punchcard.primitives.overwrite import clip_where
+from punchcard.primitives.bits import at_least, difference_bits, offset_bits
+from punchcard.primitives.branch import branch
+from punchcard.primitives.overwrite import clip_where, clipped_where
 from punchcard.primitives.step import step
-from punchcard.primitives.subtract import branch, difference_bits
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Expression, Rows, relu, rows, stack
+from punchcard.transformer.expression import Expression, Rows, rows, stack
 from punchcard.transformer.precision import Precision
 
 CELLS = ("memory", "ports")
@@ -99,12 +100,13 @@ class AddressMap:
         return "a" if self.destination_first else "b"
 
 
-class VonNeumannDesign:
+class VonNeumannDesign(Design[AddressMap]):
     """6 N + 6 L + 11 rows."""
 
+    name: ClassVar[str] = "two-layer"
     warm_up: ClassVar[int] = 1
     """Loops before the first instruction is executed: the reset vector subtracts 0 from cell 0 and goes to 0."""
-    events: ClassVar[tuple[str, ...]] = ("source", "destination", "counter", "output")
+    event_names: ClassVar[tuple[str, ...]] = ("source", "destination", "counter", "output")
     offsets: ClassVar[tuple[str, ...]] = ("here", "less1", "less2")
 
     def layout(self, sizes: AddressMap) -> Layout:
@@ -130,8 +132,8 @@ class VonNeumannDesign:
                          dict.fromkeys(("a", "b", "store", "fetch"), 1), bits, SCRATCH),
                 RowBlock("store", 3 * length, "where the result goes, and 1 and 2 less", offsets, bits, SCRATCH),
                 RowBlock("counter", n, "the program counter plus 3", holds=bits, changes=SCRATCH),
-                RowBlock("event", len(self.events), "what the host must look at", dict.fromkeys(self.events, 1), bits,
-                         SCRATCH),
+                RowBlock("event", len(self.event_names), "what the host must look at",
+                         dict.fromkeys(self.event_names, 1), bits, SCRATCH),
                 RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
             ],
             regions,
@@ -197,8 +199,7 @@ class VonNeumannDesign:
         """The pointers of the fetched instruction, beyond the low bits of its words."""
         one = rows(layout, "inside")
         low = self._low(layout, f"word.{sizes.destination}")
-        closed = gate * (1 - one)
-        copy = 2 * relu(low + 0.5 - closed) - 2 * relu(low - 0.5 - closed) - one  # the units of the words' own clip
+        copy = clipped_where(one, low, gate)  # by the units of the words' own clip
         away = {x: 2 * at_least(rows(layout, f"word.{x}"), sizes.first_port, one) - one for x in "ab"}
         return (
             assign(rows(layout, "store.here"), copy)
@@ -224,21 +225,21 @@ class VonNeumannDesign:
             "counter": at_least(rows(layout, "counter"), sizes.code_end, one),
             "output": step(0.5 * (stored.total(port) - stored.size * one), one),
         }
-        return assign(rows(layout, "event"), stack(*(2 * flags[name] - one for name in self.events)))
+        return assign(rows(layout, "event"), stack(*(2 * flags[name] - one for name in self.event_names)))
 
     def _low(self, layout: Layout, name: str) -> Rows:
         """The low L bits of a word, which point at a column."""
         return rows(layout, name)[: rows(layout, "position.here").size]
 
-    def patterns(self) -> tuple[Pattern, ...]:
-        """One for each event."""
-        places = range(len(self.events))
+    def events(self, sizes: AddressMap) -> tuple[Pattern, ...]:
+        """One pattern for each event."""
+        places = range(len(self.event_names))
         return tuple(Pattern("event", "scratchpad", tuple(int(i == j) for j in places)) for i in places)
 
-    def punch(self, sizes: AddressMap, layout: Layout, cells: list[int], card: Tensor) -> None:
+    def punch(self, sizes: AddressMap, layout: Layout, content: list[int], card: Tensor) -> None:
         """Write the cells, all addresses, and the reset vector on a blank card."""
         length, dtype = sizes.pointer_bits, card.dtype
-        words = {"memory": torch.tensor(cells), "ports": torch.zeros(len(sizes.port_cells), dtype=torch.int64)}
+        words = {"memory": torch.tensor(content), "ports": torch.zeros(len(sizes.port_cells), dtype=torch.int64)}
         addresses = {"memory": torch.arange(sizes.memory), "ports": torch.tensor(sizes.port_cells) % (1 << length)}
         if sizes.spare:
             words["spare"] = torch.zeros(sizes.spare, dtype=torch.int64)

@@ -10,77 +10,102 @@ It reads no cell of the memory. What it may change:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from punchcard.card.layout import Layout
+from punchcard.card.layout import Layout, Pattern
+from punchcard.engines import Port
+from punchcard.machines.ports import Host
+from punchcard.machines.running import Mark
+from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write
 from punchcard.machines.von_neumann.design import INSTRUCTION, AddressMap, VonNeumannDesign
-from punchcard.machines.von_neumann.isa import Dialect, Fault, Operand, Read, Write
+from punchcard.machines.von_neumann.isa import Dialect, Fault, Operand
 
 BYTE = 0xFF
 
 
-class Host:
-    """A port of an engine (see `engines.interface`): called between loops when an event stands on the card.
+class VonNeumannHost(Host):
+    """Called between loops when an event stands on the card.
 
-    `last` is the last loop of the run; no input is read for an instruction that will not be executed. A `read` that raises
-    KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and leaves the card as it was.
+    `last` is the last loop of the run; no input is read for an instruction that will not be executed, and the traffic says
+    that it waits. A `read` that raises KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and
+    leaves the card as it was. A run that goes on from a mark at which an instruction waited gives it its input first.
     """
 
-    def __init__(self, layout: Layout, sizes: AddressMap, dialect: Dialect, read: Read, write: Write, last: int) -> None:
-        self.halted = False
-        self.interrupted = False
-        self.fault: Fault | None = None
-        self._layout = layout
-        self._sizes = sizes
-        self._dialect = dialect
-        self._read = read
-        self._write = write
-        self._last = last
-        self._served = 0
+    def __init__(
+        self, layout: Layout, sizes: AddressMap, dialect: Dialect, patterns: Sequence[Pattern], begin: Mark, read: Read,
+        write: Write, last: int,
+    ) -> None:
+        self._layout, self._sizes, self._dialect, self._patterns = layout, sizes, dialect, patterns
+        self._from, self._to, self._last = read, write, last
+        self._read, self._written = bytearray(begin.traffic.read), bytearray(begin.traffic.written)
+        self._waiting = begin.traffic.waiting
+        self._served = begin.loops
         self._scratch = layout.region("scratchpad").start
         self._rows = {name: layout.rows(name) for name in ("memory", "counter", "word.a", "word.b", "away.a", "away.b",
-                                                          *(f"event.{name}" for name in VonNeumannDesign.events))}
+                                                          *(f"event.{name}" for name in VonNeumannDesign.event_names))}
         self._ports = {address: layout.region("ports").start + i for i, address in enumerate(sizes.port_cells)}
+
+    @property
+    def ports(self) -> Mapping[Pattern, Port]:
+        return dict.fromkeys(self._patterns, self)
+
+    @property
+    def traffic(self) -> Traffic:
+        return Traffic(bytes(self._read), bytes(self._written), self._waiting)
+
+    def begin(self, card: Tensor) -> Tensor:
+        """The card to begin with: an instruction that waited is given its input."""
+        if not self._waiting or self._served >= self._last:
+            return card
+        given = card.clone()
+        self._serve_operands(self._served, given[:, self._scratch].tolist(), given)
+        return given
 
     def __call__(self, loop: int, card: Tensor) -> bool:
         """Look at all events at once; an engine that finds several on one card asks for each."""
         if loop != self._served:
-            self._served = loop
+            self._served, self._waiting = loop, False
             self._serve(loop, card)
-        return not (self.halted or self.interrupted or self.fault)
+        return self.ended is None
 
     def _serve(self, loop: int, card: Tensor) -> None:
         scratch = card[:, self._scratch].tolist()
         if self._is_on(scratch, "event.output"):
             self._take_output(card)
-        counter = (self._number(scratch, "counter") - INSTRUCTION) % (1 << self._sizes.word_bits)
         if self._is_on(scratch, "event.counter"):
-            self._leave_code(counter)
+            self._leave_code(self._counter(scratch))
         elif self._is_on(scratch, "event.source") or self._is_on(scratch, "event.destination"):
-            self._look_at_operands(scratch, counter)
-            if self.fault is None and not self.halted and loop < self._last:
-                self._give_input(scratch, card)
+            self._serve_operands(loop, scratch, card)
+
+    def _serve_operands(self, loop: int, scratch: list[float], card: Tensor) -> None:
+        self._look_at_operands(scratch, self._counter(scratch))
+        if self.ended is None:
+            self._waiting = loop >= self._last or not self._give_input(scratch, card)
+
+    def _counter(self, scratch: list[float]) -> int:
+        return (self._number(scratch, "counter") - INSTRUCTION) % (1 << self._sizes.word_bits)
 
     def _leave_code(self, counter: int) -> None:
         """There is no instruction at the program counter."""
         if counter >= self._sizes.halts_from:
-            self.halted = True
+            self.ended = "halted"
         else:
-            self.fault = Fault(counter, "instruction", max(counter, self._sizes.memory))
+            memory = self._sizes.memory
+            self.ended, self.fault = "fault", Fault(counter, "instruction", max(counter, memory), memory)
 
     def _look_at_operands(self, scratch: list[float], counter: int) -> None:
         """Halt or refuse, where an operand says so."""
         names: tuple[Operand, Operand] = ("a", "b")
         words = {name: self._number(scratch, f"word.{name}") for name in names}
         if self._dialect.halt_port in words.values():
-            self.halted = True
+            self.ended = "halted"
             return
         for name in names:
             if self._sizes.data_end <= words[name] < self._sizes.first_port:
-                self.fault = Fault(counter, name, words[name])
+                self.ended, self.fault = "fault", Fault(counter, name, words[name], self._sizes.memory)
                 return
 
     def _take_output(self, card: Tensor) -> None:
@@ -90,28 +115,33 @@ class Host:
         """
         cell = card[self._rows["memory"], self._ports[self._sizes.output_port]]
         word = _number(cell.tolist())
-        self._write((word if self._dialect.ports_branch else -word) & BYTE)
+        byte = (word if self._dialect.ports_branch else -word) & BYTE
+        self._written.append(byte)
+        self._to(byte)
         cell.fill_(-1.0)
 
-    def _give_input(self, scratch: list[float], card: Tensor) -> None:
-        """Put an input in its cell and let the source be read there."""
+    def _give_input(self, scratch: list[float], card: Tensor) -> bool:
+        """Put an input in its cell and let the source be read there; False where nobody gave one."""
         sizes, rule = self._sizes, self._dialect.input
         source, destination = (self._number(scratch, f"word.{x}") for x in (sizes.source, sizes.destination))
         if destination in self._ports and destination != sizes.output_port:
             self._put(card, "memory", self._ports[destination], 0)  # a store to an input port is lost, and reads as 0
         if source != self._dialect.input_port % (1 << sizes.word_bits):
-            return
+            return True
         try:
-            value = self._read()
+            value = self._from()
         except KeyboardInterrupt:
-            self.interrupted = True
-            return
+            self.ended = "interrupted"
+            return False
+        if value != END_OF_INPUT:
+            self._read.append(value)
         to_cell = destination < sizes.first_port
         self._put(card, "memory", self._ports[sizes.input_cell], -value if to_cell and rule != "subtracts" else value)
         self._put(card, f"word.{sizes.source}", self._scratch, sizes.input_cell)
         if to_cell and rule == "sets":
             self._put(card, f"word.{sizes.destination}", self._scratch, sizes.output_port)
             card[self._rows[f"away.{sizes.destination}"], self._scratch] = 1.0
+        return True
 
     def _is_on(self, scratch: list[float], row: str) -> bool:
         return bool(scratch[self._rows[row].start] > 0)

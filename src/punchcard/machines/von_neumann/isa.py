@@ -8,22 +8,17 @@ do about input, output and halting is declared here once; the interpreter, the m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from punchcard.errors import ProgramError, did_you_mean
+from punchcard.errors import ProgramError, SizeError, did_you_mean
 
 InputRule: TypeAlias = Literal["sets", "adds", "subtracts"]
 """What an input does to the cell that it is for: mem[b] = x, mem[b] += x, or mem[b] -= x."""
 
-END_OF_INPUT = -1
-"""What is read once the input has ended."""
-
-Read: TypeAlias = Callable[[], int]
-"""The next byte of the input, or END_OF_INPUT."""
-Write: TypeAlias = Callable[[int], None]
-"""Takes a byte of the output."""
+DEFAULT_WORD_BITS = 16
+MOST_DEFAULT_MEMORY = 1 << 16
 Operand: TypeAlias = Literal["a", "b", "instruction"]
 
 
@@ -50,6 +45,16 @@ class Dialect:
     ports_branch: bool = False
     word_bits: int | None = None
     memory: int | None = None
+
+    def sizes(self, word_bits: int | None, memory: int | None) -> tuple[int, int]:
+        """Bits of a word and cells of the memory, where they are given or not; the dialect's own are the only ones."""
+        for name, given, fixed in (("word_bits", word_bits, self.word_bits), ("memory", memory, self.memory)):
+            if fixed is not None and given not in (None, fixed):
+                raise SizeError(f"{name}={given}: the dialect {self.name!r} has {fixed}")
+        bits = self.word_bits or (DEFAULT_WORD_BITS if word_bits is None else word_bits)
+        if not isinstance(bits, int) or bits < 1:
+            raise SizeError(f"word_bits={bits!r}: it must be a positive integer")
+        return bits, self.memory or (min(1 << bits, MOST_DEFAULT_MEMORY) if memory is None else memory)
 
     def halts_from(self, word_bits: int) -> int:
         """The least program counter that halts, as an unsigned number."""
@@ -85,10 +90,20 @@ class Fault:
     program_counter: int
     operand: Operand
     address: int
+    memory: int
 
-    def describe(self, memory: int) -> str:
+    def __str__(self) -> str:
         what = "reaches to" if self.operand == "instruction" else f"has operand {self.operand} ="
-        return f"the instruction at {self.program_counter} {what} address {self.address}, and the memory has {memory} cells"
+        return (f"the instruction at {self.program_counter} {what} address {self.address}, and the memory has {self.memory} "
+                "cells")
+
+
+@dataclass(frozen=True)
+class ImageState:
+    """What a run is judged by: the memory, as unsigned numbers, and the program counter."""
+
+    memory: tuple[int, ...]
+    program_counter: int
 
 
 @dataclass(frozen=True)
@@ -100,6 +115,8 @@ class Image:
 
     words: tuple[int, ...]
     source: str = ""
+    labels: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """Addresses that have a name."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.words))
@@ -116,6 +133,23 @@ class Image:
     def __len__(self) -> int:
         return len(self.words)
 
+    def with_values(self, values: Mapping[str, int]) -> Image:
+        """The same image with other words at the named addresses."""
+        words = list(self.words)
+        for name, value in values.items():
+            if name not in self.labels:
+                known = ", ".join(list(self.labels)[:20]) or "no names"
+                raise ProgramError(f"{self._where}unknown label {name!r}{did_you_mean(name, self.labels)}; the image has "
+                                   f"{known}")
+            words[self.labels[name]] = value
+        return replace(self, words=tuple(words))
+
+    def name_of(self, address: int) -> str:
+        """The label at an address, or before it: `loop`, `loop+2`; else the address."""
+        before = [(place, name) for name, place in self.labels.items() if place <= address]
+        place, name = max(before, default=(0, ""))
+        return str(address) if not name else name if place == address else f"{name}+{address - place}"
+
     def loaded(self, word_bits: int, memory: int) -> list[int]:
         """All cells of a memory that holds the image, as unsigned numbers; refused when it does not fit."""
         if len(self.words) > memory:
@@ -127,9 +161,3 @@ class Image:
             raise ProgramError(f"{self._where}word {address} is {word}, which does not fit a word of {word_bits} bits: "
                                f"the range is {least} to {greatest}")
         return [word & greatest for word in self.words] + [0] * (memory - len(self.words))
-
-
-def reader(data: bytes) -> Read:
-    """The bytes one after the other, then the end of input for ever."""
-    rest = iter(data)
-    return lambda: next(rest, END_OF_INPUT)

@@ -1,66 +1,32 @@
 """The von Neumann machine: real SUBLEQ, one memory, self-modifying code, and a host that serves its ports.
 
-Building a machine takes sizes and a dialect, never an image. `punch` loads an image on a card, the model runs on the card,
-one instruction a loop, and the host is asked between loops only when the card says so.
+Building a machine takes sizes and a dialect, never an image. The host is asked between loops only when the card says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from punchcard.engines import ENGINES, Watch, find_engine
-from punchcard.errors import PrecisionError, PunchcardError, SizeError
-from punchcard.machines import storage
+from punchcard.machines.base import Machine
+from punchcard.machines.interpreter import Interpreter
+from punchcard.machines.judging import Check
+from punchcard.machines.kind import Kind
+from punchcard.machines.result import Result
+from punchcard.machines.running import Mark
+from punchcard.machines.streams import Read, Write
 from punchcard.machines.von_neumann.design import AddressMap, VonNeumannDesign
-from punchcard.machines.von_neumann.host import Host
-from punchcard.machines.von_neumann.isa import END_OF_INPUT, Dialect, Fault, Image, Read, Write, find_dialect, reader
-from punchcard.transformer.build import LayerWeights, compile_layer, to_model
-from punchcard.transformer.exactness import needed_bits
-from punchcard.transformer.precision import Precision, as_precision
-
-DEFAULT_WORD_BITS = 16
-MOST_DEFAULT_MEMORY = 1 << 16
-NO_LIMIT = 1 << 62
-Input: TypeAlias = bytes | BinaryIO | Read
-Output: TypeAlias = BinaryIO | Write
-Reason: TypeAlias = Literal["halted", "fault", "steps", "interrupted"]
+from punchcard.machines.von_neumann.host import VonNeumannHost
+from punchcard.machines.von_neumann.isa import Dialect, Image, ImageState, find_dialect
+from punchcard.machines.von_neumann.kind import VON_NEUMANN
+from punchcard.machines.von_neumann.oracle import ImageInterpreter
+from punchcard.transformer.precision import Precision
 
 
-@dataclass(frozen=True)
-class State:
-    """The memory, as unsigned numbers, and the program counter."""
-
-    memory: tuple[int, ...]
-    program_counter: int
-
-
-@dataclass(frozen=True)
-class Result:
-    """The end of a run: why it ended, instructions executed, the output where nobody else took it, and the card.
-
-    reason   "halted"; "fault", an access beyond the memory, described by `fault`; "steps", the limit; "interrupted"
-    """
-
-    halted: bool
-    reason: Reason
-    steps: int
-    loops: int
-    program_counter: int
-    fault: Fault | None
-    output: bytes
-    engine: str
-    compile_seconds: float
-    notes: tuple[str, ...]
-    card: Tensor = field(repr=False)
-
-
-class VonNeumannMachine:
+class VonNeumannMachine(Machine[Image, ImageState]):
     """A looped transformer that executes SUBLEQ images, one instruction a loop.
 
     word_bits   N, the bits of a word; words wrap modulo 2^N
@@ -69,37 +35,37 @@ class VonNeumannMachine:
     dialect     "standard", "adds", "subtracts" or "sic1" (see `isa`)
     """
 
+    kind: ClassVar[Kind] = VON_NEUMANN
+    designs: ClassVar[Mapping[str, VonNeumannDesign]] = {VonNeumannDesign.name: VonNeumannDesign()}
+    default_max_steps: ClassVar[int | None] = None
+    compared: ClassVar[Check | None] = None
+    has_ports: ClassVar[bool] = True
+    sizes: AddressMap
+
     def __init__(
         self,
         *,
         word_bits: int | None = None,
         memory: int | None = None,
-        precision: Precision | torch.dtype | str | None = None,
         dialect: Dialect | str = "standard",
+        design: str = "two-layer",
+        precision: Precision | torch.dtype | str | None = None,
     ) -> None:
         self.dialect = find_dialect(dialect)
-        self.sizes = _address_map(self.dialect, word_bits, memory)
-        self.design = VonNeumannDesign()
-        self.layout = self.design.layout(self.sizes)
-        self.precision, layers, self.needed_bits = self._compile(precision)
-        self.model = to_model(layers, self.layout.width, self.precision)
-        self.events = self.design.patterns()
+        bits, cells = self.dialect.sizes(word_bits, memory)
+        self.build(address_map(self.dialect, bits, cells), design, precision or ("float32", "float64"),
+                   {"word_bits": bits, "memory": cells, "dialect": self.dialect.name})
 
-    def _compile(self, wanted: Precision | torch.dtype | str | None) -> tuple[Precision, list[LayerWeights], int]:
-        """The layers, and a number format in which no sum of theirs is rounded."""
-        for precision in map(as_precision, ("float32", "float64") if wanted is None else (wanted,)):
-            parts = self.design.layers(self.sizes, self.layout, precision)
-            layers = [compile_layer(part, self.layout.width) for part in parts]
-            needed = needed_bits(layers, self.layout)
-            if needed <= precision.significand:
-                return precision, layers, needed
-        raise PrecisionError(f"word_bits={self.sizes.word_bits} and memory={self.sizes.memory} need sums of {needed} "
-                             f"significand bits, {precision.name} has {precision.significand}: use shorter words or a wider "
-                             "number format")
+    def advice(self) -> str:
+        return "use shorter words or a wider number format"
 
-    def __repr__(self) -> str:
-        return (f"<VonNeumannMachine, {self.dialect.name}: {self.sizes.memory} words of {self.sizes.word_bits} bits, "
-                f"{len(self.model.shapes)} layers, {self.layout.width} rows, {self.precision.name}>")
+    @classmethod
+    def sizes_for(cls, program: Image) -> dict[str, Any]:
+        """None: an image may use cells beyond its own, so the memory is as large as it is by default."""
+        return {}
+
+    def title(self) -> str:
+        return f"von-neumann, {self.dialect.name}: {self.sizes.memory} words of {self.sizes.word_bits} bits"
 
     def punch(self, image: Image) -> Tensor:
         """The card of an image: a matrix of `layout.width` rows and `layout.columns` columns."""
@@ -108,131 +74,76 @@ class VonNeumannMachine:
         self.design.punch(self.sizes, self.layout, cells, card)
         return card
 
-    def read(self, card: Tensor) -> State:
-        """The memory and the program counter on a card."""
-        self.layout.check(card)
-        if card.ndim != 2:
-            raise PunchcardError(f"read takes one card, not a batch of shape {tuple(card.shape)}: use read_all")
-        return self.read_all(card.unsqueeze(0))[0]
-
-    def read_all(self, cards: Tensor) -> list[State]:
-        """The states on a batch of cards."""
+    def read_all(self, cards: Tensor) -> list[ImageState]:
         words, counters = self.design.read(self.sizes, self.layout, cards)
-        return [State(tuple(memory), counter) for memory, counter in zip(words.tolist(), counters.tolist(), strict=True)]
+        pairs = zip(words.tolist(), counters.tolist(), strict=True)
+        return [ImageState(tuple(memory), counter) for memory, counter in pairs]
 
-    def run(
-        self,
-        image: Image,
-        *,
-        input: Input = b"",
-        output: Output | None = None,
-        engine: str | None = None,
-        max_steps: int | None = None,
-        watch: Watch | None = None,
-        interrupted: Callable[[], bool] | None = None,
-    ) -> Result:
-        """Run an image until it halts, faults, or has executed `max_steps` instructions.
+    def values(self, program: Image, state: ImageState) -> dict[str, Any]:
+        """The labelled words, as signed numbers."""
+        half = 1 << (self.sizes.word_bits - 1)
+        return {name: (state.memory[address] + half) % (2 * half) - half for name, address in program.labels.items()}
 
-        `input` is bytes, a binary file, or a function that gives the next byte (-1 at the end). `output` is a binary file,
-        which is flushed after every byte, or a function that takes a byte; without it the bytes are in the result.
-        """
-        if max_steps is not None and max_steps < 0:
-            raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
-        loops = NO_LIMIT if max_steps is None else self.design.warm_up + max_steps
-        written = bytearray()
-        host = Host(self.layout, self.sizes, self.dialect, _reader(input), _writer(output, written), loops)
-        ran = find_engine(engine or default_engine())(
-            self.model, self.punch(image), loops, facts=self.layout, ports=dict.fromkeys(self.events, host), watch=watch,
-            interrupted=interrupted,
-        )
-        _, counter = self.design.read(self.sizes, self.layout, ran.card)
-        reason: Reason = "interrupted" if host.interrupted or ran.reason == "interrupted" else "steps"
-        if host.halted or host.fault:
-            reason = "halted" if host.halted else "fault"
-        return Result(
-            halted=host.halted, reason=reason, steps=max(0, ran.loops - self.design.warm_up), loops=ran.loops,
-            program_counter=int(counter), fault=host.fault, output=bytes(written), engine=ran.engine,
-            compile_seconds=ran.compile_seconds, notes=ran.notes, card=ran.card,
-        )
+    def column_name(self, column: int, program: Image | None = None) -> str:
+        cell = column - self.layout.region("memory").start
+        if program is None or not 0 <= cell < self.sizes.memory:
+            return self.layout.column_name(column)
+        return program.name_of(cell)
 
-    def describe(self) -> dict[str, Any]:
-        """Sizes, dialect, precision and layout as plain data."""
-        return {
-            "machine": "von-neumann",
-            "sizes": {"word_bits": self.sizes.word_bits, "memory": self.sizes.memory},
-            "dialect": self.dialect.name,
-            "precision": self.precision.describe(),
-            "layout": self.layout.describe(),
-        }
+    def host(self, begin: Mark, read: Read, write: Write, last: int) -> VonNeumannHost:
+        events = self.design.events(self.sizes)
+        return VonNeumannHost(self.layout, self.sizes, self.dialect, events, begin, read, write, last)
 
-    def save(self, path: str | Path) -> None:
-        """Write the machine to one safetensors file."""
-        storage.save(path, self.model, self.describe())
+    def oracle(self, program: Image, read: Read, write: Write) -> ImageInterpreter:
+        sizes = self.sizes
+        return ImageInterpreter(program, sizes.word_bits, sizes.memory, dialect=self.dialect, read=read, write=write)
 
-    @classmethod
-    def load(cls, path: str | Path) -> VonNeumannMachine:
-        """A machine from its file: description and weights must fit each other and this version's layout."""
-        def build_from(description: dict[str, Any], precision: Precision) -> VonNeumannMachine:
-            return cls(**description["sizes"], dialect=description["dialect"], precision=precision)
+    def differences(self, program: Image, card: Tensor, oracle: Interpreter[ImageState]) -> list[str]:
+        """As tensors: a memory of 65,536 cells is compared after every loop."""
+        assert isinstance(oracle, ImageInterpreter)
+        cells, counter = self.design.read(self.sizes, self.layout, card)
+        wrong = (cells != torch.tensor(oracle.cells)).nonzero().flatten().tolist()
+        found = [f"{program.name_of(address)} is {int(cells[address])}, the interpreter has {oracle.cells[address]}"
+                 for address in wrong[:8]]
+        if int(counter) != oracle.program_counter:
+            found.append(f"the program counter is {int(counter)}, the interpreter's {oracle.program_counter}")
+        return found
 
-        return storage.restore(path, "von-neumann", build_from)
+    def trace_line(self, program: Image, before: Tensor, after: Tensor) -> str:
+        then, now = self.read(before), self.read(after)
+        counter, cells = then.program_counter, self.sizes.memory
+        if counter + 3 > cells:
+            return f"[{counter}] outside the memory"
+        words = then.memory[counter : counter + 3]
+        operands = dict(zip("ab", words[:2], strict=True))
+        source, target = operands[self.sizes.source], operands[self.sizes.destination]
+        code = f"[{program.name_of(counter)}] {' '.join(self._place(program, word) for word in words)}"
+        done = f"goto {program.name_of(now.program_counter)}"
+        if source < self.sizes.data_end and target < self.sizes.data_end:
+            old, new = then.memory[target], now.memory[target]
+            done = f"{program.name_of(target)} = {old} - {then.memory[source]} = {new}, {done}"
+        elif target < self.sizes.data_end:
+            done = f"{program.name_of(target)} = {now.memory[target]} from a port, {done}"
+        return f"{code:<36} {done}"
 
+    def _place(self, program: Image, word: int) -> str:
+        """A word as the address that it is: by name, or where it is negative as that."""
+        half = 1 << (self.sizes.word_bits - 1)
+        return program.name_of(word) if word < half else str(word - 2 * half)
 
-def default_engine() -> str:
-    """The engine that finds the fastest way by itself, where there is one."""
-    return "auto" if "auto" in ENGINES else "dense"
+    def shown(self, program: Image, result: Result[ImageState]) -> str:
+        """An image shows itself by its output."""
+        return ""
 
 
-def _address_map(dialect: Dialect, word_bits: int | None, memory: int | None) -> AddressMap:
-    """What the addresses mean in a dialect; its own sizes are the only ones where it has some."""
-    for name, given, fixed in (("word_bits", word_bits, dialect.word_bits), ("memory", memory, dialect.memory)):
-        if fixed is not None and given not in (None, fixed):
-            raise SizeError(f"{name}={given}: the dialect {dialect.name!r} has {fixed}")
-    bits = dialect.word_bits or (DEFAULT_WORD_BITS if word_bits is None else word_bits)
-    if not isinstance(bits, int) or bits < 1:
-        raise SizeError(f"word_bits={bits!r}: it must be a positive integer")
-    size = 1 << bits
+def address_map(dialect: Dialect, word_bits: int, memory: int) -> AddressMap:
+    """What the addresses mean in a dialect.
+
+    An input is handed over in a cell of its own: that of the port that only halts, or one next to the single port.
+    """
+    size = 1 << word_bits
     input_port, output_port = dialect.input_port % size, dialect.output_port % size
-    # An input is handed over in a cell of its own: that of the port that only halts, or one next to the single port.
     input_cell = output_port - 1 if dialect.halt_port is None else dialect.halt_port
-    return AddressMap(
-        word_bits=bits,
-        memory=dialect.memory or (min(size, MOST_DEFAULT_MEMORY) if memory is None else memory),
-        first_port=dialect.first_port(bits),
-        output_port=output_port,
-        halts_from=dialect.halts_from(bits),
-        port_cells=tuple(sorted({input_port, output_port, input_cell})),
-        input_cell=input_cell,
-        destination_first=dialect.destination_first,
-        ports_branch=dialect.ports_branch,
-    )
-
-
-def _reader(source: Input) -> Read:
-    if isinstance(source, (bytes, bytearray)):
-        return reader(bytes(source))
-    if callable(source):
-        return source
-    file, ended = source, False
-
-    def read() -> int:
-        nonlocal ended
-        byte = b"" if ended else file.read(1)
-        ended = not byte  # a terminal could go on after its end: the program must not see that
-        return byte[0] if byte else END_OF_INPUT
-
-    return read
-
-
-def _writer(target: Output | None, written: bytearray) -> Write:
-    if target is None:
-        return written.append
-    if callable(target):
-        return target
-    file = target
-
-    def write(byte: int) -> None:
-        file.write(bytes((byte,)))
-        file.flush()
-
-    return write
+    return AddressMap(word_bits, memory, dialect.first_port(word_bits), output_port, dialect.halts_from(word_bits),
+                      tuple(sorted({input_port, output_port, input_cell})), input_cell, dialect.destination_first,
+                      dialect.ports_branch)

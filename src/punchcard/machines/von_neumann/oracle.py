@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from punchcard.machines.von_neumann.isa import STANDARD, Dialect, Fault, Image, Operand, Read, Write, reader
+from punchcard.machines.interpreter import Interpreter
+from punchcard.machines.streams import Read, Write, reader
+from punchcard.machines.von_neumann.isa import STANDARD, Dialect, Fault, Image, ImageState, Operand
 
 Stop = Literal["halted", "fault"]
 
 
-class Interpreter:
+class ImageInterpreter(Interpreter[ImageState]):
     """Executes an image; words wrap modulo 2^word_bits, and no address does.
 
     `cells` are unsigned. An instruction is fetched whole before it is executed. `stop` says why no further instruction can
@@ -22,9 +24,8 @@ class Interpreter:
     ) -> None:
         self.cells = image.loaded(word_bits, memory)
         self.program_counter = 0
-        self.steps = 0
         self.stop: Stop | None = None
-        self.fault: Fault | None = None
+        self._fault: Fault | None = None
         self._bits = word_bits
         self._dialect = dialect
         self._read = read or reader(b"")
@@ -38,6 +39,18 @@ class Interpreter:
             for port in (dialect.input_port, dialect.output_port, dialect.halt_port)
         )
         self._examine()
+
+    @property
+    def halted(self) -> bool:
+        return self.stop is not None
+
+    @property
+    def fault(self) -> Fault | None:
+        return self._fault
+
+    @property
+    def state(self) -> ImageState:
+        return ImageState(tuple(self.cells), self.program_counter)
 
     @property
     def output(self) -> bytes:
@@ -54,7 +67,7 @@ class Interpreter:
                 self._examine()
 
     @property
-    def at_port(self) -> bool:
+    def waits(self) -> bool:
         """Whether the next instruction has a port among its operands."""
         return self.stop is None and max(self.operands()) >= self._first_port
 
@@ -102,7 +115,7 @@ class Interpreter:
                 return
 
     def _refuse(self, operand: Operand, address: int) -> None:
-        self.stop, self.fault = "fault", Fault(self.program_counter, operand, address)
+        self.stop, self._fault = "fault", Fault(self.program_counter, operand, address, len(self.cells))
 
     def _execute_port(self) -> None:
         """An instruction with a port among its operands."""
@@ -139,11 +152,11 @@ class Interpreter:
 
 
 def run(
-    image: Image, *, word_bits: int = 16, memory: int | None = None, dialect: Dialect = STANDARD, input: bytes = b"",
-    max_steps: int | None = None,
-) -> Interpreter:
+    image: Image, *, word_bits: int | None = None, memory: int | None = None, dialect: Dialect = STANDARD,
+    input: bytes = b"", max_steps: int | None = None,
+) -> ImageInterpreter:
     """Run an image to its end, or for `max_steps` instructions."""
-    cells = (1 << min(word_bits, 16)) if memory is None else memory
-    interpreter = Interpreter(image, word_bits, cells, dialect=dialect, read=reader(input))
+    word_bits, cells = dialect.sizes(word_bits, memory)
+    interpreter = ImageInterpreter(image, word_bits, cells, dialect=dialect, read=reader(input))
     interpreter.run(max_steps)
     return interpreter

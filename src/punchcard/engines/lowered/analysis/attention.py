@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from punchcard.engines.lowered.analysis.columns import UNBOUNDED, Columns
+from punchcard.engines.lowered.analysis.plan import Check, Lookup, LoopPlan
 from punchcard.engines.lowered.analysis.quiet import FewKey, QuietHead
 from punchcard.engines.lowered.analysis.weights import Rows, Sparse, combine
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
-from punchcard.engines.lowered.graph.plan import Check, Plan, Table
 from punchcard.errors import LoweringError
 
 MOST_WITHOUT_SHIFT = 30.0
@@ -37,7 +37,7 @@ class Parts:
 
     graph: Graph
     columns: Columns
-    plan: Plan
+    plan: LoopPlan
     groups: list[Rows]
 
 
@@ -238,7 +238,7 @@ class BusyHead:
             exact = float(bounds[0])
             if bool(np.any(bounds != exact)):
                 raise LoweringError(f"{self.where}: busy keys rival quiet ones of different scores")
-        numbers = tuple(self.parts.plan.table(Table(
+        numbers = tuple(self.parts.plan.table(Lookup(
             "find", self.layer, self.head, query.dims, tuple(query.sizes.tolist()), tuple(rest), float(least[lane]), exact,
         )) for lane, rest in enumerate(query.constants.T.tolist()))
         if len(set(numbers)) == 1 and code.width == 1:
@@ -400,7 +400,7 @@ class BusyHead:
         tie = bool(np.all(live == 0))
         if not (tie or bool(np.all(live >= self.gap))) or bool(np.any(live - 2 * float(sizes.min()) > -self.gap)):
             raise LoweringError(f"{self.where}: a busy key neither beats nor equals quiet ones clearly")
-        tables = tuple(self.parts.plan.table(Table(
+        tables = tuple(self.parts.plan.table(Lookup(
             "store", self.layer, self.head, key.dims, tuple(key.sizes.tolist()), tuple(rest), least,
         )) if mask[lane] else -1 for lane, rest in enumerate(key.constants.T.tolist()))
         return self.graph.code(key.bits), mask, tie, tables

@@ -23,7 +23,7 @@ FEW = 4
 
 
 @dataclass(frozen=True)
-class Group:
+class BusyGroup:
     """Columns `start` to `stop` of a busy region, which compute alike."""
 
     region: str
@@ -60,12 +60,12 @@ class Columns:
         if not self.busy:
             raise LoweringError("no region of the layout changes what a head asks for: there is nothing to lower")
         self.quiet_regions = [r.name for r in layout.regions if r.name not in self.busy]
-        self.groups: list[Group] = []
+        self.groups: list[BusyGroup] = []
         for region in layout.regions:
             if region.name in self.busy:
                 at = layout.region(region.name).start
                 for size in region.groups or (1,) * region.size:
-                    self.groups.append(Group(region.name, at, at + size))
+                    self.groups.append(BusyGroup(region.name, at, at + size))
                     at += size
         self.quiet = np.concatenate([np.arange(*_columns(layout, name)) for name in self.quiet_regions]
                                     or [np.zeros(0, dtype=np.int64)])

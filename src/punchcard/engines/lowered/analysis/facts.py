@@ -18,7 +18,7 @@ from punchcard.engines.lowered.graph.nodes import Array
 
 
 @dataclass(frozen=True)
-class Sizes:
+class Bounds:
     """Rows of a region whose entries have sizes from `least` to `most`."""
 
     rows: slice
@@ -32,7 +32,7 @@ class Facts:
 
     def __init__(self, columns: Columns, read: set[int], card: Array) -> None:
         layout = columns.layout
-        self.sizes: list[Sizes] = []
+        self.sizes: list[Bounds] = []
         self.static: list[tuple[slice, slice, Array]] = []
         for region in layout.regions:
             place = layout.region(region.name)
@@ -45,7 +45,7 @@ class Facts:
                 most = 0.0 if content is None else limit_of(block, content)
                 ends[rows] = [(1.0 if content in ("bits", "one") else 0.0, most)] * block.size
             for (least, most), run in groupby(range(layout.width), key=lambda row: ends[row]):
-                self.sizes.append(Sizes(_slice(list(run)), place, least, most))
+                self.sizes.append(Bounds(_slice(list(run)), place, least, most))
             for _, rows_of in groupby(enumerate(sorted(static)), key=lambda item: item[1] - item[0]):
                 part = _slice([row for _, row in rows_of])
                 self.static.append((part, place, card[part, place].copy()))

@@ -8,11 +8,11 @@ import numpy as np
 
 from punchcard.engines.lowered.analysis.attention import BusyHead, Offer, Parts
 from punchcard.engines.lowered.analysis.columns import Columns
+from punchcard.engines.lowered.analysis.plan import Check, LoopPlan, Store
 from punchcard.engines.lowered.analysis.quiet import Quiet
 from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Linear, Node, constant, leaves, reachable
-from punchcard.engines.lowered.graph.plan import Check, Plan, Store
 from punchcard.errors import LoweringError
 
 
@@ -27,7 +27,7 @@ class Trace:
                  case: Mapping[int, float] | None, significand: int) -> None:
         self.columns, self.layers, self.quiet, self.graph, self.case = columns, layers, quiet, graph, case
         self.significand = significand
-        self.plan = Plan(settles=quiet.settles)
+        self.plan = LoopPlan(settles=quiet.settles)
         self.groups = columns.busy_rows(graph)
         self.begin = [dict(rows) for rows in self.groups]
         self.within = columns.bits_within()
@@ -35,7 +35,7 @@ class Trace:
         self.stored_in: int | None = None
         self.read_in = 0
 
-    def run(self) -> Plan:
+    def run(self) -> LoopPlan:
         for number in range(len(self.layers)):
             if self._attend(number):
                 return self.plan

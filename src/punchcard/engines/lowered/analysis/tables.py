@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from punchcard.engines.lowered.analysis.plan import Lookup
 from punchcard.engines.lowered.analysis.quiet import Quiet, QuietHead, code_numbers
 from punchcard.engines.lowered.graph.nodes import Array
-from punchcard.engines.lowered.graph.plan import Table
 from punchcard.errors import LoweringError
 
 FEW_SPECIAL = 8
@@ -16,7 +16,7 @@ CLOSED = -2
 Entries = npt.NDArray[np.int32]
 
 
-def fill(table: Table, quiet: Quiet) -> Entries:
+def fill(table: Lookup, quiet: Quiet) -> Entries:
     """All entries of a store table; of a find table, those codes that a quiet column holds. Others are -1."""
     head = quiet.layers[table.layer].heads[table.head]
     entries = np.full(1 << len(table.dims), -1, dtype=np.int32)
@@ -54,7 +54,7 @@ def fill(table: Table, quiet: Quiet) -> Entries:
     return entries
 
 
-def find(table: Table, quiet: Quiet, code: int) -> int:
+def find(table: Lookup, quiet: Quiet, code: int) -> int:
     """The quiet column for one code, by scoring all of them; -1 when nothing stands out as it should."""
     head = quiet.layers[table.layer].heads[table.head]
     scores = head.keys @ _query(table, head, code)
@@ -66,7 +66,7 @@ def find(table: Table, quiet: Quiet, code: int) -> int:
     return int(quiet.columns.quiet[winner]) if good else -1
 
 
-def _query(table: Table, head: QuietHead, code: int) -> Array:
+def _query(table: Lookup, head: QuietHead, code: int) -> Array:
     query = np.array(table.rest)
     for i, (dim, size) in enumerate(zip(table.dims, table.sizes, strict=True)):
         query[dim] = size if code >> i & 1 else -size

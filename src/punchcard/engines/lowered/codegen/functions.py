@@ -11,13 +11,13 @@ from typing import Any
 
 from llvmlite import ir
 
+from punchcard.engines.lowered.analysis.plan import LoopPlan, Store
 from punchcard.engines.lowered.codegen.emit import CHECK_WIDTH, I32, I64, MOST_CODES, REPORT_CODES, Emitter, Places
 from punchcard.engines.lowered.graph.nodes import Node
-from punchcard.engines.lowered.graph.plan import Plan, Store
 from punchcard.errors import LoweringError
 
 
-def emit_loop(module: ir.Module, name: str, plan: Plan, real: ir.Type, places: Places) -> ir.Function:
+def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, places: Places) -> ir.Function:
     """The function of a plan."""
     kind = ir.FunctionType(I32, [real.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
     function = ir.Function(module, kind, name)
@@ -111,7 +111,7 @@ def _report(b: ir.IRBuilder, report: ir.Value, codes: list[tuple[ir.Value, int]]
         b.store(b.zext(code, I64), b.gep(report, [ir.Constant(I64, at + 1)]))
 
 
-def _settle(emitter: Emitter, plan: Plan, visits: ir.Value) -> None:
+def _settle(emitter: Emitter, plan: LoopPlan, visits: ir.Value) -> None:
     """Columns that were stored to in the loop before go through a loop of their own."""
     b = emitter.b
     function = b.function
@@ -136,7 +136,7 @@ def _settle(emitter: Emitter, plan: Plan, visits: ir.Value) -> None:
     b.position_at_end(end)
 
 
-def emit_driver(module: ir.Module, plan: Plan | None, real: ir.Type, places: Places, loop: ir.Function | None) -> None:
+def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places: Places, loop: ir.Function | None) -> None:
     """run(buffer, tables, visits, report, loops, patterns, signs, cases, size) -> loops made.
 
     Makes loops until one fails, a pattern stands on the card, or a case has no code. `patterns` holds their number, and for

@@ -26,7 +26,7 @@ MOST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
-class Compiled:
+class LoadedCode:
     """A loaded object, what was noted with it, and whether it had to be compiled."""
 
     engine: binding.ExecutionEngine
@@ -71,13 +71,13 @@ def name_of(*parts: bytes) -> str:
     return digest.hexdigest()
 
 
-def obtain(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> Compiled:
+def obtain(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> LoadedCode:
     """The object of this name: from disk, or built, compiled and kept."""
     machine = _target_machine()
     kept = _read(folder() / f"{name}.code")
     if kept is not None:
         notes, code = kept
-        return Compiled(_load(machine, code), notes, fresh=False)
+        return LoadedCode(_load(machine, code), notes, fresh=False)
     module, notes = build()
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
@@ -90,7 +90,7 @@ def obtain(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> 
     passes.getModulePassManager().run(parsed, passes)
     code = machine.emit_object(parsed)
     _write(folder() / f"{name}.code", notes, code)
-    return Compiled(_load(machine, code), notes, fresh=True)
+    return LoadedCode(_load(machine, code), notes, fresh=True)
 
 
 def _target_machine() -> binding.TargetMachine:

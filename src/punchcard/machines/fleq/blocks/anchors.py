@@ -16,10 +16,10 @@ import math
 from dataclasses import dataclass
 
 from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.machines.fleq.blocks.product import Product
 from punchcard.machines.fleq.blocks.transport import Share
 from punchcard.transformer.expression import Expression, stack
+from punchcard.transformer.gate import gated
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ import numpy as np
 from punchcard.machines.fleq.blocks.anchors import AnchoredProduct, anchor_scales
 from punchcard.machines.fleq.blocks.bench import Bench
 from punchcard.machines.fleq.blocks.fit import SigmoidSum
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.machines.fleq.blocks.lemmas import (
     AnchoredProductLemma,
     DiagonalProductLemma,
@@ -37,6 +36,7 @@ from punchcard.machines.fleq.blocks.sigmoids import Sigmoids, Terms
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
 from punchcard.machines.fleq.functions import Function, sigmoid
 from punchcard.transformer.expression import Expression
+from punchcard.transformer.gate import gated
 
 FIT_MARGIN = 1.25
 """A fit's error is the largest on a grid; between two of its points a smooth function's may be a little larger."""
@@ -125,31 +125,36 @@ class Elementwise(Block):
 
 
 class MatrixProduct(Block):
-    """a^T b with keys A and -A: the soft product itself."""
+    """a^T b with keys A and -A: the soft product itself.
 
-    def __init__(self, function: Function, heads: int = 1) -> None:
-        self.function = function
-        self.heads = heads
-        self.transport: Product = Product(heads)
-        self.lemma: MirrorProductLemma = MirrorProductLemma(heads)
+    Its error is relative to `reach`, the largest product that c is chosen for. By default that is the machine's, which
+    grows with its range. A program that keeps its products small can have a wide range and exact products at once.
+    """
+
+    _transport: type[Product] = Product
+    _lemma: type[MirrorProductLemma] = MirrorProductLemma
+
+    def __init__(self, function: Function, heads: int = 1, reach: float | None = None) -> None:
+        self.function, self.heads, self.reach = function, heads, reach
+        self.transport: Product = self._transport(heads, reach)
+        self.lemma: MirrorProductLemma = self._lemma(heads, reach)
 
     def finish(self, bench: Bench, off: Expression) -> Expression:
         return self.transport.finish(bench, off)
 
     def bound(self, scale: Scale) -> float:
-        c = best_c(scale.reach, self.heads, scale.unit)
-        soft = truncation(scale.reach, c, self.heads) + rounding(c, self.heads, scale.unit)
-        return soft + scale.dot_product
+        """For products within the reach. A product of two scalars is rounded once; for others see `Scale.dot_product`."""
+        reach = self.reach or scale.reach
+        c = best_c(reach, self.heads, scale.unit)
+        soft = truncation(reach, c, self.heads) + rounding(c, self.heads, scale.unit)
+        return soft + (2 * scale.unit * reach if self.reach and scale.size == 1 else scale.dot_product)
 
 
 class EntrywiseProduct(MatrixProduct):
     """The product of vectors entry by entry."""
 
-    def __init__(self, function: Function, heads: int = 1) -> None:
-        self.function = function
-        self.heads = heads
-        self.transport = DiagonalProduct(heads)
-        self.lemma = DiagonalProductLemma(heads)
+    _transport = DiagonalProduct
+    _lemma = DiagonalProductLemma
 
 
 class AnchoredMatrixProduct(Block):

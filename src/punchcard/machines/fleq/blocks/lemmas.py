@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 from punchcard.machines.fleq.blocks.anchors import anchor_scales
 from punchcard.machines.fleq.blocks.fit import SigmoidSum
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.machines.fleq.blocks.product import EXTRAPOLATION, best_c
 from punchcard.transformer.build import Part, assign, attend
 from punchcard.transformer.expression import Expression, Rows, relu, stack
+from punchcard.transformer.gate import gated
 
 MATCH_GAP = 1.0
 """One-hot rows score 1 with themselves and 0 with each other."""
@@ -186,15 +186,16 @@ class MirrorProductLemma(Lemma):
     masks_height = True
     diagonal = False
 
-    def __init__(self, heads: int = 1) -> None:
+    def __init__(self, heads: int = 1, reach: float | None = None) -> None:
         self.heads = heads
+        self.reach = reach
 
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"copy": d, "key": d, "query": d, "asking": 1, "axis": d, "product": d, "moved": d}
 
     def layers(self, bench: LemmaBench) -> list[Part]:
         d, x = bench.size, bench.own("x")[: bench.size]
-        c = best_c(bench.reach, self.heads, bench.unit)
+        c = best_c(self.reach or bench.reach, self.heads, bench.unit)
         copy, key, query, asking, axis, product = (
             bench.own(n) for n in ("copy", "key", "query", "asking", "axis", "product"))
         off, gate = bench.off, bench.gate

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 
 from punchcard.machines.fleq.blocks.bench import Bench
 from punchcard.machines.fleq.blocks.block import Block, Scale
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.machines.fleq.blocks.lemmas import ElementwiseLemma
 from punchcard.machines.fleq.blocks.transport import Beside
 from punchcard.machines.fleq.functions import Function, Shape
-from punchcard.primitives.add import number
-from punchcard.primitives.step import step
+from punchcard.primitives.bits import successor_bits
 from punchcard.transformer.expression import Expression, Rows, relu, stack
+from punchcard.transformer.gate import gated
 
 
 def _one_column(a: Shape, b: Shape | None = None) -> Shape:
@@ -60,14 +59,12 @@ class IncrPointer(Block):
         changes: list[Expression] = []
         end = 0
         for field in self.fields:
-            bits, chosen = a[field], b[field]
+            bits, chosen, following = a[field], b[field], successor_bits(a[field], one)
             if field.start > end:
                 changes.append(0 * a[end : field.start])
             for i in range(bits.size):
-                s = number(bits[: i + 1], one) + one
-                bit = 2 * (step(s - 2.0**i * one, one) - step(s - 2.0 ** (i + 1) * one, one)) - one
                 # b is 1 in the field that counts on. The terms are integers below 2^(L+3), so this small gate is exact.
-                changes.append(gated(bit - bits[i], one - chosen[i], 2.0 ** (bits.size + 3)))
+                changes.append(gated(following[i] - bits[i], one - chosen[i], 2.0 ** (bits.size + 3)))
             end = field.stop
         rest = a[end:]
         return a + stack(*changes, *([0 * rest] if rest.size else []))

@@ -13,10 +13,10 @@ and value weights w_h / h c, where the w_h sum to 1 and cancel the powers c^2, c
 from __future__ import annotations
 
 from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, outputs
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import Expression
+from punchcard.transformer.gate import gated
 
 EXTRAPOLATION = {1: (1.0,), 2: (4 / 3, -1 / 3), 3: (3 / 2, -3 / 5, 1 / 10)}
 """Weights w_h of heads h = 1, 2, ...: Richardson's extrapolation in c^2 over c, 2 c, 3 c."""
@@ -57,8 +57,10 @@ class Product(Transport):
     kind = "product"
     soft = True
 
-    def __init__(self, heads: int = 1) -> None:
+    def __init__(self, heads: int = 1, reach: float | None = None) -> None:
+        """`reach` is the largest product that c is chosen for, by default the machine's."""
         self.heads = heads
+        self.reach = reach
         self.name = f"{self.kind}{heads}"
 
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
@@ -108,7 +110,7 @@ class Product(Transport):
                 + assign(bench.rows(f"{self.name}_value"), gated(bench.rows(f"{self.name}_axis"), off, bench.gate)))
 
     def shares(self, bench: Bench) -> list[Share]:
-        d, c = bench.size, best_c(bench.reach, self.heads, bench.unit)
+        d, c = bench.size, best_c(self.reach or bench.reach, self.heads, bench.unit)
         query, key, value = (bench.rows(f"{self.name}_{part}") for part in ("query", "key", "value"))
         return [
             Share((h + 1) * c * query, key, w * d / ((h + 1) * c) * value, bench.rows(f"{self.name}_product"))
@@ -143,6 +145,3 @@ class DiagonalProduct(Product):
 
     def mask(self, column: ScratchColumn, d: int) -> list[float]:
         return all_but(d, column.index)
-
-
-

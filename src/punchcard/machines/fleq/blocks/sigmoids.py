@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but
 from punchcard.machines.fleq.blocks.fit import SigmoidSum
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, not_copy, outputs
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import Expression, relu, stack
+from punchcard.transformer.gate import gated
 
 
 class Sigmoids(Transport):

@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but, one_hot
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import Expression, Rows, relu, stack
+from punchcard.transformer.gate import gated
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class Transport(ABC):
     """Whether columns that are not live must be kept out by a large negative score."""
     live_constants: bool = False
     """Whether the cells 0 and 1 are live."""
+    reach: float | None = None
+    """The largest product that its constants are chosen for, where it is a product and that is not the machine's."""
 
     def constants(self, d: int) -> tuple[Constant, ...]:
         return ()

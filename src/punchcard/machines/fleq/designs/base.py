@@ -14,12 +14,13 @@ from punchcard.card.encoding import encode_unsigned, pointer_bits
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.fleq.blocks.block import Block
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.primitives.add import number
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
+from punchcard.primitives.bits import bit_of
 from punchcard.primitives.step import step
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Expression, Rows, rows, stack
+from punchcard.transformer.gate import gated
 
 MAX_COLUMNS = 1 << 20
 POINTERS = ("a", "b", "c", "flag", "p")
@@ -139,6 +140,9 @@ class FleqDesign(ABC):
     """
 
     name: ClassVar[str]
+    warm_up: ClassVar[int] = 0
+    idle: ClassVar[int] = 1  # the loop that reads a halt
+    paper: ClassVar[Mapping[str, str | int]] = {}
     sizes: FleqSizes
     layout: Layout
     height: int
@@ -213,13 +217,11 @@ class FleqDesign(ABC):
         one, bits = self.row("scratch"), []
         for i in range(self.sizes.pointer_bits):
             total: Expression = -1 * one
-            power = 2.0**i
             for name, closed in fields.items():
                 s = number(self.field(name)[: i + 1], one) + self.lane(i + 1)
                 if closed is not None:
-                    s = s - 8 * power * closed
-                total = total + 2 * (step(s - power * one, one) - step(s - 2 * power * one, one)
-                                     + step(s - 3 * power * one, one))
+                    s = s - (8 << i) * closed
+                total = total + 2 * bit_of(s, i, 0, (4 << i) - 1, one)
             bits.append(total)
         return stack(*bits)
 

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.errors import SizeError
 from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn
 from punchcard.machines.fleq.blocks.block import Block
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.machines.fleq.blocks.transport import Share, Transport
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
 from punchcard.primitives.add import increment_bits
@@ -29,6 +29,7 @@ from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.step import step_and
 from punchcard.transformer.build import Part, assign, attend
 from punchcard.transformer.expression import Expression, Rows, rows, stack
+from punchcard.transformer.gate import gated
 
 
 class CompactDesign(FleqDesign):
@@ -38,7 +39,7 @@ class CompactDesign(FleqDesign):
 
     def __init__(self, size: int, memory: int, instructions: int, blocks: Sequence[Block]) -> None:
         super().__init__(blocks)
-        self.transports: tuple[Transport, ...] = tuple({b.transport.name: b.transport for b in blocks}.values())
+        self.transports = _transports(blocks)
         columns: dict[ScratchColumn, None] = {}
         for transport in self.transports:
             columns.update(dict.fromkeys(transport.columns(size)))
@@ -189,6 +190,17 @@ class CompactDesign(FleqDesign):
                 for region in FleqSizes.OUTSIDE:
                     live = t.live_constants and region in ("zero", "unit")
                     self.layout.put(card, f"shut_{t.name}", region, float(not live))
+
+
+def _transports(blocks: Sequence[Block]) -> tuple[Transport, ...]:
+    """The blocks' transports; those with the same name are the same, and compute by the same constants."""
+    found: dict[str, tuple[Block, Transport]] = {}
+    for block in blocks:
+        first, transport = found.setdefault(block.transport.name, (block, block.transport))
+        if transport.reach != block.transport.reach:
+            raise SizeError(f"products {first.name!r} and {block.name!r} have the same heads and another reach: build them "
+                            "with one reach, or with different heads")
+    return tuple(transport for _, transport in found.values())
 
 
 def _indicator(test: Callable[[ScratchColumn, int], bool], d: int) -> Callable[[ScratchColumn], list[float]]:

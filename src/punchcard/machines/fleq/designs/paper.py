@@ -24,7 +24,6 @@ from torch import Tensor
 from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.fleq.blocks.bench import one_hot
 from punchcard.machines.fleq.blocks.block import Block
-from punchcard.machines.fleq.blocks.gate import gated
 from punchcard.machines.fleq.blocks.lemmas import LemmaBench, TermsLemma
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
 from punchcard.primitives.add import increment_bits
@@ -34,6 +33,7 @@ from punchcard.primitives.flag import integer_flag
 from punchcard.primitives.select import select
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Expression, stack
+from punchcard.transformer.gate import gated
 
 
 class PaperFleqDesign(FleqDesign):

@@ -18,9 +18,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from punchcard.errors import ProgramError
+from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.fleq.functions import Shape
-from punchcard.machines.fleq.text.source import KEYWORDS, shown, take_mark, take_number, take_whole
+from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_mark, take_number, take_whole
 from punchcard.machines.source import Line, Token, read_text, unknown
 
 Array: TypeAlias = NDArray[np.float64]
@@ -61,6 +61,25 @@ def take_declaration(line: Line, folder: Path | None) -> Declaration:
         value = _take_rows(line, name.text, shape) if kind.text == "matrix" else _take_column(line, name.text, shape)
     line.finish(f"the values of {name.text!r}")
     return Declaration(name, shape, value)
+
+
+def parse_value(text: str) -> Array:
+    """Numbers that stand alone, rows separated by `;`: a matrix, as in `.data`."""
+    line = next(lines(text), None)
+    if line is None:
+        raise ProgramError("write NAME=VALUE")
+    rows = []
+    try:
+        while True:
+            rows.append(_take_row(line, "the value"))
+            if line.ahead.kind == "end":
+                break
+            line.take()
+    except SourceError as error:
+        raise ProgramError(error.message) from None
+    if not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+        raise ProgramError("the rows of a matrix have equally many numbers, and are separated by `;`")
+    return np.array(rows)
 
 
 def _take_shape(line: Line, kind: str) -> Shape:

@@ -1,4 +1,4 @@
-"""What the designs of the SUBLEQ machine share: its sizes, its address map, and the contract of a design.
+"""What the designs of the SUBLEQ machine share: its sizes, its address map, and how it halts.
 
 A card has the scratchpad at column 0, then two constant cells that only the EOF instruction uses (0 and -1), the
 memory, and the instructions. A design turns sizes into a layout and layers; it never sees a program.
@@ -6,7 +6,7 @@ memory, and the instructions. A design turns sizes into a layout and layers; it 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,8 +16,7 @@ from torch import Tensor
 from punchcard.card.encoding import encode_unsigned, pointer_bits
 from punchcard.card.layout import Layout, Pattern, Region
 from punchcard.errors import SizeError
-from punchcard.transformer.build import Part
-from punchcard.transformer.precision import Precision
+from punchcard.machines.design import Design
 
 EVERY_CELL = ("constants", "memory")
 OUTSIDE = ("constants", "memory", "instructions")
@@ -77,7 +76,7 @@ class SubleqSizes:
 
 
 @dataclass(frozen=True)
-class Image:
+class Punched:
     """What is punched: a word for each cell (the two constants first), and pointers (a, b, c) for each instruction."""
 
     words: list[int]
@@ -92,39 +91,30 @@ class Reading:
     program_counter: Tensor
 
 
-class SubleqDesign(ABC):
-    """A layout and layers for given sizes, and how values get on the card and off it."""
+class SubleqDesign(Design[SubleqSizes]):
+    """What the three designs have in common: how they halt, and what the paper says of them."""
 
-    name: ClassVar[str]
-    warm_up: ClassVar[int]
-    """Loops before the first instruction is executed."""
+    idle: ClassVar[int] = 1
+    """The loop that reads EOF, or the warm-up loop before the first instruction, executes nothing."""
     halting_register: ClassVar[str]
     """The rows that hold pointer b of the last instruction read. Only EOF's b names the cell -1."""
     paper: ClassVar[Mapping[str, str | int]] = {
-        "layers": 9, "heads": 2, "width": "O(log n + N); the proof's matrix has 8 log n + 3 N + 1 rows",
+        "layers": 9, "heads": "at most 2", "width": "O(log n + N); the proof's matrix has 8 log n + 3 N + 1 rows",
         "temperature": "above log(G d n^3 / eps)", "statement": "Lemma (SUBLEQ), section 5.1",
     }
 
     @abstractmethod
-    def layout(self, sizes: SubleqSizes) -> Layout:
-        """The rows and columns of the card."""
+    def punch(self, sizes: SubleqSizes, layout: Layout, content: Punched, card: Tensor) -> None:
+        """Write words and commands, and the initial scratchpad, on a blank card."""
 
     @abstractmethod
-    def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
-        """The layers, first to last."""
-
-    @abstractmethod
-    def punch(self, sizes: SubleqSizes, layout: Layout, image: Image, card: Tensor) -> None:
-        """Write an image and the initial scratchpad on a blank card."""
-
-    @abstractmethod
-    def read(self, layout: Layout, card: Tensor) -> Reading:
+    def read(self, sizes: SubleqSizes, layout: Layout, card: Tensor) -> Reading:
         """Read the cells and the program counter off a card, or a batch of them."""
 
-    def halted(self, sizes: SubleqSizes) -> Pattern:
+    def halting(self, sizes: SubleqSizes) -> tuple[Pattern, ...]:
         """The pattern that stands on the card once the EOF instruction has been read."""
         bits = encode_unsigned(sizes.minus_one_column, sizes.pointer_bits).flatten()
-        return Pattern(self.halting_register, "scratchpad", tuple(int(b) for b in bits))
+        return (Pattern(self.halting_register, "scratchpad", tuple(int(b) for b in bits)),)
 
 
 def punch_positions(sizes: SubleqSizes, layout: Layout, card: Tensor) -> None:
@@ -135,8 +125,8 @@ def punch_positions(sizes: SubleqSizes, layout: Layout, card: Tensor) -> None:
         layout.put(card, "position", region, encode_unsigned(numbers, sizes.pointer_bits))
 
 
-def punch_commands(sizes: SubleqSizes, layout: Layout, image: Image, card: Tensor) -> None:
+def punch_commands(sizes: SubleqSizes, layout: Layout, content: Punched, card: Tensor) -> None:
     """Every instruction column holds the pointers a, b and c."""
     for i, part in enumerate("abc"):
-        pointers = [command[i] for command in image.commands]
+        pointers = [command[i] for command in content.commands]
         layout.put(card, f"command.{part}", "instructions", encode_unsigned(pointers, sizes.pointer_bits))

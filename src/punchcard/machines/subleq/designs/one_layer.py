@@ -36,15 +36,16 @@ from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
     EVERYWHERE,
     OUTSIDE,
-    Image,
+    Punched,
     Reading,
     SubleqDesign,
     SubleqSizes,
     punch_positions,
 )
 from punchcard.primitives.address import store_factor, store_gap
+from punchcard.primitives.bits import difference_bits
+from punchcard.primitives.branch import branch
 from punchcard.primitives.overwrite import clip, clip_where
-from punchcard.primitives.subtract import branch, difference_bits
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Rows, rows, stack
 from punchcard.transformer.precision import Precision
@@ -126,9 +127,9 @@ class OneLayerDesign(SubleqDesign):
             + clip_where(1 - one, cache_b, precision.gate)
         ]
 
-    def punch(self, sizes: SubleqSizes, layout: Layout, image: Image, card: Tensor) -> None:
+    def punch(self, sizes: SubleqSizes, layout: Layout, content: Punched, card: Tensor) -> None:
         length = sizes.pointer_bits
-        words = encode_signed(image.words, sizes.word_bits)
+        words = encode_signed(content.words, sizes.word_bits)
         for rows_name in ("memory", "cache_a", "cache_b"):
             layout.put(card, rows_name, "constants", words[:, :2])
             layout.put(card, rows_name, "memory", words[:, 2:])
@@ -136,7 +137,7 @@ class OneLayerDesign(SubleqDesign):
         layout.put(card, "memory", "instructions", -1.0)
         first = layout.region("constants").start
         for i, part in enumerate("ab"):
-            operands = [command[i] for command in image.commands]
+            operands = [command[i] for command in content.commands]
             layout.put(card, f"operands.{part}", "instructions", encode_unsigned(operands, length))
             layout.put(card, f"cache_{part}", "instructions", words[:, [column - first for column in operands]])
             for region in EVERY_CELL:
@@ -145,7 +146,7 @@ class OneLayerDesign(SubleqDesign):
                 layout.put(card, f"operands.{part}", region, own)
         start, last = sizes.instruction_column, sizes.columns - 1
         following = [min(column + 1, last) for column in range(start, last + 1)]
-        layout.put(card, "targets.c", "instructions", encode_unsigned([c for _, _, c in image.commands], length))
+        layout.put(card, "targets.c", "instructions", encode_unsigned([c for _, _, c in content.commands], length))
         layout.put(card, "targets.next", "instructions", encode_unsigned(following, length))
         punch_positions(sizes, layout, card)
         layout.put(card, "inside", "scratchpad", 1.0)
@@ -153,7 +154,7 @@ class OneLayerDesign(SubleqDesign):
         layout.put(card, "store_address", "scratchpad", encode_unsigned(sizes.zero_column, length))
         layout.put(card, "store", "scratchpad", encode_signed(0, sizes.word_bits))
 
-    def read(self, layout: Layout, card: Tensor) -> Reading:
+    def read(self, sizes: SubleqSizes, layout: Layout, card: Tensor) -> Reading:
         words = decode_signed(layout.get(card, "memory", "memory"))
         pending = decode_signed(layout.get(card, "store", "scratchpad"))
         address = decode_unsigned(layout.get(card, "store_address", "scratchpad"))

@@ -12,7 +12,7 @@ from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
     OUTSIDE,
-    Image,
+    Punched,
     Reading,
     SubleqDesign,
     SubleqSizes,
@@ -86,19 +86,19 @@ class PaperDesign(SubleqDesign):
             # Step 7, program termination, is the EOF instruction on the card: it changes nothing and jumps to itself.
         ]
 
-    def punch(self, sizes: SubleqSizes, layout: Layout, image: Image, card: Tensor) -> None:
+    def punch(self, sizes: SubleqSizes, layout: Layout, content: Punched, card: Tensor) -> None:
         length = sizes.pointer_bits
-        words = encode_signed(image.words, sizes.word_bits)
+        words = encode_signed(content.words, sizes.word_bits)
         layout.put(card, "memory", "constants", words[:, :2])
         layout.put(card, "memory", "memory", words[:, 2:])
-        punch_commands(sizes, layout, image, card)
+        punch_commands(sizes, layout, content, card)
         punch_positions(sizes, layout, card)
         layout.put(card, "inside", "scratchpad", 1.0)
         layout.put(card, "program_counter", "scratchpad", encode_unsigned(sizes.instruction_column, length))
         # Overwritten by the first read; any pointers will do.
         layout.put(card, "pointer", "scratchpad", -1.0)
 
-    def read(self, layout: Layout, card: Tensor) -> Reading:
+    def read(self, sizes: SubleqSizes, layout: Layout, card: Tensor) -> Reading:
         return Reading(
             decode_signed(layout.get(card, "memory", "memory")),
             decode_unsigned(layout.get(card, "program_counter", "scratchpad"))[..., 0],

@@ -16,7 +16,7 @@ from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
     EVERYWHERE,
     OUTSIDE,
-    Image,
+    Punched,
     Reading,
     SubleqDesign,
     SubleqSizes,
@@ -24,9 +24,9 @@ from punchcard.machines.subleq.designs.base import (
     punch_positions,
 )
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
+from punchcard.primitives.bits import difference_bits, successor_bits
+from punchcard.primitives.branch import branch
 from punchcard.primitives.overwrite import clip, clip_where
-from punchcard.primitives.step import successor_bits
-from punchcard.primitives.subtract import branch, difference_bits
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import rows
 from punchcard.transformer.precision import Precision
@@ -79,14 +79,14 @@ class TwoLayerDesign(SubleqDesign):
             + assign(following, successor_bits(following, one)),
         ]
 
-    def punch(self, sizes: SubleqSizes, layout: Layout, image: Image, card: Tensor) -> None:
+    def punch(self, sizes: SubleqSizes, layout: Layout, content: Punched, card: Tensor) -> None:
         length = sizes.pointer_bits
-        words = encode_signed(image.words, sizes.word_bits)
+        words = encode_signed(content.words, sizes.word_bits)
         layout.put(card, "memory", "scratchpad", -1.0)
         layout.put(card, "memory", "constants", words[:, :2])
         layout.put(card, "memory", "memory", words[:, 2:])
         layout.put(card, "memory", "instructions", -1.0)
-        punch_commands(sizes, layout, image, card)
+        punch_commands(sizes, layout, content, card)
         punch_positions(sizes, layout, card)
         layout.put(card, "inside", "scratchpad", 1.0)
         reset = {"a": sizes.zero_column, "b": sizes.minus_one_column, "c": sizes.instruction_column}
@@ -94,7 +94,7 @@ class TwoLayerDesign(SubleqDesign):
             layout.put(card, f"pointer.{part}", "scratchpad", encode_unsigned(column, length))
         layout.put(card, "following", "scratchpad", encode_unsigned(sizes.instruction_column, length))
 
-    def read(self, layout: Layout, card: Tensor) -> Reading:
+    def read(self, sizes: SubleqSizes, layout: Layout, card: Tensor) -> Reading:
         following = decode_unsigned(layout.get(card, "following", "scratchpad"))[..., 0]
         bits = layout.rows("following").stop - layout.rows("following").start
         return Reading(decode_signed(layout.get(card, "memory", "memory")), (following - 1) % (1 << bits))

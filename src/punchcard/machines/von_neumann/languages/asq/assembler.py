@@ -35,7 +35,9 @@ class Listing:
 
 def assemble(text: str, source: str = "", *, word_bits: int | None = None) -> Image:
     """The image of an `.asq` text; `source` names it in error messages, and `word_bits` limits its words."""
-    return Image(listing(text, source, word_bits=word_bits).words, source)
+    listed = listing(text, source, word_bits=word_bits)
+    inside = {name: address for name, address in listed.labels.items() if 0 <= address < len(listed.words)}
+    return Image(listed.words, source, inside)
 
 
 def listing(text: str, source: str = "", *, word_bits: int | None = None) -> Listing:

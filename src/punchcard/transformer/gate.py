@@ -1,8 +1,8 @@
-"""Closing a formula in the columns and rows where it must not act.
+"""The gate: closing a formula in the columns and rows where it must not act.
 
-A gate is a row that is exactly 0 where the formula acts and at least 1 where it does not. It is never computed as C e
-- C inside a sum with data, which would lose the data's last bits: the row itself is 0, so a gate of any size costs no
-precision.
+A gate is a form that is exactly 0 where the formula acts and at least 1 where it does not. Most often it is a row. It is
+never computed as C e - C inside a sum with data, which would lose the data's last bits: the row itself is 0, so a gate of
+any size costs no precision. A condition that is 1 where the formula acts, beside bits, closes by 1 - condition.
 """
 
 from __future__ import annotations

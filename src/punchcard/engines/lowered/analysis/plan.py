@@ -14,7 +14,7 @@ MOST_DIMS = 22
 
 
 @dataclass(frozen=True)
-class Table:
+class Lookup:
     """From the signs of some dimensions of a query (or key) to the quiet column that has the best key (or query).
 
     find      a busy query looks for quiet keys; the best must score at least `least`, and `exact` where one is given
@@ -36,7 +36,7 @@ class Table:
         return asdict(self)
 
     @classmethod
-    def restore(cls, data: dict[str, Any]) -> Table:
+    def restore(cls, data: dict[str, Any]) -> Lookup:
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
         return cls(**fields)
 
@@ -67,7 +67,7 @@ class Store:
 
 
 @dataclass
-class Plan:
+class LoopPlan:
     """One loop, or (with `selectors`) only the part that decides which plan to follow."""
 
     states: dict[Slot, Linear] = field(default_factory=dict)
@@ -75,10 +75,10 @@ class Plan:
     distinct: list[tuple[Node, Array]] = field(default_factory=list)
     stores: list[Store] = field(default_factory=list)
     selectors: list[Linear] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
+    tables: list[Lookup] = field(default_factory=list)
     settles: dict[int, Linear] = field(default_factory=dict)
 
-    def table(self, table: Table) -> int:
+    def table(self, table: Lookup) -> int:
         """The number of a table, new or known."""
         if len(table.dims) > MOST_DIMS:
             raise LoweringError(f"layer {table.layer + 1}, head {table.head + 1}: a table of {len(table.dims)} bits is "

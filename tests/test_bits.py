@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
-from punchcard.primitives.offset import at_least, offset_bits
+from punchcard.primitives.bits import at_least, offset_bits
 from punchcard.transformer.build import assign
 from punchcard.transformer.expression import stack
 from tests.test_primitives import one_layer, word_card

@@ -1,0 +1,154 @@
+"""The command `bench`: how fast this computer's engines are, as a table for each machine, or as JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from punchcard.cli.options import Given, file_argument, names, numbers
+from punchcard.cli.run import load_program
+from punchcard.cli.terminal import out, print_json, remark
+from punchcard.errors import PunchcardError
+from punchcard.machines.registry import Registry
+
+Record = dict[str, Any]
+FIGURES = ("engine", "steps_per_second", "compile_seconds", "notes", "machine", "dtype", "ratio_to_dense")
+
+
+def make_bench(registry: Registry) -> click.Command:
+    """The command, for these kinds of machines."""
+    designs = tuple(dict.fromkeys(design for kind in registry for design in kind.designs))
+    usual = "; ".join(f"{kind.name} {','.join(map(str, kind.timing.columns))}" for kind in registry if kind.timing)
+
+    def known_designs(context: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...] | None:
+        chosen = names(context, option, text)
+        for name in chosen or ():
+            if name not in designs:
+                raise click.BadParameter(f"{name!r} is not one of {', '.join(designs)}.")
+        return chosen
+
+    @click.command()
+    @file_argument
+    @click.option("--machine", type=click.Choice([*(kind.name for kind in registry), "all"]),
+                  help="Which computer.  [default: all]")
+    @click.option("--columns", callback=numbers, metavar="N,N,...", help=f"Columns of the cards.  [default: {usual}]")
+    @click.option("--design", "designs", callback=known_designs, metavar="NAME,NAME,...", help="Which transformers.")
+    @click.option("--engine", "engines", callback=names, metavar="NAME,NAME,...",
+                  help="Which engines, beside dense.  [default: all]")
+    @click.option("--max-steps", type=click.IntRange(1), help="FILE: instructions of a run.  [default: to its end]")
+    @click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Length of a timed run.  [default: 0.1]")
+    @click.option("--dense-columns", type=click.IntRange(0),
+                  help="The largest card for the dense engine; beyond 2048 columns it makes one loop.  [default: 2048]")
+    @click.option("--quick", is_flag=True, help="A look of some seconds at the smallest cards.")
+    @click.option("--json", "as_json", is_flag=True, help="Print the records as one JSON list.")
+    def bench(
+        file: Path | None, machine: str | None, max_steps: int | None, as_json: bool, quick: bool, **given: Any
+    ) -> None:
+        """Measure this computer's engines: steps a second, and ratios to the dense engine and to plain interpreters.
+
+        With FILE, whole runs of that program are timed; else programs that never end, on each kind of machine.
+        """
+        from punchcard.benchmark.tables import BenchOptions
+
+        shorter = {"seconds": 0.02, "repeats": 1} if quick else {}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        options = BenchOptions(machine=None if machine == "all" else machine, quick=quick, **{**shorter, **chosen})
+        if file is None:
+            if max_steps is not None:
+                raise PunchcardError("--max-steps is for a FILE: programs without end run as long as --seconds says")
+            records = _measured(options, registry)
+        else:
+            records = _measured_program(file, options, max_steps, registry)
+        if as_json:
+            print_json(records)
+        else:
+            show(records, registry, options.dense_columns)
+
+    return bench
+
+
+def _measured(options: Any, registry: Registry) -> list[Record]:
+    from rich.console import Console
+
+    from punchcard.benchmark.tables import measure
+
+    records: list[Record] = []
+    with Console(stderr=True, highlight=False).status("measuring") as status:
+        for group in measure(options, lambda text: status.update(f"measuring {text}"), remark, registry):
+            records += group
+    if not records:
+        raise PunchcardError("nothing to measure: no machine has this design, or no card of these columns")
+    return records
+
+
+def _measured_program(file: Path, options: Any, max_steps: int | None, registry: Registry) -> list[Record]:
+    from punchcard.benchmark.tables import measure_program
+
+    records: list[Record] = []
+    program, kind, _ = load_program(file, Given({}), registry)
+    for design in options.designs or (None,):
+        machine = kind.machine_class().for_program(program, design=design)
+        records += measure_program(program, machine, file.name, options, max_steps=max_steps, remark=remark)
+    return records
+
+
+def show(records: Sequence[Record], registry: Registry, dense_columns: int) -> None:
+    """The tables, and the notes below them."""
+    from rich.console import Console
+    from rich.table import Table
+
+    for kind in registry:
+        own = [record for record in records if record["machine"] == kind.name]
+        if not own:
+            continue
+        table = Table(title=kind.timing.about if kind.timing is not None else kind.about)
+        for heading in headings(own):
+            table.add_column(heading, justify="left" if heading in ("design", "program", "engine") else "right")
+        last = None
+        for record, row in zip(own, rows(own), strict=True):
+            here = [record.get(name) for name in _telling(own)]
+            if last not in (None, here):
+                table.add_section()
+            table.add_row(*row)
+            last = here
+        Console(width=None if sys.stdout.isatty() else 140).print(table)
+    if any(record["ratio_to_dense"] is None for record in records):
+        out(f"–: the dense engine is measured up to {dense_columns:,} columns (--dense-columns)")
+    for note in dict.fromkeys(f"{r['engine']}: {note}" for r in records for note in r["notes"]):
+        out(f"note: {note}")
+
+
+def _telling(records: Sequence[Record]) -> list[str]:
+    """What tells the groups of a machine's records apart."""
+    return [name for name in records[0] if name not in FIGURES and not name.startswith("ratio_to_")]
+
+
+def _rival(records: Sequence[Record]) -> str:
+    return next(name.removeprefix("ratio_to_") for name in records[0]
+                if name.startswith("ratio_to_") and name != "ratio_to_dense")
+
+
+def headings(records: Sequence[Record]) -> list[str]:
+    """The columns of a machine's table."""
+    return [*_telling(records), "engine", "steps a second", "times dense", f"times {_rival(records)}", "compile s"]
+
+
+def rows(records: Sequence[Record]) -> Iterable[list[str]]:
+    """The records as text under `headings`."""
+    rival = _rival(records)
+    for r in records:
+        which = [f"{value:,}" if isinstance(value := r[name], int) else str(value) for name in _telling(records)]
+        compiled = r["compile_seconds"]
+        yield [*which, r["engine"], figure(r["steps_per_second"]), figure(r["ratio_to_dense"]),
+               figure(r[f"ratio_to_{rival}"]), "–" if compiled is None else f"{compiled:.2f}"]
+
+
+def figure(number: float | None) -> str:
+    """Three digits that count; a dash where there is no figure."""
+    if number is None:
+        return "–"
+    return f"{float(f'{number:.3g}'):,.0f}" if number >= 100 else f"{number:.3g}"

@@ -1,0 +1,44 @@
+"""The command `info`: the size of a machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from punchcard.cli.options import Given, file_argument, json_option, machine_options
+from punchcard.cli.run import load_program
+from punchcard.errors import PunchcardError
+from punchcard.machines.registry import Registry
+
+
+def make_info(registry: Registry) -> click.Command:
+    """The command, for these kinds of machines."""
+
+    @click.command()
+    @file_argument
+    @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
+                  help="Which computer.  [default: FILE's, or subleq]")
+    @machine_options(registry)
+    @json_option
+    def info(file: Path | None, kind_name: str | None, as_json: bool, **given: Any) -> None:
+        """Show the size of a machine: layers, heads, width, hidden units, parameters, temperature.
+
+        With FILE, the machine has room for that program; else it has its usual sizes.
+        """
+        if file is None:
+            kind = registry.kind(kind_name or "subleq")
+            machine = kind.machine_class()(**Given(given).for_machine(kind))
+        else:
+            program, kind, options = load_program(file, Given(given), registry)
+            if kind_name not in (None, kind.name):
+                raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a program for {kind.name}")
+            machine = kind.machine_class().for_program(program, **options)
+            machine.punch(program)  # refuses a program that does not fit
+
+        from punchcard.cli.display import show_info
+
+        show_info(machine, as_json=as_json)
+
+    return info

@@ -1,0 +1,132 @@
+"""The options of machines and languages on the command line: declared once by each kind, put together here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from punchcard.errors import PunchcardError
+from punchcard.machines.kind import Kind, Language, Option
+from punchcard.machines.registry import Registry
+
+DTYPES = ("float64", "float32", "float16", "bfloat16")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+file_argument = click.argument("file", type=click.Path(path_type=Path), required=False)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+def names(context: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...] | None:
+    """Names separated by commas."""
+    if text is None:
+        return None
+    found = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not found:
+        raise click.BadParameter(f"{text!r}: write names separated by commas.")
+    return found
+
+
+def numbers(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
+    """Positive integers separated by commas."""
+    if text is None:
+        return None
+    found = tuple(int(part) if part.strip().isdecimal() else 0 for part in text.split(","))
+    if min(found) < 1:
+        raise click.BadParameter(f"{text!r}: write positive integers separated by commas.")
+    return found
+
+
+def machine_options(registry: Registry) -> Callable[[Command], Command]:
+    """The options that machines of all kinds are built with."""
+    def decorate(command: Command) -> Command:
+        for option, kinds in reversed(_merged((kind.name, kind.options) for kind in registry)):
+            command = _click_option(option, kinds)(command)
+        designs = dict.fromkeys(design for kind in registry for design in kind.designs)
+        usual = ", ".join(f"{kind.name} {kind.designs[0]}" for kind in registry if kind.designs)
+        about = f"Which transformer.  [default: {usual}]"
+        command = click.option("--dtype", type=click.Choice(DTYPES), help="Number format.")(command)
+        return click.option("--design", type=click.Choice(list(designs)), help=about)(command)
+
+    return decorate
+
+
+def language_options(registry: Registry) -> Callable[[Command], Command]:
+    """The options that texts are read with."""
+    def decorate(command: Command) -> Command:
+        owned = ((language.about, language.options) for kind in registry for language in kind.languages)
+        for option, owners in reversed(_merged(owned)):
+            command = _click_option(option, owners)(command)
+        return command
+
+    return decorate
+
+
+def _merged(owned: Iterable[tuple[str, tuple[Option, ...]]]) -> list[tuple[Option, list[str]]]:
+    """Options of the same name once, with all their owners."""
+    found: dict[str, tuple[Option, list[str]]] = {}
+    for owner, options in owned:
+        for option in options:
+            found.setdefault(option.name, (option, []))[1].append(owner)
+    return list(found.values())
+
+
+def _click_option(option: Option, owners: list[str]) -> Callable[[Command], Command]:
+    about = f"{', '.join(owners)}: {option.about}."
+    flags = [option.spelling, f"given_{option.name}"]
+    if option.many:
+        return click.option(*flags, callback=names, metavar="NAME,NAME,...", help=about)
+    if option.type is bool:
+        return click.option(*flags, is_flag=True, default=None, help=about)
+    kind: Any = option.type
+    if option.choices:
+        kind = click.Choice(list(option.choices))
+    elif option.type is int and (option.least, option.most) != (None, None):
+        kind = click.IntRange(option.least, option.most)  # type: ignore[arg-type]
+    return click.option(*flags, type=kind, help=about)
+
+
+class Given:
+    """What was given on the command line for machines and languages, to be sorted by the kind that is asked for."""
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self._values = {name.removeprefix("given_"): value for name, value in parameters.items() if value is not None}
+        if (dtype := self._values.pop("dtype", None)) is not None:
+            self._values["precision"] = dtype
+
+    def for_machine(self, kind: Kind, language: Language | None = None) -> dict[str, Any]:
+        """The options for a machine of one kind. One of another kind or language is refused."""
+        own = {option.name for option in kind.options} | {"design", "precision"}
+        reading = {option.name for option in language.options} if language is not None else set()
+        what = "machines" if language is None else "programs"
+        for name in self._values:
+            if name not in own | reading:
+                raise PunchcardError(f"{self._spelling(name)} is not for {kind.name} {what}")
+        design = self._values.get("design")
+        if design is not None and kind.designs and design not in kind.designs:
+            raise PunchcardError(f"--design {design} is not for {kind.name} machines: there are {', '.join(kind.designs)}")
+        return {name: value for name, value in self._values.items() if name in own}
+
+    def for_language(self, language: Language) -> dict[str, Any]:
+        """The options for reading a text."""
+        return {option.name: self._values[option.name] for option in language.options if option.name in self._values}
+
+    @staticmethod
+    def _spelling(name: str) -> str:
+        for parameter in click.get_current_context().command.params:
+            if parameter.name in (f"given_{name}", name):
+                return parameter.opts[0]
+        return f"--{name}"
+
+
+def given_flags() -> dict[str, str]:
+    """The parameters that stand on the command line, and how they are spelled there."""
+    context = click.get_current_context()
+    return {
+        parameter.name: "FILE" if isinstance(parameter, click.Argument) else parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    }

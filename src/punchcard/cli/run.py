@@ -1,0 +1,153 @@
+"""The command `run`: a program from a file, or a run from a checkpoint, on a looped transformer.
+
+Results go to standard output; trace, progress and remarks to standard error. Exit status: 0 when the program halted and
+the transformer agrees with the interpreter (or was not compared), 1 when not, 2 for bad input, 141 when nobody reads the
+output any more. A program that writes shows its bytes, as they come, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from punchcard.cli.options import Given, file_argument, given_flags, json_option, language_options, machine_options
+from punchcard.cli.terminal import input_file, interruptible
+from punchcard.errors import ProgramError, PunchcardError
+from punchcard.files import check_writable, write_whole
+from punchcard.machines.kind import Kind, Language
+from punchcard.machines.registry import Registry
+
+if TYPE_CHECKING:
+    from punchcard.machines.checkpoint import Checkpoint
+
+TRACED_DENSELY = 512
+"""Cards of so many columns are traced on the dense engine, which need not prepare anything."""
+
+
+def make_run(registry: Registry) -> click.Command:
+    """The command, for these kinds of machines."""
+    languages = [language for kind in registry for language in kind.languages]
+    extensions = ", ".join(extension for language in languages for extension in language.extensions)
+
+    @click.command(help=f"""Run a program on a looped transformer and compare it with a plain interpreter.
+
+    FILE is a program: {extensions}. With --resume no FILE is needed.""")
+    @file_argument
+    @machine_options(registry)
+    @language_options(registry)
+    @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
+                  help="Initial value of a cell, variable or label; may be repeated.")
+    @click.option("--max-steps", type=click.IntRange(0),
+                  help="Stop after this many instructions.  [default: 100000; images: no limit]")
+    @click.option("--engine", metavar="NAME", help="What applies the model.  [default: auto]")
+    @click.option("--input", "input_", metavar="FILE", help="What the program reads.  [default: standard input]")
+    @click.option("--checkpoint", metavar="FILE", help="Keep the run in this file, to go on from.")
+    @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
+    @click.option("--resume", metavar="FILE", help="Go on with the run in this file, and keep it there.")
+    @click.option("--trace", is_flag=True, help="Show every loop.")
+    @json_option
+    @click.option("--stats", metavar="FILE", help="Write that JSON object to a file.")
+    @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
+    @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
+    def run(
+        file: Path | None, settings: tuple[str, ...], max_steps: int | None, engine: str | None, input_: str | None,
+        checkpoint: str | None, every: int | None, resume: str | None, trace: bool, as_json: bool, stats: str | None,
+        check: bool, no_check: bool, **given: Any,
+    ) -> None:
+        if check and no_check:
+            raise PunchcardError("--check and --no-check: choose one")
+        if resume is not None:
+            saved, checkpoint = _saved(resume, registry), checkpoint or resume
+        elif file is None:
+            raise click.UsageError("Missing argument 'FILE': a program, or --resume with a checkpoint.")
+        elif every is not None and checkpoint is None:
+            raise PunchcardError("--every is for runs with --checkpoint")
+        else:
+            saved = _begun(file, settings, Given(given), registry)
+        if input_ is not None and not saved.machine.has_ports:
+            raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
+        if stats is not None:
+            check_writable(stats)
+        if trace and engine is None and saved.machine.layout.columns <= TRACED_DENSELY:
+            engine = "dense"
+        report = _run(saved, trace=trace, input_=input_, silent=as_json, max_steps=max_steps, checkpoint=checkpoint,
+                      every=every, engine=engine, check="lockstep" if check else False if no_check else None)
+
+        from punchcard.cli import display
+
+        facts = display.report_facts(saved.program, saved.machine, report, checkpoint)
+        if stats is not None:
+            write_whole(stats, json.dumps(facts) + "\n")
+        display.show_report(saved.program, saved.machine, report, facts, as_json=as_json, checkpoint=checkpoint,
+                            name=str(file or resume))
+        sys.stdout.flush()
+        sys.exit(0 if report.ok else 1)
+
+    return run
+
+
+def _run(saved: Checkpoint, *, trace: bool, input_: str | None, silent: bool, **how: Any) -> Any:
+    """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
+    from punchcard import api
+    from punchcard.cli.display import Progress
+
+    ports = saved.machine.has_ports
+    with (
+        input_file(input_ if ports else None, len(saved.mark.traffic.read)) as source,
+        interruptible(source) as (interrupted, read),
+        Progress(saved.machine, saved.program, saved.mark, trace=trace, silent=ports) as progress,
+    ):
+        if ports:
+            how |= {"input": read, "output": None if silent else sys.stdout.buffer}
+        return api.resume(saved, watch=progress.watch if trace else None, interrupted=interrupted, progress=progress.made,
+                          **how)
+
+
+def _begun(file: Path, settings: tuple[str, ...], given: Given, registry: Registry) -> Checkpoint:
+    """A run at its beginning: the program in a file on a machine for it."""
+    from punchcard import api
+
+    program, kind, options = load_program(file, given, registry)
+    program = _with_settings(program, settings, kind, registry.language_of(file)[1])
+    return api.begin(program, kind.machine_class().for_program(program, **options))
+
+
+def load_program(file: Path, given: Given, registry: Registry) -> tuple[Any, Kind, dict[str, Any]]:
+    """The program in a file, which must fit what is given; its kind, and the options of a machine for it."""
+    kind, language = registry.language_of(file)
+    options = given.for_machine(kind, language)
+    sizes = kind.resolve(options) if kind.resolve is not None else options
+    return registry.load(file, **{**sizes, **given.for_language(language)}), kind, options
+
+
+def _saved(path: str, registry: Registry) -> Checkpoint:
+    """The run in a checkpoint, whose program and machine are what they are."""
+    for name, spelling in given_flags().items():
+        if name in ("file", "settings", "design", "dtype") or name.startswith("given_"):
+            raise PunchcardError(f"{spelling} cannot be given with --resume: a checkpoint has its program and its machine")
+    from punchcard.machines.checkpoint import load
+
+    return load(path, machines=registry)
+
+
+def _with_settings(program: Any, settings: tuple[str, ...], kind: Kind, language: Language) -> Any:
+    if not settings:
+        return program
+    if kind.parse_value is None:
+        raise ProgramError(f"--set is not for {kind.name} programs: they have no names")
+    values = {}
+    for text in settings:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ProgramError(f"--set {text!r}: write NAME=VALUE")
+        try:
+            values[name.strip()] = kind.parse_value(value)
+        except ProgramError as error:
+            raise ProgramError(f"--set {text!r}: {error}") from None
+        if language.check_value is not None:
+            language.check_value(name.strip(), values[name.strip()])
+    return program.with_values(values)

@@ -1,0 +1,95 @@
+"""A runner that makes one loop after the other in Python, and looks at the card after each."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from punchcard.card.layout import Layout, Pattern
+from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch
+
+
+class Stepping(Runner):
+    """What engines of one loop at a time share. `one_thread`: matrices so small that more threads make torch slower."""
+
+    def __init__(self, engine: str, layout: Layout | None, card: Tensor, *, one_thread: bool) -> None:
+        if layout is not None:
+            layout.check(card)
+        self.engine, self.layout, self.one_thread = engine, layout, one_thread
+        self._why_this: tuple[str, ...] = ()
+
+    def noting(self, why: str) -> Self:
+        """The same runner, with a note on why it was taken."""
+        self._why_this = (why,)
+        self.notes = (why, *self.own_notes)
+        return self
+
+    @abstractmethod
+    def loop(self) -> None:
+        """X <- TF(W; X)."""
+
+    @property
+    @abstractmethod
+    def view(self) -> Tensor:
+        """The card, which must not be changed."""
+
+    @property
+    def own_notes(self) -> tuple[str, ...]:
+        """Why a loop is slower than it might be with this engine."""
+        return ()
+
+    @property
+    def card(self) -> Tensor:
+        return self.view.clone(memory_format=torch.contiguous_format)
+
+    def run(
+        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Mapping[Pattern, Port] | None = None,
+        watch: Watch | None = None, interrupted: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Run:
+        stops = Stops.of(self.view, self.layout, until, ports)
+        with torch.no_grad(), threads(1 if self.one_thread else torch.get_num_threads()):
+            for loop in range(1, loops + 1):
+                self.loop()
+                if watch is not None:
+                    watch(loop, self.card)
+                matched = stops.matched(self.view)
+                if matched is not None:
+                    return self._end(loop, "matched", matched)
+                stopped = self._serve(stops, loop)
+                if stopped is not None:
+                    return self._end(loop, "stopped", stopped)
+                if progress is not None:
+                    progress(loop)
+                if interrupted is not None and interrupted():
+                    return self._end(loop, "interrupted")
+            return self._end(loops, "loops")
+
+    def _serve(self, stops: Stops, loop: int) -> Pattern | None:
+        """Ports work on a copy of the card, which then takes the card's place."""
+        if not stops.at_port(self.view):
+            return None
+        card = self.card
+        stopped = stops.serve(loop, card)
+        self.take(card)
+        return stopped
+
+    def _end(self, loops: int, reason: Reason, matched: Pattern | None = None) -> Run:
+        self.notes = (*self._why_this, *self.own_notes)
+        return Run(self.card, loops, reason, self.engine, matched, self.notes, made={self.engine: loops})
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Let torch use this many threads inside the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

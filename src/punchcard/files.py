@@ -1,0 +1,81 @@
+"""The one way to write a file: whole or not at all, even when the machine goes down.
+
+The bytes are written beside their place under another name, brought to the disk, and only then given the name. A link is
+followed. What is not a regular file, such as a pipe or a device, is written to as it is.
+"""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import stat
+from pathlib import Path
+
+from punchcard.errors import StorageError
+
+PART = ".part"
+
+
+def write_whole(path: str | Path, data: bytes | str) -> None:
+    """Write bytes, or text as UTF-8."""
+    content = data.encode() if isinstance(data, str) else data
+    target = Path(os.path.realpath(path))
+    try:
+        before = target.stat() if target.exists() else None
+        if not str(path) or target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if before is not None and not stat.S_ISREG(before.st_mode):
+            target.write_bytes(content)
+            return
+        part = target.with_name(f".{target.name}.{os.getpid()}{PART}")
+        try:
+            part.write_bytes(content)
+            if before is not None:
+                part.chmod(stat.S_IMODE(before.st_mode))
+            _to_disk(part)
+            os.replace(part, target)
+            _to_disk(target.parent)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+
+
+def check_writable(path: str | Path) -> None:
+    """Refuse a place that cannot be written to before long work is done for it; a file that is there stays as it is."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir() or not str(path):
+        raise StorageError(f"cannot write {str(path)!r}: it is a folder")
+    if not target.parent.is_dir():
+        raise StorageError(f"cannot write {str(path)!r}: there is no folder {str(target.parent)!r}")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise StorageError(f"cannot write {str(path)!r}: {os.strerror(errno.EACCES)}")
+
+
+def sweep(path: str | Path) -> None:
+    """Remove what processes that are no more left behind when they were killed while they wrote this file."""
+    target = Path(os.path.realpath(path))
+    for part in target.parent.glob(f".{glob.escape(target.name)}.*{PART}"):
+        writer = part.name.removeprefix(f".{target.name}.").removesuffix(PART)
+        if writer.isdecimal() and not _is_alive(int(writer)):
+            part.unlink(missing_ok=True)
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until a file's content, or a folder's list of names, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True

@@ -1,0 +1,364 @@
+"""A machine: sizes, a design and a precision become a layout and a model; programs come later.
+
+Building a machine never receives a program. `punch` writes a program on a card, the model runs on the card, `read` reads
+the card. Two programs run on one unchanged model. Everything above the machines is written against this contract.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import torch
+from torch import Tensor
+
+from punchcard.card.layout import Layout, Pattern
+from punchcard.engines import Port, Prepared, Watch, prepare
+from punchcard.errors import PrecisionError, PunchcardError, did_you_mean
+from punchcard.machines import storage
+from punchcard.machines.design import Design
+from punchcard.machines.interpreter import Interpreter, Quick
+from punchcard.machines.judging import AtTheEnd, Check, Judge, Lockstep
+from punchcard.machines.kind import Kind
+from punchcard.machines.ports import Host
+from punchcard.machines.result import Reason, Result
+from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, is_observed, run_parts
+from punchcard.machines.streams import Input, Output, Read, Traffic, Write, reader, writer
+from punchcard.trace import Snapshot, observe
+from punchcard.transformer.build import LayerWeights, compile_layer, to_model
+from punchcard.transformer.exactness import needed_bits
+from punchcard.transformer.model import LoopedTransformer
+from punchcard.transformer.precision import Precision, as_precision
+
+Program = TypeVar("Program")
+State = TypeVar("State")
+AsPrecision = Precision | torch.dtype | str
+NO_LIMIT = 1 << 62
+
+
+class Machine(ABC, Generic[Program, State]):
+    """A looped transformer that executes programs, one instruction a loop.
+
+    What a machine says: its `kind`; its `designs`; how a program is punched and a state is read; the sizes that a program
+    needs; its oracle. The rest has a default.
+    """
+
+    kind: ClassVar[Kind]
+    designs: ClassVar[Mapping[str, Design[Any]]]
+    default_max_steps: ClassVar[int | None] = 100_000
+    """Instructions after which a run stops where nobody says; None: it has no limit."""
+    compared: ClassVar[Check | None] = "end"
+    """When a run is compared with the interpreter where nobody says."""
+    has_ports: ClassVar[bool] = False
+    """Whether programs read input and write output, which is then what a run shows."""
+
+    sizes: Any
+    options: dict[str, Any]
+    """What the machine was built with, beside design and precision, as plain data."""
+    design: Design[Any]
+    precision: Precision
+    layout: Layout
+    model: LoopedTransformer
+    needed_bits: int | None = None
+    """Significand bits that its sums need so that none is rounded; None where numbers are real and rounded anyway."""
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """What engines prepared for this machine, so that a second run need not wait for it."""
+        return Prepared()
+
+    # Building
+
+    def build(self, sizes: Any, design: str, precision: AsPrecision | tuple[str, ...], options: Mapping[str, Any]) -> None:
+        """Layout and model. Of several number formats the first that is exact is taken."""
+        if design not in self.designs:
+            raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, self.designs)}: "
+                                 f"there are {', '.join(self.designs)}")
+        self.sizes, self.options, self.design = sizes, dict(options), self.designs[design]
+        self.layout = self.design.layout(sizes)
+        for wanted in map(as_precision, precision if isinstance(precision, tuple) else (precision,)):
+            self.precision = wanted
+            layers = self.compile(sizes)
+            self.needed_bits = needed_bits(layers, self.layout)
+            if self.needed_bits <= wanted.significand:
+                self.model = to_model(layers, self.layout.width, wanted)
+                return
+        raise PrecisionError(
+            f"the {design!r} design with {', '.join(f'{name}={value}' for name, value in options.items())} needs sums of "
+            f"{self.needed_bits} significand bits, {self.precision.name} has {self.precision.significand}: {self.advice()}")
+
+    def compile(self, sizes: Any) -> list[LayerWeights]:
+        """The layers for sizes, as matrices."""
+        layout = self.design.layout(sizes)
+        return [compile_layer(part, layout.width) for part in self.design.layers(sizes, layout, self.precision)]
+
+    def advice(self) -> str:
+        """What to do about a number format that is too narrow."""
+        return "use a wider number format, or a smaller machine"
+
+    @classmethod
+    @abstractmethod
+    def sizes_for(cls, program: Program) -> dict[str, Any]:
+        """The options of a machine with room for a program. Only sizes: its content never reaches the weights."""
+
+    @classmethod
+    def for_program(cls, program: Program, **options: Any) -> Self:
+        """A machine with room for a program; options that are given come before the program's own sizes."""
+        given = {name: value for name, value in options.items() if value is not None}
+        return cls(**{**cls.sizes_for(program), **given})
+
+    def __repr__(self) -> str:
+        return (f"<{type(self).__name__}, design {self.design.name!r}: {len(self.model.shapes)} layers, {self.layout.width} "
+                f"rows, {self.layout.columns} columns, {self.precision.name}>")
+
+    # Cards
+
+    @abstractmethod
+    def punch(self, program: Program) -> Tensor:
+        """The card of a program; a program that does not fit is refused."""
+
+    @abstractmethod
+    def read_all(self, cards: Tensor) -> list[State]:
+        """The states on a batch of cards."""
+
+    def read(self, card: Tensor) -> State:
+        """The state on a card."""
+        self.layout.check(card)
+        if card.ndim != 2:
+            raise PunchcardError(f"read takes one card, not a batch of shape {tuple(card.shape)}: use read_all")
+        return self.read_all(card.unsqueeze(0))[0]
+
+    def check_type(self, program: Any) -> None:
+        """Refuse a program of another kind of machine."""
+        if not isinstance(program, self.kind.program):
+            raise PunchcardError(f"a {type(program).__name__} does not run on a {type(self).__name__}")
+
+    @property
+    def halting(self) -> tuple[Pattern, ...]:
+        """The patterns that stand on the card once a program has halted."""
+        return self.design.halting(self.sizes)
+
+    def own(self, program: Program, state: State) -> State:
+        """What of a state is the program's: a machine may have more room."""
+        return state
+
+    def values(self, program: Program, state: State) -> dict[str, Any]:
+        """The values of a program's own state by name."""
+        return {}
+
+    def at_halt(self, program: Program, state: State) -> bool:
+        """Whether the next instruction is a halt, which the card may not show yet."""
+        return False
+
+    def column_name(self, column: int, program: Program | None = None) -> str:
+        """What a column of the card is: its region and number; with a program, the name that it has there."""
+        return self.layout.column_name(column)
+
+    def observe(
+        self, program: Program | None = None, callback: Callable[[Snapshot], None] | None = None, *, layers: bool = True
+    ) -> AbstractContextManager[list[Snapshot]]:
+        """Watch the model at work (see `punchcard.trace`), with columns by the names that a program gives them."""
+        return observe(self.model, self.layout, callback, layers=layers, names=lambda j: self.column_name(j, program))
+
+    # Running
+
+    def host(self, begin: Mark, read: Read, write: Write, last: int) -> Host | None:
+        """Who serves the machine's ports in a run that makes its last loop at `last`; None: it has none."""
+        return None
+
+    def guard(
+        self, program: Program, punched: Tensor, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
+        *, every_loop: bool,
+    ) -> tuple[Watch | None, Sequence[At]]:
+        """What looks whether a program keeps its promises: after every loop, or at marks.
+
+        `again(mark, loops, watch)` makes the loops after a mark anew, up to a number.
+        """
+        return None, ()
+
+    def run(
+        self,
+        program: Program,
+        *,
+        engine: str = DEFAULT_ENGINE,
+        max_steps: int | None = None,
+        input: Input = b"",
+        output: Output | None = None,
+        watch: Watch | None = None,
+        interrupted: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+        ports: Mapping[Pattern, Port] | None = None,
+        guarded: bool = True,
+        begin: Mark | None = None,
+        keep: At | None = None,
+    ) -> Result[State]:
+        """Run a program until it ends or has executed `max_steps` instructions, those before `begin` included.
+
+        input, output   of machines with ports: bytes, a binary file, or a function; a file is flushed after every byte
+        ports           functions that are called when a pattern stands on the card, beside the machine's own
+        guarded         stop with an error where a program breaks a promise (see the machine)
+        begin           the mark to go on from, by default the program's punched card;  keep  is given marks of the run
+        """
+        limit = self.default_max_steps if max_steps is None else max_steps
+        if limit is not None and limit < 0:
+            raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
+        loops = NO_LIMIT if limit is None else self.design.warm_up + limit
+        punched = self.punch(program)
+        begin = begin or Mark(punched)
+        host = self.host(begin, reader(input, len(begin.traffic.read)), writer(output), loops)
+        card = begin.card if host is None else host.begin(begin.card)
+        if begin.ended or (host is not None and host.ended is not None):
+            return self._result(program, Course(begin, "matched"), begin, host)
+        name = OBSERVED if engine == DEFAULT_ENGINE and is_observed(self.model) else engine
+        runner = prepare(name, self.model, self.layout, card, loops=None if keep else loops - begin.loops,
+                         kept=self.prepared)
+
+        def again(mark: Mark, until: int, watch: Watch | None) -> Mark:
+            anew = prepare(runner.engine, self.model, self.layout, mark.card, fall_back=True, kept=self.prepared)
+            return run_parts(anew, mark, until, until=self.halting, watch=watch).mark
+
+        marks = [keep] if keep is not None else []
+        seen = [watch] if watch is not None else []
+        if guarded:
+            guard, looks = self.guard(program, punched, begin, again, every_loop=watch is not None or name == OBSERVED)
+            seen = [guard, *seen] if guard is not None else seen
+            marks = [*looks, *(At(mark.every, look.act) for mark in marks for look in looks), *marks]
+        served = {**(host.ports if host is not None else {}), **(ports or {})}
+        course = run_parts(
+            runner, begin, loops, until=self.halting, ports=served or None, marks=marks, interrupted=interrupted,
+            progress=progress, watch=_all(seen) if seen else None, traffic=(lambda: host.traffic) if host else Traffic)
+        return self._result(program, course, begin, host)
+
+    def steps(self, loops: int, *, ended: bool) -> int:
+        """Instructions executed in so many loops of a run; `ended` by a halting pattern, or not."""
+        return max(0, loops - (self.design.idle if ended else self.design.warm_up))
+
+    def _result(self, program: Program, course: Course, begin: Mark, host: Host | None) -> Result[State]:
+        mark = course.mark
+        state = self.own(program, self.read(mark.card))
+        reason: Reason = "interrupted" if course.reason == "interrupted" else "steps"
+        if mark.ended or self.at_halt(program, state):
+            reason = "halted"
+        if host is not None and host.ended is not None:
+            reason = host.ended
+        return Result(
+            state=state, memory=self.values(program, state), reason=reason, steps=self.steps(mark.loops, ended=mark.ended),
+            loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, card=mark.card, notes=course.notes,
+            seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops,
+            output=mark.traffic.written, read=mark.traffic.read, fault=None if host is None else host.fault)
+
+    # Comparing
+
+    @abstractmethod
+    def oracle(self, program: Program, read: Read, write: Write) -> Interpreter[State]:
+        """A plain interpreter of a program, with this machine's sizes."""
+
+    def judge(self, program: Program, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None) -> Judge:
+        """What compares a run with the interpreter; `kept` is what a judge of the same run remembered."""
+        return AtTheEnd(self, program) if check == "end" else Lockstep(self, program, begin)
+
+    def differences(self, program: Program, card: Tensor, oracle: Interpreter[State]) -> list[str]:
+        """Where a card is not what the interpreter has."""
+        found, expected = self.own(program, self.read(card)), self.own(program, oracle.state)
+        if found == expected:
+            return []
+        values, should = self.values(program, found), self.values(program, expected)
+        wrong = [f"{name} is {values[name]}, the interpreter has {should[name]}" for name in values
+                 if values[name] != should[name]]
+        counters = [getattr(state, "program_counter", None) for state in (found, expected)]
+        if counters[0] != counters[1]:
+            wrong.append(f"the program counter is {counters[0]}, the interpreter's {counters[1]}")
+        return wrong or [f"the state is {found}, the interpreter's {expected}"]
+
+    def near(self, program: Program, found: State, expected: State) -> bool:
+        """Whether a state after a long run is the interpreter's, but for what rounding may have done."""
+        return self.own(program, found) == self.own(program, expected)
+
+    def quickest(self, program: Program) -> Quick[State]:
+        """The quickest plain interpreter there is, to measure against."""
+        return self.oracle(program, reader(b""), lambda byte: None)
+
+    # Showing
+
+    def trace_line(self, program: Program, before: Tensor, after: Tensor) -> str:
+        """What a loop did to a card, in words."""
+        return f"{self.own(program, self.read(after))}"
+
+    def shown(self, program: Program, result: Result[State]) -> str:
+        """The values at the end of a run, as lines of text."""
+        width = max(map(len, result.memory), default=0)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in result.memory.items()) or str(result.state)
+
+    def plain(self, value: Any) -> Any:
+        """A value by name as JSON has it."""
+        return value
+
+    def title(self) -> str:
+        """The machine and its sizes in one line."""
+        return f"{self.kind.name}, design {self.design.name!r}: {', '.join(f'{k} {v}' for k, v in self.options.items())}"
+
+    def facts(self) -> dict[str, Any]:
+        """The machine's figures, as plain data."""
+        shapes = self.model.shapes
+        parameters, nonzero = self.model.parameter_count()
+        temperatures = [float(t) for key, tensor in self.model.state_dict().items() if key.endswith("temperature")
+                        for t in tensor]
+        return {
+            "machine": self.kind.name, "design": self.design.name, **self.options, "dtype": self.precision.name,
+            "layers": len(shapes), "heads": [s.heads for s in shapes], "hidden": [s.hidden for s in shapes],
+            "width": self.layout.width, "columns": self.layout.columns, "parameters": parameters, "nonzero": nonzero,
+            "temperature": max(temperatures, default=0.0), "needed_bits": self.needed_bits,
+            "significand_bits": self.precision.significand, "paper": dict(self.design.paper),
+        }
+
+    # Files
+
+    def describe(self) -> dict[str, Any]:
+        """Sizes, design, precision and layout as plain data."""
+        return {"machine": self.kind.name, "sizes": self.options, "design": self.design.name,
+                "precision": self.precision.describe(), "layout": self.layout.describe()}
+
+    def save(self, path: str | Path) -> None:
+        """Write the machine to one safetensors file."""
+        storage.save(path, self.model, self.describe())
+
+    @classmethod
+    def load(cls, path: str | Path, **objects: Any) -> Self:
+        """A machine from its file: description and weights must fit each other and this version's layout.
+
+        `objects` are what no file holds because it is code, such as function blocks of your own.
+        """
+        description, tensors = storage.load(path)
+        machine = cls.from_description(description, str(path), **objects)
+        storage.fill(machine.model, tensors, str(path))
+        return machine
+
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any], source: str = "the description", **objects: Any) -> Self:
+        """A machine from what `describe` gave: the weights are what the formulas give. `source` is named in errors."""
+        build = cls.builder(**objects)
+        return storage.rebuild(description, cls.kind.name, build, source)
+
+    @classmethod
+    def builder(cls, **objects: Any) -> Callable[..., Self]:
+        """What builds a machine from the options that `describe` gave."""
+        if objects:
+            raise PunchcardError(f"{', '.join(objects)}: a {cls.kind.name} machine is built from its description alone")
+        return cls
+
+    def assemble(self, text: str) -> Program:
+        """A program from the text that the kind's `disassemble` wrote."""
+        program: Program = self.kind.languages[0].assemble(text)
+        return program
+
+
+def _all(watchers: Sequence[Watch]) -> Watch:
+    def look(loop: int, card: Tensor) -> None:
+        for watcher in watchers:
+            watcher(loop, card)
+
+    return look

@@ -1,0 +1,53 @@
+"""The contract of a design: sizes become a layout and layers; it never sees a program."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+from torch import Tensor
+
+from punchcard.card.layout import Layout, Pattern
+from punchcard.transformer.build import Part
+from punchcard.transformer.precision import Precision
+
+Sizes = TypeVar("Sizes")
+
+
+class Design(ABC, Generic[Sizes]):
+    """A layout and layers for given sizes, and how values get on the card and off it.
+
+    warm_up   loops before the first instruction is executed
+    idle      loops of a run that ended by a halting pattern in which nothing is executed
+    paper     what the paper states of such a machine, for `info`
+    """
+
+    name: ClassVar[str]
+    warm_up: ClassVar[int] = 0
+    idle: ClassVar[int] = 0
+    paper: ClassVar[Mapping[str, str | int]] = {}
+
+    @abstractmethod
+    def layout(self, sizes: Sizes) -> Layout:
+        """The rows and columns of the card, and the facts about them."""
+
+    @abstractmethod
+    def layers(self, sizes: Sizes, layout: Layout, precision: Precision) -> list[Part]:
+        """The layers, first to last."""
+
+    @abstractmethod
+    def punch(self, sizes: Sizes, layout: Layout, content: Any, card: Tensor) -> None:
+        """Write what a machine gives, and the initial scratchpad, on a blank card."""
+
+    @abstractmethod
+    def read(self, sizes: Sizes, layout: Layout, card: Tensor) -> Any:
+        """Read values off a card, or a batch of them."""
+
+    def halting(self, sizes: Sizes) -> tuple[Pattern, ...]:
+        """The patterns that stand on the card once a program has halted."""
+        return ()
+
+    def events(self, sizes: Sizes) -> tuple[Pattern, ...]:
+        """The patterns at which a host has something to do between two loops."""
+        return ()

@@ -1,0 +1,87 @@
+"""A FLEQ run measured: each instruction's error against the exact function, and the end against the interpreter's run.
+
+Two errors are kept apart. The step error compares each result with the exact function of the operands that were on the
+card; it must stay within the bound of the function's block. The final error compares the last memory with the
+interpreter's whole run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import Tensor
+
+from punchcard.machines.fleq import oracle
+from punchcard.machines.fleq.isa import Call, FleqProgram, FleqState, Step
+from punchcard.machines.judging import Judge
+from punchcard.machines.result import Report, Result
+
+if TYPE_CHECKING:
+    from punchcard.machines.fleq.machine import FleqMachine
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What the comparison of single instructions has found so far, relative to the machine's range."""
+
+    max_step_error: float = 0.0
+    bound: float = 0.0
+    worst: str = ""
+    why: str = ""
+
+
+class StepErrors(Judge):
+    """Compares every loop's result with the exact function of what the loop began with."""
+
+    watches = True
+    guards = True
+
+    def __init__(self, machine: FleqMachine, program: FleqProgram, card: Tensor, audit: Audit) -> None:
+        """`card` is where the run begins, `audit` what was found before."""
+        self._machine, self._program, self.audit = machine, program, audit
+        self._guard = machine.watchman(program, card)
+
+    def watch(self, loop: int, card: Tensor) -> None:
+        self._guard.watch(loop, card)
+        number = self._guard.before.program_counter
+        instruction = self._program.instructions[number]
+        if isinstance(instruction, Step) and isinstance(instruction.action, Call):
+            self._compare(instruction.action, number)
+
+    def _compare(self, call: Call, number: int) -> None:
+        before, after, pointers = self._guard.before.memory, self._guard.state.memory, self._guard.pointers
+        operands = [
+            before[: shape.rows, pointers[name] : pointers[name] + shape.columns]
+            for name, shape in (("a", call.a_shape), ("b", call.b_shape)) if shape is not None
+        ]
+        expected = np.zeros((after.shape[0], call.c_shape.columns))
+        expected[: call.c_shape.rows] = self._program.functions[call.function].reference(*operands)
+        found = after[:, pointers["c"] : pointers["c"] + call.c_shape.columns]
+        error = float(np.max(np.abs(found - expected))) / self._machine.range
+        bound = self._machine.bound(call.function) / self._machine.range
+        audit = replace(self.audit, bound=max(self.audit.bound, bound))
+        if error > bound and not audit.why:
+            audit = replace(audit, why=f"instruction {number}, {call.function}, is off by {error:.1e}, its bound is "
+                                       f"{bound:.1e}")
+        kept = np.delete(np.arange(self._program.columns), np.s_[pointers["c"] : pointers["c"] + call.c_shape.columns])
+        if not np.array_equal(before[:, kept], after[:, kept]) and not audit.why:
+            audit = replace(audit, why=f"instruction {number}, {call.function}, changed a column that it does not write")
+        if error > audit.max_step_error or not audit.worst:
+            audit = replace(audit, max_step_error=error, worst=f"instruction {number}, {call.function}")
+        self.audit = audit
+
+    def report(self, result: Result[FleqState]) -> Report[FleqState]:
+        expected = oracle.run(self._program, result.steps, check_range=False)
+        found = result.state.memory[: self._program.rows, : self._program.columns]
+        largest = np.max(np.abs(found - expected.memory[:, : self._program.columns]), initial=0.0)
+        why, audit = self.audit.why, self.audit
+        if (expected.program_counter, expected.halted) != (result.state.program_counter, result.halted):
+            why = why or (f"instruction {result.state.program_counter} is next, the interpreter is at "
+                          f"{expected.program_counter}")
+        return Report(result, not why, (why,) if why else (), audit.max_step_error, float(largest) / self._machine.range,
+                      audit.bound, audit.worst)
+
+    def kept(self) -> dict[str, Any]:
+        return asdict(self.audit)

@@ -1,0 +1,149 @@
+"""A run beside the plain interpreter: compared at its end, or after every loop."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from torch import Tensor
+
+from punchcard.machines.interpreter import Interpreter
+from punchcard.machines.result import Report, Result
+from punchcard.machines.streams import END_OF_INPUT, Read, Write, reader
+
+if TYPE_CHECKING:
+    from punchcard.machines.base import Machine
+    from punchcard.machines.running import Mark
+
+Check: TypeAlias = Literal["end", "lockstep"]
+"""When a run is compared: once at its end, or after every loop."""
+
+
+class Judge(ABC):
+    """Compares one run with the interpreter.
+
+    `watches`: it must see the card after every loop. `guards`: it looks after the program's promises by itself.
+    """
+
+    watches: bool = False
+    guards: bool = False
+
+    def watch(self, loop: int, card: Tensor) -> None:
+        """Called after every loop, where it watches."""
+        raise NotImplementedError(f"a {type(self).__name__} watches, and does not say how")
+
+    def reading(self, read: Read) -> Read:
+        """The input of the run, as the judge lets it through."""
+        return read
+
+    def writing(self, write: Write) -> Write:
+        """The output of the run, as the judge lets it through."""
+        return write
+
+    @property
+    def stops(self) -> bool:
+        """Whether it has seen enough."""
+        return False
+
+    @abstractmethod
+    def report(self, result: Result[Any]) -> Report[Any]:
+        """What it found, at the end."""
+
+    def kept(self) -> dict[str, Any] | None:
+        """What it must remember when a run is kept in a file, as plain data."""
+        return None
+
+
+class AtTheEnd(Judge):
+    """Runs the interpreter as far as the machine came, on the input that the machine read."""
+
+    def __init__(self, machine: Machine[Any, Any], program: Any) -> None:
+        self._machine, self._program = machine, program
+
+    def report(self, result: Result[Any]) -> Report[Any]:
+        written = bytearray()
+        oracle = self._machine.oracle(self._program, reader(result.read), written.append)
+        oracle.run(result.steps)
+        found = self._machine.differences(self._program, result.card, oracle)
+        if bytes(written) != result.output:
+            found.append(f"the output is {result.output!r}, the interpreter's {bytes(written)!r}")
+        return _report(result, [*found, *_endings(result, oracle)])
+
+
+class Lockstep(Judge):
+    """Follows a run loop by loop, and stops it at the first difference.
+
+    What the machine reads is kept for the interpreter, which executes the instruction a loop later.
+    """
+
+    watches = True
+
+    def __init__(self, machine: Machine[Any, Any], program: Any, begin: Mark) -> None:
+        self._machine, self._program, self._difference = machine, program, ""
+        self._inputs, self._outputs = deque(begin.traffic.read), deque[int]()
+        self._oracle = machine.oracle(program, self._next_input, self._outputs.append)
+        self._oracle.run(machine.steps(begin.loops, ended=begin.ended))
+        self._outputs.clear()
+
+    def _next_input(self) -> int:
+        return self._inputs.popleft() if self._inputs else END_OF_INPUT
+
+    @property
+    def stops(self) -> bool:
+        return bool(self._difference)
+
+    def reading(self, read: Read) -> Read:
+        def through() -> int:
+            value = read()
+            self._inputs.append(value)
+            return value
+
+        return through
+
+    def writing(self, write: Write) -> Write:
+        def through(byte: int) -> None:
+            expected = self._outputs.popleft() if self._outputs else None
+            if byte != expected:
+                self._note(f"the machine writes {byte}, the interpreter {'nothing' if expected is None else expected}")
+            write(byte)
+
+        return through
+
+    def watch(self, loop: int, card: Tensor) -> None:
+        if self._difference:
+            return
+        if loop > self._machine.design.warm_up:
+            if self._oracle.fault is not None:
+                self._note(f"loop {loop}: the machine goes on, the interpreter has stopped ({self._oracle.fault})")
+                return
+            self._oracle.step()
+        for difference in self._machine.differences(self._program, card, self._oracle)[:1]:
+            self._note(f"loop {loop}: {difference}")
+
+    def _note(self, difference: str) -> None:
+        self._difference = self._difference or difference
+
+    def report(self, result: Result[Any]) -> Report[Any]:
+        for difference in _endings(result, self._oracle):
+            self._note(difference)
+        if self._outputs:
+            self._note(f"the interpreter writes {bytes(b & 0xFF for b in self._outputs)!r} more")
+        return _report(result, [self._difference] if self._difference else [])
+
+
+def _report(result: Result[Any], differences: list[str]) -> Report[Any]:
+    return Report(result, not differences, tuple(differences))
+
+
+def _endings(result: Result[Any], oracle: Interpreter[Any]) -> Iterator[str]:
+    """Where the end of a run is not the interpreter's."""
+    if result.steps != oracle.steps:
+        yield f"{result.steps} instructions were executed, the interpreter stops after {oracle.steps}"
+    if result.halted != (oracle.halted and oracle.fault is None):
+        yield f"halted is {result.halted}, the interpreter's {not result.halted}"
+    if result.fault != oracle.fault:
+        yield f"the run stops with {result.fault}, the interpreter with {oracle.fault}"
+
+

@@ -1,0 +1,150 @@
+"""What a kind of machine says of itself before one is built: name, programs, languages, options. No tensor here.
+
+    Kind("turing", "a Turing machine", TuringProgram, [Language("Turing machine", (".tm",), assemble)], disassemble,
+         options=(Option("tape", "cells of the tape"),))
+
+A kind that is declared apart from its machine names the class as `machine`, to be imported when one is built. A class
+that has its kind as an attribute needs no `machine`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from punchcard.errors import PunchcardError
+
+if TYPE_CHECKING:
+    from punchcard.machines.base import Machine
+
+
+@dataclass(frozen=True)
+class Option:
+    """Something that a machine is built with, or a language is read with: a keyword here, a flag on the command line.
+
+    `flag` is by default the name; `choices` are the words that it takes; `many` are several, separated by commas.
+    """
+
+    name: str
+    about: str
+    type: type = int
+    flag: str = ""
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    many: bool = False
+
+    @property
+    def spelling(self) -> str:
+        return self.flag or "--" + self.name.replace("_", "-")
+
+
+@dataclass(frozen=True)
+class Language:
+    """A text format: `assemble(text, source, **options)` gives the program.
+
+    `takes` are keywords that `assemble` has beyond its own `options`: sizes of the machine, so that a text that does not
+    fit is refused at its place, or `folder`, where the text's file lies.
+    """
+
+    about: str
+    extensions: tuple[str, ...]
+    assemble: Callable[..., Any]
+    options: tuple[Option, ...] = ()
+    takes: tuple[str, ...] = ()
+    check_value: Callable[[str, Any], None] | None = None
+    """Refuses a value of `--set` that the language does not have, by name and value."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program that never ends, and the options of a machine for it: something to time.
+
+    `about` tells it from others of its name; `sparse`: the equation with sparse weights is timed as well.
+    """
+
+    name: str
+    program: Any
+    options: Mapping[str, Any]
+    about: Mapping[str, Any] = field(default_factory=dict)
+    sparse: bool = False
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What `punchcard bench` times of a kind by itself.
+
+    `workloads(design, columns)` of "module:function" gives workloads, or text that says why there is none; `columns`,
+    `designs` and `quick`, one of the designs, are what is timed where nobody says. `rival` is what the interpreter is
+    written in.
+    """
+
+    about: str
+    workloads: str
+    columns: tuple[int, ...]
+    designs: tuple[str, ...]
+    quick: str
+    rival: str = "python"
+
+    def each(self, design: str, columns: int) -> Iterator[Workload | str]:
+        module, _, name = self.workloads.partition(":")
+        yield from getattr(import_module(module), name)(design, columns)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of machine.
+
+    program       the type of its programs
+    languages     what its programs are written in; `disassemble` writes the first
+    options       what its machines are built with, beside `design` and `precision`
+    designs       the names of its designs, the usual one first
+    write         a program as `punchcard asm` writes it, where that is not text in the first language
+    resolve       sizes as they will be, from those that are given: what a text must fit
+    parse_value   a value of `--set NAME=VALUE`, where programs have names
+    timing        what `punchcard bench` times by itself
+    machine       its class, or "module:Class"
+    """
+
+    name: str
+    about: str
+    program: type
+    languages: Sequence[Language]
+    disassemble: Callable[[Any], str]
+    options: tuple[Option, ...] = ()
+    designs: tuple[str, ...] = ()
+    write: Callable[[Any], str] | None = None
+    resolve: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    parse_value: Callable[[str], Any] | None = None
+    timing: Timing | None = None
+    machine: str | type[Machine[Any, Any]] = field(default="", repr=False)
+
+    def machine_class(self) -> type[Machine[Any, Any]]:
+        """The class of its machines; imported now, if it was not before."""
+        if not isinstance(self.machine, str):
+            return self.machine
+        module, _, name = self.machine.partition(":")
+        if not name:
+            raise PunchcardError(f"the kind {self.name!r} does not say what its machines are: name the class as `machine`")
+        found: type[Machine[Any, Any]] = getattr(import_module(module), name)
+        return found
+
+    def assembled(self, program: Any) -> str:
+        """A program as `punchcard asm` writes it."""
+        return (self.write or self.disassemble)(program)
+
+    def language_of(self, suffix: str) -> Language | None:
+        """The language of files with this extension."""
+        return next((language for language in self.languages if suffix in language.extensions), None)
+
+
+def read_program(language: Language, text: str, path: Path, options: Mapping[str, Any]) -> Any:
+    """The program in a file's text; of `options` those that the language takes."""
+    known = {option.name for option in language.options} | set(language.takes)
+    given: dict[str, Any] = {name: value for name, value in options.items() if name in known and value is not None}
+    if "folder" in language.takes:
+        given["folder"] = path.parent
+    return language.assemble(text, str(path), **given)

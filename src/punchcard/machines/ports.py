@@ -1,0 +1,38 @@
+"""Ports of a machine: what a host does between loops."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from torch import Tensor
+
+from punchcard.card.layout import Pattern
+from punchcard.engines import Port
+from punchcard.machines.streams import Traffic
+
+
+class Host(ABC):
+    """Serves the events of a run between loops, and says why it ended, where the card does not.
+
+    ended   "halted", "fault" or "interrupted", once the host has stopped the run
+    fault   what went wrong, as the machine's interpreter says it
+    """
+
+    ended: Literal["halted", "fault", "interrupted"] | None = None
+    fault: Any = None
+
+    @property
+    @abstractmethod
+    def ports(self) -> Mapping[Pattern, Port]:
+        """What to call at which pattern."""
+
+    @property
+    @abstractmethod
+    def traffic(self) -> Traffic:
+        """What has passed so far."""
+
+    def begin(self, card: Tensor) -> Tensor:
+        """The card to begin with, where something was left to do when the run was stopped."""
+        return card

@@ -1,0 +1,105 @@
+"""The kinds of machines that there are: what everything above the machines knows of them.
+
+A registry is a value. `built_in()` is made of the kinds in this package, `including` gives a larger one, so that nothing
+is registered on import and no test has anything to reset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from punchcard.errors import ProgramError, PunchcardError, did_you_mean
+from punchcard.machines.fleq.kind import FLEQ
+from punchcard.machines.kind import Kind, Language, read_program
+from punchcard.machines.source import read_text
+from punchcard.machines.subleq.kind import SUBLEQ
+from punchcard.machines.von_neumann.kind import VON_NEUMANN
+
+if TYPE_CHECKING:
+    from punchcard.machines.base import Machine
+
+ENTRY_POINTS = "punchcard.machines"
+"""A package that brings a machine names the machine's class, or its `Kind`, in this group of entry points."""
+
+
+class Registry:
+    """Kinds by name, by the type of their programs, and by the extensions of their files."""
+
+    def __init__(self, kinds: Iterable[Kind]) -> None:
+        self._kinds: dict[str, Kind] = {}
+        self._languages: dict[str, tuple[Kind, Language]] = {}
+        for kind in kinds:
+            if kind.name in self._kinds:
+                raise PunchcardError(f"there are two kinds of machines called {kind.name!r}")
+            self._kinds[kind.name] = kind
+            for language in kind.languages:
+                for extension in language.extensions:
+                    if extension in self._languages:
+                        other = self._languages[extension][0].name
+                        raise PunchcardError(f"the extension {extension!r} is claimed by {other!r} and by {kind.name!r}")
+                    self._languages[extension] = kind, language
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(self._kinds.values())
+
+    def including(self, *machines: type[Machine[Any, Any]] | Kind) -> Registry:
+        """A registry with these as well: classes of machines that have their `kind`, or kinds that name their class."""
+        return Registry([*self, *(m if isinstance(m, Kind) else replace(m.kind, machine=m) for m in machines)])
+
+    def kind(self, name: str) -> Kind:
+        """The kind of this name."""
+        if name not in self._kinds:
+            raise PunchcardError(f"unknown machine {name!r}{did_you_mean(name, self._kinds)}: there are "
+                                 f"{', '.join(self._kinds)}")
+        return self._kinds[name]
+
+    def kind_of(self, program: Any) -> Kind:
+        """The kind of machine that a program is for."""
+        for kind in self:
+            if isinstance(program, kind.program):
+                return kind
+        known = ", ".join(f"{kind.program.__name__} ({kind.name})" for kind in self)
+        raise PunchcardError(f"a {type(program).__name__} is not a program of any machine here: there are {known}")
+
+    def language_of(self, path: str | Path) -> tuple[Kind, Language]:
+        """The kind of machine and the language of a file, by its extension."""
+        suffix = Path(path).suffix.lower()
+        if suffix not in self._languages:
+            known = ", ".join(f"{extension} ({language.about})" for extension, (_, language) in self._languages.items())
+            raise ProgramError(f"{str(path)!r} has the extension {suffix!r}, which is not a known language: there are "
+                               f"{known}")
+        return self._languages[suffix]
+
+    def load(self, path: str | Path, **options: Any) -> Any:
+        """The program in a file. `options` are the language's own, and sizes that the text must fit."""
+        kind, language = self.language_of(path)
+        known = {o.name for o in (*language.options, *kind.options)} | {*language.takes, "design", "precision"}
+        for name in options:
+            if name not in known:
+                raise ProgramError(f"{name} is not an option for {language.about} ({Path(path).suffix})"
+                                   f"{did_you_mean(name, known)}")
+        return read_program(language, read_text(path), Path(path), options)
+
+    def disassemble(self, program: Any) -> str:
+        """A program as text that assembles to the same program."""
+        return self.kind_of(program).disassemble(program)
+
+    def build(self, program: Any, **options: Any) -> Machine[Any, Any]:
+        """A machine with room for a program. Only its sizes are used; its content never reaches the weights."""
+        return self.kind_of(program).machine_class().for_program(program, **options)
+
+
+@cache
+def built_in() -> Registry:
+    """The machines of this package."""
+    return Registry([SUBLEQ, FLEQ, VON_NEUMANN])
+
+
+def installed() -> Registry:
+    """The machines of this package and of all installed packages that bring one."""
+    return built_in().including(*(point.load() for point in entry_points(group=ENTRY_POINTS)))

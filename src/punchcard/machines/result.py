@@ -1,0 +1,88 @@
+"""What a run gives: the result, and a report that compares it with the plain interpreter."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from torch import Tensor
+
+State = TypeVar("State")
+Reason: TypeAlias = Literal["halted", "fault", "steps", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Result(Generic[State]):
+    """The end of a run.
+
+    state             what of the card's content is the program's, the program counter among it
+    memory            values by name, where programs have names
+    reason            "halted"; "fault", described by `fault`; "steps", the limit was reached; "interrupted"
+    steps, loops      instructions executed, and loops made; `begun` are the loops that a resumed run had made before
+    engine            the one that made the loops; `notes` say why a faster one was not used
+    seconds           what the loops took; `compile_seconds`, what it took to compile the weights
+    output            the bytes that the program wrote
+    """
+
+    state: State
+    memory: dict[str, Any]
+    reason: Reason
+    steps: int
+    loops: int
+    engine: str
+    card: Tensor = field(repr=False)
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+    begun: int = 0
+    output: bytes = b""
+    read: bytes = field(default=b"", repr=False)
+    """The bytes that the program has read."""
+    fault: Any = None
+
+    @property
+    def halted(self) -> bool:
+        return self.reason == "halted"
+
+    @property
+    def interrupted(self) -> bool:
+        return self.reason == "interrupted"
+
+    @property
+    def program_counter(self) -> int:
+        """The next instruction."""
+        return int(getattr(self.state, "program_counter", -1))
+
+    @property
+    def steps_per_second(self) -> float | None:
+        """Loops of this run a second, or None where nothing was made or no time has passed."""
+        rate = (self.loops - self.begun) / self.seconds if self.loops > self.begun and self.seconds > 0 else math.nan
+        return rate if math.isfinite(rate) else None
+
+
+@dataclass(frozen=True)
+class Report(Generic[State]):
+    """A run, and whether the plain interpreter says the same (None: it was not asked), and where not.
+
+    A machine that computes with real numbers has errors, relative to its range: of single instructions, each against
+    the exact function of what was on the card, with the largest bound among them and where the error was the largest; and
+    of the final memory against the interpreter's whole run.
+    """
+
+    result: Result[State]
+    agrees: bool | None = None
+    differences: tuple[str, ...] = ()
+    max_step_error: float | None = None
+    max_error: float | None = None
+    bound: float | None = None
+    worst: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.result.halted and self.agrees is not False
+
+    @property
+    def why(self) -> str:
+        """Why it does not agree, in one line."""
+        return "; ".join(self.differences)

@@ -1,0 +1,49 @@
+"""The von Neumann machine as it is known before one is built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from punchcard.machines.kind import Kind, Language, Option, Timing
+from punchcard.machines.source import parse_integer
+from punchcard.machines.von_neumann.isa import DIALECTS, Image, find_dialect
+from punchcard.machines.von_neumann.languages import brainfuck, images
+from punchcard.machines.von_neumann.languages.asq import assembler as asq
+from punchcard.machines.von_neumann.languages.asq import writer
+
+DESIGNS = ("two-layer",)
+
+
+def resolve(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Word and memory sizes as a machine will have them."""
+    word_bits, memory = find_dialect(given.get("dialect") or "standard").sizes(given.get("word_bits"), given.get("memory"))
+    return {**given, "word_bits": word_bits, "memory": memory}
+
+
+VON_NEUMANN = Kind(
+    "von-neumann", "SUBLEQ with one memory for code and data, input and output", Image,
+    languages=(
+        Language("SUBLEQ assembly, one memory", (".asq",), asq.assemble, takes=("word_bits",)),
+        Language("memory image, decimal words", images.EXTENSIONS, images.parse, takes=("word_bits", "memory")),
+        Language("Brainfuck", (".bf",), brainfuck.assemble, options=(
+            Option("cells", "what a cell holds", str, choices=brainfuck.CELLS),
+            Option("eof", "what the end of the input does", str, choices=brainfuck.ENDS_OF_INPUT),
+            Option("tape", "cells of the tape", least=1),
+        )),
+    ),
+    disassemble=writer.disassemble,
+    write=images.write,
+    options=(
+        Option("word_bits", "bits of a word", flag="--bits"),
+        Option("memory", "memory cells of the machine", least=1),
+        Option("dialect", "where the ports are", str, choices=tuple(DIALECTS)),
+    ),
+    designs=DESIGNS,
+    resolve=resolve,
+    parse_value=parse_integer,
+    timing=Timing("Images, 16-bit words, one thread: a loop that counts; python is a plain interpreter",
+                  "punchcard.machines.von_neumann.workloads:workloads", columns=(67, 1027, 32771), designs=("two-layer",),
+                  quick="two-layer"),
+    machine="punchcard.machines.von_neumann.machine:VonNeumannMachine",
+)

@@ -1,0 +1,38 @@
+"""For the tests of engines: prepare and run in one call, with a slower engine for what the named one leaves."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from torch import Tensor
+
+from punchcard.card.layout import Layout
+from punchcard.engines import Prepared, Run, prepare
+from punchcard.engines.lowered import Lowered
+from punchcard.engines.lowered.computer import Computer
+from punchcard.transformer.model import LoopedTransformer
+
+_kept: WeakKeyDictionary[LoopedTransformer, Prepared] = WeakKeyDictionary()
+
+
+def kept_for(model: LoopedTransformer) -> Prepared:
+    """What was prepared for a model, as a machine keeps it."""
+    return _kept.setdefault(model, Prepared())
+
+
+def run_on(name: str, model: LoopedTransformer, card: Tensor, loops: int, *, facts: Layout | None = None,
+           **options: Any) -> Run:
+    runner = prepare(name, model, facts, card, loops=loops, fall_back=True, kept=kept_for(model))
+    return runner.run(loops, **options)
+
+
+run_dense = partial(run_on, "dense")
+run_scratchpad = partial(run_on, "scratchpad")
+run_lowered = partial(run_on, "lowered")
+
+
+def computer_of(model: LoopedTransformer, card: Tensor, layout: Layout | None) -> Computer:
+    """The code for a card, or a `LoweringError`."""
+    return Lowered(model, layout, card, kept=kept_for(model)).lives[0].computer
