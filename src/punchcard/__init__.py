@@ -15,8 +15,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from punchcard.api import Registry, Report, Result, assemble, assemble_fleq, build, check, disassemble, load, resume, run
+    from punchcard.api import (
+        Registry,
+        Report,
+        Result,
+        assemble,
+        assemble_fleq,
+        build,
+        check,
+        disassemble,
+        kinds,
+        load,
+        resume,
+        run,
+    )
     from punchcard.calculator.calculation import Calculation, calc
+    from punchcard.cli import command_line
     from punchcard.errors import PunchcardError
     from punchcard.learning import learn, predict
     from punchcard.linear_algebra import arnoldi, inverse, lanczos, least_squares, power_iteration, qr, solve
@@ -52,12 +66,14 @@ _HOMES = {
     "build": "punchcard.api",
     "calc": "punchcard.calculator",
     "check": "punchcard.api",
+    "command_line": "punchcard.cli",
     "disassemble": "punchcard.api",
     "inverse": "punchcard.linear_algebra",
     "lanczos": "punchcard.linear_algebra",
     "learn": "punchcard.learning",
     "least_squares": "punchcard.linear_algebra",
     "load": "punchcard.api",
+    "kinds": "punchcard.api",
     "observe": "punchcard.trace",
     "power_iteration": "punchcard.linear_algebra",
     "predict": "punchcard.learning",
@@ -87,8 +103,10 @@ __all__ = [
     "build",
     "calc",
     "check",
+    "command_line",
     "disassemble",
     "inverse",
+    "kinds",
     "lanczos",
     "learn",
     "least_squares",

@@ -1,6 +1,6 @@
 """The few calls that most people need: load or assemble a program, build a machine for it, run it, check it.
 
-They work for every kind of machine. `machines` is a registry with kinds of your own: `machines().including(MyMachine)`.
+They work for every kind of machine. `machines` is a registry with kinds of your own: `kinds().including(MyMachine)`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,24 @@ from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.machines.streams import Input, Output
 from punchcard.machines.subleq.text import assemble
 
-__all__ = ["Registry", "Report", "Result", "assemble", "assemble_fleq", "begin", "build", "check", "disassemble", "load",
-           "machines", "resume", "run"]
+__all__ = [
+    "Registry",
+    "Report",
+    "Result",
+    "assemble",
+    "assemble_fleq",
+    "begin",
+    "build",
+    "check",
+    "disassemble",
+    "kinds",
+    "load",
+    "resume",
+    "run",
+]
 
 AnyMachine = Machine[Any, Any]
-machines = built_in
+kinds = built_in
 
 
 def load(path: str | Path, *, machines: Registry | None = None, **options: Any) -> Any:
