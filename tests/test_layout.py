@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
-from punchcard.errors import LayoutError, OverlapError, SizeError, UnknownNameError
+from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError
 
 
 def layout() -> Layout:
@@ -32,6 +32,20 @@ def test_put_and_get() -> None:
     it.put(card, "pointer.a", "scratchpad", torch.tensor([[1.0], [-1.0]]))
     assert card[4:6, 0].tolist() == [1.0, -1.0]
     assert it.get(card.expand(5, -1, -1), "pointer.a", "scratchpad").shape == (5, 2, 1)
+
+
+def test_numbers_are_put_as_bits_and_read_again() -> None:
+    it = layout()
+    card = it.blank()
+    it.put_numbers(card, "memory", {"word": range(5, 8)})
+    it.put_numbers(card, "scratchpad", {"pointer.a": [2], "pointer.b": [9]})
+    assert card[4:10, 0].tolist() == [-1, 1, 1, -1, -1, 1]
+    assert it.numbers(card.expand(2, -1, -1), "word", "memory").tolist() == [[5, 6, 7]] * 2
+    assert it.numbers(card, "pointer.b", "scratchpad").tolist() == [9]
+    with pytest.raises(EncodingError, match=r"16 does not fit 4 bits"):
+        it.put_numbers(card, "memory", {"word": [0, 1, 16]})
+    with pytest.raises(SizeError, match=r"\(4, 2\) values do not fit 'word' in 'memory'"):
+        it.put_numbers(card, "memory", {"word": [0, 1]})
 
 
 def test_overlap_is_refused() -> None:

@@ -7,13 +7,14 @@ statements about the card when a loop begins. Engines may rely on them, and test
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
+from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.errors import LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
 
 Content = Literal["bits", "one", "real", "fixed"]
@@ -158,6 +159,16 @@ class Layout:
             raise SizeError(f"{tuple(values.shape[-2:])} values do not fit {rows!r} in {region!r}, "
                             f"which is {tuple(place.shape[-2:])}")
         place[...] = values
+
+    def put_numbers(self, card: Tensor, region: str, numbers: Mapping[str, Sequence[int]]) -> None:
+        """Write unsigned numbers as ±1 bits: for each row block a number for each column of the region."""
+        for name, values in numbers.items():
+            place = self.rows(name)
+            self.put(card, name, region, encode_unsigned(list(values), place.stop - place.start))
+
+    def numbers(self, card: Tensor, rows: str, region: str) -> Tensor:
+        """The unsigned numbers at a block's rows: (..., columns) of int64."""
+        return decode_unsigned(self.get(card, rows, region))
 
     def check(self, card: Tensor) -> None:
         """Refuse a tensor that is not a card of this layout."""
