@@ -136,19 +136,20 @@ def _engine(result: Result[Any]) -> str:
 
 def _why_not(machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
     """Why a run is not a success."""
-    result, next_one = report.result, f"instruction {report.result.program_counter} would have been next"
+    result, counter = report.result, report.result.program_counter
+    next_one = f": instruction {counter} would have been next" if counter >= 0 else ""
     if report.differences and report.bound is None:
         if machine.has_ports:
             yield f"the transformer differs from the interpreter: {report.why}"
             return
         yield from report.differences
-    at = f"after {counted(result.steps, 'instruction')}, at {result.program_counter}"
+    at = f"after {counted(result.steps, 'instruction')}, at {counter}"
     if result.fault is not None:
         yield f"stopped {at}: {result.fault}"
     elif result.interrupted:
-        yield f"interrupted {at}" if machine.has_ports else f"interrupted: {next_one}"
+        yield f"interrupted {at}" if machine.has_ports else f"interrupted{next_one}"
     elif not result.halted:
-        yield f"stopped {at}: --max-steps" if machine.has_ports else f"the limit of --max-steps was reached: {next_one}"
+        yield f"stopped {at}: --max-steps" if machine.has_ports else f"the limit of --max-steps was reached{next_one}"
 
 
 def show_info(machine: AnyMachine, *, as_json: bool) -> None:
