@@ -18,7 +18,7 @@ from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
 from punchcard.engines import Port, Prepared, Watch, prepare
-from punchcard.errors import PrecisionError, PunchcardError, did_you_mean
+from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines import storage
 from punchcard.machines.design import Design
 from punchcard.machines.interpreter import Interpreter, Quick
@@ -78,6 +78,8 @@ class Machine(ABC, Generic[Program, State]):
         if design not in self.designs:
             raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, self.designs)}: "
                                  f"there are {', '.join(self.designs)}")
+        for option in self.kind.options:
+            option.check(options.get(option.name))
         self.sizes, self.options, self.design = sizes, dict(options), self.designs[design]
         self.layout = self.design.layout(sizes)
         for wanted in map(as_precision, precision if isinstance(precision, tuple) else (precision,)):
@@ -117,13 +119,24 @@ class Machine(ABC, Generic[Program, State]):
 
     # Cards
 
-    @abstractmethod
     def punch(self, program: Program) -> Tensor:
-        """The card of a program; a program that does not fit is refused."""
+        """The card of a program, by default as its design punches it; a program that does not fit is refused."""
+        self.check_fits(program)
+        card = self.layout.blank()
+        self.design.punch(self.sizes, self.layout, program, card)
+        return card.to(self.precision.dtype)
 
-    @abstractmethod
+    def check_fits(self, program: Program) -> None:
+        """Refuse a program that needs more than the machine has."""
+        for name, wanted in self.sizes_for(program).items():
+            if wanted > self.options[name]:
+                raise ProgramError(f"the program needs {name}={wanted}, the machine has {name}={self.options[name]}: "
+                                   f"build it with {name}={wanted} or more")
+
     def read_all(self, cards: Tensor) -> list[State]:
-        """The states on a batch of cards."""
+        """The states on a batch of cards, by default as its design reads them."""
+        states: list[State] = self.design.read(self.sizes, self.layout, cards)
+        return states
 
     def read(self, card: Tensor) -> State:
         """The state on a card."""
@@ -285,8 +298,9 @@ class Machine(ABC, Generic[Program, State]):
     # Showing
 
     def trace_line(self, program: Program, before: Tensor, after: Tensor) -> str:
-        """What a loop did to a card, in words."""
-        return f"{self.own(program, self.read(after))}"
+        """What a loop did to a card, in words; by default the values that are there now."""
+        state = self.own(program, self.read(after))
+        return ", ".join(f"{name} {value}" for name, value in self.values(program, state).items()) or str(state)
 
     def shown(self, program: Program, result: Result[State]) -> str:
         """The values at the end of a run, as lines of text."""

@@ -51,3 +51,8 @@ class Design(ABC, Generic[Sizes]):
     def events(self, sizes: Sizes) -> tuple[Pattern, ...]:
         """The patterns at which a host has something to do between two loops."""
         return ()
+
+
+def by_name(*designs: Design[Any]) -> dict[str, Design[Any]]:
+    """Designs as a machine names them, the usual one first."""
+    return {design.name: design for design in designs}

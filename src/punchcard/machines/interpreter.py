@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 State = TypeVar("State")
@@ -53,3 +54,22 @@ class Interpreter(ABC, Generic[State]):
     def fault(self) -> object | None:
         """Why it stopped, where it did not halt by itself."""
         return None
+
+
+class Stepper(Interpreter[State]):
+    """An interpreter from one pure function: a state becomes the next, or None once it has halted."""
+
+    def __init__(self, advance: Callable[[State], State | None], begin: State) -> None:
+        self._advance, self._state, self._next = advance, begin, advance(begin)
+
+    @property
+    def halted(self) -> bool:
+        return self._next is None
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    def step(self) -> None:
+        if self._next is not None:
+            self._state, self._next, self.steps = self._next, self._advance(self._next), self.steps + 1

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from punchcard.errors import PunchcardError
+from punchcard.errors import PunchcardError, SizeError
 
 if TYPE_CHECKING:
     from punchcard.machines.base import Machine
@@ -40,6 +40,15 @@ class Option:
     @property
     def spelling(self) -> str:
         return self.flag or "--" + self.name.replace("_", "-")
+
+    def check(self, value: Any) -> None:
+        """Refuse a value that is not an integer where one is wanted, or that is out of bounds."""
+        limits = {"at least": self.least, "at most": self.most}
+        rule = "".join(f", {word} {limit}" for word, limit in limits.items() if limit is not None)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if self.type is int and not (
+                whole and (self.least is None or value >= self.least) and (self.most is None or value <= self.most)):
+            raise SizeError(f"{self.name}={value!r}: it must be an integer{rule}")
 
 
 @dataclass(frozen=True)
