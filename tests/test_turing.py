@@ -1,11 +1,18 @@
-"""The example of a machine of one's own: a Turing machine, against its oracle on every engine."""
+"""The example of a machine of one's own: a Turing machine, tested like the built-in ones, and its page in the docs."""
 
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import itertools
+import json
+import os
 import random
+import re
+import signal
+import subprocess
 import sys
+import time
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -13,20 +20,32 @@ from typing import Any
 
 import pytest
 import torch
+from click.testing import CliRunner, Result
 from torch import Tensor
 
-from punchcard.card.layout import Layout
-from punchcard.engines import find_engine
-from punchcard.errors import ProgramError, SourceError
-from punchcard.transformer.build import compile_layer, to_model
-from punchcard.transformer.exactness import needed_bits
-from punchcard.transformer.model import LoopedTransformer
-from punchcard.transformer.precision import as_precision
+import punchcard
+from punchcard.checks.lockstep import compare
+from punchcard.errors import ProgramError, PunchcardError, SizeError, SourceError, StorageError
+from punchcard.machines import checkpoint
+from punchcard.machines.interpreter import Stepper
 
-FOLDER = Path(__file__).parent.parent / "examples" / "turing"
-ENDS = {
-    "increment": ("done", 8, "_1100"), "palindrome": ("yes", 36, ""), "busy_beaver": ("H", 107, "1_111111111111"),
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "examples" / "turing"
+PAGE = (ROOT / "docs" / "your-own-machine.md").read_text()
+ENGINES = ("dense", "scratchpad", "lowered", "auto")
+ENDS = {  # state, steps, tape
+    "increment": ("done", 8, "_1[1]00_"),
+    "palindrome": ("yes", 36, "____[_]____"),
+    "busy_beaver": ("H", 107, "__1[_]111111111111________"),
 }
+COUNTER = """; Counts up in binary, the lowest digit first, until the last digit carries.
+tape >[0]0000000_
+add 0 -> 1 L back
+add 1 -> 0 R add
+back 0 -> 0 L back
+back 1 -> 1 L back
+back > -> > R add
+"""
 
 
 def _module() -> ModuleType:
@@ -39,170 +58,399 @@ def _module() -> ModuleType:
     return module
 
 
-turing = _module()
-DESIGN = turing.TuringDesign()
+turing: Any = _module()
+TuringMachine = turing.TuringMachine
+KINDS = punchcard.kinds().including(TuringMachine)
 
 
 @cache
-def _built(states: int, symbols: int, cells: int, dtype: str = "float64") -> tuple[Any, Layout, LoopedTransformer, int]:
-    sizes, precision = turing.TuringSizes(states, symbols, cells), as_precision(dtype)
-    layout = DESIGN.layout(sizes)
-    layers = [compile_layer(part, layout.width) for part in DESIGN.layers(sizes, layout, precision)]
-    return sizes, layout, to_model(layers, layout.width, precision), needed_bits(layers, layout)
-
-
-def _card(sizes: Any, layout: Layout, program: Any, dtype: torch.dtype = torch.float64) -> Tensor:
-    card = layout.blank()
-    DESIGN.punch(sizes, layout, program, card)
-    return card.to(dtype)
+def _machine(states: int, symbols: int, squares: int, precision: str = "float64") -> Any:
+    return TuringMachine(states=states, symbols=symbols, squares=squares, precision=precision)
 
 
 def _example(name: str) -> Any:
-    return turing.assemble((FOLDER / f"{name}.tm").read_text(), name)
+    return punchcard.load(FOLDER / f"{name}.tm", machines=KINDS)
 
 
-def _random_program(random: random.Random, states: int, symbols: int, cells: int) -> Any:
+@cache
+def _machine_for(name: str) -> Any:
+    return TuringMachine.for_program(_example(name))
+
+
+def _random_text(source: random.Random, states: int, symbols: int, squares: int) -> str:
     """Most pairs have a rule, so that runs are long."""
-    rules = {(q, s): (random.randrange(symbols), random.choice((-1, -1, 0, 1, 1)), random.randrange(states))
-             for q in range(states) for s in range(symbols) if random.random() < 0.9}
-    tape = [random.randrange(symbols) for _ in range(random.randrange(cells + 1))]
-    names = tuple(f"q{i}" for i in range(states))
-    return turing.TuringProgram(names, "_" + "abcdefgh"[: symbols - 1], rules, tape, random.randrange(cells))
+    letters = "_abcdefgh"[:symbols]
+    tape = [source.choice(letters) for _ in range(source.randrange(1, squares + 1))]
+    head = source.randrange(len(tape))
+    tape[head] = f"[{tape[head]}]"
+    rules = [f"q{q} {s} -> {source.choice(letters)} {source.choice('LLSRR')} q{source.randrange(states)}\n"
+             for q in range(states) for s in letters if source.random() < 0.9]
+    return "".join([f"tape {''.join(tape)}\n", *(rules or ["q0 _ -> _ R q0\n"])])
 
 
-def _compare(programs: list[Any], built: tuple[Any, Layout, LoopedTransformer, int], loops: int) -> int:
-    """All programs in one batch on the dense engine: state and facts after every loop. How many halted."""
-    sizes, layout, model, _ = built
-    oracles = [turing.TuringInterpreter(program, sizes.cells) for program in programs]
-    halted = [oracle.halted for oracle in oracles]
-
-    def look(_: int, cards: Tensor) -> None:
-        nonlocal halted
-        for oracle in oracles:
-            oracle.step()
-        assert DESIGN.read(sizes, layout, cards) == [oracle.state for oracle in oracles]
-        assert layout.violations(cards) == []
-        # The pattern stands from the loop that finds no rule.
-        assert layout.matches(cards, *DESIGN.halting(sizes)).tolist() == halted
-        halted = [oracle.halted for oracle in oracles]
-
-    cards = torch.stack([_card(sizes, layout, program, model.dtype) for program in programs])
-    assert DESIGN.read(sizes, layout, cards) == [oracle.state for oracle in oracles]
-    find_engine("dense")(model, cards, loops, facts=layout, watch=look)
-    return sum(halted)
+def _invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(punchcard.command_line(TuringMachine), list(arguments))
 
 
-@pytest.mark.parametrize("after", [(0, 1), pytest.param((0, 1, 2), marks=pytest.mark.soak)])
-def test_every_machine_of_two_states_and_two_symbols(after: tuple[int, ...]) -> None:
-    """All tables of moves to the left and right, on a tape so short that many fall off; in the soak with a halting state."""
-    rules = itertools.product((0, 1), (-1, 1), after)
-    pairs = list(itertools.product((0, 1), (0, 1)))
-    programs = [turing.TuringProgram(("A", "B", "H"), "_1", dict(zip(pairs, table, strict=True)), [1, 0, 1], 1)
-                for table in itertools.product(rules, repeat=4)]
-    assert len(programs) == (4 * len(after)) ** 4
-    size = 512
-    halted = sum(_compare(programs[i : i + size], _built(3, 2, 4, "float32"), 10) for i in range(0, len(programs), size))
-    assert 0 < halted < len(programs)
+def _run(*arguments: str) -> dict[str, Any]:
+    result = _invoke("run", *arguments, "--json")
+    found: dict[str, Any] = json.loads(result.stdout)
+    assert result.exit_code == (0 if found["halted"] and found["agrees"] is not False else 1)
+    return found
 
 
-@pytest.mark.parametrize(("states", "symbols", "cells"), [(1, 1, 1), (1, 2, 2), (2, 3, 6), (7, 5, 33), (9, 8, 9)])
-def test_random_machines_in_lockstep(states: int, symbols: int, cells: int) -> None:
-    source = random.Random(f"{states} {symbols} {cells}")
-    _compare([_random_program(source, states, symbols, cells) for _ in range(16)], _built(states, symbols, cells), 60)
+# The transformer beside the oracle
 
 
-@pytest.mark.parametrize("engine", ["dense", "scratchpad", "lowered"])
+@pytest.mark.parametrize(("pairs", "after"), [
+    (("A _", "A 1", "B _"), "AB"), pytest.param(("A _", "A 1", "B _", "B 1"), "ABH", marks=pytest.mark.soak)])
+def test_every_machine_of_two_states_and_two_symbols(pairs: tuple[str, ...], after: str) -> None:
+    """All tables of moves to the left and right, on a tape so short that many fall off; here B halts at a 1.
+
+    In the soak it has a rule there, and rules may lead to a halting state.
+    """
+    actions = [f"{write} {move} {then}" for write, move, then in itertools.product("_1", "LR", after)]
+    programs = [turing.assemble("\n".join(["tape 1[_]1_", *map("{} -> {}".format, pairs, table)]))
+                for table in itertools.product(actions, repeat=len(pairs))]
+    assert len(programs) == (4 * len(after)) ** len(pairs)
+    machine, batches = _machine(3, 2, 4, "float32"), range(0, len(programs), 512)
+    found = [compare(machine, programs[i : i + 512], max_steps=10) for i in batches]
+    assert all(each.agrees for each in found)
+    assert 0 < sum(each.steps for each in found) < 10 * len(programs), "some have halted"
+
+
+@pytest.mark.parametrize(("states", "symbols", "squares"), [(1, 1, 1), (1, 2, 2), (2, 3, 6), (7, 5, 33), (9, 8, 9)])
+def test_random_machines_in_lockstep(states: int, symbols: int, squares: int) -> None:
+    source, machine = random.Random(f"{states} {symbols} {squares}"), _machine(states, symbols, squares, "float32")
+    programs = [turing.assemble(_random_text(source, states, symbols, squares)) for _ in range(12)]
+    found = compare(machine, programs, max_steps=40)
+    assert found.agrees
+    assert found.steps > 12 or squares < 3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ENDS)
-def test_the_examples_on_every_engine(name: str, engine: str) -> None:
-    program = _example(name)
+def test_the_examples_on_every_engine_in_lockstep(name: str, engine: str) -> None:
     state, steps, tape = ENDS[name]
-    sizes, layout, model, _ = _built(len(program.states), len(program.symbols), 24)
-    ran = find_engine(engine)(model, _card(sizes, layout, program), 1000, facts=layout, until=DESIGN.halting(sizes))
-    [end] = DESIGN.read(sizes, layout, ran.card[None])
-    oracle = turing.TuringInterpreter(program, 24)
-    while not oracle.halted:
-        oracle.step()
-    assert (ran.engine, ran.reason, ran.notes) == (engine, "matched", ())
-    assert ran.loops - 1 == oracle.steps == steps
-    assert end == oracle.state
-    assert program.states[end.state] == state
-    assert "".join(program.symbols[s] for s in end.tape).strip("_") == tape.strip("_")
+    program, machine = _example(name), _machine_for(name)
+    report = punchcard.check(program, machine, engine=engine)
+    result = report.result
+    assert report.ok
+    assert result.engine == engine or engine == "auto"
+    assert (result.notes, result.steps, result.loops) == ((), steps, steps + 1)
+    assert result.memory == {"state": state, "tape": tape, "head": tape.index("[")}
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_engines_agree_on_random_machines(seed: int) -> None:
-    """The same card, bit for bit, after every loop."""
+def test_engines_agree_bit_for_bit_after_every_loop(seed: int) -> None:
     source = random.Random(seed)
-    states, symbols, cells = source.choice([(3, 2, 6), (6, 4, 30), (2, 7, 40)])
-    sizes, layout, model, _ = _built(states, symbols, cells)
-    card = _card(sizes, layout, _random_program(source, states, symbols, cells))
+    sizes = source.choice([(3, 2, 6), (6, 4, 30), (2, 7, 40)])
+    machine, program = _machine(*sizes), turing.assemble(_random_text(source, *sizes))
     seen: dict[str, list[Tensor]] = {}
     for engine in ("dense", "scratchpad", "lowered"):
-        def look(_: int, now: Tensor, name: str = engine) -> None:
-            seen.setdefault(name, []).append(now.clone())
+        def look(_: int, card: Tensor, name: str = engine) -> None:
+            assert machine.layout.violations(card) == []
+            seen.setdefault(name, []).append(card.clone())
 
-        ran = find_engine(engine)(model, card, 50, facts=layout, watch=look)
-        assert (ran.engine, ran.notes) == (engine, ())
+        assert machine.run(program, engine=engine, max_steps=50, watch=look).engine == engine
     assert all(torch.equal(a, b) and torch.equal(a, c) for a, b, c in zip(*seen.values(), strict=True))
+
+
+def test_the_same_number_of_steps_as_the_limit() -> None:
+    """A limit that is just reached: the program has halted, though the card does not say so yet."""
+    for limit, reason in ((7, "steps"), (8, "halted"), (9, "halted")):
+        report = punchcard.run(_example("increment"), _machine_for("increment"), max_steps=limit)
+        assert (report.result.reason, report.agrees) == (reason, True)
+
+
+def test_a_halted_card_stays_as_it_is() -> None:
+    machine = _machine_for("increment")
+    card = machine.run(_example("increment")).card
+    once = machine.model(card)
+    assert torch.equal(machine.model(once), once)
+    assert machine.read(once) == machine.read(card)
+
+
+def test_a_wrong_weight_is_noticed_and_named() -> None:
+    """The comparison can fail: a head that takes nothing leaves the machine blind on the left."""
+    machine, program = TuringMachine.for_program(_example("increment")), _example("increment")
+    with torch.no_grad():
+        machine.model.layers[0].value[1].zero_()
+    report = punchcard.check(program, machine, engine="dense")
+    assert not report.agrees
+    assert report.why == "loop 7: state is done, the interpreter has carry"
 
 
 @pytest.mark.parametrize(("word", "answer"), [("", "yes"), ("a", "yes"), ("ab", "no"), ("abba", "yes"), ("abcab", "no")])
 def test_the_palindrome_test(word: str, answer: str) -> None:
-    text = (FOLDER / "palindrome.tm").read_text().replace("tape _abacaba", f"tape _{word}")
-    oracle = turing.TuringInterpreter(program := turing.assemble(text), 24)
-    while not oracle.halted:
-        oracle.step()
-    assert program.states[oracle.state.state] == answer
+    tape = f"tape _[{word[:1] or '_'}]{word[1:]}_"
+    program = turing.assemble((FOLDER / "palindrome.tm").read_text().replace("tape _[a]bacaba_", tape))
+    report = punchcard.run(program, _machine(10, 4, 9), engine="dense")
+    assert report.ok
+    assert report.result.memory["state"] == answer
 
 
-@pytest.mark.parametrize(("move", "start", "end"), [("L", 1, -1), ("R", 1, 5)])
-@pytest.mark.parametrize("engine", ["dense", "lowered"])
-def test_a_head_that_leaves_the_tape_halts_beyond_its_end(move: str, start: int, end: int, engine: str) -> None:
-    program = turing.assemble(f"head {start}\ngo _ -> 1 {move} go")
-    sizes, layout, model, _ = _built(1, 2, 5)
-    ran = find_engine(engine)(model, _card(sizes, layout, program), 100, facts=layout, until=DESIGN.halting(sizes))
-    [state] = DESIGN.read(sizes, layout, ran.card[None])
-    assert (ran.reason, ran.engine, state.head, state.state) == ("matched", engine, end, 0)
-    assert sum(state.tape) == abs(end - start)
+# Sizes and errors
 
 
-def test_a_halted_card_stays_as_it_is() -> None:
-    program = _example("increment")
-    sizes, layout, model, _ = _built(3, 3, 24)
-    ran = find_engine("dense")(model, _card(sizes, layout, program), 100, facts=layout, until=DESIGN.halting(sizes))
-    once = model(ran.card)
-    assert torch.equal(model(once), once)
-    assert DESIGN.read(sizes, layout, once[None]) == DESIGN.read(sizes, layout, ran.card[None])
+def test_the_weights_never_see_a_program() -> None:
+    assert set(inspect.signature(TuringMachine).parameters) == {"states", "symbols", "squares", "design", "precision"}
+    program, other = _example("increment"), turing.assemble(COUNTER)
+    sizes = {"states": 3, "symbols": 4, "squares": 10}
+    one, two = TuringMachine.for_program(program, **sizes), TuringMachine.for_program(other, **sizes)
+    assert all(torch.equal(tensor, two.model.state_dict()[name]) for name, tensor in one.model.state_dict().items())
+    before = {name: tensor.clone() for name, tensor in one.model.state_dict().items()}
+    for each in (program, other):
+        assert punchcard.check(each, one, engine="dense", max_steps=30).agrees
+    assert all(torch.equal(before[name], tensor) for name, tensor in one.model.state_dict().items())
 
 
-@pytest.mark.parametrize(("sizes", "bits"), [((5, 2, 24), 9), ((5, 2, 1000), 14)])
-def test_exactness(sizes: tuple[int, int, int], bits: int) -> None:
-    """Few bits are needed; in float16 as well, the busy beaver runs exactly."""
-    assert _built(*sizes)[3] == bits
-    _compare([_example("busy_beaver")], _built(5, 2, 24, "float16"), 108)
+@pytest.mark.parametrize(("sizes", "bits", "width"), [((5, 2, 24), 9, 64), ((5, 2, 1000), 14, 94)])
+def test_sizes_and_exactness(sizes: tuple[int, int, int], bits: int, width: int) -> None:
+    machine = _machine(*sizes)
+    assert (machine.needed_bits, machine.layout.width, len(machine.model.shapes)) == (bits, width, 1)
+    q, s, _, length = machine.sizes.bits()
+    assert width == 6 * length + 2 * q + 6 * s + 10
 
 
-@pytest.mark.parametrize("name", ENDS)
-def test_the_text_survives_a_round_trip(name: str) -> None:
-    program = _example(name)
-    again = turing.assemble(turing.disassemble(program))
-    assert turing.disassemble(again) == turing.disassemble(program)
-    assert again.rules.keys() == program.rules.keys()
+def test_half_precision_is_enough_for_the_busy_beaver() -> None:
+    program = _example("busy_beaver")
+    report = punchcard.check(program, machines=KINDS, precision="float16", engine="dense")
+    assert report.ok
+    with pytest.raises(PunchcardError, match=r"needs sums of 14 significand bits, float16 has 11: use a wider"):
+        TuringMachine(squares=1000, precision="float16")
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"states": 0}, "states=0: it must be an integer, at least 1, at most 65536"),
+    ({"symbols": -1}, "symbols=-1: it must be an integer, at least 1, at most 65536"),
+    ({"squares": 2.5}, "squares=2.5: it must be an integer, at least 1, at most 65536"),
+    ({"squares": 1 << 40}, "squares=1099511627776: it must be an integer, at least 1, at most 65536"),
+])
+def test_impossible_sizes_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SizeError) as error:
+        TuringMachine(**options)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(("options", "wanted"), [
+    ({"states": 2}, "states=3, the machine has states=2: build it with states=3 or more"),
+    ({"symbols": 2}, "symbols=3, the machine has symbols=2: build it with symbols=3 or more"),
+    ({"squares": 5}, "squares=6, the machine has squares=5: build it with squares=6 or more"),
+])
+def test_a_program_that_does_not_fit_is_refused(options: dict[str, Any], wanted: str) -> None:
+    with pytest.raises(ProgramError) as error:
+        punchcard.run(_example("increment"), machines=KINDS, **options)
+    assert str(error.value) == f"the program needs {wanted}"
 
 
 @pytest.mark.parametrize(("text", "message"), [
     ("A _ -> 1 R", "line 1, column 1: 'A _ -> 1 R' is not"),
     ("A _ -> 1 X A", "line 1, column 1: 'A _ -> 1 X A' is not"),
     ("; one rule\nA _ -> 1 R A\nA _ -> _ L A", "line 3, column 1: 'A _ -> _ L A' is not"),
-    ("head -1", "line 1, column 1: 'head -1' is not"),
     ("A 10 -> 1 R A", "line 1, column 1: 'A 10 -> 1 R A' is not"),
+    ("A [ -> 1 R A", "line 1, column 1: 'A [ -> 1 R A' is not"),
+    ("tape 101", "line 1, column 1: 'tape 101' is not a tape with the head in brackets"),
+    ("tape 1[0]1[0]", "line 1, column 1: 'tape 1[0]1[0]' is not a tape"),
+    ("tape [10]", "line 1, column 1: 'tape [10]' is not a tape"),
 ])
 def test_a_wrong_line_is_refused_with_its_place(text: str, message: str) -> None:
     with pytest.raises(SourceError) as error:
         turing.assemble(text, "x.tm")
     assert str(error.value).startswith(f"x.tm: {message}")
+    assert "`state symbol -> symbol L|S|R state`" in str(error.value)
 
 
 def test_a_program_without_rules_is_refused() -> None:
-    with pytest.raises(ProgramError, match=r"x\.tm has no rules"):
-        turing.assemble("tape 101", "x.tm")
+    with pytest.raises(ProgramError, match=r"x\.tm has no rules: write `state symbol -> symbol"):
+        turing.assemble("tape 1[0]1", "x.tm")
+
+
+def test_a_program_of_another_machine_is_refused() -> None:
+    with pytest.raises(PunchcardError, match=r"a Program does not run on a TuringMachine"):
+        punchcard.run(punchcard.assemble(".code\nhalt"), _machine_for("increment"))
+    with pytest.raises(PunchcardError, match=r"a TuringProgram is not a program of any machine here"):
+        punchcard.run(_example("increment"))
+    with pytest.raises(ProgramError, match=r"the extension '\.tm', which is not a known language"):
+        punchcard.load(FOLDER / "increment.tm")
+
+
+def test_a_stepper_halts_where_its_function_says() -> None:
+    stepper = Stepper(lambda n: n - 1 if n else None, 3)
+    stepper.run(2)
+    assert (stepper.state, stepper.steps, stepper.halted) == (1, 2, False)
+    stepper.run()
+    stepper.step()
+    assert (stepper.state, stepper.steps, stepper.halted) == (0, 3, True)
+
+
+# Everything that a machine gets without another line
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_the_text_survives_a_round_trip(name: str, tmp_path: Path) -> None:
+    program, copy = _example(name), tmp_path / "copy.tm"
+    assert _invoke("asm", str(FOLDER / f"{name}.tm"), "-o", str(copy)).exit_code == 0
+    assert turing.assemble(copy.read_text()) == program
+    assert _invoke("disasm", str(copy)).stdout == copy.read_text() == punchcard.disassemble(program, machines=KINDS)
+
+
+def test_a_saved_machine_comes_back(tmp_path: Path) -> None:
+    machine, path = _machine_for("increment"), tmp_path / "turing.safetensors"
+    machine.save(path)
+    again = TuringMachine.load(path)
+    assert again.describe() == machine.describe()
+    assert punchcard.run(_example("increment"), again, engine="dense").ok
+    with pytest.raises(StorageError, match=r"holds a 'turing' machine, not 'subleq'"):
+        punchcard.SubleqMachine.load(path)
+
+
+@pytest.mark.parametrize("engine", ["dense", "lowered"])
+def test_stopped_anywhere_a_run_ends_with_the_same_card(engine: str, tmp_path: Path) -> None:
+    program, machine, path = _example("palindrome"), _machine_for("palindrome"), tmp_path / "run.checkpoint"
+    whole = punchcard.run(program, machine, engine=engine)
+    for stop in (0, 1, 9, 36):
+        punchcard.run(program, machine, engine=engine, max_steps=stop, checkpoint=path, every=4)
+        resumed = punchcard.resume(path, machines=KINDS, max_steps=1000)
+        assert resumed.ok
+        assert resumed.result.card.numpy().tobytes() == whole.result.card.numpy().tobytes()
+        assert resumed.result.loops == whole.result.loops
+    with pytest.raises(StorageError, match=r"unknown machine 'turing'"):
+        punchcard.resume(path)
+
+
+def test_a_killed_run_goes_on(tmp_path: Path) -> None:
+    """The file itself is the command: killed in the middle, the run goes on to the same card."""
+    source, path = tmp_path / "counter.tm", tmp_path / "run.checkpoint"
+    source.write_text(COUNTER)
+    program = punchcard.load(source, machines=KINDS)
+    whole = punchcard.run(program, machines=KINDS, engine="lowered")
+    process = subprocess.Popen(
+        [sys.executable, str(FOLDER / "turing.py"), "run", str(source), "--engine", "dense", "--checkpoint", str(path),
+         "--every", "5"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    deadline = time.monotonic() + 60
+    while not (path.exists() and checkpoint.load(path, machines=KINDS).mark.loops) and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert 0 < checkpoint.load(path, machines=KINDS).mark.loops < whole.result.loops, "killed in the middle of the run"
+    resumed = _run("--resume", str(path), "--engine", "lowered")
+    assert (resumed["steps"], resumed["agrees"]) == (whole.result.steps, True)
+    assert torch.equal(checkpoint.load(path, machines=KINDS).mark.card, whole.result.card)
+
+
+def test_the_trace_shows_every_configuration() -> None:
+    result = _invoke("run", str(FOLDER / "increment.tm"), "--trace", "--check")
+    assert result.exit_code == 0
+    assert re.findall(r"^loop +(\d+)  (.*)$", result.stderr, re.MULTILINE) == [(str(i), line) for i, line in enumerate([
+        "state right, tape _1[0]11_, head 2", "state right, tape _10[1]1_, head 3", "state right, tape _101[1]_, head 4",
+        "state right, tape _1011[_], head 5", "state carry, tape _101[1]_, head 4", "state carry, tape _10[1]0_, head 3",
+        "state carry, tape _1[0]00_, head 2", "state done, tape _1[1]00_, head 2", "state done, tape _1[1]00_, head 2"], 1)]
+    assert result.stdout.startswith("state  done\ntape   _1[1]00_\nhead   2\nhalted after 8 instructions in 9 loops")
+    assert "the transformer agrees with the interpreter" in result.stdout
+
+
+@pytest.mark.parametrize(("move", "side", "end"), [("L", "left", "111__"), ("R", "right", "__111")])
+@pytest.mark.parametrize("engine", ["dense", "lowered"])
+def test_a_head_that_leaves_the_tape_halts_and_says_so(move: str, side: str, end: str, engine: str, tmp_path: Path) -> None:
+    source = tmp_path / "off.tm"
+    source.write_text(f"tape __[_]__\ngo _ -> 1 {move} go\n")
+    result = _invoke("run", str(source), "--engine", engine, "--trace")
+    assert result.exit_code == 0
+    assert f"head   has left the tape on the {side}\n" in result.stdout
+    assert f"loop     3  state go, tape {end}, head has left the tape on the {side}\n" in result.stderr
+    facts = _run(str(source), "--engine", engine)
+    assert facts["memory"] == {"state": "go", "tape": end, "head": f"has left the tape on the {side}"}
+    longer = _run(str(source), "--squares", "9", "--engine", engine)
+    assert longer["memory"]["tape"] == (f"{end}____" if side == "left" else "__1111111")
+
+
+def test_the_limit_is_told_without_an_instruction_number() -> None:
+    result = _invoke("run", str(FOLDER / "increment.tm"), "--max-steps", "3")
+    assert result.exit_code == 1
+    assert result.stderr == "punchcard: the limit of --max-steps was reached\n"
+
+
+def test_info() -> None:
+    facts = json.loads(_invoke("info", str(FOLDER / "busy_beaver.tm"), "--json").stdout)
+    assert {name: facts[name] for name in ("machine", "states", "symbols", "squares", "layers", "heads", "needed_bits")} == {
+        "machine": "turing", "states": 5, "symbols": 2, "squares": 24, "layers": 1, "heads": [3], "needed_bits": 9}
+    assert "turing, design 'one-layer': states 4, symbols 3, squares 30" in _invoke("info", "--machine", "turing").stdout
+
+
+def test_bench_times_a_program() -> None:
+    records = json.loads(_invoke("bench", str(FOLDER / "increment.tm"), "--quick", "--json").stdout)
+    assert [record["engine"] for record in records] == ["dense", "scratchpad", "lowered", "python"]
+    assert {record["steps"] for record in records} == {8}
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("--squares", "5"), "the program needs squares=6, the machine has squares=5: build it with squares=6 or more"),
+    (("--squares", "0"), "Invalid value for '--squares': 0 is not in the range 1<=x<=65536."),
+    (("--set", "tape=1"), "--set is not for turing programs: they have no names"),
+    (("--memory", "5"), "--memory is not for turing programs"),
+    (("--design", "paper"), "--design paper is not for turing machines: there are one-layer"),
+])
+def test_what_the_command_line_refuses(arguments: tuple[str, ...], message: str) -> None:
+    result = _invoke("run", str(FOLDER / "increment.tm"), *arguments)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"punchcard: {message}\n")
+
+
+def test_observed_columns_have_names() -> None:
+    """The third loop of the increment: the rule, the square that is written, and those beside the head."""
+    machine, program = _machine_for("increment"), _example("increment")
+    with machine.observe(program) as seen:
+        machine.run(program)
+    moves = [[(move.source, move.target) for move in seen[2].moves(head)] for head in range(3)]
+    assert moves == [[("scratchpad", "tape[2]"), ("table[2]", "scratchpad")], [("tape[2]", "scratchpad")],
+                     [("tape[4]", "scratchpad")]]
+    assert ("square", "tape") not in seen[2].changed()
+    assert ("square", "tape") in seen[6].changed()
+
+
+@pytest.mark.soak
+def test_the_busy_beaver_with_five_states() -> None:
+    """Marxen and Buntrock 1990: 47,176,870 steps and 4,098 ones, on 16,000 squares."""
+    rules = ["A _ 1RB", "A 1 1LC", "B _ 1RC", "B 1 1RB", "C _ 1RD", "C 1 _LE", "D _ 1LA", "D 1 1LD", "E _ 1RH", "E 1 _LA"]
+    text = "".join(f"{q} {s} -> {' '.join(action)}\n" for q, s, action in map(str.split, rules))
+    program = turing.assemble(f"tape {'_' * 12_500}[_]{'_' * 3_499}\n{text}")
+    report = punchcard.run(program, machines=KINDS, engine="lowered", max_steps=10**8, check=False)
+    assert (report.result.reason, report.result.steps) == ("halted", 47_176_870)
+    assert report.result.memory["tape"].count("1") == 4098
+
+
+# The page in the docs
+
+
+def test_the_page_quotes_the_file() -> None:
+    """A block of Python stands in the file, or it runs."""
+    text, names = (FOLDER / "turing.py").read_text(), dict[str, Any]()
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    quoted = [block for block in blocks if not block.startswith("import ")]
+    assert len(quoted) >= 5
+    for block in quoted:
+        assert block in text
+    here = Path.cwd()
+    os.chdir(ROOT)
+    try:
+        for block in blocks:
+            if block not in quoted:
+                exec(compile(block, "your-own-machine.md", "exec"), names)
+    finally:
+        os.chdir(here)
+    assert names["report"].ok
+
+
+def test_the_commands_on_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"^python examples/turing/turing\.py (.*)$", PAGE, re.MULTILINE)
+    assert {command.split()[0] for command in commands} == {"run", "info", "asm", "disasm", "bench"}
+    for command in commands:
+        result = _invoke(*command.split())
+        assert result.exit_code == (1 if "--checkpoint" in command else 0), command
+    for shown in re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL):
+        result = _invoke("run", "examples/turing/increment.tm", "--trace")
+        for line in shown.splitlines():
+            assert line in result.output

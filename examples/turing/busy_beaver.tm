@@ -1,5 +1,5 @@
 ; The busy beaver with four states: 107 steps from an empty tape, and 13 ones when it halts (Brady 1983).
-head 12
+tape ____________[_]___________
 A _ -> 1 R B
 A 1 -> 1 L B
 B _ -> 1 L A

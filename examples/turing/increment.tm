@@ -1,6 +1,5 @@
 ; Adds 1 to a binary number: walk to its last digit, then carry to the left.
-tape _1011
-head 1
+tape _[1]011_
 right 0 -> 0 R right
 right 1 -> 1 R right
 right _ -> _ L carry

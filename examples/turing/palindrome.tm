@@ -1,7 +1,6 @@
 ; Is the word on the tape a palindrome? Compares its ends and erases them, until nothing or one letter is left.
 ; Halts in the state yes or no.
-tape _abacaba
-head 1
+tape _[a]bacaba_
 first a -> _ R seek_a
 first b -> _ R seek_b
 first c -> _ R seek_c

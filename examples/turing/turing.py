@@ -1,217 +1,202 @@
-"""A Turing machine of one's own: one layer, three heads, one step a loop. The rules are on the card, never in the weights.
+"""A Turing machine of one's own: one layer, one step a loop. The rules are on the card, never in the weights.
 
-When a loop begins, the scratchpad knows the state and the symbol under the head, so it can find their rule. At the same
-time it reads the cells on both sides of the head. What it writes waits one loop for the tape. So the next symbol is
+    python examples/turing/turing.py run examples/turing/increment.tm --trace
 
-    what is written now                the head stays
-    what was written a loop before     it turns back: the tape does not hold that symbol yet
-    what was read from its new cell    it goes on
+When a loop begins, the scratchpad has the state and the symbol under the tape's head. Three heads of attention look at once:
 
-A state and symbol without a rule halt: their action writes the same symbol, stays, and says so. The tape is a ring, closed
-by cells whose symbol has no rules (`edge`): a head that leaves the tape halts there.
+         who looks           what it finds                  what it takes
+    1    the scratchpad      the rule of symbol and state   its action: next state, what to write, left, right, halt
+         the square behind   the scratchpad                 the symbol that was written there a loop before
+    2    the scratchpad      the square on the left         its symbol
+    3    the scratchpad      the square on the right        its symbol
+
+`behind` is where the tape's head was a loop before: what is written reaches the tape a loop late. A state and symbol without
+a rule halt: their action writes the same symbol, stays, and says so. The tape is a ring, closed by an edge of squares whose
+symbol has no rules: a head that leaves the tape halts there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import re
+from collections import defaultdict
+from functools import partial
+from itertools import count, product
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from punchcard.card.encoding import decode_unsigned, encode_unsigned, pointer_bits
-from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
-from punchcard.errors import ProgramError, SourceError
-from punchcard.primitives.add import sum_bits
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
-from punchcard.primitives.overwrite import clip_where
-from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Expression, relu, rows, stack
-from punchcard.transformer.precision import Precision
+import punchcard
+from punchcard.machines import kit
 
-BLANK, MOVES = "_", {"L": -1, "S": 0, "R": 1}
+MOVES = {"L": -1, "S": 0, "R": 1}
 
 
-class TuringProgram(NamedTuple):
-    """Rules (state, symbol): (symbol, move, state), in numbers. The tape begins with `tape`; the rest is blank, symbol 0."""
-
-    states: tuple[str, ...]
-    symbols: str
-    rules: Mapping[tuple[int, int], tuple[int, int, int]]
-    tape: list[int]
-    head: int
-
-
-class TuringState(NamedTuple):
-    """The head is at -1, or at the number of cells, once it has left the tape."""
+class Configuration(NamedTuple):
+    """Symbols and state by number. The head is at -1, or at the number of squares, once it has left the tape."""
 
     tape: list[int]
     head: int
     state: int
 
 
+class TuringProgram(NamedTuple):
+    """Rules (state, symbol): (symbol, move, state), by number in the order of the text. Symbol 0 is blank."""
+
+    states: tuple[str, ...]
+    symbols: tuple[str, ...]
+    rules: dict[tuple[int, int], tuple[int, int, int]]
+    begin: Configuration
+
+    def step(self, at: Configuration) -> Configuration | None:
+        """The oracle, in plain Python: the next configuration; None: no rule, so it has halted."""
+        tape, head, state = at
+        if not 0 <= head < len(tape) or (state, tape[head]) not in self.rules:
+            return None
+        new, move, then = self.rules[state, tape[head]]
+        return Configuration([*tape[:head], new, *tape[head + 1 :]], head + move, then)
+
+    def drawn(self, at: Configuration) -> str:
+        """The tape as text, with the head in brackets."""
+        return "".join(f"[{self.symbols[s]}]" if i == at.head else self.symbols[s] for i, s in enumerate(at.tape))
+
+
 def assemble(text: str, source: str = "") -> TuringProgram:
-    """The program of a `.tm` text. It begins in the state of the first rule."""
-    states, symbols, rules, tape, head = dict[str, int](), {BLANK: 0}, dict[tuple[int, int], tuple[int, int, int]](), "", 0
-
-    def number(name: str, known: dict[str, int]) -> int:
-        return known.setdefault(name, len(known))
-
-    for count, line in enumerate(text.splitlines(), start=1):
+    states, symbols = defaultdict[str, int](count().__next__), defaultdict[str, int](count(1).__next__, {"_": 0})
+    rules, tape = dict[tuple[int, int], tuple[int, int, int]](), "[_]"
+    for number, line in enumerate(text.splitlines(), start=1):
         match line.split(";")[0].split():
-            case []:
-                pass
-            case ["tape", cells]:
-                tape = cells
-            case ["head", cell] if cell.isdecimal():
-                head = int(cell)
-            case [state, symbol, "->", write, move, then] if len(symbol) == len(write) == 1 and move in MOVES and (
-                    pair := (number(state, states), number(symbol, symbols))) not in rules:
-                rules[pair] = number(write, symbols), MOVES[move], number(then, states)
-            case _:
-                raise SourceError(f"{line.strip()!r} is not `tape 10_1`, `head 2` or the one rule of its state and symbol: "
-                                  "`state symbol -> symbol L|R|S state`", line=count, column=1, text=line, source=source)
+            case ["tape", squares] if re.fullmatch(r"[^][]*\[[^][]\][^][]*", squares):
+                tape = squares
+            case [state, old, "->", new, move, then] if re.fullmatch(r"[^][]{2}", old + new) and move in MOVES and (
+                    pair := (states[state], symbols[old])) not in rules:
+                rules[pair] = symbols[new], MOVES[move], states[then]
+            case [_, *_]:
+                raise kit.SourceError(f"{line.strip()!r} is not a tape with the head in brackets, `tape _[1]01_`, or the "
+                                      "only rule of its state and symbol, `state symbol -> symbol L|S|R state`",
+                                      line=number, column=1, text=line, source=source)
     if not rules:
-        raise ProgramError(f"{source or 'the program'} has no rules: write `state symbol -> symbol L|R|S state`")
-    first = [number(symbol, symbols) for symbol in tape]
-    return TuringProgram(tuple(states), "".join(symbols), rules, first, head)
+        raise kit.ProgramError(f"{source or 'the program'} has no rules: write `state symbol -> symbol L|S|R state`")
+    begin = Configuration([symbols[symbol] for symbol in tape if symbol not in "[]"], tape.index("["), 0)
+    return TuringProgram(tuple(states), tuple(symbols), rules, begin)
 
 
 def disassemble(program: TuringProgram) -> str:
-    """A `.tm` text that assembles to the same program."""
-    states, symbols, moves = program.states, program.symbols, {move: letter for letter, move in MOVES.items()}
-    return "\n".join([f"tape {''.join(symbols[s] for s in program.tape) or BLANK}", f"head {program.head}", *(
-        f"{states[state]} {symbols[symbol]} -> {symbols[write]} {moves[move]} {states[then]}"
-        for (state, symbol), (write, move, then) in program.rules.items()), ""])
+    states, symbols, letters = program.states, program.symbols, {move: letter for letter, move in MOVES.items()}
+    return f"tape {program.drawn(program.begin)}\n" + "".join(
+        f"{states[state]} {symbols[old]} -> {symbols[new]} {letters[move]} {states[then]}\n"
+        for (state, old), (new, move, then) in program.rules.items())
 
 
-class TuringInterpreter:
-    """The oracle: one rule at a time, in plain Python."""
-
-    def __init__(self, program: TuringProgram, cells: int) -> None:
-        self.rules, self.head, self.now, self.steps = program.rules, program.head, 0, 0
-        self.tape = program.tape + [0] * (cells - len(program.tape))
-
-    @property
-    def halted(self) -> bool:
-        return not 0 <= self.head < len(self.tape) or (self.now, self.tape[self.head]) not in self.rules
-
-    @property
-    def state(self) -> TuringState:
-        return TuringState(list(self.tape), self.head, self.now)
-
-    def step(self) -> None:
-        if not self.halted:
-            self.tape[self.head], move, self.now = self.rules[self.now, self.tape[self.head]]
-            self.head, self.steps = self.head + move, self.steps + 1
-
-
-class TuringSizes(NamedTuple):
+class Sizes(NamedTuple):
     states: int
     symbols: int
-    cells: int
+    squares: int
 
-    @property
     def bits(self) -> tuple[int, int, int, int]:
-        """Q, S, P, L: bits of a state; of a symbol, the edge's too; of a cell, beyond the ends too; of an address."""
-        q, s, p = pointer_bits(self.states), pointer_bits(self.symbols + 1), pointer_bits(self.cells + 2)
+        """Of a state; of a symbol, the edge's too; of a square, with one beyond each end; of an address."""
+        q, s, p = kit.pointer_bits(self.states), kit.pointer_bits(self.symbols + 1), kit.pointer_bits(self.squares + 2)
         return q, s, p, max(p, q + s) + 1
 
 
-class TuringDesign:
-    """6 L + 2 Q + 6 S + 10 rows. An address is the number of a cell, or symbol and state of a rule and a highest bit."""
+class TuringDesign(kit.Design[Sizes]):
+    """A square's address is its number; a rule's is its symbol, its state and a highest bit."""
 
-    def layout(self, sizes: TuringSizes) -> Layout:
-        q, s, p, length = sizes.bits
-        outside, inside, pad = holding("bits", "tape", "edge", "table"), holding("bits", "scratchpad"), ("scratchpad",)
-        done, cells = {"write": s, "move": 2, "halt": 1}, {"here": length, "left": length, "right": length}
-        return Layout([
-            RowBlock("cell", s, "the tape's symbols", {}, holding("bits", "tape", "edge"), ("tape",)),
-            RowBlock("address", length, "each column's own", {}, outside),
-            RowBlock("action", q + s + 3, "what a rule does", {"state": q, **done}, holding("bits", "table")),
-            RowBlock("inside", 1, "indicator of the scratchpad", {}, holding("one", "scratchpad")),
-            RowBlock("rule", length, "the rule to follow", {"symbol": s, "state": q, "mark": length - q - s}, inside, pad),
-            RowBlock("head", 3 * length, "the head's cell and those beside it", cells, inside, pad),
-            RowBlock("behind", length, "the head's cell a loop before", {}, inside, pad),
-            RowBlock("done", s + 3, "the action a loop before", done, inside, pad),
-            RowBlock("next", q + s + 3, "the action now", {"state": q, **done}),
-            RowBlock("seen", 2 * s, "the symbols beside the head", {"left": s, "right": s}),
+    name, idle = "one-layer", 1
+
+    def layout(self, sizes: Sizes) -> kit.Layout:
+        q, s, p, length = sizes.bits()
+        pad, done = (kit.holding("bits", "scratchpad"), ("scratchpad",)), {"write": s, "left": 1, "right": 1, "halt": 1}
+        return kit.Layout([
+            kit.RowBlock("square", s, "the tape's symbols", {}, kit.holding("bits", "tape"), ("tape",)),
+            kit.RowBlock("address", length, "of a square or a rule", {}, kit.holding("bits", "tape", "table")),
+            kit.RowBlock("action", q + s + 3, "what a rule does", {"state": q, **done}, kit.holding("bits", "table")),
+            kit.RowBlock("inside", 1, "1 in the scratchpad", {}, kit.holding("one", "scratchpad")),
+            kit.RowBlock("rule", length, "the rule to follow", {"symbol": s, "state": q, "mark": length - q - s}, *pad),
+            kit.RowBlock("here", length, "the square of the tape's head", {}, *pad),
+            kit.RowBlock("beside", 2 * length, "the squares on both sides", {"left": length, "right": length}, *pad),
+            kit.RowBlock("behind", length, "where the head was a loop before", {}, *pad),
+            kit.RowBlock("done", s + 3, "the action a loop before", done, *pad),
+            kit.RowBlock("next", q + s + 3, "the action now", {"state": q, **done}),
+            kit.RowBlock("seen", 2 * s, "the symbols on both sides", {"left": s, "right": s}),
         ], [
-            Region("scratchpad", 1, "where the computation happens"),
-            Region("tape", sizes.cells, "the cells"),
-            Region("edge", (1 << p) - sizes.cells, "cells beyond both ends of the tape"),
-            Region("table", sizes.states * (sizes.symbols + 1), "a rule for each state and symbol"),
+            kit.Region("scratchpad", 1, "where the computation happens"),
+            kit.Region("tape", 1 << p, "the squares, and the edge"),
+            kit.Region("table", sizes.states * (sizes.symbols + 1), "a rule for each state and symbol"),
         ])
 
-    def layers(self, sizes: TuringSizes, layout: Layout, precision: Precision) -> list[Part]:
-        _, _, p, length = sizes.bits
-        address, cell, one, behind, written, move = (rows(layout, name) for name in (
-            "address", "cell", "inside", "behind", "done.write", "next.move"))
-        goes, came = directions(move, one), directions(rows(layout, "done.move"), one)
-        # The scratchpad finds its rule. The cell `behind` finds the scratchpad, whose key outranks the cell's own.
-        layer = attend(query=address + rows(layout, "rule"), key=store_factor(length) * address + behind,
-                       value=stack(rows(layout, "action"), 2 * written), into=rows(layout, "next", "cell"),
-                       gap=store_gap(length))
-        symbol = both(rows(layout, "next.write"), goes["stay"])
-        for side, other in (("left", "right"), ("right", "left")):
-            seen, beside = rows(layout, f"seen.{side}"), rows(layout, f"head.{side}")
-            layer += attend(query=address + beside, key=address, value=cell, into=seen, gap=ADDRESS_GAP)
-            symbol += both(seen, goes[side], one - came[other]) + both(written, goes[side], came[other])
-        for part in ("here", "left", "right"):
-            number = rows(layout, f"head.{part}")[:p]
-            layer += assign(number, sum_bits(number, stack(move, *[move[1]] * (p - 2)), one))
-        return [
-            layer
-            + assign(rows(layout, "rule.state", "done"), 2 * both(rows(layout, "next"), one) - one)
-            + assign(rows(layout, "rule.symbol"), 2 * symbol - one)
-            + assign(behind, rows(layout, "head.here"))
-            + clip_where(1 - one, cell, precision.gate)
-            + clear(rows(layout, "next", "seen"))
-        ]
+    def layers(self, sizes: Sizes, layout: kit.Layout, precision: kit.Precision) -> list[kit.Part]:
+        x, relu, (_, _, p, length) = partial(kit.rows, layout), kit.relu, sizes.bits()
+        one, address, square, behind, written = x("inside"), x("address"), x("square"), x("behind"), x("done.write")
+        # Head 1: in the scratchpad, the key for the square behind outranks that square's own.
+        layer = kit.attend(query=address + x("rule"), key=kit.store_factor(length) * address + behind,
+                           value=kit.stack(x("action"), 2 * written), into=x("next", "square"), gap=kit.store_gap(length))
+        symbol = relu(x("next.write") - x("next.left") - x("next.right") + one - 3)  # the head stays: what is written now
+        for side, back in ("left", "right"), ("right", "left"):  # heads 2 and 3
+            seen, goes, came = x(f"seen.{side}"), x(f"next.{side}"), x(f"done.{back}")
+            layer += kit.attend(query=address + x(f"beside.{side}"), key=address, value=square, into=seen,
+                                gap=kit.ADDRESS_GAP)
+            symbol += relu(seen + goes - came + 2 * one - 4)  # it goes on: what it saw there
+            symbol += relu(written + goes + came - 2)  # it turns back: what was written there, which the tape has not yet
+        move = kit.stack(x("next.left") + x("next.right") + one, *[x("next.left")] * (p - 1))  # -1, 0 or 1 in P bits
+        for number in x("here")[:p], x("beside.left")[:p], x("beside.right")[:p]:
+            layer += kit.assign(number, kit.sum_bits(number, move, one))
+        layer += kit.assign(behind, x("here")) + kit.assign(x("rule.symbol"), 2 * symbol - one)
+        layer += kit.assign(x("rule.state", "done"), 2 * relu(x("next") + 2 * one - 2) - one)
+        return [layer + kit.clip_where(1 - one, square, precision.gate) + kit.clear(x("next", "seen"))]
 
-    def halting(self, sizes: TuringSizes) -> tuple[Pattern, ...]:
-        return (Pattern("done.halt", "scratchpad", (1,)),)
+    def halting(self, sizes: Sizes) -> tuple[kit.Pattern, ...]:
+        return (kit.Pattern("done.halt", "scratchpad", (1,)),)
 
-    def punch(self, sizes: TuringSizes, layout: Layout, program: TuringProgram, card: Tensor) -> None:
-        _, s, p, length = sizes.bits
-        ring, head, mark = 1 << p, program.head, 1 << length - 1
-        tape = program.tape + [0] * (sizes.cells - len(program.tape)) + [sizes.symbols] * (ring - sizes.cells)
-        pairs = [(state, symbol) for state in range(sizes.states) for symbol in range(sizes.symbols + 1)]
-        actions = [(*program.rules.get(pair, (pair[1], 0, pair[0])), pair not in program.rules) for pair in pairs]
-        for name, region, numbers in (
-            ("cell", "tape", tape[: sizes.cells]),
-            ("cell", "edge", tape[sizes.cells :]),
-            ("address", "tape", list(range(sizes.cells))),
-            ("address", "edge", list(range(sizes.cells, ring))),
-            ("address", "table", [mark + (state << s) + symbol for state, symbol in pairs]),
-            ("action.state", "table", [state for _, _, state, _ in actions]),
-            ("action.write", "table", [write for write, _, _, _ in actions]),
-            ("action.move", "table", [move % 4 for _, move, _, _ in actions]),
-            ("action.halt", "table", [int(halt) for _, _, _, halt in actions]),
-            ("inside", "scratchpad", [1]),
-            ("rule", "scratchpad", [mark + tape[head]]),
-            ("head.here", "scratchpad", [head]),
-            ("head.left", "scratchpad", [(head - 1) % ring]),
-            ("head.right", "scratchpad", [(head + 1) % ring]),
-            ("behind", "scratchpad", [head]),
-            ("done", "scratchpad", [tape[head]]),
-        ):
-            place = layout.rows(name)
-            layout.put(card, name, region, encode_unsigned(numbers, place.stop - place.start))
+    def punch(self, sizes: Sizes, layout: kit.Layout, content: TuringProgram, card: Tensor) -> None:
+        (_, s, p, length), (tape, head, _), rules = sizes.bits(), content.begin, content.rules
+        ring, mark, pairs = 1 << p, 1 << length - 1, list(product(range(sizes.states), range(sizes.symbols + 1)))
+        tape = tape + [0] * (sizes.squares - len(tape)) + [sizes.symbols] * (ring - sizes.squares)
+        new, move, then = zip(*(rules.get((state, old), (old, 0, state)) for state, old in pairs), strict=True)
+        layout.put_numbers(card, "tape", {"square": tape, "address": range(ring)})
+        layout.put_numbers(card, "table", {
+            "address": [mark + (state << s) + old for state, old in pairs], "action.state": then, "action.write": new,
+            "action.left": [m < 0 for m in move], "action.right": [m > 0 for m in move],
+            "action.halt": [pair not in rules for pair in pairs]})
+        layout.put_numbers(card, "scratchpad", {
+            "inside": [1], "rule": [mark + tape[head]], "done": [tape[head]], "behind": [head], "here": [head],
+            "beside.left": [(head - 1) % ring], "beside.right": [head + 1]})
 
-    def read(self, sizes: TuringSizes, layout: Layout, cards: Tensor) -> list[TuringState]:
-        behind, written, head, state = (decode_unsigned(layout.get(cards, name, "scratchpad")) for name in (
-            "behind", "done.write", "head.here", "rule.state"))
-        tape = torch.where(torch.arange(sizes.cells) == behind, written, decode_unsigned(layout.get(cards, "cell", "tape")))
-        return [TuringState(*values) for values in zip(
-            tape.tolist(), torch.where(head > sizes.cells, -1, head)[:, 0].tolist(), state[:, 0].tolist(), strict=True)]
+    def read(self, sizes: Sizes, layout: kit.Layout, card: Tensor) -> list[Configuration]:
+        behind, written, here, state = (
+            layout.numbers(card, name, "scratchpad") for name in ("behind", "done.write", "here", "rule.state"))
+        tape = layout.numbers(card, "square", "tape")[:, : sizes.squares]
+        tape = torch.where(torch.arange(sizes.squares) == behind, written, tape)  # what has not reached it yet
+        head = torch.where(here > sizes.squares, -1, here)
+        return [Configuration(t, h, q) for t, [h], [q] in zip(tape.tolist(), head.tolist(), state.tolist(), strict=True)]
 
 
-def directions(move: Expression, one: Expression) -> dict[str, Expression]:
-    """1 for the direction of a move, and 0 for the others; a move is -1, 0 or 1 in two bits."""
-    return {"left": 0.5 * (one + move[1]), "right": 0.5 * (move[0] - move[1]), "stay": 0.5 * (one - move[0])}
+class TuringMachine(kit.Machine[TuringProgram, Configuration]):
+    kind = kit.Kind("turing", "a Turing machine, one step a loop", TuringProgram, designs=("one-layer",),
+                    languages=[kit.Language("Turing machine", (".tm",), assemble)], disassemble=disassemble, options=tuple(
+                        kit.Option(name, f"{name} of the machine", least=1, most=1 << 16) for name in Sizes._fields))
+    designs = kit.by_name(TuringDesign())
+
+    def __init__(self, *, states: int = 4, symbols: int = 3, squares: int = 30, design: str = "one-layer",
+                 precision: kit.AsPrecision = "float64") -> None:
+        sizes = Sizes(states, symbols, squares)
+        self.build(sizes, design, precision, sizes._asdict())
+
+    @classmethod
+    def sizes_for(cls, program: TuringProgram) -> dict[str, Any]:
+        return Sizes(len(program.states), len(program.symbols), len(program.begin.tape))._asdict()
+
+    def oracle(self, program: TuringProgram, read: kit.Read, write: kit.Write) -> kit.Interpreter[Configuration]:
+        tape, head, state = program.begin
+        return kit.Stepper(program.step, Configuration(tape + [0] * (self.sizes.squares - len(tape)), head, state))
+
+    def at_halt(self, program: TuringProgram, state: Configuration) -> bool:
+        return program.step(state) is None
+
+    def values(self, program: TuringProgram, state: Configuration) -> dict[str, Any]:
+        off = {-1: "has left the tape on the left", len(state.tape): "has left the tape on the right"}
+        return {"state": program.states[state.state], "tape": program.drawn(state), "head": off.get(state.head, state.head)}
 
 
-def both(bits: Expression, *conditions: Expression) -> Expression:
-    """1 where a bit is 1 and so are the conditions; 0 where the bit is -1, or a condition is 1/2 or less."""
-    return relu(bits - 2 * sum((1 - condition for condition in conditions), start=0 * conditions[0]))
+if __name__ == "__main__":
+    punchcard.command_line(TuringMachine)()
