@@ -13,7 +13,9 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,6 +30,7 @@ from punchcard.checks.lockstep import compare
 from punchcard.errors import ProgramError, PunchcardError, SizeError, SourceError, StorageError
 from punchcard.machines import checkpoint
 from punchcard.machines.interpreter import Stepper
+from punchcard.machines.kind import Option
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples" / "turing"
@@ -273,6 +276,22 @@ def test_a_program_of_another_machine_is_refused() -> None:
         punchcard.run(_example("increment"))
     with pytest.raises(ProgramError, match=r"the extension '\.tm', which is not a known language"):
         punchcard.load(FOLDER / "increment.tm")
+
+
+def test_an_option_with_two_meanings_is_refused() -> None:
+    for name, option in (("cells", Option("cells", "of the tape")), ("memory", Option("memory", "of what", str))):
+        with pytest.raises(PunchcardError, match=rf"the option '{name}' of '.*' is '.*'s with another meaning: give it"):
+            punchcard.kinds().including(replace(TuringMachine.kind, options=(option,)))
+
+
+def test_an_installed_package_brings_its_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def entry_points(group: str) -> list[EntryPoint]:
+        return [EntryPoint("turing", "turing:TuringMachine", group)] if group == "punchcard.machines" else []
+
+    monkeypatch.setattr("punchcard.machines.registry.entry_points", entry_points)
+    result = CliRunner().invoke(punchcard.command_line(), ["run", str(FOLDER / "increment.tm"), "--engine", "dense"])
+    assert result.exit_code == 0
+    assert "_1[1]00_" in result.stdout
 
 
 def test_a_stepper_halts_where_its_function_says() -> None:

@@ -43,6 +43,20 @@ class Registry:
                         other = self._languages[extension][0].name
                         raise PunchcardError(f"the extension {extension!r} is claimed by {other!r} and by {kind.name!r}")
                     self._languages[extension] = kind, language
+        self._check_options()
+
+    def _check_options(self) -> None:
+        """Refuse a name with two meanings: it is one flag of the command line."""
+        found: dict[str, tuple[str, object]] = {}
+        for kind in self:
+            own = [(kind.name, "a machine's", option) for option in kind.options]
+            own += [(language.about, "a language's", option) for language in kind.languages for option in language.options]
+            for owner, whose, option in own:
+                meaning = whose, option.type, option.spelling, option.choices, option.many
+                first, other = found.setdefault(option.name, (owner, meaning))
+                if meaning != other:
+                    raise PunchcardError(f"the option {option.name!r} of {owner!r} is {first!r}'s with another meaning: "
+                                         "give it another name")
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(self._kinds.values())
