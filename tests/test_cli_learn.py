@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from punchcard.cli import commands as cli
+from punchcard import cli
 from punchcard.learning import Model, learn, predict
 from punchcard.learning.table import read_table
 
