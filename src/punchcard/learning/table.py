@@ -16,7 +16,7 @@ from punchcard.machines.fleq.isa import Array
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """Columns of numbers by name; `source` is the file, for messages."""
 
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class Table:
         return self.names.index(name)
 
 
-def read_table(path: str | Path) -> Table:
+def read_table(path: str | Path) -> DataTable:
     """The table of a CSV file, values separated by commas; blank lines do not count."""
     source = str(path)
     try:
@@ -60,7 +60,7 @@ def read_table(path: str | Path) -> Table:
     names = _names(lines[0][1], source)
     if len(lines) == 1:
         raise TableError(f"{source}: no points: there is nothing after the header line")
-    return Table(names, np.array([_row(cells, names, number, source) for number, cells in lines[1:]]), source)
+    return DataTable(names, np.array([_row(cells, names, number, source) for number, cells in lines[1:]]), source)
 
 
 def _names(cells: list[str], source: str) -> tuple[str, ...]:

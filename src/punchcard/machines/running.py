@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
-from punchcard.engines import Run, Watch, find_engine
+from punchcard.engines import Port, Run, Watch, find_engine
 from punchcard.errors import PunchcardError
 from punchcard.transformer.model import LoopedTransformer
 
@@ -79,6 +79,7 @@ def run_parts(
     until: Pattern,
     marks: Sequence[At] = (),
     kept: bool = False,
+    ports: Mapping[Pattern, Port] | None = None,
     watch: Watch | None = None,
     interrupted: Callable[[], bool] | None = None,
     progress: Callable[[int], None] | None = None,
@@ -101,6 +102,7 @@ def run_parts(
     while True:
         start = time.perf_counter()
         ran = make(model, mark.card, _part(mark.loops, loops, marks), facts=facts, until=until, interrupted=interrupted,
+                   ports={pattern: _port_shifted(port, mark.loops) for pattern, port in (ports or {}).items()},
                    watch=_shifted(watch, mark.loops), progress=_counted_on(progress, mark.loops))
         seconds += time.perf_counter() - start - ran.compile_seconds
         compiling += ran.compile_seconds
@@ -136,6 +138,11 @@ def is_observed(model: LoopedTransformer) -> bool:
 def _shifted(watch: Watch | None, before: int) -> Watch | None:
     """Loops are counted from the beginning of the run, not of the part."""
     return None if watch is None else lambda loop, card: watch(before + loop, card)
+
+
+def _port_shifted(port: Port, before: int) -> Port:
+    """The same for a port."""
+    return lambda loop, card: port(before + loop, card)
 
 
 def _counted_on(progress: Callable[[int], None] | None, before: int) -> Callable[[int], None] | None:

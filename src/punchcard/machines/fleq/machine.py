@@ -14,7 +14,7 @@ from torch import Tensor
 
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Pattern
-from punchcard.engines import Watch
+from punchcard.engines import Port, Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines import storage
 from punchcard.machines.fleq.blocks.block import Block, Scale, product_reach
@@ -246,6 +246,7 @@ class FleqMachine:
         interrupted: Callable[[], bool] | None = None,
         progress: Callable[[int], None] | None = None,
         guarded: bool = True,
+        ports: Mapping[Pattern, Port] | None = None,
         begin: Mark | None = None,
         keep: At | None = None,
     ) -> FleqResult:
@@ -254,6 +255,7 @@ class FleqMachine:
         With `guarded`, the run stops with an error when a value leaves the range, a flag is no integer, or a pointer leaves
         the memory. A run that is watched, or on the dense engine, is looked at after every loop; any other between parts
         of `LOOK_EVERY` loops, so that what a program mends within a part goes unnoticed (see `PartGuard`).
+        `ports` maps patterns, such as `reader.next_is(instruction)`, to what is called when one stands on the card.
         `begin` is the mark to go on from, by default the program's punched card. `keep` is given marks of the run.
         """
         if max_steps < 0:
@@ -277,7 +279,7 @@ class FleqMachine:
             for watcher in watchers:
                 watcher(loop, card)
 
-        course = run_parts(self.model, begin, max_steps, watch=look if watchers else None, marks=marks,
+        course = run_parts(self.model, begin, max_steps, watch=look if watchers else None, marks=marks, ports=ports,
                            kept=keep is not None, interrupted=interrupted, progress=progress, **how)
         ran = course.run
         state = self.read(ran.card)
