@@ -267,7 +267,7 @@ def test_files_that_are_no_models(tmp_path: Path, learned: Learned) -> None:
     (tmp_path / "text.npz").write_text("weights")
     np.savez(tmp_path / "other.npz", a=np.ones(3))
     for name in ("text.npz", "other.npz"):
-        with pytest.raises(StorageError, match="is no model that `punchcard learn` saved"):
+        with pytest.raises(StorageError, match="is not a model that `punchcard learn` saved"):
             Model.load(tmp_path / name)
     learned.model.save(tmp_path / "good.npz")
     with np.load(tmp_path / "good.npz") as file:

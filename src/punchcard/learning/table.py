@@ -49,7 +49,7 @@ def read_table(path: str | Path) -> DataTable:
     except OSError as error:
         raise TableError(f"cannot read {source!r}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise TableError(f"{source}: byte {error.start} is no UTF-8 text: a table is a CSV file") from None
+        raise TableError(f"{source}: byte {error.start} is not UTF-8 text: a table is a CSV file") from None
     try:
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
@@ -83,7 +83,7 @@ def _row(cells: list[str], names: tuple[str, ...], line: int, source: str) -> li
     for column, (cell, name) in enumerate(zip(cells, names, strict=True), start=1):
         value = _number(cell)
         if value is None or not math.isfinite(value):
-            raise TableError(f"{source}: line {line}, column {column} ({name}): {cell.strip()!r} is no finite number")
+            raise TableError(f"{source}: line {line}, column {column} ({name}): {cell.strip()!r} is not a finite number")
         row.append(value)
     return row
 
