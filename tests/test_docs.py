@@ -9,7 +9,7 @@ import click
 import pytest
 
 import punchcard
-from punchcard.cli import commands as cli
+from punchcard import cli
 from punchcard.machines.subleq.text import assemble
 from tests.cases import ROOT
 
