@@ -48,7 +48,8 @@ class Machine(ABC, Generic[Program, State]):
     """
 
     kind: ClassVar[Kind]
-    designs: ClassVar[Mapping[str, Design[Any]]]
+    designs: ClassVar[Mapping[str, Any]]
+    """Designs by name, or what makes one."""
     default_max_steps: ClassVar[int | None] = 100_000
     """Instructions after which a run stops where nobody says; None: it has no limit."""
     compared: ClassVar[Check | None] = "end"

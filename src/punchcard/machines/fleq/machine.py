@@ -11,15 +11,13 @@ import torch
 from torch import Tensor
 
 from punchcard.card.encoding import encode_unsigned
-from punchcard.card.layout import Pattern
 from punchcard.engines import Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines.base import Machine
-from punchcard.machines.fleq.blocks.block import Block, Scale, product_reach
+from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.blocks.pointers import IncrPointer, ResetPointer
-from punchcard.machines.fleq.blocks.sigmoids import Terms
-from punchcard.machines.fleq.designs.base import POINTERS, FleqDesign, Scales
+from punchcard.machines.fleq.designs.base import POINTERS, FleqDesign, FleqSizes, Punched
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.fast import DecodedFleq
@@ -37,9 +35,8 @@ from punchcard.machines.result import Result
 from punchcard.machines.running import At, Mark
 from punchcard.machines.streams import Read, Write
 from punchcard.transformer.build import build
-from punchcard.transformer.precision import Precision, as_precision, hard_product
+from punchcard.transformer.precision import Precision, as_precision
 
-GATE = 2.0**60
 LEAST_RANGE = 2.0**-20
 DEFAULT_FUNCTIONS = ("add", "sub", "mul", "transpose", "sigmoid", "incr_pointer", "reset_pointer")
 NEAR = 1e-6
@@ -60,11 +57,11 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     """
 
     kind: ClassVar[Kind] = FLEQ
-    designs: ClassVar[Mapping[str, Callable[[int, int, int, Sequence[Block]], FleqDesign]]] = {  # type: ignore[assignment]
-        "compact": CompactDesign, "paper": PaperFleqDesign,
-    }
+    designs: ClassVar[Mapping[str, type[CompactDesign | PaperFleqDesign]]] = {
+        design.name: design for design in (CompactDesign, PaperFleqDesign)}
     compared: ClassVar[Check | None] = "lockstep"
-    design: Any
+    design: FleqDesign
+    sizes: FleqSizes
 
     def __init__(
         self,
@@ -109,24 +106,14 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         fields = [sizes.field_rows(name) for name in POINTERS]
         # incr_pointer must know where an instruction's fields are
         blocks = [IncrPointer(fields) if isinstance(b, IncrPointer) else b for b in blocks]
-        self.design = make(size, memory, instructions, blocks)
-        most = 2 * max(self.range, 1.0)
-        self.design.layout = self.design.layout.limited({"data": most, "incoming": most})
-        self.sizes, self.layout = self.design.sizes, self.design.layout
-        self.reader = FleqReader(self.sizes, self.layout)
+        self.design = make(size, memory, instructions, blocks, self.range)
+        self.sizes, self.layout = self.design.sizes, self.design.layout(self.design.sizes)
+        self.reader = FleqReader(self.design)
         self.blocks = {b.name: b for b in self.design.blocks}
-        unit = self.unit
-        reach = product_reach(size, self.range)
-        self.scale = Scale(size, self.range, unit)
-        scales = Scales(gate=GATE, big=self._big(), reach=reach, unit=unit,
-                        flag_bound=2.0 ** math.ceil(math.log2(self.range + 2)))
-        self.model = build(self.design.layers(scales), self.layout.width, self.precision)
+        self.scale = Scale(size, self.range, self.unit)
+        self.model = build(self.design.layers(self.sizes, self.layout, self.precision), self.layout.width, self.precision)
         self.options = {"functions": list(self.blocks), "size": size, "memory": memory, "instructions": instructions,
                         "range": self.range, "heads": heads, "anchors": anchors}
-
-    @property
-    def halting(self) -> tuple[Pattern, ...]:
-        return (Pattern("halted", "scratchpad", (1,)),)
 
     @classmethod
     def sizes_for(cls, program: FleqProgram) -> dict[str, Any]:
@@ -161,15 +148,6 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             return IncrPointer([])
         return built_in(function, self.heads, anchors=self.anchors, unit=self.unit)
 
-    def _big(self) -> float:
-        """Decides every match beside the largest score of a soft one, also of values up to twice the range."""
-        largest = self.range
-        for block in self.design.blocks:
-            if isinstance(block.transport, Terms):
-                fit = block.transport.fit
-                largest = max(largest, float(np.max(np.abs(fit.weights) * self.range + np.abs(fit.biases))))
-        return 2.0 ** math.ceil(math.log2(hard_product(self.precision.dtype) + 4 * largest))
-
     def watchman(self, program: FleqProgram, card: Tensor) -> Guard:
         """Checks a run of a program loop by loop; results may overshoot the range by their own error."""
         return Guard(self.reader, program, card, limit=self.range,
@@ -201,19 +179,16 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def punch(self, program: FleqProgram) -> Tensor:
         """The card of a program."""
         self._check_fits(program)
-        sizes, layout = self.sizes, self.layout
-        card = layout.blank()
-        self.design.punch_constants(card)
-        memory = layout.get(card, "data", "memory")
+        sizes, constants = self.sizes, pointer_constants(program)
+        memory = torch.zeros(sizes.data_rows, program.columns + len(constants), dtype=torch.float64)
         values = program.initial_memory(sizes.size)[:, : program.columns]
         memory[: sizes.size, : program.columns] = torch.from_numpy(values + 0.0)  # a column of -0.0 would become 0.0
-        constants = pointer_constants(program)
         for update, column in constants.items():
             memory[:, program.columns + column] = self._pointer_constant(update)
-        code = layout.get(card, "data", "instructions")
         padded = [*program.instructions, *[None] * (sizes.instructions - len(program.instructions))]
-        for number, instruction in enumerate(padded):
-            code[:, number] = self._encode(instruction, number, program, constants)
+        code = [self._encode(instruction, number, program, constants) for number, instruction in enumerate(padded)]
+        card = self.layout.blank()
+        self.design.punch(sizes, self.layout, Punched(memory, torch.stack(code, dim=1)), card)
         return card.to(self.precision.dtype)
 
     def _pointer_constant(self, update: PointerUpdate) -> Tensor:

@@ -10,16 +10,23 @@ from torch import Tensor
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Layout, Pattern
-from punchcard.machines.fleq.designs.base import POINTERS, FleqSizes
+from punchcard.machines.fleq.designs.base import POINTERS, FleqDesign, FleqSizes
 from punchcard.machines.fleq.isa import Array, FleqState
 
 
 @dataclass(frozen=True)
 class FleqReader:
-    """A column's content is `data` + `incoming`, one of which is 0 where a column has just been written."""
+    """What a design's cards say, as a program's state has it."""
 
-    sizes: FleqSizes
-    layout: Layout
+    design: FleqDesign
+
+    @property
+    def sizes(self) -> FleqSizes:
+        return self.design.sizes
+
+    @property
+    def layout(self) -> Layout:
+        return self.design.card
 
     def read(self, card: Tensor) -> FleqState:
         """The memory columns (rows by columns) and the program counter on a card."""
@@ -27,13 +34,11 @@ class FleqReader:
 
     def memory(self, card: Tensor) -> Array:
         """The memory columns on a card, rows by columns."""
-        content = self.layout.get(card, "data", "memory") + self.layout.get(card, "incoming", "memory")
-        return np.asarray(content[: self.sizes.size].to(torch.float64).numpy())
+        return np.asarray(self.design.memory(card).numpy())
 
     def program_counter(self, card: Tensor) -> int:
         """The number of the next instruction."""
-        column = decode_unsigned(self.layout.get(card, "program_counter", "scratchpad")[..., :1])[0]
-        return int(column) - self.sizes.instruction_column
+        return int(self.design.counter(card))
 
     def next_is(self, instruction: int) -> Pattern:
         """What stands on the card when an instruction is next."""

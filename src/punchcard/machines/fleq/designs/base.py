@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from punchcard.card.encoding import encode_unsigned, pointer_bits
-from punchcard.card.layout import Layout, Region, RowBlock, holding
+from punchcard.card.encoding import decode_unsigned, encode_unsigned, pointer_bits
+from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
-from punchcard.machines.fleq.blocks.block import Block
+from punchcard.machines.design import Design
+from punchcard.machines.fleq.blocks.block import Block, product_reach
+from punchcard.machines.fleq.blocks.sigmoids import Terms
 from punchcard.primitives.add import number
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.bits import bit_of
@@ -21,8 +25,10 @@ from punchcard.primitives.step import step
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Expression, Rows, rows, stack
 from punchcard.transformer.gate import gated
+from punchcard.transformer.precision import Precision, hard_product
 
 MAX_COLUMNS = 1 << 20
+GATE = 2.0**60
 POINTERS = ("a", "b", "c", "flag", "p")
 WIDTHS = ("a_width", "b_width", "c_width", "a_height", "c_height")
 
@@ -121,8 +127,16 @@ class FleqSizes:
 
 
 @dataclass(frozen=True)
+class Punched:
+    """What is punched: the columns of the memory that a program uses, and a column for each instruction."""
+
+    memory: Tensor
+    code: Tensor
+
+
+@dataclass(frozen=True)
 class Scales:
-    """Constants of a machine's layers, chosen from sizes, range and number format (see `FleqMachine`)."""
+    """Constants of a machine's layers, chosen from sizes, range and number format."""
 
     gate: float
     big: float
@@ -131,7 +145,7 @@ class Scales:
     flag_bound: float
 
 
-class FleqDesign(ABC):
+class FleqDesign(Design[FleqSizes]):
     """Layout and layers for a set of blocks: what the two designs have in common.
 
     Writing is the same in both: a memory column that the result names takes it, by a store key, into rows `incoming`,
@@ -139,24 +153,62 @@ class FleqDesign(ABC):
     - old) would round.
     """
 
-    name: ClassVar[str]
-    warm_up: ClassVar[int] = 0
     idle: ClassVar[int] = 1  # the loop that reads a halt
-    paper: ClassVar[Mapping[str, str | int]] = {}
     sizes: FleqSizes
-    layout: Layout
+    card: Layout
     height: int
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self.blocks = tuple(blocks)
+    def __init__(self, blocks: Sequence[Block], range: float) -> None:
+        """A design is made for a set of blocks and a range; its sizes follow from them."""
+        self.blocks, self.range = tuple(blocks), range
 
     @abstractmethod
-    def layers(self, scales: Scales) -> list[Part]:
+    def formulas(self, scales: Scales) -> list[Part]:
         """The layers, first to last."""
 
     @abstractmethod
     def punch_constants(self, card: Tensor) -> None:
         """Everything on the card that does not depend on the program."""
+
+    def layout(self, sizes: FleqSizes) -> Layout:
+        return self.card
+
+    def layers(self, sizes: FleqSizes, layout: Layout, precision: Precision) -> list[Part]:
+        unit = float(torch.finfo(precision.dtype).eps) / 2
+        return self.formulas(Scales(GATE, self._big(precision), product_reach(sizes.size, self.range), unit,
+                                    flag_bound=2.0 ** math.ceil(math.log2(self.range + 2))))
+
+    def punch(self, sizes: FleqSizes, layout: Layout, content: Punched, card: Tensor) -> None:
+        self.punch_constants(card)
+        layout.get(card, "data", "memory")[:, : content.memory.shape[1]] = content.memory
+        layout.put(card, "data", "instructions", content.code)
+
+    def read(self, sizes: FleqSizes, layout: Layout, card: Tensor) -> tuple[Tensor, Tensor]:
+        """The memory, rows by columns, and the number of the next instruction, of a card or of each card of a batch."""
+        return self.memory(card), self.counter(card)
+
+    def memory(self, card: Tensor) -> Tensor:
+        """A column's content is `data` + `incoming`, one of which is 0 where a column has just been written."""
+        content = self.card.get(card, "data", "memory") + self.card.get(card, "incoming", "memory")
+        return content[..., : self.sizes.size, :].to(torch.float64)
+
+    def counter(self, card: Tensor) -> Tensor:
+        """The number of the next instruction."""
+        column = decode_unsigned(self.card.get(card, "program_counter", "scratchpad")[..., :1])[..., 0]
+        return column - self.sizes.instruction_column
+
+    def halting(self, sizes: FleqSizes) -> tuple[Pattern, ...]:
+        return (Pattern("halted", "scratchpad", (1,)),)
+
+    def _limits(self) -> dict[str, float]:
+        """How large entries may get: results may overshoot the range by their errors, and no more."""
+        return dict.fromkeys(("data", "incoming"), 2 * max(self.range, 1.0))
+
+    def _big(self, precision: Precision) -> float:
+        """Decides every match beside the largest score of a soft one, also of values up to twice the range."""
+        fits = [block.transport.fit for block in self.blocks if isinstance(block.transport, Terms)]
+        scores = [float(np.max(np.abs(fit.weights) * self.range + np.abs(fit.biases))) for fit in fits]
+        return 2.0 ** math.ceil(math.log2(hard_product(precision.dtype) + 4 * max(self.range, *scores, 0.0)))
 
     def shared_rows(self) -> list[RowBlock]:
         """Rows that both designs have."""
@@ -190,10 +242,10 @@ class FleqDesign(ABC):
         "current", "write_pointer", "deep", "over", "result", "writes", "stale", "flag")
 
     def rows(self, *names: str) -> list[Rows]:
-        return [rows(self.layout, name) for name in names]
+        return [rows(self.card, name) for name in names]
 
     def row(self, name: str) -> Rows:
-        return rows(self.layout, name)
+        return rows(self.card, name)
 
     def field(self, name: str) -> Rows:
         """A field of the instruction that has been read."""
@@ -262,7 +314,7 @@ class FleqDesign(ABC):
             query=stack(query, outside + one),
             key=stack(store_factor(length) * position + pointer, far * writes - far * one),
             value=stack(result, outside, data[0] + result[0]),
-            into=Rows("incoming, stale and flag", into, self.layout.width),
+            into=Rows("incoming, stale and flag", into, self.card.width),
             gap=store_gap(length),
         )
 
@@ -285,7 +337,7 @@ class FleqDesign(ABC):
 
     def punch_shared(self, card: Tensor) -> None:
         """Positions, indicators, the constant columns and the initial program counter."""
-        sizes, layout = self.sizes, self.layout
+        sizes, layout = self.sizes, self.card
         for region in FleqSizes.OUTSIDE:
             place = layout.region(region)
             layout.put(card, "position", region, encode_unsigned(list(range(place.start, place.stop)), sizes.pointer_bits))

@@ -37,8 +37,8 @@ class CompactDesign(FleqDesign):
 
     name: ClassVar[str] = "compact"
 
-    def __init__(self, size: int, memory: int, instructions: int, blocks: Sequence[Block]) -> None:
-        super().__init__(blocks)
+    def __init__(self, size: int, memory: int, instructions: int, blocks: Sequence[Block], range: float = 16.0) -> None:
+        super().__init__(blocks, range)
         self.transports = _transports(blocks)
         columns: dict[ScratchColumn, None] = {}
         for transport in self.transports:
@@ -48,7 +48,7 @@ class CompactDesign(FleqDesign):
         runs = [sum(1 for _ in run) for _, run in alike]
         self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), len(self.columns), tuple(runs))
         self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
-        self.layout = self._layout()
+        self.card = self._layout().limited(self._limits())
 
     def _constants(self) -> list[Constant]:
         """Rows that never change, in the scratchpad: lane, side, and what the transports ask for."""
@@ -87,8 +87,8 @@ class CompactDesign(FleqDesign):
         blocks += [RowBlock(name, size) for t in self.transports for name, size in t.scratch_rows(d)]
         return Layout(blocks, self.sizes.regions)
 
-    def layers(self, scales: Scales) -> list[Part]:
-        bench = Bench(self.layout, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
+    def formulas(self, scales: Scales) -> list[Part]:
+        bench = Bench(self.card, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
         return [self._fetch(bench), self._read(bench), self._function(bench), self._write(bench, scales)]
 
     def _fetch(self, bench: Bench) -> Part:
@@ -150,7 +150,7 @@ class CompactDesign(FleqDesign):
         active = [self.row(f"active.{t.name}") for t, _ in shares]
         queries: list[Expression] = [bench.big * (outside + bench.one - stack(*active).total())]
         keys: list[Expression] = [sink]
-        value = np.zeros((self.layout.width, self.layout.width))
+        value = np.zeros((self.card.width, self.card.width))
         for (t, share), asks in zip(shares, active, strict=True):
             queries.append(share.query)
             keys.append(share.key)
@@ -158,9 +158,9 @@ class CompactDesign(FleqDesign):
                 queries.append(-bench.big * asks)
                 keys.append(self.row(f"shut_{t.name}"))
             value[share.into.numbers] += share.value.linear
-        everything = rows(self.layout, *(block.name for block in self.layout.blocks))
+        everything = rows(self.card, *(block.name for block in self.card.blocks))
         written = np.flatnonzero(value.any(axis=1))
-        into = Rows("what the transports move", everything.numbers[written], self.layout.width)
+        into = Rows("what the transports move", everything.numbers[written], self.card.width)
         moved = Expression(value[written], np.zeros(len(written)), np.zeros((len(written), 0)), value[:0], np.zeros(0))
         return attend(query=stack(*queries), key=stack(*keys), value=moved, into=into, gap=1.0, temperature=1.0)
 
@@ -182,14 +182,14 @@ class CompactDesign(FleqDesign):
         self.punch_shared(card)
         for constant in self._constants():
             values = torch.tensor([constant.of(column) for column in self.columns], dtype=card.dtype).T
-            self.layout.put(card, constant.name, "scratchpad", values)
+            self.card.put(card, constant.name, "scratchpad", values)
         for t in self.transports:
             if t.soft:
                 shut = [float(not t.live(column)) for column in self.columns]
-                self.layout.put(card, f"shut_{t.name}", "scratchpad", torch.tensor([shut], dtype=card.dtype))
+                self.card.put(card, f"shut_{t.name}", "scratchpad", torch.tensor([shut], dtype=card.dtype))
                 for region in FleqSizes.OUTSIDE:
                     live = t.live_constants and region in ("zero", "unit")
-                    self.layout.put(card, f"shut_{t.name}", region, float(not live))
+                    self.card.put(card, f"shut_{t.name}", region, float(not live))
 
 
 def _transports(blocks: Sequence[Block]) -> tuple[Transport, ...]:

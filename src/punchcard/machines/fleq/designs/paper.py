@@ -41,13 +41,13 @@ class PaperFleqDesign(FleqDesign):
 
     name: ClassVar[str] = "paper"
 
-    def __init__(self, size: int, memory: int, instructions: int, blocks: Sequence[Block]) -> None:
-        super().__init__(blocks)
+    def __init__(self, size: int, memory: int, instructions: int, blocks: Sequence[Block], range: float = 16.0) -> None:
+        super().__init__(blocks, range)
         columns = max(b.lemma.columns(size) for b in blocks)
         self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), columns)
         self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
         self.terms = max((b.lemma.terms for b in blocks if isinstance(b.lemma, TermsLemma)), default=1)
-        self.layout = self._layout()
+        self.card = self._layout().limited(self._limits())
 
     def _constants(self) -> dict[str, list[list[float]]]:
         """Rows that never change: for each name, the values of every scratchpad column."""
@@ -98,7 +98,7 @@ class PaperFleqDesign(FleqDesign):
     def _height(self, block: Block) -> int:
         return self.height if block.reads_instructions else self.sizes.size
 
-    def layers(self, scales: Scales) -> list[Part]:
+    def formulas(self, scales: Scales) -> list[Part]:
         lemmas = [block.lemma.layers(self._bench(block, scales)) for block in self.blocks]
         depth = max(len(layers) for layers in lemmas)
         return [
@@ -189,10 +189,10 @@ class PaperFleqDesign(FleqDesign):
         self.punch_shared(card)
         d, s = self.sizes.size, self.sizes.scratchpad
         for name, values in self._constants().items():
-            self.layout.put(card, name, "scratchpad", torch.tensor(values, dtype=card.dtype).T)
+            self.card.put(card, name, "scratchpad", torch.tensor(values, dtype=card.dtype).T)
         live = {"not_ab": range(2 * d), "not_ac": [*range(d), *range(2 * d, 3 * d)], "not_constant": range(0)}
         for name, columns in live.items():
             shut = [float(q not in columns) for q in range(s)]
-            self.layout.put(card, name, "scratchpad", torch.tensor([shut], dtype=card.dtype))
+            self.card.put(card, name, "scratchpad", torch.tensor([shut], dtype=card.dtype))
             for region in FleqSizes.OUTSIDE:
-                self.layout.put(card, name, region, float(not (name == "not_constant" and region in ("zero", "unit"))))
+                self.card.put(card, name, region, float(not (name == "not_constant" and region in ("zero", "unit"))))
