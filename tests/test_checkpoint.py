@@ -401,7 +401,7 @@ def test_ctrl_c_keeps_the_run_and_says_how_to_go_on(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=60)
     assert (process.returncode, "Traceback" in err) == (1, False)
     assert "interrupted after" in out
-    assert f"punchcard: the run is kept: go on with punchcard run --resume {path}\n" in err
+    assert f"punchcard: the run is kept: go on with python -m punchcard run --resume {path}\n" in err
     loops = load(path).mark.loops
     data = json.loads(invoke("run", "--resume", str(path), "--json").stdout)
     assert (data["halted"], data["agrees"], data["begun"]) == (True, True, loops)

@@ -37,7 +37,7 @@ def test_what_is_shown() -> None:
 
 
 def test_float32() -> None:
-    data = json.loads(invoke(*PAPER, "--json", "--precision", "float32").stdout)
+    data = json.loads(invoke(*PAPER, "--json", "--dtype", "float32").stdout)
     assert (data["dtype"], data["agrees"]) == ("float32", True)
     assert 1e-12 < data["error"] <= data["bound"] < 1e-3
 
@@ -83,7 +83,7 @@ def test_an_expression_may_begin_with_a_minus() -> None:
     (["a", "a=1", "--range", "a=2:3"], "outside its range, 2 to 3"),
     (["a", "a=1", "--herds=2"], "no such option: --herds"),
     (["a", "a=1", "--heads", "4"], "--heads"),
-    (["a", "a=1", "--precision", "float16"], "--precision"),
+    (["a", "a=1", "--dtype", "float16"], "--dtype"),
     ([], "EXPRESSION"),
 ])
 def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str) -> None:

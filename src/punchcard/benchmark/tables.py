@@ -58,7 +58,7 @@ class BenchOptions:
         return tuple(name for name in self.engines or ENGINES if name != "dense" and (self.engines or name != "auto"))
 
 
-class Bench:
+class TimedProgram:
     """One card, and what runs its program: a machine for the engines, and an interpreter."""
 
     def __init__(self, kind: Kind, workload: Workload, rival: str) -> None:
@@ -104,7 +104,7 @@ class Bench:
 class EngineRuns:
     """An engine as a contender: the seconds of its runs without preparing, which is counted apart."""
 
-    def __init__(self, name: str, bench: Bench) -> None:
+    def __init__(self, name: str, bench: TimedProgram) -> None:
         self.bench = bench
         self._wanted = name
         first = self._prepare()
@@ -146,7 +146,7 @@ def measure(
                 if isinstance(workload, str):
                     remark(workload)
                 else:
-                    bench = Bench(kind, workload, timing.rival)
+                    bench = TimedProgram(kind, workload, timing.rival)
                     say(bench.title)
                     yield _measured(bench, options, remark)
 
@@ -164,7 +164,7 @@ def _workloads(kind: Kind, timing: Timing, options: BenchOptions) -> Iterator[Wo
             yield from list(timing.each(design, n))[: 1 if options.quick else None]
 
 
-def _measured(bench: Bench, options: BenchOptions, remark: Say) -> list[Record]:
+def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[Record]:
     """The group's records: engines first, then the baselines."""
     columns = bench.machine.layout.columns
     contenders: list[Contender] = []

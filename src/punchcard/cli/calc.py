@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 @click.option("--terms", type=click.IntRange(1, 512), default=64, show_default=True, help="Sigmoids of a fitted function.")
 @click.option("--newton", type=click.IntRange(0, 8),
               help="Newton steps after each inverse and root.  [default: as many as needed]")
-@click.option("--precision", type=click.Choice(["float64", "float32"]), default="float64", show_default=True,
+@click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True,
               help="Number format.")
 @click.option("--design", type=click.Choice(["compact", "paper"]), default="compact", show_default=True,
               help="Which transformer.")
@@ -39,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def calc(
     expression: str, values: tuple[str, ...], ranges: tuple[str, ...], heads: int, terms: int, newton: int | None,
-    precision: str, design: str, show_program: bool, as_json: bool,
+    dtype: str, design: str, show_program: bool, as_json: bool,
 ) -> None:
     """Compute an expression on a looped transformer: + - * / ^ %, sqrt, inverse, exp, log, sin, cos, tanh.
 
@@ -58,11 +58,11 @@ def calc(
     from punchcard.calculator.calculation import compile_calculation, program_text
 
     if show_program and not as_json:
-        compiled, _ = compile_calculation(expression, bound, ranges=declared, heads=heads, terms=terms, precision=precision,
+        compiled, _ = compile_calculation(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype,
                                           newton=newton)
         click.echo(program_text(expression, compiled.program), nl=False)
         return
-    result = calculate(expression, bound, ranges=declared, heads=heads, terms=terms, precision=precision, design=design,
+    result = calculate(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype, design=design,
                        newton=newton, watch=_progress())
     _show(result, terms=terms, as_json=as_json, with_program=show_program)
     sys.stdout.flush()

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+import click
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
@@ -100,7 +101,8 @@ def show_report(
         remark(f"{name}: {why}" if machine.has_ports else why)
     if not result.halted and result.fault is None and checkpoint is not None:
         more = "" if result.interrupted else " --max-steps N, with a larger N"
-        remark(f"the run is kept: go on with punchcard run --resume {shlex.quote(checkpoint)}{more}")
+        command = click.get_current_context().command_path  # the machine may come from a script
+        remark(f"the run is kept: go on with {command} --resume {shlex.quote(checkpoint)}{more}")
 
 
 def _summary(machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
@@ -138,7 +140,7 @@ def _engine(result: Result[Any]) -> str:
 def _why_not(machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
     """Why a run is not a success."""
     result, counter = report.result, report.result.program_counter
-    next_one = f": instruction {counter} would have been next" if counter >= 0 else ""
+    next_one = f": instruction {counter} would have been next" if counter is not None else ""
     if report.differences and report.bound is None:
         if machine.has_ports:
             yield f"the transformer differs from the interpreter: {report.why}"

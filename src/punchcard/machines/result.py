@@ -50,9 +50,9 @@ class Result(Generic[State]):
         return self.reason == "interrupted"
 
     @property
-    def program_counter(self) -> int:
-        """The next instruction."""
-        return int(getattr(self.state, "program_counter", -1))
+    def program_counter(self) -> int | None:
+        """The next instruction, where a machine counts them."""
+        return getattr(self.state, "program_counter", None)
 
     @property
     def steps_per_second(self) -> float | None:

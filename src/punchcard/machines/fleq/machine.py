@@ -17,7 +17,7 @@ from punchcard.machines.base import Machine
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.blocks.pointers import IncrPointer, ResetPointer
-from punchcard.machines.fleq.designs.base import POINTERS, FleqDesign, FleqSizes, Punched
+from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqDesign, FleqSizes
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.fast import DecodedFleq
@@ -188,7 +188,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         padded = [*program.instructions, *[None] * (sizes.instructions - len(program.instructions))]
         code = [self._encode(instruction, number, program, constants) for number, instruction in enumerate(padded)]
         card = self.layout.blank()
-        self.design.punch(sizes, self.layout, Punched(memory, torch.stack(code, dim=1)), card)
+        self.design.punch(sizes, self.layout, FleqContent(memory, torch.stack(code, dim=1)), card)
         return card.to(self.precision.dtype)
 
     def _pointer_constant(self, update: PointerUpdate) -> Tensor:

@@ -14,7 +14,7 @@ from punchcard.errors import ProgramError
 from punchcard.machines.base import Machine
 from punchcard.machines.kind import Kind
 from punchcard.machines.streams import Read, Write
-from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, Punched, SubleqDesign, SubleqSizes
+from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, SubleqContent, SubleqDesign, SubleqSizes
 from punchcard.machines.subleq.designs.one_layer import OneLayerDesign
 from punchcard.machines.subleq.designs.paper import PaperDesign
 from punchcard.machines.subleq.designs.two_layer import TwoLayerDesign
@@ -78,7 +78,7 @@ class SubleqMachine(Machine[Program, State]):
         commands = [self._command(instruction, number) for number, instruction in enumerate(code)]
         words = [0, -1, *program.memory, *[0] * (sizes.memory - len(program.memory))]
         card = self.layout.blank()
-        self.design.punch(sizes, self.layout, Punched(words, commands), card)
+        self.design.punch(sizes, self.layout, SubleqContent(words, commands), card)
         return card.to(self.precision.dtype)
 
     def _command(self, instruction: Instruction | None, number: int) -> tuple[int, int, int]:

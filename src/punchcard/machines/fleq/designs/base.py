@@ -127,7 +127,7 @@ class FleqSizes:
 
 
 @dataclass(frozen=True)
-class Punched:
+class FleqContent:
     """What is punched: the columns of the memory that a program uses, and a column for each instruction."""
 
     memory: Tensor
@@ -178,7 +178,7 @@ class FleqDesign(Design[FleqSizes]):
         return self.formulas(Scales(GATE, self._big(precision), product_reach(sizes.size, self.range), unit,
                                     flag_bound=2.0 ** math.ceil(math.log2(self.range + 2))))
 
-    def punch(self, sizes: FleqSizes, layout: Layout, content: Punched, card: Tensor) -> None:
+    def punch(self, sizes: FleqSizes, layout: Layout, content: FleqContent, card: Tensor) -> None:
         self.punch_constants(card)
         layout.get(card, "data", "memory")[:, : content.memory.shape[1]] = content.memory
         layout.put(card, "data", "instructions", content.code)

@@ -76,7 +76,7 @@ class SubleqSizes:
 
 
 @dataclass(frozen=True)
-class Punched:
+class SubleqContent:
     """What is punched: a word for each cell (the two constants first), and pointers (a, b, c) for each instruction."""
 
     words: list[int]
@@ -104,7 +104,7 @@ class SubleqDesign(Design[SubleqSizes]):
     }
 
     @abstractmethod
-    def punch(self, sizes: SubleqSizes, layout: Layout, content: Punched, card: Tensor) -> None:
+    def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Tensor) -> None:
         """Write words and commands, and the initial scratchpad, on a blank card."""
 
     @abstractmethod
@@ -125,7 +125,7 @@ def punch_positions(sizes: SubleqSizes, layout: Layout, card: Tensor) -> None:
         layout.put(card, "position", region, encode_unsigned(numbers, sizes.pointer_bits))
 
 
-def punch_commands(sizes: SubleqSizes, layout: Layout, content: Punched, card: Tensor) -> None:
+def punch_commands(sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Tensor) -> None:
     """Every instruction column holds the pointers a, b and c."""
     for i, part in enumerate("abc"):
         pointers = [command[i] for command in content.commands]

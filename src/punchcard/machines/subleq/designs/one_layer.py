@@ -36,8 +36,8 @@ from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
     EVERYWHERE,
     OUTSIDE,
-    Punched,
     Reading,
+    SubleqContent,
     SubleqDesign,
     SubleqSizes,
     punch_positions,
@@ -127,7 +127,7 @@ class OneLayerDesign(SubleqDesign):
             + clip_where(1 - one, cache_b, precision.gate)
         ]
 
-    def punch(self, sizes: SubleqSizes, layout: Layout, content: Punched, card: Tensor) -> None:
+    def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Tensor) -> None:
         length = sizes.pointer_bits
         words = encode_signed(content.words, sizes.word_bits)
         for rows_name in ("memory", "cache_a", "cache_b"):

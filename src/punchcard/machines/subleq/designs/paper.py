@@ -12,8 +12,8 @@ from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
     OUTSIDE,
-    Punched,
     Reading,
+    SubleqContent,
     SubleqDesign,
     SubleqSizes,
     punch_commands,
@@ -86,7 +86,7 @@ class PaperDesign(SubleqDesign):
             # Step 7, program termination, is the EOF instruction on the card: it changes nothing and jumps to itself.
         ]
 
-    def punch(self, sizes: SubleqSizes, layout: Layout, content: Punched, card: Tensor) -> None:
+    def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Tensor) -> None:
         length = sizes.pointer_bits
         words = encode_signed(content.words, sizes.word_bits)
         layout.put(card, "memory", "constants", words[:, :2])

@@ -16,8 +16,8 @@ from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
     EVERYWHERE,
     OUTSIDE,
-    Punched,
     Reading,
+    SubleqContent,
     SubleqDesign,
     SubleqSizes,
     punch_commands,
@@ -79,7 +79,7 @@ class TwoLayerDesign(SubleqDesign):
             + assign(following, successor_bits(following, one)),
         ]
 
-    def punch(self, sizes: SubleqSizes, layout: Layout, content: Punched, card: Tensor) -> None:
+    def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Tensor) -> None:
         length = sizes.pointer_bits
         words = encode_signed(content.words, sizes.word_bits)
         layout.put(card, "memory", "scratchpad", -1.0)

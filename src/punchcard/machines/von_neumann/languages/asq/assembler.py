@@ -26,7 +26,7 @@ from punchcard.machines.von_neumann.languages.images import check_word
 
 
 @dataclass(frozen=True)
-class Listing:
+class LabelledWords:
     """An assembled text: its words, and the address of every label that stands in it outside of macros."""
 
     words: tuple[int, ...]
@@ -40,7 +40,7 @@ def assemble(text: str, source: str = "", *, word_bits: int | None = None) -> Im
     return Image(listed.words, source, inside)
 
 
-def listing(text: str, source: str = "", *, word_bits: int | None = None) -> Listing:
+def listing(text: str, source: str = "", *, word_bits: int | None = None) -> LabelledWords:
     """As `assemble`, with the addresses of the labels."""
     parsed = asq_source.parse(text, source)
     items = Expander(parsed, standard_macros()).expand(parsed.items)
@@ -50,7 +50,7 @@ def listing(text: str, source: str = "", *, word_bits: int | None = None) -> Lis
     if not words:
         where = f"{source}: " if source else ""
         raise ProgramError(f"{where}the program is empty: it needs at least one instruction or data line")
-    return Listing(words, {name: address for name, address in layout.labels.items() if "~" not in name})
+    return LabelledWords(words, {name: address for name, address in layout.labels.items() if "~" not in name})
 
 
 @cache
