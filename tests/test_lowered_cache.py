@@ -159,7 +159,7 @@ def test_the_least_recently_used_files_go_first(filled: Path, monkeypatch: pytes
     assert sum(map(len, left.values())) <= objects.MOST_BYTES
     assert set(left) - set(sizes), "the newest stays"
     monkeypatch.setattr(objects, "MOST_BYTES", 1)
-    assert prepared(fresh_machine()).fresh > 0, "a limit that nothing fits under is no error"
+    assert prepared(fresh_machine()).fresh > 0, "a limit that nothing fits under is not an error"
 
 
 def test_a_file_that_is_used_is_young_again(filled: Path) -> None:

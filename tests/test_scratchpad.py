@@ -328,7 +328,7 @@ def test_without_facts_and_with_nothing_quiet_the_softmax_is_full(monkeypatch: p
 
 
 def test_numbers_beyond_all_bounds_are_computed_in_full() -> None:
-    """0 times infinity is no number, in every column of the equation; so a column of weight 0 must not be left out."""
+    """0 times infinity is not a number, in every column of the equation; so a column of weight 0 must not be left out."""
     layout, model, card = counter_machine()
     for wrong in (torch.inf, torch.nan, 1e300):
         spoilt = card.clone()

@@ -225,7 +225,7 @@ class BusyHead:
         if not query.dims and not query.constants.any():
             return self._unknown(group)
         if bool(np.any(sizes == 0)):
-            raise LoweringError(f"{self.where}: quiet keys are no ±1 codes")
+            raise LoweringError(f"{self.where}: quiet keys are not ±1 codes")
         plain = float(sizes.sum())
         # a quiet key with the right signs scores at least that
         bounds = np.array([plain + spread.product(lane)[0] for lane in query.constants.T])
@@ -267,7 +267,7 @@ class BusyHead:
         rows = self.parts.groups[group]
         present = [(row, c) for row, c in entries if row in rows]
         if len(present) != 1:
-            raise LoweringError(f"{self.where}: dimension {dim} of a busy column is no multiple of a bit")
+            raise LoweringError(f"{self.where}: dimension {dim} of a busy column is not a multiple of a bit")
         node = self.graph.as_node(rows[present[0][0]])
         checks = self.parts.plan.checks
         if node.domain != BIT and not any(check.value.terms == {node: 1.0} for check in checks):
@@ -388,7 +388,7 @@ class BusyHead:
         key = self._split(self.weights.key, group, used)
         sizes = key.sizes * spread.size[list(key.dims)]
         if not key.dims or bool(np.any(sizes == 0)) or least != self.quiet.greatest_score:
-            raise LoweringError(f"{self.where}: quiet columns that may find a busy one are no ±1 codes")
+            raise LoweringError(f"{self.where}: quiet columns that may find a busy one are not ±1 codes")
         both = np.array([spread.product(lane) for lane in key.constants.T])
         lead = float(sizes.sum()) + both - least
         if bool(np.any(both[:, 0] != both[:, 1])):
