@@ -220,7 +220,7 @@ def test_soft_heads_within_the_error_bound_of_the_functions(design: str, heads: 
                           range=fleq_cases.RANGE)
     tolerance = 4 * max((machine.bound(name) for name in functions if name in PRODUCTS), default=0.0)
     card = machine.punch(fleq_cases.random_program(random.Random(heads), machine, 30))
-    seen, _ = cards_of(machine.model, card, machine.layout, 12)
+    seen, _ = cards_of(machine.model, card, machine.layout, 8)
     for loop, found in enumerate(seen, start=1):
         card = machine.model(card)
         assert torch.allclose(found, card, rtol=1e-12, atol=tolerance + 1e-12), f"loop {loop}"
