@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ from hypothesis import settings
 from tests.lowered_cases import code_kept_in
 
 torch.set_num_threads(1)
+gc.freeze()  # the many objects that torch brings need not be looked through in every collection
 settings.register_profile("punchcard", deadline=None, max_examples=50, print_blob=True)
 settings.load_profile("punchcard")
 

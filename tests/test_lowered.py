@@ -100,7 +100,7 @@ def test_many_loops_end_like_the_interpreter(design: str) -> None:
 WIDE = SubleqMachine(word_bits=24, memory=15, instructions=9, design="two-layer")
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(programs(), st.integers(0, 6))
 def test_any_program(program: Program, before: int) -> None:
     card = run_dense(WIDE.model, WIDE.punch(program), before).card
@@ -111,7 +111,7 @@ SMALL = {design: SubleqMachine(word_bits=3, memory=5, instructions=7, design=des
          for design in ("two-layer", "paper")}
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.sampled_from(sorted(SMALL)), st.randoms(use_true_random=False))
 def test_any_bits_on_the_card(design: str, rng: random.Random) -> None:
     """Whatever stands in the instructions, the cells and the scratchpad: pointers to nowhere, to instructions, to itself."""

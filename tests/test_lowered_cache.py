@@ -159,7 +159,7 @@ def test_the_least_recently_used_files_go_first(filled: Path, monkeypatch: pytes
     assert sum(map(len, left.values())) <= objects.MOST_BYTES
     assert set(left) - set(sizes), "the newest stays"
     monkeypatch.setattr(objects, "MOST_BYTES", 1)
-    assert prepared(fresh_machine()).fresh > 0, "a limit that nothing fits under is no error"
+    assert prepared(fresh_machine()).fresh > 0, "a limit that nothing fits under is not an error"
 
 
 def test_a_file_that_is_used_is_young_again(filled: Path) -> None:
@@ -195,7 +195,7 @@ def test_code_does_not_depend_on_the_order_in_which_cases_are_met(tmp_path: Path
     found = []
     for number, order in enumerate((calls, calls[::-1])):
         with code_kept_in(tmp_path / str(number)):
-            machine = FleqMachine(functions=("add", "mul"), size=2, memory=8, instructions=6, heads=2)
+            machine = FleqMachine(functions=("add", "mul"), size=2, memory=8, instructions=6, heads=1)
             card = machine.punch(assemble(data + "\n".join([*order, "halt"])))
             run_lowered(machine.model, card, 6, facts=machine.layout)
             found.append(kept(tmp_path / str(number)))

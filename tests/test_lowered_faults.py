@@ -350,7 +350,7 @@ def test_a_store_to_a_column_that_should_not_change() -> None:
 
 @pytest.mark.parametrize("cells", [16, 13])
 def test_two_busy_columns_that_store_to_one_place(cells: int) -> None:
-    """When the heads meet they paint with the mean of their colours, 0, which is no bit."""
+    """When the heads meet they paint with the mean of their colours, 0, which is not a bit."""
     machine = painters(cells, 4)
     ran = assert_the_equation(machine.model, machine.card, machine.layout, 40, notes=None)
     assert ran.notes == (slow(3, FAILED), slow(3, NOT_DECLARED))

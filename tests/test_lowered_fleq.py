@@ -61,11 +61,11 @@ def assert_within_bounds(machine: FleqMachine, program: FleqProgram, card: Tenso
 MACHINES = [
     (1, ("add", "sub", "mul", "transpose", "sigmoid", "hadamard", "percentage", *POINTER_FUNCTIONS), {"heads": 1}),
     (2, ("add", "sub", "mul", "transpose", "sigmoid", *POINTER_FUNCTIONS), {"heads": 2}),
-    (2, ("add", "mul", "sub"), {"heads": 3, "precision": "float32"}),
     (2, ("add", "mul", "transpose"), {"anchors": True}),
     (2, ("add", "inverse", "sqrt", "percentage", "hadamard"), {"heads": 2, "precision": "float32"}),
-    (3, ("add", "mul", "transpose", "hadamard"), {"heads": 3}),
-    (4, ("add", "sub", "transpose", "sigmoid"), {}),
+    (3, ("add", "mul", "transpose", "hadamard"), {"heads": 3, "precision": "float32"}),
+    pytest.param(3, ("add", "mul", "sub"), {"heads": 3}, marks=pytest.mark.soak),
+    pytest.param(4, ("add", "sub", "transpose", "sigmoid"), {}, marks=pytest.mark.soak),
 ]
 
 
@@ -155,7 +155,7 @@ def test_a_program_that_changes_its_own_pointers() -> None:
     machine = build(program)
     card = machine.punch(program)
     assert_the_equation(machine.model, card, machine.layout, 45)
-    for loops in (12, 13, 29, 100_000):
+    for loops in (12, 13, 29, 10_000):
         ran = run_lowered(machine.model, card, loops, facts=machine.layout)
         found, expected = machine.read(ran.card), oracle.run(program, loops).state
         assert np.array_equal(found.memory[:2, : program.columns], expected.memory[:, : program.columns])

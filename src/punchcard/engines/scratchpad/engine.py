@@ -50,7 +50,7 @@ class Scratchpad(Stepping):
                 return
             except TooLarge:
                 self._in_full = (f"from loop {self._loops} on: entries beyond {self._incremental.limit:.3g}, "
-                                 "or no numbers; full softmax in all heads")
+                                 "or not numbers; full softmax in all heads")
                 self._whole, self._incremental = self.card, None
         self._whole = whole_loop(self._model, self._whole)
 

@@ -8,8 +8,8 @@ a column is computed again at a layer only if it could come out otherwise than i
     a busy key has, or had in the loop before, a softmax weight in it that is not 0;
     its query has no few winners, and the full softmax of that query gives something else than before.
 
-All other columns keep what the layer gave last time. That is no approximation: a layer is a function of what comes in. What
-a quiet column takes from, its winners, is found once (see `winners`) and holds as long as the keys and queries of the quiet
+All other columns keep what the layer gave last time. That is exact: a layer is a function of what comes in. What a quiet
+column takes from, its winners, is found once (see `winners`) and holds as long as the keys and queries of the quiet
 columns stay the same. They are compared whenever a column changes; if they differ, the search is made again, and given
 up when that happens too often. A loop costs O(n) for the scores of the busy columns, and the layers' work for a few columns.
 
@@ -37,7 +37,7 @@ MOST_SEARCHES = 3
 
 
 class TooLarge(Exception):
-    """An entry so large, or no number, that a weight of 0 times a value might not be 0: only the full equation will do."""
+    """An entry is so large, or not a number, that 0 times a value might not be 0: only the full equation will do."""
 
 
 @dataclass

@@ -22,7 +22,7 @@ from punchcard.engines.lowered.analysis.quiet import FewKey, QuietHead
 from punchcard.engines.lowered.analysis.weights import Rows, Sparse, combine
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves
-from punchcard.engines.lowered.graph.operations import COLUMN, GATHER, LEAST, LOAD
+from punchcard.engines.lowered.graph.operations import COLUMN, GATHER, INDEX, LEAST, LOAD, MATCH, RECIP
 from punchcard.errors import LoweringError
 
 MOST_WITHOUT_SHIFT = 30.0
@@ -169,11 +169,7 @@ class BusyHead:
 
     def _soft(self, candidates: list[Candidate]) -> Rows:
         graph, temperature = self.graph, self.weights.temperature
-        scores = []
-        for c in candidates:
-            score = Linear()
-            score.add(c.score, temperature)
-            scores.append(score)
+        scores = [c.score.times(temperature) for c in candidates]
         shifted = max(float(np.max(np.abs([s.low, s.high]))) for s in scores) > MOST_WITHOUT_SHIFT
         if shifted:
             top = Linear({graph.largest(scores): -1.0})
@@ -192,7 +188,7 @@ class BusyHead:
                 sums.setdefault(row, Linear()).add(graph.product(weight, linear))
         if shifted:
             total = Linear({graph.node(LEAST, (graph.as_node(total),), 0.5): 1.0})  # the largest weight is 1
-        share = Linear({graph.reciprocal(total): 1.0})
+        share = Linear({graph.node(RECIP, (graph.as_node(total),)): 1.0})
         return {row: graph.product(graph.gathered(linear), share) for row, linear in sums.items() if not linear.is_zero}
 
     def _unknown(self, group: int) -> Rows:
@@ -225,7 +221,7 @@ class BusyHead:
         if not query.dims and not query.constants.any():
             return self._unknown(group)
         if bool(np.any(sizes == 0)):
-            raise LoweringError(f"{self.where}: quiet keys are no ±1 codes")
+            raise LoweringError(f"{self.where}: quiet keys are not ±1 codes")
         plain = float(sizes.sum())
         # a quiet key with the right signs scores at least that
         bounds = np.array([plain + spread.product(lane)[0] for lane in query.constants.T])
@@ -241,7 +237,7 @@ class BusyHead:
         )) for lane, rest in enumerate(query.constants.T.tolist()))
         if len(set(numbers)) == 1 and code.width == 1:
             numbers = numbers[:1]
-        index = graph.index(code, numbers)
+        index = graph.node(INDEX, (code,), numbers)
         found: Rows = {}
         for row, linear in self.quiet.moved.items():
             into = {node: self._gather(index, node) for node in leaves(linear, LOAD)}
@@ -267,7 +263,7 @@ class BusyHead:
         rows = self.parts.groups[group]
         present = [(row, c) for row, c in entries if row in rows]
         if len(present) != 1:
-            raise LoweringError(f"{self.where}: dimension {dim} of a busy column is no multiple of a bit")
+            raise LoweringError(f"{self.where}: dimension {dim} of a busy column is not a multiple of a bit")
         node = self.graph.as_node(rows[present[0][0]])
         checks = self.parts.plan.checks
         if node.domain != BIT and not any(check.value.terms == {node: 1.0} for check in checks):
@@ -307,7 +303,7 @@ class BusyHead:
                 raise LoweringError(f"{self.where}: busy keys of the same signs stand in different columns")
             match = constant(1.0)
             if key is not code:
-                match = Linear({graph.match(code, key, groups[0][1] if width > 1 else ONE): 1.0})
+                match = Linear({graph.node(MATCH, (code, key), groups[0][1] if width > 1 else ONE): 1.0})
             weight = graph.product(constant(0.5 if tie else 1.0), match)
             taken.add(graph.mix(weight, np.ones((1, width))))
             for row, linear in self._shared(key, groups).items():
@@ -375,7 +371,7 @@ class BusyHead:
             mask = groups[0][1] if code.width > 1 else ONE
             if mask.sum() > 1 or len(together) > 1:
                 self.parts.plan.distinct.append((code, mask))
-            yield Offer(self.graph.index(code, tables), mask, self._shared(code, groups), tie)
+            yield Offer(self.graph.node(INDEX, (code,), tables), mask, self._shared(code, groups), tie)
 
     def _offer(self, group: int, width: int) -> tuple[Node, Array, bool, tuple[int, ...]] | None:
         spread, least = self.quiet.query_range, self.quiet.least_score
@@ -388,7 +384,7 @@ class BusyHead:
         key = self._split(self.weights.key, group, used)
         sizes = key.sizes * spread.size[list(key.dims)]
         if not key.dims or bool(np.any(sizes == 0)) or least != self.quiet.greatest_score:
-            raise LoweringError(f"{self.where}: quiet columns that may find a busy one are no ±1 codes")
+            raise LoweringError(f"{self.where}: quiet columns that may find a busy one are not ±1 codes")
         both = np.array([spread.product(lane) for lane in key.constants.T])
         lead = float(sizes.sum()) + both - least
         if bool(np.any(both[:, 0] != both[:, 1])):

@@ -275,7 +275,7 @@ def _by_code(queries: Array, keys: Array, where: str) -> tuple[Indices, Array, A
     sizes = np.abs(queries[0]), np.abs(keys[0])
     codes = [bool(np.all(np.abs(vectors) == size)) for vectors, size in zip((queries, keys), sizes, strict=True)]
     if not all(codes) or not bool(np.all(sizes[1] > 0)):
-        raise LoweringError(f"{where}: too many different keys that are no ±1 codes")
+        raise LoweringError(f"{where}: too many different keys that are not ±1 codes")
     wanted, held = code_numbers(queries), code_numbers(keys)
     order = np.argsort(held, kind="stable")
     place = np.minimum(np.searchsorted(held[order], wanted), len(order) - 1)

@@ -122,8 +122,7 @@ class Graph:
             rest = Linear({n: w for n, w in linear.terms.items() if n is not bit}, linear.constant)
             if bool((rest.ends[1] <= abs(c)).all()):
                 opened = self.relu(Linear(rest.terms, rest.constant + abs(c)))
-                result = Linear()
-                result.add(opened, 0.5)
+                result = opened.times(0.5)
                 result.add(self.product(Linear({bit: 1.0}), self.gathered(opened)), math.copysign(0.5, c))
                 return result
         return None
@@ -221,9 +220,7 @@ class Graph:
     def product(self, a: Linear, b: Linear) -> Linear:
         """a b."""
         if a.is_constant and len(trim(a.constant)) == 1:
-            result = Linear()
-            result.add(b, float(a.constant[0]))
-            return result
+            return b.times(float(a.constant[0]))
         if b.is_constant and len(trim(b.constant)) == 1:
             return self.product(b, a)
         x, y = self.as_node(a), self.as_node(b)
@@ -235,11 +232,10 @@ class Graph:
         """A linear form, its constant included, as one node."""
         if linear.is_constant:
             return self.node(op.CONSTANT, (), trim(linear.constant))
-        if not linear.constant.any():
-            node, factor = self.form(linear)
-            return node if factor == 1.0 else self._fma(factor, node, None)
         node, factor = self.form(linear)
-        return self._fma(factor, node, self.as_node(Linear({}, linear.constant)))
+        if linear.constant.any():
+            return self._fma(factor, node, self.as_node(Linear({}, linear.constant)))
+        return node if factor == 1.0 else self._fma(factor, node, None)
 
     def exp(self, linear: Linear, most: float = np.inf) -> Node:
         """e^linear, which is known to be at most `most`."""
@@ -256,9 +252,6 @@ class Graph:
         for node in nodes[1:]:
             best = self.node(op.MAX, (best, node))
         return best
-
-    def reciprocal(self, linear: Linear) -> Node:
-        return self.node(op.RECIP, (self.as_node(linear),))
 
     def mix(self, linear: Linear, matrix: Array) -> Linear:
         """Entry i of the result is sum over j of matrix[i, j] times entry j."""
@@ -298,13 +291,6 @@ class Graph:
         """The integer whose bit i is 1 where bit node i, times its sign, is positive."""
         signs = tuple(math.copysign(1.0, sign) for _, sign in bits)
         return self.node(op.CODE, tuple(n for n, _ in bits), signs)
-
-    def match(self, a: Node, b: Node, mask: Array) -> Node:
-        """1 where the codes agree, in the columns of the mask."""
-        return self.node(op.MATCH, (a, b), mask)
-
-    def index(self, code: Node, tables: tuple[int, ...]) -> Node:
-        return self.node(op.INDEX, (code,), tables)
 
     def substitute(self, linear: Linear, into: Mapping[Node, Linear]) -> Linear:
         """The form with some nodes replaced, also inside other nodes."""

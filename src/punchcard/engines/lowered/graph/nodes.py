@@ -66,6 +66,11 @@ class Linear:
         if other.constant is not ZERO:
             self.constant = self.constant + factor * other.constant
 
+    def times(self, factor: float) -> Linear:
+        result = Linear()
+        result.add(self, factor)
+        return result
+
     def copy(self) -> Linear:
         return Linear(dict(self.terms), self.constant)
 

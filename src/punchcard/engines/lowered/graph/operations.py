@@ -84,8 +84,7 @@ def _values_of_sum(c: float, x: Node, y: Node | None = None) -> Domain | None:
 
 
 def _sum_again(graph: Graph, c: float, x: Linear, y: Linear | None = None) -> Linear:
-    total = Linear()
-    total.add(x, c)
+    total = x.times(c)
     if y is not None:
         total.add(y)
     return graph.gathered(total)
