@@ -17,8 +17,8 @@ from punchcard.errors import StorageError
 PART = ".part"
 
 
-def write_whole(path: str | Path, data: bytes | str) -> None:
-    """Write bytes, or text as UTF-8."""
+def write_whole(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
+    """Write bytes, or text as UTF-8. What can be made again need not be `durable`, and does not wait for the disk."""
     content = data.encode() if isinstance(data, str) else data
     target = Path(os.path.realpath(path))
     try:
@@ -33,9 +33,11 @@ def write_whole(path: str | Path, data: bytes | str) -> None:
             part.write_bytes(content)
             if before is not None:
                 part.chmod(stat.S_IMODE(before.st_mode))
-            _to_disk(part)
+            if durable:
+                _to_disk(part)
             os.replace(part, target)
-            _to_disk(target.parent)
+            if durable:
+                _to_disk(target.parent)
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:

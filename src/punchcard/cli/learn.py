@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from punchcard.errors import PunchcardError
+from punchcard.files import check_writable
 
 if TYPE_CHECKING:
     from punchcard.learning import Learned, Stage
@@ -64,7 +65,6 @@ def learn(
     widths = hidden_layers(hidden)
     from punchcard import learning
     from punchcard.cli.terminal import interruptible
-    from punchcard.learning.files import check_writable
     from punchcard.learning.plot import draw_losses, require_matplotlib
     from punchcard.learning.table import read_table
     from punchcard.machines.fleq.text.assembler import disassemble

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.learning.files import whole_file
+from punchcard.files import write_whole
 from punchcard.learning.programs.network import Array, Network, Weights
 from punchcard.learning.programs.rules import ACTIVATIONS, LOSSES, huber
 
@@ -78,8 +79,9 @@ class Model:
         for name, scaling in (("inputs", self.inputs), ("outputs", self.outputs)):
             if scaling is not None:
                 arrays |= {f"{name}_mean": scaling.mean, f"{name}_deviation": scaling.deviation}
-        with whole_file(path) as part, part.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]  # names of arrays, none of them `allow_pickle`
+        data = io.BytesIO()
+        np.savez(data, **arrays)  # type: ignore[arg-type]  # names of arrays, none of them `allow_pickle`
+        write_whole(path, data.getvalue())
 
     @classmethod
     def load(cls, path: str | Path) -> Model:

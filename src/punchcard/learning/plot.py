@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 from punchcard.errors import PunchcardError
-from punchcard.learning.files import whole_file
+from punchcard.files import write_whole
 from punchcard.learning.training import Learned
 
 
@@ -35,5 +36,6 @@ def draw_losses(learned: Learned, path: str | Path) -> None:
     axes.set_xlabel("epoch")
     axes.set_ylabel(f"mean {learned.model.network.loss.name} loss")
     axes.grid(alpha=0.3)
-    with whole_file(path) as part:
-        figure.savefig(part, format=Path(path).suffix.lower().lstrip("."), dpi=150)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=Path(path).suffix.lower().lstrip("."), dpi=150)
+    write_whole(path, drawn.getvalue())

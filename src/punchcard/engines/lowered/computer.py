@@ -82,7 +82,7 @@ class Computer:
         self.zero = at
         self.size = at + 1
         self.facts = Facts(self.columns, self.quiet.read, self.card)
-        described = json.dumps([_described(self.layout), [[s.row, s.group, s.width] for s in slots]])
+        described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
         self.driver = code.obtain(code.name_of(b"driver", *self.name), self._driver)
         self.fresh += self.driver.fresh
@@ -155,7 +155,7 @@ class Computer:
 
     def fits(self, layout: Layout, card: Array) -> bool:
         """Whether another card has the same static rows, so that code and tables are good for it too."""
-        return (layout is self.layout or _described(layout) == _described(self.layout)) and self.facts.hold(card)
+        return (layout is self.layout or layout.describe() == self.layout.describe()) and self.facts.hold(card)
 
     def place(self, row: int, column: int) -> int:
         """Where an entry of the card is while a run goes on."""
@@ -207,8 +207,3 @@ def digest_of(model: LoopedTransformer) -> bytes:
         digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
     return digest.digest()
 
-
-def _described(layout: Layout) -> list[Any]:
-    """All of a layout that the code depends on, as plain data."""
-    return [layout.describe(), [list(region.groups) for region in layout.regions],
-            [[block.limit, block.within, list(block.selects)] for block in layout.blocks]]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,9 @@ from typing import Any
 
 import llvmlite
 from llvmlite import binding, ir
+
+from punchcard.errors import StorageError
+from punchcard.files import write_whole
 
 MOST_BYTES = 1 << 28
 """The folder is kept below this size; the files that were used least recently go first."""
@@ -127,16 +129,9 @@ def _write(path: Path, notes: dict[str, Any], code: bytes) -> None:
     rest = len(header).to_bytes(8, "little") + header + code
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(rest).digest() + rest)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write_whole(path, hashlib.sha256(rest).digest() + rest, durable=False)
         _trim(path.parent)
-    except OSError:
+    except (OSError, StorageError):
         return
 
 
