@@ -26,9 +26,10 @@ from tests.cases import ROOT
 from tests.learning_cases import distance, outputs, torch_descend, xor
 
 PRECISE = {"float64": 5e-12, "float32": 2e-5}
-# Runs of a few hundred loops, each on a machine of its own: compiling for them would take longer.
-learn = partial(learning.learn, engine="dense")
-predict = partial(learning.predict, engine="dense")
+# Runs of a few hundred loops, each on a machine of its own: compiling for them would take longer, and the dense engine does.
+ENGINE = "scratchpad"
+learn = partial(learning.learn, engine=ENGINE)
+predict = partial(learning.predict, engine=ENGINE)
 PAGE = (ROOT / "docs" / "learning.md").read_text()
 
 
@@ -182,7 +183,7 @@ def test_the_program_runs_by_itself(learned: Learned) -> None:
     """Its text, assembled and run with every instruction audited, gives the same weights in as many loops."""
     program = punchcard.assemble_fleq(learned.text)
     assert program == learned.program
-    report = punchcard.run(program, learned.machine, engine="dense")
+    report = punchcard.run(program, learned.machine, engine=ENGINE)
     assert report.agrees
     assert report.result.loops == learned.loops
     first = learned.model.network.from_memory(report.result.memory)
