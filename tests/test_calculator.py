@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import punchcard
 from punchcard.calculator import exact
-from punchcard.calculator.calculation import Blocks, calculator_machine, compile_calculation, fitted
+from punchcard.calculator.calculation import Blocks, calculator_machine, compile_calculation, fitted, program_text
 from punchcard.calculator.exact import Interval
 from punchcard.calculator.functions import FITTED, SHIFT, STANDARD, banded, wide
 from punchcard.calculator.syntax import Item, parse
@@ -33,9 +33,14 @@ STANDARD_BLOCKS = Blocks(53, 3, 64)
 calc = partial(punchcard.calc, engine="scratchpad")
 
 
-def instructions(result: punchcard.Calculation) -> list[str]:
-    """The lines of code of a calculation's program."""
-    return [line.strip() for line in result.text.split(".code\n")[1].splitlines() if line.strip() != "halt"]
+def lines(text: str) -> list[str]:
+    """The lines of code of a program."""
+    return [line.strip() for line in text.split(".code\n")[1].splitlines() if line.strip() != "halt"]
+
+
+def compiled(expression: str, *, newton: int | None = None, **values: float) -> list[str]:
+    """The lines of code of an expression, which is not run."""
+    return lines(program_text(expression, compile_calculation(expression, values, newton=newton)[0].program))
 
 
 # The paper's calculator
@@ -43,7 +48,7 @@ def instructions(result: punchcard.Calculation) -> list[str]:
 @pytest.mark.parametrize("design", ["compact", "paper"])
 def test_the_sample_program_of_the_paper(design: str) -> None:
     result = punchcard.calc(PAPER, OPERANDS, design=design)
-    assert instructions(result) == ["t = add(a, b)", "t = sub(t, c)", "t = mul(t, d)", "t = inverse(t)", "t = sqrt(t)",
+    assert lines(result.text) == ["t = add(a, b)", "t = sub(t, c)", "t = mul(t, d)", "t = inverse(t)", "t = sqrt(t)",
                                     "t = percentage(t)"]
     assert result.steps == 6
     assert result.exact == math.sqrt(1 / 2) / 100
@@ -134,18 +139,18 @@ def check_random(seed: int, count: int, **options: Any) -> float:
     return worst
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (3, 4))])
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (2, 3, 4))])
 def test_random_arithmetic(seed: int) -> None:
-    assert check_random(seed, 40) < 1e-8
+    assert check_random(seed, 30) < 1e-8
 
 
 @pytest.mark.parametrize("seed", range(10, 12))
 def test_random_expressions_with_fitted_functions(seed: int) -> None:
-    assert check_random(seed, 24, functions=True) < 1e-8
+    assert check_random(seed, 14, functions=True) < 1e-8
 
 
 def test_random_expressions_over_many_decades() -> None:
-    assert check_random(20, 20, decades=4.0, engine="dense") < 1e-8
+    assert check_random(20, 12, decades=4.0, engine="dense") < 1e-8
 
 
 @pytest.mark.parametrize(("options", "relative"), [
@@ -153,7 +158,7 @@ def test_random_expressions_over_many_decades() -> None:
     ({"precision": "float32", "decades": 0.3}, 1e-2),
 ])
 def test_random_expressions_on_other_machines(options: dict[str, Any], relative: float) -> None:
-    assert check_random(30, 10, **options) < relative
+    assert check_random(30, 6, **options) < relative
 
 
 @pytest.mark.soak
@@ -203,7 +208,7 @@ def test_few_terms_are_made_up_for_by_newton_steps() -> None:
             assert result.bound < 1e-9
         else:
             assert result.bound > 1e-6
-    assert len(instructions(calc("1/x", x=3, newton=2))) > len(instructions(calc("1/x", x=3)))
+    assert len(compiled("1/x", x=3, newton=2)) > len(compiled("1/x", x=3))
     with pytest.raises(ProgramError, match="too much for Newton's iteration"):
         calc("1/x", x=3, terms=1, newton=1)
 
@@ -269,13 +274,13 @@ def test_the_bound_is_for_the_value_and_the_program_for_the_range() -> None:
     ("sqrt(16) * a", ["t = add(a, a)", "t = add(t, t)"]),
 ])
 def test_constants_are_folded(text: str, expected: list[str]) -> None:
-    assert instructions(calc(text, a=1.75)) == expected
+    assert compiled(text, a=1.75) == expected
 
 
 def test_numbers_are_data_where_there_is_no_variable() -> None:
-    assert instructions(calc("2 + 3 * 4")) == ["t = mul(k2, k3)", "t = add(k1, t)"]
-    assert instructions(calc("1/3")) == ["t = inverse(k2)"]
-    assert instructions(calc("7/100")) == ["t = percentage(k1)"]
+    assert compiled("2 + 3 * 4") == ["t = mul(k2, k3)", "t = add(k1, t)"]
+    assert compiled("1/3") == ["t = inverse(k2)"]
+    assert compiled("7/100") == ["t = percentage(k1)"]
     assert calc("sqrt(2)").machine is calc("5").machine
 
 

@@ -50,7 +50,7 @@ SPIRAL: dict[str, Any] = {"hidden": 8, "rate": 0.3, "activation": "tanh", "loss"
 
 
 def test_xor_begins_as_in_torch() -> None:
-    check_curve(*xor(), epochs=2, engine=ENGINE, **XOR)
+    check_curve(*xor(), epochs=1, engine=ENGINE, **XOR)
 
 
 def test_the_spiral_begins_as_in_torch() -> None:
