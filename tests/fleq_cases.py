@@ -17,6 +17,7 @@ from punchcard.machines.fleq.isa import Array, Call, FleqProgram, PointerUpdate,
 from punchcard.machines.fleq.machine import FleqMachine, pointer_constants
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.assembler import assemble
+from tests.thin_model import ThinModel
 
 DESIGNS = ("compact", "paper")
 POINTER_FUNCTIONS = ("incr_pointer", "reset_pointer")
@@ -235,11 +236,11 @@ def compare(machine: FleqMachine, programs: Sequence[FleqProgram], tolerance: fl
     """
     pairs = [(number, program, FleqInterpreter(program)) for number, program in enumerate(programs)]
     cards = torch.stack([machine.punch(program) for program in programs])
-    layout, sizes = machine.layout, machine.sizes
+    layout, sizes, model = machine.layout, machine.sizes, ThinModel(machine.model)
     worst, steps, loop = 0.0, 0, 0
     while pairs:
         loop += 1
-        cards = machine.model(cards)
+        cards = model(cards)
         memory = (layout.get(cards, "data", "memory") + layout.get(cards, "incoming", "memory")).double().numpy()
         counters = decode_unsigned(layout.get(cards, "program_counter", "scratchpad"))[:, 0] - sizes.instruction_column
         for row, (number, program, interpreter) in enumerate(pairs):

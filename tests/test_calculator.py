@@ -6,6 +6,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 import punchcard
 from punchcard.calculator import exact
-from punchcard.calculator.calculation import Blocks, calculator_machine, compile_calculation, fitted
+from punchcard.calculator.calculation import Blocks, calculator_machine, compile_calculation, fitted, program_text
 from punchcard.calculator.exact import Interval
 from punchcard.calculator.functions import FITTED, SHIFT, STANDARD, banded, wide
 from punchcard.calculator.syntax import Item, parse
@@ -28,11 +29,18 @@ from tests.cases import ROOT
 PAPER = "sqrt(1/((a+b-c)*d))/100"
 OPERANDS = {"a": 3, "b": 2, "c": 1, "d": 0.5}
 STANDARD_BLOCKS = Blocks(53, 3, 64)
+# The paper's calculator, below, and one set of random expressions run on the dense engine, the equation itself.
+calc = partial(punchcard.calc, engine="scratchpad")
 
 
-def instructions(result: punchcard.Calculation) -> list[str]:
-    """The lines of code of a calculation's program."""
-    return [line.strip() for line in result.text.split(".code\n")[1].splitlines() if line.strip() != "halt"]
+def lines(text: str) -> list[str]:
+    """The lines of code of a program."""
+    return [line.strip() for line in text.split(".code\n")[1].splitlines() if line.strip() != "halt"]
+
+
+def compiled(expression: str, *, newton: int | None = None, **values: float) -> list[str]:
+    """The lines of code of an expression, which is not run."""
+    return lines(program_text(expression, compile_calculation(expression, values, newton=newton)[0].program))
 
 
 # The paper's calculator
@@ -40,7 +48,7 @@ def instructions(result: punchcard.Calculation) -> list[str]:
 @pytest.mark.parametrize("design", ["compact", "paper"])
 def test_the_sample_program_of_the_paper(design: str) -> None:
     result = punchcard.calc(PAPER, OPERANDS, design=design)
-    assert instructions(result) == ["t = add(a, b)", "t = sub(t, c)", "t = mul(t, d)", "t = inverse(t)", "t = sqrt(t)",
+    assert lines(result.text) == ["t = add(a, b)", "t = sub(t, c)", "t = mul(t, d)", "t = inverse(t)", "t = sqrt(t)",
                                     "t = percentage(t)"]
     assert result.steps == 6
     assert result.exact == math.sqrt(1 / 2) / 100
@@ -82,8 +90,8 @@ def test_the_page_on_the_calculator() -> None:
 # The machine
 
 def test_all_arithmetic_runs_on_the_same_weights() -> None:
-    first = punchcard.calc("a + b * 3", a=1, b=2)
-    second = punchcard.calc("sqrt(x) / (x - 1e5)^2", x=7)
+    first = calc("a + b * 3", a=1, b=2)
+    second = calc("sqrt(x) / (x - 1e5)^2", x=7)
     assert first.machine is second.machine
     assert list(first.machine.blocks) == [function.name for function in STANDARD]
     other = calculator_machine.__wrapped__(STANDARD_BLOCKS)
@@ -98,14 +106,14 @@ def test_a_band_is_made_to_a_range_and_never_to_a_value() -> None:
         low, high = banded(name, 1.25, 1.25).domain or (0, 0)
         assert low <= 1.25 <= high
         assert (math.log2(high / low) if name == "log" else high - low) >= 4
-    result = punchcard.calc("exp(x) + sin(x) * log(x)", x=2.5)
-    again = punchcard.calc("log(y) - exp(y + 1) / sin(y)", y=1.5)
+    result = calc("exp(x) + sin(x) * log(x)", x=2.5)
+    again = calc("log(y) - exp(y + 1) / sin(y)", y=1.5)
     assert list(result.machine.blocks)[len(STANDARD):] == ["exp_0_4", "sin_0_4", "log_2p0_2p4"]
     assert sorted(result.machine.blocks) == sorted(again.machine.blocks)
 
 
 def test_more_room_for_a_long_expression() -> None:
-    result = punchcard.calc("+".join(["x * y"] * 33), x=1.5, y=2)
+    result = calc("+".join(["x * y"] * 33), x=1.5, y=2)
     assert result.machine.sizes.instructions == 128
     assert result.steps == 65
     assert result.ok
@@ -122,7 +130,7 @@ def check_random(seed: int, count: int, **options: Any) -> float:
         case = expressions.next()
         used = {name: value for name, value in expressions.values.items()
                 if any(item.name == name for item in parse(case.text))}
-        result = punchcard.calc(case.text, used, **options)
+        result = calc(case.text, used, **options)
         where = f"{case.text} with {used}"
         assert abs(result.exact - case.value) <= 4 * case.slack, where
         assert result.ok, f"{where}: error {result.error}, bound {result.bound}, {result.report.why}"
@@ -131,18 +139,18 @@ def check_random(seed: int, count: int, **options: Any) -> float:
     return worst
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (3, 4))])
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (2, 3, 4))])
 def test_random_arithmetic(seed: int) -> None:
-    assert check_random(seed, 40) < 1e-8
+    assert check_random(seed, 30) < 1e-8
 
 
 @pytest.mark.parametrize("seed", range(10, 12))
 def test_random_expressions_with_fitted_functions(seed: int) -> None:
-    assert check_random(seed, 24, functions=True) < 1e-8
+    assert check_random(seed, 14, functions=True) < 1e-8
 
 
 def test_random_expressions_over_many_decades() -> None:
-    assert check_random(20, 20, decades=4.0) < 1e-8
+    assert check_random(20, 12, decades=4.0, engine="dense") < 1e-8
 
 
 @pytest.mark.parametrize(("options", "relative"), [
@@ -150,7 +158,7 @@ def test_random_expressions_over_many_decades() -> None:
     ({"precision": "float32", "decades": 0.3}, 1e-2),
 ])
 def test_random_expressions_on_other_machines(options: dict[str, Any], relative: float) -> None:
-    assert check_random(30, 10, **options) < relative
+    assert check_random(30, 6, **options) < relative
 
 
 @pytest.mark.soak
@@ -179,43 +187,43 @@ def test_random_soak(seed: int) -> None:
     ("cos(x)", {"x": -900}),
 ])
 def test_relative_accuracy_at_all_magnitudes(text: str, values: dict[str, float]) -> None:
-    result = punchcard.calc(text, values)
+    result = calc(text, values)
     assert result.ok
     assert result.bound < 1e-9 * abs(result.exact)
 
 
 def test_the_value_of_decimals_as_they_are_written() -> None:
-    result = punchcard.calc("x + 0.2", x="0.1")
+    result = calc("x + 0.2", x="0.1")
     assert result.exact == 0.3
     assert 0 < result.error <= result.bound < 1e-15
-    assert punchcard.calc("x + 0", x=0.1).error == 0
-    assert punchcard.calc("x + y + z", x=Fraction(1, 4), y=Decimal("0.5"), z=np.float32(2)).value == 2.75
+    assert calc("x + 0", x=0.1).error == 0
+    assert calc("x + y + z", x=Fraction(1, 4), y=Decimal("0.5"), z=np.float32(2)).value == 2.75
 
 
 def test_few_terms_are_made_up_for_by_newton_steps() -> None:
     for terms, steps in ((6, 0), (8, 0), (16, None), (8, None)):
-        result = punchcard.calc("1/x + sqrt(y)", x=3, y=2, terms=terms, newton=steps)
+        result = calc("1/x + sqrt(y)", x=3, y=2, terms=terms, newton=steps)
         assert result.ok
         if steps is None:
             assert result.bound < 1e-9
         else:
             assert result.bound > 1e-6
-    assert len(instructions(punchcard.calc("1/x", x=3, newton=2))) > len(instructions(punchcard.calc("1/x", x=3)))
+    assert len(compiled("1/x", x=3, newton=2)) > len(compiled("1/x", x=3))
     with pytest.raises(ProgramError, match="too much for Newton's iteration"):
-        punchcard.calc("1/x", x=3, terms=1, newton=1)
+        calc("1/x", x=3, terms=1, newton=1)
 
 
 @pytest.mark.parametrize("text", ["sqrt(x)", "x * 3", "x * x + 1", "1 + x / 7"])
 def test_numbers_below_the_least(text: str) -> None:
-    assert punchcard.calc(text, x="1e-320").ok
-    assert punchcard.calc(text, x="1e-60", precision="float32").ok
+    assert calc(text, x="1e-320").ok
+    assert calc(text, x="1e-60", precision="float32").ok
 
 
 def test_the_root_of_zero() -> None:
-    result = punchcard.calc("sqrt(a - b)", a=0.1, b=0.1)
+    result = calc("sqrt(a - b)", a=0.1, b=0.1)
     assert result.exact == 0
     assert result.error <= result.bound < 1e-11
-    product = punchcard.calc("sqrt(a * b - c)", a=3, b=7, c=21)
+    product = calc("sqrt(a * b - c)", a=3, b=7, c=21)
     assert product.error <= product.bound < 1e-4
 
 
@@ -233,7 +241,7 @@ def test_the_root_of_zero() -> None:
 def test_one_program_for_a_range(text: str, interval: tuple[float, float], values: tuple[float, ...]) -> None:
     found = set()
     for value in values:
-        result = punchcard.calc(text, {"x": value}, ranges={"x": interval})
+        result = calc(text, {"x": value}, ranges={"x": interval})
         assert result.ok
         assert result.error < 1e-8 * abs(result.exact)
         found.add(result.text.split(".code")[1])
@@ -241,9 +249,9 @@ def test_one_program_for_a_range(text: str, interval: tuple[float, float], value
 
 
 def test_the_bound_is_for_the_value_and_the_program_for_the_range() -> None:
-    narrow = punchcard.calc("sqrt(x)", x=4, ranges={"x": (1, 16)})
-    broad = punchcard.calc("sqrt(x)", x=4, ranges={"x": (0, 16)})
-    zero = punchcard.calc("sqrt(x)", x=0, ranges={"x": (0, 16)})
+    narrow = calc("sqrt(x)", x=4, ranges={"x": (1, 16)})
+    broad = calc("sqrt(x)", x=4, ranges={"x": (0, 16)})
+    zero = calc("sqrt(x)", x=0, ranges={"x": (0, 16)})
     assert narrow.bound < broad.bound < 1e-9 < zero.bound
     assert zero.error <= zero.bound < 1e-3
 
@@ -266,18 +274,18 @@ def test_the_bound_is_for_the_value_and_the_program_for_the_range() -> None:
     ("sqrt(16) * a", ["t = add(a, a)", "t = add(t, t)"]),
 ])
 def test_constants_are_folded(text: str, expected: list[str]) -> None:
-    assert instructions(punchcard.calc(text, a=1.75)) == expected
+    assert compiled(text, a=1.75) == expected
 
 
 def test_numbers_are_data_where_there_is_no_variable() -> None:
-    assert instructions(punchcard.calc("2 + 3 * 4")) == ["t = mul(k2, k3)", "t = add(k1, t)"]
-    assert instructions(punchcard.calc("1/3")) == ["t = inverse(k2)"]
-    assert instructions(punchcard.calc("7/100")) == ["t = percentage(k1)"]
-    assert punchcard.calc("sqrt(2)").machine is punchcard.calc("5").machine
+    assert compiled("2 + 3 * 4") == ["t = mul(k2, k3)", "t = add(k1, t)"]
+    assert compiled("1/3") == ["t = inverse(k2)"]
+    assert compiled("7/100") == ["t = percentage(k1)"]
+    assert calc("sqrt(2)").machine is calc("5").machine
 
 
 def test_names_of_variables_are_kept_apart() -> None:
-    result = punchcard.calc("(t - one) * (t2 + one) / k1 - zero * 3", t=5, one=2, t2=1, k1=4, zero=1)
+    result = calc("(t - one) * (t2 + one) / k1 - zero * 3", t=5, one=2, t2=1, k1=4, zero=1)
     assert result.exact == -0.75
     assert result.ok
     program = result.program
@@ -378,7 +386,7 @@ def test_postfix_operators_go_from_left_to_right() -> None:
 def test_refused_expressions(text: str, column: int, message: str) -> None:
     values = {name: 3 for name in "ab" if any(item == name for item in text)}
     with pytest.raises(SourceError) as caught:
-        punchcard.calc(text, values)
+        calc(text, values)
     assert caught.value.column == column
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -404,7 +412,7 @@ def test_refused_expressions(text: str, column: int, message: str) -> None:
 ])
 def test_refused_arguments(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(PunchcardError) as caught:
-        punchcard.calc("1 / x", **arguments)
+        calc("1 / x", **arguments)
     assert message in str(caught.value)
 
 

@@ -27,6 +27,9 @@ TABLE = """age,height,score
 """
 
 
+ENGINE = "scratchpad"
+
+
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     path = tmp_path / "data.csv"
@@ -35,8 +38,8 @@ def table(tmp_path: Path) -> Path:
 
 
 def call(*arguments: object) -> Result:
-    """A few loops each: the dense engine is there sooner than any that compiles."""
-    engine = () if "--engine" in arguments else ("--engine", "dense")
+    """A few loops each: this engine is there sooner than one that compiles."""
+    engine = () if "--engine" in arguments else ("--engine", ENGINE)
     return CliRunner().invoke(cli.main, [*map(str, arguments), *engine])
 
 
@@ -56,7 +59,7 @@ def test_learn_save_and_predict(table: Path, tmp_path: Path) -> None:
     assert f"saved to {weights}" in result.stdout
     data = read_table(table)
     x, y = data.columns(["age", "height"]), data.columns(["score"])
-    wanted = learn(x, y, epochs=2, rate=0.2, engine="dense")
+    wanted = learn(x, y, epochs=2, rate=0.2, engine=ENGINE)
     model = Model.load(weights)
     assert model.feature_names == ("age", "height")
     assert all(np.array_equal(model.weights[name], value) for name, value in wanted.weights.items())
@@ -65,7 +68,7 @@ def test_learn_save_and_predict(table: Path, tmp_path: Path) -> None:
     assert found.exit_code == 0, found.stderr
     lines = found.stdout.splitlines()
     assert lines[0] == "score"
-    assert [float(line) for line in lines[1:]] == predict(wanted, x, engine="dense").values.tolist()
+    assert [float(line) for line in lines[1:]] == predict(wanted, x, engine=ENGINE).values.tolist()
     as_json = json.loads(call("predict", weights, table, "--json").stdout)
     assert as_json["predictions"]["score"] == [float(line) for line in lines[1:]]
     assert as_json["error"] < 1e-11
@@ -76,7 +79,7 @@ def test_the_line_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     line = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("    punchcard learn "))
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    result = call(*line.split()[1:], "--epochs", 1, "--engine", "scratchpad")
+    result = call(*line.split()[1:], "--epochs", 1)
     assert result.exit_code == 0, result.stderr
     assert "after 1 epoch\n" in result.stdout
     assert Path("weights.npz").exists()
@@ -208,11 +211,14 @@ def test_ctrl_c_keeps_the_epochs_that_were_finished(tmp_path: Path) -> None:
     """The run stops after a loop, says where it was, saves the last whole epoch, and exits with 1."""
     table = tmp_path / "data.csv"
     table.write_text(TABLE)
+    often = "import punchcard.cli.learn as learn; learn.REMARK_EVERY = 0.5; from punchcard.cli import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-m", "punchcard", "learn", str(table), "--target", "score", "--epochs", "2000", "--rate", "0.01",
+        [sys.executable, "-c", often, "learn", str(table), "--target", "score", "--epochs", "2000", "--rate", "0.01",
          "--engine", "dense", "--save", str(tmp_path / "w.npz")], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    line = process.stderr.readline()  # the first remark, after ten seconds
+    line = process.stderr.readline()
+    while "epoch 0 of" in line:  # until one is finished
+        line = process.stderr.readline()
     assert "of 2000, loss" in line
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)

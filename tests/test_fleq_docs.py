@@ -42,8 +42,10 @@ def test_a_scale_has_what_the_page_says() -> None:
 
 
 def test_the_snippets_about_the_language_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As printed: with no name that the page does not define."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     names = run_snippets((ROOT / "docs" / "fleq-language.md").read_text(), 4)
     assert np.allclose(names["inverse"], [[0.3, -0.1], [-0.2, 0.4]])
     assert (tmp_path / "newton.safetensors").exists()
+    assert "maximum" in names["program"].functions

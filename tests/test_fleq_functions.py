@@ -19,6 +19,7 @@ from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.transformer.expression import relu
 from tests.audits import audited_run
 from tests.fleq_cases import DESIGNS, POINTER_FUNCTIONS, draw_operand, one_call, operand_shapes, results
+from tests.thin_model import ThinModel
 
 ALL = (*BUILT_IN, *POINTER_FUNCTIONS)
 MAXIMUM = Function("maximum", 2, same_shape, np.maximum)
@@ -154,7 +155,7 @@ def test_a_function_changes_its_result_and_nothing_else(design: str, d: int) -> 
                 rng.uniform(-JUNK, JUNK, machine.sizes.data_rows))
         cards.append(card)
     before = torch.stack(cards)
-    after = machine.model(before)
+    after = ThinModel(machine.model)(before)
     for (name, program), old, new in zip(cases, before, after, strict=True):
         about = f"seed {seed}: {name}"
         assert layout.violations(new) == [], about
@@ -180,6 +181,20 @@ def test_a_function_changes_its_result_and_nothing_else(design: str, d: int) -> 
             assert changed[field, 1].any(), about
             changed[field, 1] = False
             assert not changed.any(), about
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_thin_model_is_the_model(design: str) -> None:
+    """Where values only move, bit for bit; elsewhere within the bounds of the functions."""
+    machine = FleqMachine(functions=ALL, size=2, memory=12, instructions=3, range=16.0, heads=2, design=design)
+    cases = junk_cases(machine, np.random.default_rng(0))[:: 4 if design == "paper" else 1]
+    cards = torch.stack([machine.punch(program) for _, program in cases])
+    thin, whole = ThinModel(machine.model)(cards), machine.model(cards)
+    content = [machine.layout.get(card, "data", "memory") + machine.layout.get(card, "incoming", "memory")
+               for card in (thin, whole)]
+    assert float((content[0] - content[1]).abs().max()) <= max(machine.bound(name) for name in ALL)
+    for row, region in (("program_counter", "scratchpad"), ("data", "instructions"), ("incoming", "instructions")):
+        assert torch.equal(machine.layout.get(thin, row, region), machine.layout.get(whole, row, region))
 
 
 def check_declared_changes(machine: FleqMachine, old: torch.Tensor, new: torch.Tensor, about: str) -> None:
@@ -266,7 +281,7 @@ def test_a_run_of_all_functions_stays_within_the_bounds(design: str, precision: 
     program = assemble(CHAIN)
     machine = FleqMachine(functions=program.used_functions(), size=2, memory=program.columns, instructions=10,
                           precision=precision, heads=heads, design=design)
-    report = audited_run(machine, program)
+    report = audited_run(machine, program, engine="dense")
     assert report.ok, f"{report.worst}: {report.max_step_error}"
     assert report.max_step_error is not None
     assert report.bound is not None
@@ -292,7 +307,7 @@ def test_blocks_of_ones_own(design: str) -> None:
         z = add(z, x)
     """, functions={"maximum": MAXIMUM, "absolute": ABSOLUTE})
     machine = FleqMachine(functions=["add", *own], size=3, memory=9, instructions=4, design=design)
-    report = audited_run(machine, program)
+    report = audited_run(machine, program, engine="dense")
     assert report.ok
     assert report.result.memory["x"].tolist() == [[1, 5, 2.5], [0, 3, 1]]
     assert report.result.memory["z"].tolist() == [[4, 0, 5], [0, 7, 1.5]]
@@ -310,7 +325,7 @@ def test_a_fitted_function_of_ones_own(design: str) -> None:
                           instructions=4, design=design, range=32.0, heads=2)
     program = assemble(".range 32\n.data\nx scalar 1.25\ny scalar\nz scalar\n.code\ny = exp(x)\nz = inverse(y)\n"
                        "y = mul(y, z)", functions={"exp": EXP})
-    report = audited_run(machine, program)
+    report = audited_run(machine, program, engine="dense")
     assert report.ok, f"{report.worst}: {report.max_step_error}"
     assert abs(report.result.memory["y"].item() - 1) < 1e-9
     seed = f"exp {design}"
@@ -342,7 +357,7 @@ def test_anchors(design: str) -> None:
     program = assemble(".data\nA matrix 2x2 1 2 ; 3 -1\nB matrix 2x2 0.5 1 ; -1 2\n.code\nA = mul(A, B)\nB = add(A, B)")
     machine = FleqMachine(functions=["mul", "add", "sigmoid"], size=2, memory=4, instructions=3, design=design,
                           anchors=True)
-    report = audited_run(machine, program)
+    report = audited_run(machine, program, engine="dense")
     assert report.ok
     assert report.max_step_error is not None
     assert report.bound is not None

@@ -36,6 +36,8 @@ RANDOM_MACHINES = [
     ("paper", 2, ("add", "inverse", "sigmoid"), 100),
 ]
 STEPS = 5_000
+ENGINE = "dense"
+"""A few loops, on a machine of their own: an engine that compiles would take longer."""
 
 
 def random_machine(design: str, d: int, functions: tuple[str, ...]) -> FleqMachine:
@@ -113,7 +115,7 @@ def agree(source: str, design: str, **sizes: int) -> FleqMachine:
 def test_a_flag_that_was_just_written_counts(design: str, start: int, change: int, jumps: bool) -> None:
     source = f".data\nt scalar {start}\nd scalar {change}\n.code\nt = add(t, d); if t <= 0 goto 2\nhalt\nhalt"
     machine = agree(source, design)
-    assert machine.run(assemble(source)).state.program_counter == (2 if jumps else 1)
+    assert machine.run(assemble(source), engine=ENGINE).state.program_counter == (2 if jumps else 1)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -160,7 +162,7 @@ def test_changing_its_own_target(design: str) -> None:
     """The instruction was fetched before it acts: this time it goes to the old target, next time to the new."""
     source = ".data\nx scalar\n.code\nself: reset_pointer(self.p, 1); goto self\nhalt"
     machine = agree(source, design)
-    result = machine.run(assemble(source))
+    result = machine.run(assemble(source), engine=ENGINE)
     assert (result.steps, result.state.program_counter) == (2, 1)
     agree(".data\nx scalar -1\n.code\nself: incr_pointer(self.p); if x <= 0 goto self\nhalt\nhalt", design)
 
@@ -176,7 +178,7 @@ def test_every_field_is_changed(design: str) -> None:
     machine = build(program, design=design)
     comparison = compare(machine, [program], 0.0)
     assert comparison.failure is None, comparison.failure
-    card = machine.run(program).card
+    card = machine.run(program, engine=ENGINE).card
     assert machine.reader.pointers(card, 10) == {"a": 3, "b": 2, "c": 2, "flag": 1, "p": 12}
     for number, instruction in enumerate(program.instructions[:10]):
         found = machine.reader.pointers(card, number)
@@ -207,7 +209,7 @@ def test_a_halt_holds(design: str, precision: str) -> None:
     program = assemble(".data\nA matrix 2x2 1 0.3 ; -2 0.7\n.code\nA = mul(A, A)\nA = sub(A, A)\nA = sigmoid(A)\nhalt\n"
                        "A = sub(A, A)")
     machine = build(program, design=design, precision=precision)
-    result = machine.run(program)
+    result = machine.run(program, engine=ENGINE)
     assert (result.halted, result.steps) == (True, 3)
     card = machine.model(result.card)  # the compact design adds its last result up in the loop after
     held = card
@@ -227,7 +229,7 @@ def test_several_programs_one_model(design: str) -> None:
     for code in ("A = mul(A, B)", "loop: A = add(A, B)\nn = add(n, one); if n <= 0 goto loop",
                  "B = transpose(A)\nB[0] = add(B[0], A[1]); goto 3\nhalt\nA = add(B, B)"):
         program = assemble(data + code)
-        report = audited_run(machine, program)
+        report = audited_run(machine, program, engine=ENGINE)
         assert report.ok
         expected = program.named(oracle.run(program, 100).state.memory)
         assert all(np.allclose(value, expected[name], atol=1e-8) for name, value in report.result.memory.items())
@@ -243,12 +245,12 @@ def test_steps_are_the_interpreters(design: str) -> None:
     program = assemble(".data\nn scalar -1\none scalar 1\n.code\nloop: n = add(n, one); if n <= 0 goto loop\nhalt")
     machine = build(program, design=design)
     for limit in (2, 3, 100):
-        result = machine.run(program, max_steps=limit)
+        result = machine.run(program, max_steps=limit, engine=ENGINE)
         assert (result.steps, result.halted) == (2, True)
-    result = machine.run(program, max_steps=1)
+    result = machine.run(program, max_steps=1, engine=ENGINE)
     assert (result.steps, result.halted, result.state.program_counter) == (1, False, 0)
     empty = FleqProgram((Halt(),), program.variables, program.values, program.functions)
-    assert machine.run(empty).steps == 0
+    assert machine.run(empty, engine=ENGINE).steps == 0
 
 
 # What is refused
@@ -310,7 +312,7 @@ def test_runs_that_are_refused(design: str, code: str, message: str) -> None:
     program = assemble(f".data\none scalar 1\nhalf scalar\nmuch scalar 16\nlast scalar\n.code\n{code}")
     assert isinstance(program.instructions[0], Step)
     with pytest.raises(ProgramError, match=message.replace(": ", r"( \(loop\))? in loop \d+: ", 1)):
-        audited_run(build(program, design=design), program, max_steps=20)
+        audited_run(build(program, design=design), program, max_steps=20, engine=ENGINE)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -319,7 +321,7 @@ def test_only_an_operand_s_own_rows_count(design: str) -> None:
     program = assemble(".data\nx scalar 2\nv vector 2 1 1\nr scalar\nw vector 2 3 4\n.code\n"
                        "reset_pointer(2.a, v)\nreset_pointer(2.b, w)\nr = mul(x, x)\nreset_pointer(5.a, v)\n"
                        "reset_pointer(5.b, w)\nx = hadamard(x, x)")
-    report = audited_run(build(program, design=design, heads=2), program)
+    report = audited_run(build(program, design=design, heads=2), program, engine=ENGINE)
     assert report.agrees
     assert report.result.memory["r"][0, 0] == pytest.approx(3, abs=1e-9)
     assert report.result.memory["x"][0, 0] == pytest.approx(3, abs=1e-9)
@@ -332,7 +334,7 @@ def test_a_block_has_heads_of_its_own() -> None:
     program = assemble(text.replace(".data", ".range 32\n.data"), functions={"product": other})
     blocks = [MatrixProduct(MUL, 1), MatrixProduct(other, 3)]
     machine = build(program, heads=2, blocks=blocks)
-    assert audited_run(machine, program).agrees
+    assert audited_run(machine, program, engine=ENGINE).agrees
     assert machine.bound("mul") > 100 * machine.bound("product")
 
 
@@ -348,15 +350,15 @@ def test_the_machine_s_range_is_the_limit() -> None:
     """A program that declares ±16 may go beyond on a machine built for more; small overshoots by rounding are no error."""
     program = assemble(".data\nx scalar 12\ny scalar\n.code\ny = add(x, x)")
     with pytest.raises(ProgramError, match="'y' became 24, beyond the declared range ±16"):
-        build(program).run(program)
-    assert audited_run(build(program, range=64.0), program).ok
+        build(program).run(program, engine=ENGINE)
+    assert audited_run(build(program, range=64.0), program, engine=ENGINE).ok
     for text, options in (
         (".range 0.1\n.data\nx scalar 0.1\n.code\nx = transpose(x)", {"precision": "float32"}),
         (".data\nx scalar 0.01\n.code\nx = sqrt(x)", {"precision": "float32"}),
         (".data\nx scalar 16\none scalar 1\n.code\nx = mul(x, one)", {"anchors": True}),
     ):
         program = assemble(text)
-        assert audited_run(build(program, **options), program).ok, text
+        assert audited_run(build(program, **options), program, engine=ENGINE).ok, text
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -367,5 +369,5 @@ def test_every_pair_of_functions_at_size_1(design: str) -> None:
             if first < second:
                 lines = [f"{x} = {f}({'a, a' if BUILT_IN[f].arity == 2 else 'a'})" for x, f in (("b", first), ("c", second))]
                 program = assemble(".data\na scalar 2\nb scalar\nc scalar\n.code\n" + "\n".join(lines))
-                report = audited_run(build(program, design=design, heads=2), program)
+                report = audited_run(build(program, design=design, heads=2), program, engine=ENGINE)
                 assert report.ok, f"{first}, {second}: {report.why}"

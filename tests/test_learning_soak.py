@@ -9,7 +9,7 @@ import pytest
 
 from punchcard.learning import Learned, learn
 from tests.learning_cases import distance, spiral, torch_descend, xor
-from tests.test_learning import task
+from tests.test_learning import ENGINE, task
 
 DIABETES_EPOCHS = 20
 
@@ -50,17 +50,17 @@ SPIRAL: dict[str, Any] = {"hidden": 8, "rate": 0.3, "activation": "tanh", "loss"
 
 
 def test_xor_begins_as_in_torch() -> None:
-    check_curve(*xor(), epochs=2, engine="dense", **XOR)
+    check_curve(*xor(), epochs=1, engine=ENGINE, **XOR)
 
 
 def test_the_spiral_begins_as_in_torch() -> None:
     x, y = spiral()
-    check_curve(x[:2], y[:2], epochs=1, engine="dense", **SPIRAL)
+    check_curve(x[:2], y[:2], epochs=1, engine=ENGINE, **SPIRAL)
 
 
 def test_diabetes_begins_as_in_numpy() -> None:
     x, y = diabetes()
-    learned = learn(x[:6], y[:6], epochs=1, rate=0.01, standardize=True, engine="dense")
+    learned = learn(x[:6], y[:6], epochs=1, rate=0.01, standardize=True, engine=ENGINE)
     assert learned.machine.sizes.size == 11
     assert learned.error <= 5e-12
 

@@ -48,6 +48,8 @@ def decode_signed(card: Tensor) -> Tensor:
 def _encode(
     values: Tensor | list[int] | int, bits: int, least: int, greatest: int, dtype: torch.dtype
 ) -> Tensor:
+    if isinstance(values, int) and least <= values <= greatest:  # instructions are punched number by number
+        return torch.tensor([[1.0 if values >> k & 1 else -1.0] for k in range(bits)], dtype=dtype)
     if isinstance(values, int):
         values = [values]
     if isinstance(values, list):

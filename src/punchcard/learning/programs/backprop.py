@@ -14,7 +14,7 @@ in a loop over scalars; hadamard does it in one instruction. Errors go back thro
 from __future__ import annotations
 
 from punchcard.learning.programs.network import Memory, Network
-from punchcard.learning.programs.rules import Output, Units
+from punchcard.learning.programs.rules import HiddenLayer, OutputLayer
 from punchcard.machines.fleq.builder import Builder, Place
 
 
@@ -52,7 +52,7 @@ def forward(p: Builder, network: Network, store: Place | None = None) -> None:
 def output_error(p: Builder, network: Network) -> None:
     """From the output and the label to d_K. The instruction `label` walks through the labels."""
     loss, e = network.loss, p["e"]
-    output = Output(p[f"z{network.depth}"], e, p["units"])
+    output = OutputLayer(p[f"z{network.depth}"], e, p["units"])
     if loss.before is not None:
         loss.before(p, output)
     p.label("label")
@@ -80,7 +80,7 @@ def backward(p: Builder, network: Network, *, at_once: bool) -> None:
             changed = f"{total}{k}" if at_once else f"{weights}{k}"
             p.call("add" if at_once else "sub", changed, f"{change}{k}", into=changed)
         if k > 1:
-            network.activation.backward(p, _units(p, k - 1))
+            network.activation.backward(p, _hidden(p, k - 1))
             p.hadamard(f"s{k - 1}", f"d{k - 1}", into=f"d{k - 1}")
 
 
@@ -97,11 +97,11 @@ def _activate(p: Builder, network: Network, layer: int, units: int) -> None:
     if activation.entrywise is not None:
         _entry_by_entry(p, activation.entrywise.name, f"z{layer}", f"a{layer}", units)
     elif activation.forward is not None:
-        activation.forward(p, _units(p, layer))
+        activation.forward(p, _hidden(p, layer))
 
 
-def _units(p: Builder, layer: int) -> Units:
-    return Units(**{name: p[f"{name}{layer}"] for name in ("z", "a", "s", "t", "ones")})
+def _hidden(p: Builder, layer: int) -> HiddenLayer:
+    return HiddenLayer(**{name: p[f"{name}{layer}"] for name in ("z", "a", "s", "t", "ones")})
 
 
 def _entry_by_entry(p: Builder, function: str, source: str, target: str, rows: int) -> None:

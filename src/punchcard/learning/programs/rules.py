@@ -40,7 +40,7 @@ class Entrywise:
 
 
 @dataclass(frozen=True)
-class Units:
+class HiddenLayer:
     """The variables of a hidden layer: z, a, the slope s, t to keep things in, and ones, a vector of ones."""
 
     z: Place
@@ -51,7 +51,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputLayer:
     """The variables of the output: o, the error e that becomes the loss's slope, and ones."""
 
     o: Place
@@ -71,8 +71,8 @@ class Activation:
     name: str
     value: Scalar
     slope: Scalar
-    backward: Callable[[Builder, Units], object]
-    forward: Callable[[Builder, Units], object] | None = None
+    backward: Callable[[Builder, HiddenLayer], object]
+    forward: Callable[[Builder, HiddenLayer], object] | None = None
     entrywise: Entrywise | None = None
     formulas: tuple[Function, ...] = ()
     occurs: Callable[[Array], list[Array]] = field(default=lambda z: [])
@@ -91,8 +91,8 @@ class Loss:
     name: str
     value: Callable[[Array, Array], Array]
     slope: Callable[[Array, Array], Array]
-    before: Callable[[Builder, Output], object] | None = None
-    after: Callable[[Builder, Output], object] | None = None
+    before: Callable[[Builder, OutputLayer], object] | None = None
+    after: Callable[[Builder, OutputLayer], object] | None = None
     entrywise: Entrywise | None = None
     link: Scalar | None = None
     labels: tuple[float, float] | None = None
@@ -122,24 +122,24 @@ def _tanh(p: Builder, x: Place, work: Place, ones: Place, into: Place) -> None:
     p.sub(work, ones, into=into)
 
 
-def _sigmoid_slope(p: Builder, u: Units) -> None:
+def _sigmoid_slope(p: Builder, u: HiddenLayer) -> None:
     """a (1 - a)."""
     p.sub(u.ones, u.a, into=u.s)
     p.hadamard(u.a, u.s, into=u.s)
 
 
-def _tanh_slope(p: Builder, u: Units) -> None:
+def _tanh_slope(p: Builder, u: HiddenLayer) -> None:
     """1 - a^2."""
     p.hadamard(u.a, u.a, into=u.s)
     p.sub(u.ones, u.s, into=u.s)
 
 
-def _silu(p: Builder, u: Units) -> None:
+def _silu(p: Builder, u: HiddenLayer) -> None:
     p.sigmoid(u.z, into=u.t)
     p.hadamard(u.z, u.t, into=u.a)
 
 
-def _silu_slope(p: Builder, u: Units) -> None:
+def _silu_slope(p: Builder, u: HiddenLayer) -> None:
     """t + a (1 - t), with t = sigmoid(z)."""
     p.sub(u.ones, u.t, into=u.s)
     p.hadamard(u.a, u.s, into=u.s)

@@ -24,7 +24,7 @@ from punchcard.machines.fleq.isa import (
     pointers,
     variables_in_order,
 )
-from punchcard.machines.fleq.text.code import BranchText, CallText, Place, PointerText, Statement, take_statement
+from punchcard.machines.fleq.text.code import BranchText, CallText, PlaceText, PointerText, Statement, take_statement
 from punchcard.machines.fleq.text.source import lines, take_number
 from punchcard.machines.fleq.text.values import Declaration, beyond, take_declaration
 from punchcard.machines.fleq.text.writer import disassemble
@@ -51,7 +51,7 @@ class _Listing:
     variables: dict[str, Variable] = field(default_factory=dict)
     range: float | None = None
 
-    def place(self, place: Place) -> tuple[int, Shape]:
+    def place(self, place: PlaceText) -> tuple[int, Shape]:
         """The first memory column and the shape of a variable, or of one column of it."""
         name = place.name.text
         if name not in self.variables:
@@ -165,7 +165,7 @@ def _branch(branch: BranchText, listing: _Listing) -> Branch:
 
 def _pointer_update(update: PointerText, listing: _Listing) -> PointerUpdate:
     value = listing.target(update.value) if isinstance(update.value, Token) else update.value
-    if isinstance(value, Place):
+    if isinstance(value, PlaceText):
         value, _ = listing.place(value)
     return PointerUpdate(listing.target(update.label), update.name, value)
 

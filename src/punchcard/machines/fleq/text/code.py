@@ -23,7 +23,7 @@ _POINTER = "a pointer is written as `label.field`"
 
 
 @dataclass(frozen=True)
-class Place:
+class PlaceText:
     """A variable, or with `index` one of its columns."""
 
     name: Token
@@ -37,9 +37,9 @@ class Place:
 class CallText:
     """target = function(operands)."""
 
-    target: Place
+    target: PlaceText
     function: Token
-    operands: tuple[Place, ...]
+    operands: tuple[PlaceText, ...]
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class PointerText:
     label: Token
     field: Token
     name: Field
-    value: Place | Token | None
+    value: PlaceText | Token | None
 
 
 @dataclass(frozen=True)
 class BranchText:
     """if flag <= 0 goto target; without a flag, goto target. The target is a label or a number."""
 
-    flag: Place | None
+    flag: PlaceText | None
     target: Token
 
 
@@ -101,7 +101,7 @@ def _take_action(line: Line) -> CallText | PointerText:
     if function.text in POINTER_FUNCTIONS:
         raise function.error(f"{function.text} has no result: write it without a target", line.source)
     take_mark(line, "(", f"the operands of {function.text} stand in parentheses, separated by commas")
-    operands: list[Place] = []
+    operands: list[PlaceText] = []
     while not line.at(")"):
         if operands:
             take_mark(line, ",", f"operands of {function.text} are separated by commas and end with `)`")
@@ -110,16 +110,16 @@ def _take_action(line: Line) -> CallText | PointerText:
     return CallText(target, function, tuple(operands))
 
 
-def _take_place(line: Line, what: str) -> Place:
+def _take_place(line: Line, what: str) -> PlaceText:
     if line.ahead.kind == "number":
         raise line.wrong(f"{what} is a variable; declare a constant under .data and name it")
     name = line.take_name(what)
     if not line.at("["):
-        return Place(name)
+        return PlaceText(name)
     line.take()
     index = take_whole(line, "the number of a column")
     take_mark(line, "]", f"a column is written as `{name.text}[number]`")
-    return Place(name, index)
+    return PlaceText(name, index)
 
 
 def _take_pointer_function(line: Line) -> PointerText:
@@ -133,7 +133,7 @@ def _take_pointer_function(line: Line) -> PointerText:
     name = next((known for known in FIELDS if known == field.text), None)
     if name is None:
         raise unknown("field", field, FIELDS, f"there are {', '.join(FIELDS)}", line.source)
-    value: Place | Token | None = None
+    value: PlaceText | Token | None = None
     if function.text == "reset_pointer":
         take_mark(line, ",", "reset_pointer takes 2 operands, a pointer and where it shall point")
         value = _take_target(line) if name == "p" else _take_place(line, "operand 2 of reset_pointer")
