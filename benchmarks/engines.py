@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 
 import matplotlib as mpl
+from punchcard.cli.display_bench import ABOUT, BASELINES, headings, rows
 
 from punchcard.benchmark.tables import Options, Record, measure
-from punchcard.cli.display_bench import ABOUT, BASELINES, headings, rows
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

@@ -18,7 +18,7 @@ from tests.random_programs import random_program
 
 from punchcard.checks.lockstep import compare
 from punchcard.errors import EncodingError
-from punchcard.machines.subleq.machine import DESIGNS, SubleqMachine
+from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.subleq.text import assemble
 from punchcard.transformer.precision import Precision
 
@@ -47,7 +47,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     print("design      bits  columns  least temperature that sufficed")
-    for design in DESIGNS:
+    for design in SubleqMachine.designs:
         for bits, columns in ((4, 64), (8, 64), (12, 64), (16, 64), (16, 18), (16, 200)):
             programs = max(4, options.programs * 16 // columns)
             least = next((t for t in range(1, LARGEST + 1)

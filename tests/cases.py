@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from punchcard.machines.files import load
+from punchcard.api import load
 from punchcard.machines.subleq.isa import Halt, Program, Subleq, Symbol
 from tests.random_programs import random_program
 

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punchcard.cli import commands as cli
+from punchcard import cli
+from punchcard.api import load
 from punchcard.errors import ProgramError, SourceError
-from punchcard.machines.files import load
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages import images
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble, listing

@@ -15,7 +15,7 @@ from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq import parser as asq_source
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble, listing, standard_macros
 from punchcard.machines.von_neumann.languages.asq.macros import Expander
-from punchcard.machines.von_neumann.oracle import Interpreter, run
+from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
 from tests.cases import ROOT, wrap
 
 DOCS = (ROOT / "docs" / "asq-language.md").read_text()
@@ -31,7 +31,7 @@ class Ran:
     def __init__(self, body: str, cells: Mapping[str, int], input: bytes = b"", bits: int = BITS) -> None:
         data = " ".join(f"{name}:({value})" for name, value in cells.items())
         self.listing = listing(f"{body}\n@halt\n. {data}")
-        done: Interpreter = run(Image(self.listing.words), input=input, word_bits=bits, max_steps=100_000,
+        done: ImageInterpreter = run(Image(self.listing.words), input=input, word_bits=bits, max_steps=100_000,
                                 memory=len(self.listing.words))
         assert done.stop == "halted", done.fault
         self.cells = {name: wrap(done.cells[self.listing.labels[name]], bits) for name in cells}

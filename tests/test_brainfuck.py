@@ -10,15 +10,15 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punchcard.cli import commands as cli
+from punchcard import cli
+from punchcard.api import load
 from punchcard.errors import ProgramError, SourceError
-from punchcard.machines.files import load
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages import brainfuck
 from punchcard.machines.von_neumann.languages import brainfuck_oracle as plain
 from punchcard.machines.von_neumann.languages.asq import assembler as asq
 from punchcard.machines.von_neumann.languages.brainfuck import Cells, EndOfInput
-from punchcard.machines.von_neumann.oracle import Interpreter, run
+from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
 from tests.cases import EXAMPLES, ROOT
 
 TAPE = 12
@@ -26,7 +26,7 @@ END: dict[EndOfInput, int | None] = {"0": 0, "-1": -1, "unchanged": None}
 
 
 def ran(text: str, input: bytes = b"", *, max_steps: int = 200_000, bits: int = 16, cells: Cells = "byte",
-        eof: EndOfInput = "0", tape: int = TAPE) -> Interpreter:
+        eof: EndOfInput = "0", tape: int = TAPE) -> ImageInterpreter:
     """A run in a memory that ends with the tape."""
     image = brainfuck.assemble(text, cells=cells, eof=eof, tape=tape)
     return run(image, input=input, word_bits=bits, memory=len(image), max_steps=max_steps)
@@ -178,7 +178,7 @@ def test_options_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "y.asq").write_text("1 2 3")
     result = CliRunner().invoke(cli.main, ["asm", str(tmp_path / "y.asq"), "--eof", "0"])
     assert result.exit_code == 2
-    assert "eof: options for Brainfuck (.bf)" in result.stderr
+    assert "--eof is not for .asq programs" in result.stderr
 
 
 DOCS = (ROOT / "docs" / "brainfuck.md").read_text()

@@ -385,7 +385,7 @@ def test_refused_expressions(text: str, column: int, message: str) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ({"x": 1, "y": 2}, "'y' is no variable of the expression"),
+    ({"x": 1, "y": 2}, "'y' is not a variable of the expression"),
     ({"x": math.nan}, "a value is a finite number"),
     ({"x": "1/3"}, "a value is a decimal number"),
     ({"x": 1e13}, "x is 1e+13: the calculator's numbers stay within"),

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from punchcard.cli import commands as cli
-from punchcard.engines import ENGINES, Run, dense
-from punchcard.machines.fleq.machine import DESIGNS as FLEQ_BUILT
-from punchcard.machines.subleq.machine import DESIGNS as BUILT
+from punchcard import cli
+from punchcard.cli.options import DTYPES as OFFERED
+from punchcard.engines import ENGINES, Run
+from punchcard.engines.dense import Dense
+from punchcard.machines.registry import built_in
 from punchcard.transformer.precision import DTYPES
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
 
@@ -28,9 +29,9 @@ def invoke(*arguments: str) -> Result:
 
 
 def test_choices_are_what_is_built() -> None:
-    assert tuple(BUILT) == cli.SUBLEQ_DESIGNS
-    assert tuple(FLEQ_BUILT) == cli.FLEQ_DESIGNS
-    assert tuple(DTYPES) == cli.DTYPES
+    for kind in built_in():
+        assert sorted(kind.machine_class().designs) == sorted(kind.designs)
+    assert tuple(DTYPES) == OFFERED
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -87,11 +88,12 @@ def test_an_unchecked_run_is_not_watched(monkeypatch: pytest.MonkeyPatch) -> Non
     """A fast engine enters Python after a loop only when something must see it."""
     watched: list[bool] = []
 
-    def spy(*arguments: Any, watch: Any = None, **options: Any) -> Run:
-        watched.append(watch is not None)
-        return dense.run(*arguments, watch=watch, **options)
+    class Spy(Dense):
+        def run(self, loops: int, *, watch: Any = None, **options: Any) -> Run:
+            watched.append(watch is not None)
+            return super().run(loops, watch=watch, **options)
 
-    monkeypatch.setitem(ENGINES, "auto", spy)
+    monkeypatch.setitem(ENGINES, "auto", Spy)
     for arguments, expected in (
         ([MULTIPLY], False), ([MULTIPLY, "--no-check"], False), ([str(EXAMPLES / "newton.fleq"), "--no-check"], False),
         ([str(EXAMPLES / "newton.fleq")], True), ([MULTIPLY, "--trace", "--engine", "auto"], True),
@@ -142,13 +144,13 @@ def test_not_halting_is_status_1() -> None:
 
 def test_disagreeing_is_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken oracle: the difference is shown and the status is 1."""
-    from punchcard.machines.subleq.oracle import Interpreter
+    from punchcard.machines.subleq.oracle import SubleqInterpreter
 
-    def step(self: Interpreter) -> None:
+    def step(self: SubleqInterpreter) -> None:
         self.memory[0] += 1
         self.steps += 1
 
-    monkeypatch.setattr(Interpreter, "step", step)
+    monkeypatch.setattr(SubleqInterpreter, "step", step)
     result = invoke("run", MULTIPLY)
     assert result.exit_code == 1
     assert "DISAGREES" in result.stdout
@@ -236,12 +238,12 @@ def test_bad_programs(tmp_path: Path, name: str) -> None:
     (["run", "--resume", "x", "--dtype", "float64"], "--dtype cannot be given with --resume"),
     (["run", "--resume", "x", "--set", "a=1"], "--set cannot be given with --resume"),
     (["run", "--resume", "no/such/file"], "no such file: 'no/such/file'"),
-    (["run", "--resume", MULTIPLY], "is no safetensors file"),
-    (["run", MULTIPLY, "--heads", "2"], "--heads is not for SUBLEQ programs"),
-    (["run", MULTIPLY, "--design", "compact"], "--design compact is not for SUBLEQ programs"),
+    (["run", "--resume", MULTIPLY], "is not a safetensors file"),
+    (["run", MULTIPLY, "--heads", "2"], "--heads is not for .subleq programs"),
+    (["run", MULTIPLY, "--design", "compact"], "--design compact is not for subleq machines"),
     (["info", MULTIPLY, "--memory", "2"], "the program has 6 memory cells, the machine has room for 2"),
-    (["info", MULTIPLY, "--machine", "fleq"], "is a program for the other one"),
-    (["info", "--functions", "add"], "--functions is not for SUBLEQ machines"),
+    (["info", MULTIPLY, "--machine", "fleq"], "is a program for subleq"),
+    (["info", "--functions", "add"], "--functions is not for subleq machines"),
     (["asm", MULTIPLY, "-o", "no/such/folder/x"], "cannot write"),
     (["asm", MULTIPLY, "-o", "."], "cannot write '.'"),
     (["asm", MULTIPLY, "-o", ""], "cannot write ''"),

@@ -73,7 +73,7 @@ def test_an_expression_may_begin_with_a_minus() -> None:
     (["log(a)", "a=0"], "log of a number that is not positive, a is 0"),
     (["exp(a)", "a=100"], "outside the range of exp"),
     (["a*b", "a=1"], "variable 'b' has no value"),
-    (["a", "a=1", "b=2"], "'b' is no variable of the expression"),
+    (["a", "a=1", "b=2"], "'b' is not a variable of the expression"),
     (["a+*2", "a=1"], "'a+*2': line 1, column 3: found '*'"),
     (["a", "a"], "'a': write NAME=VALUE"),
     (["a", "a=x"], "a value is a decimal number"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from punchcard.api import load
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import EXAMPLES
 from tests.test_cli import invoke
@@ -92,20 +93,38 @@ def test_bad_programs(tmp_path: Path, name: str, design: str) -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
+def test_values_are_set() -> None:
+    """A scalar, a matrix with its rows, and what they lead to."""
+    data = json.loads(invoke("run", NEWTON, "--json", "--heads", "3", "--set", "A=2 0 ; 0 4", "--set", "t=-15").stdout)
+    assert data["memory"]["A"] == [[2, 0], [0, 4]]
+    assert data["memory"]["X"][0] == pytest.approx([0.5, 0], abs=1e-9)
+    assert data["steps"] == 2 + 5 * 16, "four rounds more than in the text"
+
+
+def test_assembled_is_the_text_in_full(tmp_path: Path) -> None:
+    path = tmp_path / "full.fleq"
+    assert invoke("asm", NEWTON, "-o", str(path)).exit_code == 0
+    assert load(path) == load(NEWTON)
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     (["run", NEWTON, "--size", "1"], "the program's largest operand has 2 rows or columns, the machine's size is 1"),
     (["run", NEWTON, "--instructions", "3"], "the program has 8 instructions, the machine has room for 3"),
     (["run", NEWTON, "--memory", "3"], "the program has 16 memory columns, the machine has room for 3"),
     (["run", NEWTON, "--range", "2"], "the program declares the range 16, the machine is built for 2"),
     (["run", NEWTON, "--range", "-2"], "range=-2.0: it must be a positive number"),
-    (["run", NEWTON, "--bits", "8"], "--bits is not for FLEQ programs"),
-    (["run", NEWTON, "--set", "t=1"], "--set is not for FLEQ programs"),
-    (["run", NEWTON, "--design", "two-layer"], "--design two-layer is not for FLEQ programs: there are paper, compact"),
+    (["run", NEWTON, "--bits", "8"], "--bits is not for .fleq programs"),
+    (["run", NEWTON, "--set", "A=1 2"], "variable 'A' is 2x2, and 1 x 2 is given"),
+    (["run", NEWTON, "--set", "A=1 2 ; 3"], "--set 'A=1 2 ; 3': the rows of a matrix have equally many numbers"),
+    (["run", NEWTON, "--set", "too=1"], "unknown variable 'too' (did you mean 'two'?)"),
+    (["run", NEWTON, "--set", "t=one"], "--set 't=one': found 'one'"),
+    (["run", NEWTON, "--set", "t=99"], "variable 't' holds a value that is not within ±16"),
+    (["run", NEWTON, "--input", "x"], "--input is not for fleq programs: they read nothing"),
+    (["run", NEWTON, "--design", "two-layer"], "--design two-layer is not for fleq machines: there are compact, paper"),
     (["run", NEWTON, "--dtype", "float16"], "float16 has 11 significand bits"),
-    (["asm", NEWTON], "is FLEQ text, which runs as it is"),
     (["info", "--machine", "fleq", "--functions", "ad"], "unknown function 'ad' (did you mean 'add'?)"),
     (["info", "--machine", "fleq", "--functions", "add,add"], "function 'add' is plugged in twice"),
-    (["info", "--machine", "fleq", "--functions", ","], "a FLEQ machine needs at least one function"),
+    (["info", "--machine", "fleq", "--functions", ","], "write names separated by commas"),
 ])
 def test_bad_arguments(arguments: list[str], message: str) -> None:
     result = invoke(*arguments)

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from punchcard.cli import commands as cli
+from punchcard import cli
 from punchcard.learning import Model, learn, predict
 from punchcard.learning.table import read_table
+from tests.cases import ROOT
 
 TABLE = """age,height,score
 1,0.5,0.3
@@ -68,6 +69,17 @@ def test_learn_save_and_predict(table: Path, tmp_path: Path) -> None:
     as_json = json.loads(call("predict", weights, table, "--json").stdout)
     assert as_json["predictions"]["score"] == [float(line) for line in lines[1:]]
     assert as_json["error"] < 1e-11
+
+
+def test_the_line_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its own file; one epoch, on an engine that need not compile."""
+    line = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("    punchcard learn "))
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    result = call(*line.split()[1:], "--epochs", 1, "--engine", "scratchpad")
+    assert result.exit_code == 0, result.stderr
+    assert "after 1 epoch\n" in result.stdout
+    assert Path("weights.npz").exists()
 
 
 def test_any_column_is_the_target_and_options_reach_the_run(table: Path) -> None:
@@ -122,9 +134,9 @@ def test_without_matplotlib(table: Path, tmp_path: Path, monkeypatch: pytest.Mon
     ("a,b\n1,2\n", (), "data.csv: no column 'y': there are a, b"),
     ("a,yy\n1,2\n", (), "data.csv: no column 'y' (did you mean 'yy'?): there are a, yy"),
     ("y\n1\n", (), "data.csv: the only column is 'y': there must be a feature beside the target"),
-    ("a,y\n1,2\n3,four\n", (), "data.csv: line 3, column 2 (y): 'four' is no finite number"),
-    ("a,y\n1,2\n\n,3\n", (), "data.csv: line 4, column 1 (a): '' is no finite number"),
-    ("a,y\nnan,2\n", (), "data.csv: line 2, column 1 (a): 'nan' is no finite number"),
+    ("a,y\n1,2\n3,four\n", (), "data.csv: line 3, column 2 (y): 'four' is not a finite number"),
+    ("a,y\n1,2\n\n,3\n", (), "data.csv: line 4, column 1 (a): '' is not a finite number"),
+    ("a,y\nnan,2\n", (), "data.csv: line 2, column 1 (a): 'nan' is not a finite number"),
     ("a,y\n1,2,3\n", (), "data.csv: line 2 has 3 values, the header names 2"),
     ("a,y\n1\n", (), "data.csv: line 2 has 1 value, the header names 2"),
     ("1,2\n3,4\n", (), "data.csv: line 1 holds numbers: the first line must name the columns"),
@@ -164,9 +176,9 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     missing = call("learn", "none.csv", "--target", "y").stderr
     assert missing == "punchcard: cannot read 'none.csv': No such file or directory\n"
     Path("bytes.csv").write_bytes(b"a,y\n\xff\n")
-    assert "bytes.csv: byte 4 is no UTF-8 text" in call("learn", "bytes.csv", "--target", "y").stderr
+    assert "bytes.csv: byte 4 is not UTF-8 text" in call("learn", "bytes.csv", "--target", "y").stderr
     Path("data.csv").write_text(TABLE)
-    assert "'data.csv' is no model that `punchcard learn` saved" in call("predict", "data.csv", "data.csv").stderr
+    assert "'data.csv' is not a model that `punchcard learn` saved" in call("predict", "data.csv", "data.csv").stderr
     assert "cannot read 'none.npz'" in call("predict", "none.npz", "data.csv").stderr
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,6 +87,10 @@ def test_other_inputs(name: str, settings: dict[str, int], cell: str, expected: 
 
 
 @pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda p: p.name)
-def test_scripts(script: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scripts(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(script), run_name="__main__")
-    assert capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out
+    if script.name == "learn_xor.py":
+        before, after = re.findall(r"loss ([\d.]+) before, ([\d.]+) after", out)[0]
+        assert float(after) < 0.5 * float(before), "the loss falls"

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from punchcard.machines.files import load
+from punchcard.api import load
 from punchcard.machines.fleq import oracle as fleq_oracle
 from punchcard.machines.fleq.fast import DecodedFleq
 from punchcard.machines.fleq.isa import FleqProgram

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from punchcard.checks.step_errors import audited_run
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
@@ -18,6 +17,7 @@ from punchcard.machines.fleq.isa import Array, FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine, pointer_constants
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.transformer.expression import relu
+from tests.audits import audited_run
 from tests.fleq_cases import DESIGNS, POINTER_FUNCTIONS, draw_operand, one_call, operand_shapes, results
 
 ALL = (*BUILT_IN, *POINTER_FUNCTIONS)

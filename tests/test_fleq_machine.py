@@ -9,16 +9,15 @@ import pytest
 import torch
 
 from punchcard.api import build
-from punchcard.checks.step_errors import audited_run
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError
 from punchcard.machines.fleq import oracle
 from punchcard.machines.fleq.blocks.block import MatrixProduct
 from punchcard.machines.fleq.designs.base import POINTERS
 from punchcard.machines.fleq.functions import BUILT_IN, MUL, Function
 from punchcard.machines.fleq.isa import FleqProgram, Halt, Step, pointers
-from punchcard.machines.fleq.machine import DESIGNS as BUILT
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
+from tests.audits import audited_run
 from tests.fleq_cases import DESIGNS, POINTER_FUNCTIONS, RANGE, check_random_programs, compare
 
 SIMPLE = ("add", "sub", "mul", "transpose", "sigmoid", *POINTER_FUNCTIONS)
@@ -60,7 +59,7 @@ def test_random_programs_are_enough() -> None:
 
 
 def test_designs_are_registered() -> None:
-    assert sorted(BUILT) == sorted(DESIGNS)
+    assert sorted(FleqMachine.designs) == sorted(DESIGNS)
 
 
 @pytest.mark.parametrize("d", [1, 2, 4])
@@ -178,9 +177,9 @@ def test_every_field_is_changed(design: str) -> None:
     comparison = compare(machine, [program], 0.0)
     assert comparison.failure is None, comparison.failure
     card = machine.run(program).card
-    assert machine.pointers(card, 10) == {"a": 3, "b": 2, "c": 2, "flag": 1, "p": 12}
+    assert machine.reader.pointers(card, 10) == {"a": 3, "b": 2, "c": 2, "flag": 1, "p": 12}
     for number, instruction in enumerate(program.instructions[:10]):
-        found = machine.pointers(card, number)
+        found = machine.reader.pointers(card, number)
         assert tuple(found) == POINTERS
         assert {name: found[name] for name in pointers(instruction)} == pointers(instruction)
 

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from punchcard.machines.files import load
+from punchcard.api import load
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages import brainfuck, images
 from punchcard.machines.von_neumann.languages.asq import assembler as asq
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
-from punchcard.machines.von_neumann.oracle import Interpreter, run
+from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
 from tests.cases import EXAMPLES, ROOT
 
 FOLDER = EXAMPLES / "von_neumann"
@@ -36,7 +36,7 @@ def example(name: str) -> Image:
     return image
 
 
-def ran(image: Image, input: bytes = b"", memory: int | None = None, max_steps: int = 10_000_000) -> Interpreter:
+def ran(image: Image, input: bytes = b"", memory: int | None = None, max_steps: int = 10_000_000) -> ImageInterpreter:
     done = run(image, input=input, memory=memory or len(image), max_steps=max_steps)
     assert done.stop == "halted", done.fault
     return done

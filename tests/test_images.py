@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from punchcard.api import load
 from punchcard.errors import ProgramError, SourceError
-from punchcard.machines.files import load
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages import images
 

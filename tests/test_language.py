@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from punchcard.api import load
 from punchcard.errors import ProgramError, SourceError
-from punchcard.machines.files import load
 from punchcard.machines.subleq.isa import Halt, Program, Subleq, Symbol
 from punchcard.machines.subleq.text import assemble, disassemble
 from tests.cases import EXAMPLES, EXPECTED, load_subleq, programs
@@ -121,7 +121,7 @@ def test_an_empty_program_is_refused(text: str) -> None:
     ("missing.subleq", None, "no such file"),
     ("null.subleq", b".code\nhalt\0", "it holds a null byte"),
     ("bytes.subleq", b"\xff\xfe\x00", "byte 0 is no UTF-8"),
-    ("program.txt", b".code\nhalt", "'.txt', which is no known language"),
+    ("program.txt", b".code\nhalt", "'.txt', which is not a known language"),
     ("broken.json", b"{", "not a program as `punchcard asm` writes it"),
     ("other.json", b'{"isa": "z80"}', "a program for 'z80'"),
     ("list.json", b"[1]", "it is no JSON object"),

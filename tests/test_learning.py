@@ -15,11 +15,12 @@ import torch
 import punchcard
 from punchcard import learning
 from punchcard.api import disassemble
-from punchcard.errors import PunchcardError, StorageError
+from punchcard.errors import ProgramError, PunchcardError, StorageError
 from punchcard.learning import Learned, Model, Stage, huber
 from punchcard.machines.fleq.blocks.block import EntrywiseProduct, MatrixProduct
 from punchcard.machines.fleq.dry_run import dry_run
 from punchcard.machines.fleq.functions import HADAMARD, MUL, STANDARD_FUNCTIONS
+from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
 from tests.cases import ROOT
 from tests.learning_cases import distance, outputs, torch_descend, xor
@@ -266,7 +267,7 @@ def test_files_that_are_no_models(tmp_path: Path, learned: Learned) -> None:
     (tmp_path / "text.npz").write_text("weights")
     np.savez(tmp_path / "other.npz", a=np.ones(3))
     for name in ("text.npz", "other.npz"):
-        with pytest.raises(StorageError, match="is no model that `punchcard learn` saved"):
+        with pytest.raises(StorageError, match="is not a model that `punchcard learn` saved"):
             Model.load(tmp_path / name)
     learned.model.save(tmp_path / "good.npz")
     with np.load(tmp_path / "good.npz") as file:
@@ -313,6 +314,29 @@ def test_refusals(change: dict[str, Any], message: str) -> None:
         given["machine"] = FleqMachine(functions=STANDARD_FUNCTIONS, size=4, memory=64, instructions=32)
     with pytest.raises(PunchcardError, match=message):
         learn(**given)
+
+
+@pytest.mark.parametrize("engine", ["dense", "lowered"])
+def test_a_value_that_leaves_the_range_is_named(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program is planned for ±1, and its weight grows to 1.5: the run says which instruction did it, and when."""
+    monkeypatch.setattr("punchcard.learning.planning.range_for", lambda largest, declared: 1.0)
+    with pytest.raises(ProgramError, match=r"instruction 6 in loop \d+: 'V1' became 1\.\d+, beyond the declared range ±1"):
+        learning.learn([[1.0]], [0.9], weights={"W1": [[0.95]], "b1": [-0.9]}, epochs=12, rate=0.5, engine=engine)
+
+
+def test_a_run_of_another_length_is_made_again_loop_by_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A counter that is not an integer ends the program early; only a look at every loop sees it."""
+    real = FleqMachine.punch
+
+    def punch(machine: FleqMachine, program: FleqProgram) -> torch.Tensor:
+        card = real(machine, program)
+        counter = next(v.address for v in program.variables if v.name == "n0")
+        machine.layout.get(card, "data", "memory")[0, counter] += 1.2
+        return card
+
+    monkeypatch.setattr(FleqMachine, "punch", punch)
+    with pytest.raises(ProgramError, match=r"instruction 11 \(epoch\) in loop 13: the flag 'n0' is 1\.2: a flag must be an"):
+        learning.learn([[0.5]], [0.5], epochs=2, range=4.0, engine="scratchpad")
 
 
 def test_points_of_another_width_are_refused(learned: Learned) -> None:

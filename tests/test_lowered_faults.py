@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch
@@ -36,14 +37,10 @@ from tests.lowered_cases import (
 from tests.random_programs import random_program
 from tests.test_engines import counter_machine
 
+pytestmark = pytest.mark.usefixtures("shared_code")
+
 NOT_DECLARED = "the card held something that its layout does not declare, or what never changes had changed"
 FAILED = "a bit was not ±1, a number was beyond its limit, or two columns stored to one"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def own_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with code_kept_in(tmp_path_factory.mktemp("code")):
-        yield
 
 
 def slow(loops: int, why: str) -> str:
@@ -308,10 +305,9 @@ halt
 """
 
 
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-def test_products_that_leave_the_range(precision: str) -> None:
+def test_products_that_leave_the_range() -> None:
     """From there on another engine makes the loops; the cards agree as far as soft products do."""
-    machine = FleqMachine(functions=["add", "mul"], size=2, memory=12, instructions=5, heads=2, precision=precision)
+    machine = FleqMachine(functions=["add", "mul"], size=2, memory=12, instructions=5, heads=2)
     card = machine.punch(assemble(OVERFLOW))
     seen, ran = cards_of(machine.model, card, machine.layout, 20)
     assert (ran.engine, ran.made) == ("dense", {"lowered": 3, "dense": 17})
@@ -348,7 +344,7 @@ def test_a_store_to_a_column_that_should_not_change() -> None:
         card = machine.punch(assemble(STORES))
         code = layout.get(card, "data", "instructions")
         code[sizes.field_rows("c"), 0] = encode_unsigned(column, sizes.pointer_bits)[:, 0]
-        notes |= {note.split(": ")[1] for note in assert_the_equation(machine.model, card, layout, 7, notes=None).notes}
+        notes |= {note.split(": ")[1] for note in assert_the_equation(machine.model, card, layout, 5, notes=None).notes}
     assert "a pointer led to a column that should not change (layer 4, head 1)" in notes
 
 
@@ -366,6 +362,13 @@ def test_a_head_beyond_the_tape() -> None:
     assert ran.notes[0].endswith("a pointer matched no column (layer 1, head 1)")
 
 
+@pytest.fixture
+def own_code(tmp_path: Path) -> Iterator[None]:
+    """Nothing is found that was compiled before."""
+    with code_kept_in(tmp_path):
+        yield
+
+
 def refusing(*refused: int) -> object:
     """`Computer._trace` that refuses some cases of `operations`."""
     trace = Computer._trace
@@ -378,6 +381,7 @@ def refusing(*refused: int) -> object:
     return refuse
 
 
+@pytest.mark.usefixtures("own_code")
 def test_a_case_that_cannot_be_lowered_is_left_to_another_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Computer, "_trace", refusing(2))
     machine = operations([0, 1, 2, 3, 2, 1, 0, 1, 3, 3, 1, 2, 0, 0, 2, 1], 4)
@@ -385,6 +389,7 @@ def test_a_case_that_cannot_be_lowered_is_left_to_another_engine(monkeypatch: py
     assert ran.notes == (slow(8, "this case is too hard"),)
 
 
+@pytest.mark.usefixtures("own_code")
 def test_ports_and_patterns_in_loops_of_another_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when so many loops fail in a row that the other engine is given all the rest."""
     monkeypatch.setattr(Computer, "_trace", refusing(0, 1, 2, 3))

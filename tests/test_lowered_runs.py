@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -20,16 +20,12 @@ from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
 from tests.engine_runs import run_dense, run_lowered
-from tests.lowered_cases import Machine, code_kept_in, random_rules, turing_machine
+from tests.lowered_cases import Machine, random_rules, turing_machine
+
+pytestmark = pytest.mark.usefixtures("shared_code")
 
 BITS = 4
 CELLS = 16
-
-
-@pytest.fixture(autouse=True, scope="module")
-def own_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with code_kept_in(tmp_path_factory.mktemp("code")):
-        yield
 
 
 def machine_of(seed: int) -> Machine:

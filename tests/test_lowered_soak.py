@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -18,8 +17,9 @@ from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
 from tests import fleq_cases
 from tests.engine_runs import run_lowered
-from tests.lowered_cases import code_kept_in
 from tests.random_programs import random_program
+
+pytestmark = pytest.mark.usefixtures("shared_code")
 
 SUBLEQ_STEPS = 10_000_000
 PARTS = (1, 9, 90, 900, 9_000, 90_000)
@@ -27,12 +27,6 @@ PARTS = (1, 9, 90, 900, 9_000, 90_000)
 # (bits of a word, cells, instructions, number format)
 SHAPES = [(4, 11, 19, "float32"), (8, 30, 33, "float32"), (16, 60, 100, "float32"), (32, 100, 61, "float64"),
           (12, 300, 500, "float64")]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def own_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with code_kept_in(tmp_path_factory.mktemp("code")):
-        yield
 
 
 @pytest.mark.soak

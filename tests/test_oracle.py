@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from punchcard.machines.subleq.isa import Halt, Program, State, Subleq
-from punchcard.machines.subleq.oracle import Interpreter, run
+from punchcard.machines.subleq.oracle import SubleqInterpreter, run
 
 
 @pytest.mark.parametrize(("bits", "a", "b", "result", "goes_to"), [
@@ -17,7 +17,7 @@ from punchcard.machines.subleq.oracle import Interpreter, run
     (16, 1, -32768, 32767, 1),
 ])
 def test_one_instruction(bits: int, a: int, b: int, result: int, goes_to: int) -> None:
-    interpreter = Interpreter(Program.create([Subleq(0, 1, 2), Halt(), Halt()], [a, b]), bits)
+    interpreter = SubleqInterpreter(Program.create([Subleq(0, 1, 2), Halt(), Halt()], [a, b]), bits)
     interpreter.step()
     assert interpreter.state == State((a, result), goes_to)
 

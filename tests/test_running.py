@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 import punchcard
-from punchcard.engines import ENGINES, Run, dense
-from punchcard.errors import ProgramError, PunchcardError
+from punchcard.engines import ENGINES, Run
+from punchcard.engines.dense import Dense
+from punchcard.errors import LoweringError, ProgramError, PunchcardError
 from punchcard.machines.fleq import guard as fleq_guard
 from punchcard.machines.fleq import machine as fleq
 from punchcard.machines.fleq.isa import FleqProgram
@@ -27,6 +27,10 @@ PROGRAM = load_subleq("multiply.subleq")
 def test_marks_stand_where_they_were_asked_for(design: str, engine: str) -> None:
     machine = punchcard.build(PROGRAM, design=design)
     marks: list[Mark] = []
+    if (design, engine) == ("one-layer", "lowered"):
+        with pytest.raises(LoweringError, match="quiet columns find other quiet columns"):
+            machine.run(PROGRAM, engine=engine)
+        return
     whole = machine.run(PROGRAM, engine="dense")
     result = machine.run(PROGRAM, engine=engine, keep=At(10, marks.append))
     assert torch.equal(result.card, whole.card)
@@ -48,41 +52,41 @@ def test_loops_are_counted_from_the_beginning_of_the_run() -> None:
     assert told == list(range(1, 28)), "after the last loop the run has ended"
 
 
-def test_an_interrupt_is_seen_between_parts() -> None:
+def test_an_interrupt_is_seen_between_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with an engine that asks less often than parts are short."""
     machine = punchcard.build(PROGRAM)
     marks: list[Mark] = []
 
-    def deaf(*arguments: Any, interrupted: object = None, **options: Any) -> Run:
-        return dense.run(*arguments, **options)
+    class Deaf(Dense):
+        def run(self, loops: int, *, interrupted: object = None, **options: Any) -> Run:
+            return super().run(loops, **options)
 
-    ENGINES["deaf"] = deaf
-    try:
-        result = machine.run(PROGRAM, engine="deaf", keep=At(5, marks.append), interrupted=lambda: len(marks) >= 1)
-    finally:
-        del ENGINES["deaf"]
+    monkeypatch.setitem(ENGINES, "deaf", Deaf)
+    result = machine.run(PROGRAM, engine="deaf", keep=At(5, marks.append), interrupted=lambda: len(marks) >= 1)
     assert (result.interrupted, result.loops, [m.loops for m in marks]) == (True, 10, [5, 10])
 
 
 def test_one_engine_makes_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` chooses by the number of loops: by that of the whole run, not of a part."""
-    asked: list[int] = []
+    asked: list[int | None] = []
 
-    def auto(model: Any, card: Tensor, loops: int, **options: Any) -> Run:
-        asked.append(loops)
-        return replace(dense.run(model, card, loops, **options), engine="one" if loops > 20 else "other", notes=("why",))
+    class Chosen(Dense):
+        def __init__(self, *given: Any, loops: int | None, **options: Any) -> None:
+            super().__init__(*given, loops=loops, **options)
+            asked.append(loops)
+            self.engine, self.notes, self.compile_seconds = "one" if loops is None or loops > 20 else "other", ("why",), 0.25
 
-    def one(model: Any, card: Tensor, loops: int, **options: Any) -> Run:
-        return replace(dense.run(model, card, loops, **options), engine="one", compile_seconds=0.25)
+        def run(self, loops: int, **options: Any) -> Run:
+            ran = super().run(loops, **options)
+            return replace(ran, engine=self.engine, made={self.engine: ran.loops})
 
-    monkeypatch.setitem(ENGINES, "auto", auto)
-    monkeypatch.setitem(ENGINES, "one", one)
+    monkeypatch.setitem(ENGINES, "auto", Chosen)
     machine = punchcard.build(PROGRAM)
     marks: list[Mark] = []
     result = machine.run(PROGRAM, max_steps=1000, keep=At(10, marks.append))
     assert {m.engine for m in marks} == {result.engine} == {"one"}
-    assert len(asked) == 1
-    assert (result.notes, result.compile_seconds) == (("why",), 0.75)
+    assert (len(marks), asked) == (3, [None])
+    assert (result.notes, result.compile_seconds) == (("why",), 0.25)
     assert machine.run(PROGRAM, max_steps=10, keep=At(10, marks.append)).engine == "one", "it may go on"
     assert machine.run(PROGRAM, max_steps=10).engine == "other"
 
@@ -183,13 +187,16 @@ def test_an_engine_that_differs_when_watched_is_told(monkeypatch: pytest.MonkeyP
     assert isinstance(program, FleqProgram)
     machine = punchcard.build(program)
 
-    def wrong(*arguments: Any, watch: Any = None, **options: Any) -> Run:
-        ran = dense.run(*arguments, watch=watch, **options)
-        if watch is None:
-            machine.layout.put(ran.card, "data", "zero", 1.0)
-        return replace(ran, engine="wrong")
+    class Wrong(Dense):
+        engine = "wrong"
 
-    monkeypatch.setitem(ENGINES, "wrong", wrong)
+        def run(self, loops: int, *, watch: Any = None, **options: Any) -> Run:
+            ran = super().run(loops, watch=watch, **options)
+            if watch is None:
+                machine.layout.put(ran.card, "data", "zero", 1.0)
+            return replace(ran, engine="wrong", made={"wrong": ran.loops})
+
+    monkeypatch.setitem(ENGINES, "wrong", Wrong)
     with pytest.raises(PunchcardError, match=r"in loops 1 to 31 a column that the program may not change was changed, but "
                                              "loop by loop no .* engine 'wrong' gives another card when it is watched"):
         machine.run(program, engine="wrong")

@@ -60,7 +60,7 @@ def _metadata(path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"machine": "fleq"}, "holds a 'fleq' machine, not 'subleq'"),
-    ({"format": 99}, "is not of format 1"),
+    ({"format": 99}, "is not of format 2"),
     ({"design": "three-layer"}, "describes a machine that cannot be built: unknown design 'three-layer'"),
     ({"sizes": {"word_bits": 5, "memory": 2, "instructions": 2}}, "has another layout"),
     ({"sizes": {"word_bits": 4, "memory": 2}}, "has another layout"),
@@ -92,12 +92,12 @@ def test_files_that_are_no_machines(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no such file"):
         SubleqMachine.load(tmp_path / "none")
     (tmp_path / "junk").write_bytes(b"not a machine")
-    with pytest.raises(StorageError, match="is no safetensors file"):
+    with pytest.raises(StorageError, match="is not a safetensors file"):
         SubleqMachine.load(tmp_path / "junk")
     save_file({"x": torch.zeros(1)}, tmp_path / "plain")
-    with pytest.raises(StorageError, match="is no saved machine"):
+    with pytest.raises(StorageError, match="is not a saved machine"):
         SubleqMachine.load(tmp_path / "plain")
-    with pytest.raises(StorageError, match="it is a folder"):
+    with pytest.raises(StorageError, match="Is a directory"):
         SubleqMachine(word_bits=4, memory=1, instructions=1).save(tmp_path)
     with pytest.raises(StorageError, match="cannot write"):
         SubleqMachine(word_bits=4, memory=1, instructions=1).save(tmp_path / "nowhere" / "m")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
+import punchcard
 from punchcard.card.encoding import decode_signed, decode_unsigned
+from punchcard.errors import UnknownNameError
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.trace import Snapshot, observe
-from tests.cases import load_subleq
+from tests.cases import EXAMPLES, load_subleq
 
 PROGRAM = load_subleq("multiply.subleq")
 
@@ -35,10 +38,35 @@ def test_what_attention_moved() -> None:
     machine = SubleqMachine(word_bits=8, memory=6, instructions=5)
     with observe(machine.model, machine.layout) as seen:
         machine.run(PROGRAM, max_steps=1)
-    first, second = machine.sizes.instruction_column, machine.sizes.memory_column
-    assert seen[0].moves(0) == [(0, first, 0.5), (first, 0, 0.5)], "the scratchpad and instruction 0 share"
-    assert seen[1].moves(0) == [(0, second, 0.5), (second, 0, 0.5)], "mem[a]"
+    first = machine.sizes.instruction_column
+    assert seen[0].moves(0) == [("scratchpad", "instructions[0]", 0.5, 0, first),
+                                ("instructions[0]", "scratchpad", 0.5, first, 0)]
+    assert [(move.source, move.target) for move in seen[1].moves(0)] == [("scratchpad", "memory[0]"),
+                                                                         ("memory[0]", "scratchpad")]
     assert seen[0].attention(0).shape == (14, 14)
+
+
+@pytest.mark.parametrize(("file", "names"), [
+    ("multiply.subleq", {"instruction 0", "a", "scratchpad"}),
+    ("newton.fleq", {"instruction 0", "A", "scratchpad"}),
+    ("von_neumann/hello.asq", {"scratchpad"}),
+])
+def test_columns_have_the_names_of_the_program(file: str, names: set[str]) -> None:
+    """Every machine knows what its columns are called, with a program and without."""
+    program = punchcard.load(EXAMPLES / file)
+    sizes = {"memory": 256, "word_bits": 16} if file.endswith(".asq") else {}
+    machine = punchcard.build(program, **sizes)
+    with machine.observe(program) as seen:
+        machine.run(program, max_steps=2)
+    moves = [move for snapshot in seen for head in range(snapshot.module.shape.heads) for move in snapshot.moves(head)]
+    found = {name for move in moves for name in (move.source, move.target)}
+    assert names <= {name.split("[")[0] for name in found}
+    for move in moves:
+        assert machine.column_name(move.source_column, program) == move.source
+    everything = [machine.column_name(column) for column in range(machine.layout.columns)]
+    assert len(set(everything)) == len(everything)
+    with pytest.raises(UnknownNameError, match=f"no column {machine.layout.columns}"):
+        machine.column_name(machine.layout.columns)
 
 
 def test_loops_only_and_callbacks() -> None:

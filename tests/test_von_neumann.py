@@ -10,17 +10,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from punchcard.api import run
 from punchcard.card.layout import Layout
-from punchcard.checks.images import ImageComparison, checked_run, compare
-from punchcard.engines import ENGINES, find_engine
+from punchcard.engines import ENGINES, prepare
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError, StorageError
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann import oracle
-from punchcard.machines.von_neumann.isa import Image, reader
+from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.model import LayerShape
 from tests.cases import ROOT
 from tests.image_cases import CASES, ImageCase
+from tests.image_lockstep import ImageComparison, compare
 from tests.random_images import random_image
 
 # bits of a word, cells, and how many images that live for `LOOPS` instructions
@@ -36,8 +37,8 @@ def living_images(rng: random.Random, bits: int, memory: int, count: int, steps:
     found: list[Image] = []
     while len(found) < count:
         image = random_image(rng, bits, memory)
-        interpreter = oracle.Interpreter(image, bits, memory)
-        while interpreter.stop is None and not interpreter.at_port and interpreter.steps < steps:
+        interpreter = oracle.ImageInterpreter(image, bits, memory)
+        while interpreter.stop is None and not interpreter.waits and interpreter.steps < steps:
             interpreter.step()
         if interpreter.steps == steps:
             found.append(image)
@@ -97,10 +98,11 @@ def test_cases(case: ImageCase, engine: str) -> None:
     """The table, with the host: output, end, steps; and every loop as the interpreter has it."""
     machine = VonNeumannMachine(word_bits=case.word_bits, memory=case.memory, dialect=case.dialect)
     written = bytearray()
-    checked = checked_run(machine, case.image, read=reader(case.input), write=written.append, max_steps=case.max_steps,
-                          engine=engine)
-    assert checked.difference == ""
-    result = checked.result
+    report = run(case.image, machine, check="lockstep", input=case.input, output=written.append, max_steps=case.max_steps,
+                 engine=engine)
+    assert report.differences == ()
+    result = report.result
+    assert result.output == bytes(written)
     assert (bytes(written), result.steps, result.halted, result.fault) == (case.output, case.steps, case.halted, case.fault)
     assert result.reason == ("halted" if case.halted else "fault" if case.fault else "steps")
     assert result.loops == result.steps + 1
@@ -130,7 +132,7 @@ def test_the_layout_tells_the_truth(dialect: str, memory: int, engine: str) -> N
         assert layout.violations(after) == []
         assert torch.equal(after[:, ~fixed], cards[:, ~fixed])
 
-    find_engine(engine)(machine.model, cards, 12, facts=layout, watch=look)
+    prepare(engine, machine.model, layout, cards, fall_back=True).run(12, watch=look)
 
 
 def unchanging(layout: Layout, cards: Tensor) -> Tensor:
@@ -277,20 +279,23 @@ def test_a_checked_run_notices_a_wrong_machine() -> None:
     """With the values of layer A negated it computes mem[a] - mem[b]: the comparisons must find it, and say where."""
     machine = VonNeumannMachine(word_bits=8, memory=16)
     image = Image((9, 10, 3, 0, 0, -1, 0, 0, 0, 1, 5))
-    assert checked_run(machine, image, read=reader(b""), write=bytearray().append).agrees
+    assert run(image, machine, check="lockstep").agrees
     with torch.no_grad():
         machine.model.layers[0].get_parameter("value").neg_()
-    checked = checked_run(machine, image, read=reader(b""), write=bytearray().append, max_steps=9)
-    assert checked.difference == "loop 1: cell 0 is not 9, as the interpreter has it"
+    report = run(image, machine, check="lockstep", max_steps=9)
+    assert report.differences[0] == "loop 1: cell 0 is 247, the interpreter has 9"
+    assert not report.agrees
     assert compare(machine, [image], 3).mismatches[0].startswith("image 0, loop 1: the memory is")
 
 
 @pytest.mark.parametrize(("rows", "region", "difference"), [
-    ("memory", "memory", "loop 1: cell 15 is not 0"),
+    ("memory", "memory", "loop 1: cell 15 is 1, the interpreter has 0"),
     ("memory", "ports", "the machine writes 64, the interpreter 65"),
     ("counter", "scratchpad", "loop 1: the program counter is 1, the interpreter's 0"),
 ])
-def test_a_checked_run_notices_a_wrong_bit(rows: str, region: str, difference: str) -> None:
+def test_a_checked_run_notices_a_wrong_bit(
+    rows: str, region: str, difference: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine = VonNeumannMachine(word_bits=8, memory=16)
     image = Image((9, -1, 3, 9, 9, 6, 0, 0, -1, 65))
     column, row = machine.layout.region(region).stop - 1, machine.layout.rows(rows).start
@@ -300,7 +305,5 @@ def test_a_checked_run_notices_a_wrong_bit(rows: str, region: str, difference: s
         before(*args)  # type: ignore[arg-type]
         args[-1][row, column] *= -1  # type: ignore[index]
 
-    machine.design.punch = punch  # type: ignore[method-assign, assignment]
-    checked = checked_run(machine, image, read=reader(b""), write=bytearray().append)
-    assert checked.difference.startswith(difference)
-    assert not checked.agrees
+    monkeypatch.setattr(machine.design, "punch", punch)
+    assert run(image, machine, check="lockstep").differences[0].startswith(difference)

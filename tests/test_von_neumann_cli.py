@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from punchcard.cli import commands as cli
-from punchcard.cli.image import DIALECT_NAMES, EXTENSIONS
-from punchcard.machines import files
-from punchcard.machines.von_neumann.isa import DIALECTS, Image
+from punchcard import cli
+from punchcard.api import load
+from punchcard.machines.von_neumann.isa import Image
+from tests.cases import EXAMPLES
 from tests.image_cases import CASES, ECHO, SIC1_NEGATE, ImageCase
 
 SMALL = ("--memory", "16", "--bits", "8")
@@ -69,12 +69,6 @@ def test_other_kinds_of_images(tmp_path: Path) -> None:
     assert invoke(path, "--dialect", "sic1", given=b"\x05").stdout_bytes == b"\xfb"
 
 
-def test_names_that_are_written_twice() -> None:
-    """The command line names extensions and dialects without importing what they stand for, so that it starts fast."""
-    assert set(EXTENSIONS) <= set(files.EXTENSIONS)
-    assert set(DIALECT_NAMES) == set(DIALECTS)
-
-
 @pytest.mark.parametrize(("args", "message"), [
     (("--memory", "2"), "memory=2: with words of 16 bits a memory has 3 to 65536 cells"),
     (("--bits", "99"), "word_bits=99: a word has 3 to 50 bits"),
@@ -82,11 +76,10 @@ def test_names_that_are_written_twice() -> None:
     (("--memory", "9"), "word 9 (12) is beyond the memory, which has 9 cells"),
     (("--bits", "3", "--memory", "8"), "line 1, column 4: 13 does not fit a word of 3 bits"),
     (("--dialect", "sic1", "--bits", "16"), "word_bits=16: the dialect 'sic1' has 8"),
-    (("--bits", "32", "--memory", "16", "--dtype", "float32"), "need sums of 38 significand bits, float32 has 24"),
-    (("--design", "paper"), "--design is not for images"),
-    (("--trace",), "--trace is not for images"),
-    (("--json",), "--json is not for images"),
-    (("--set", "x=1"), "--set is not for images"),
+    (("--bits", "32", "--memory", "16", "--dtype", "float32"), "needs sums of 38 significand bits, float32 has 24"),
+    (("--design", "paper"), "--design paper is not for von-neumann machines: there are two-layer"),
+    (("--set", "x=1"), "unknown label 'x'; the image has no names"),
+    (("--heads", "2"), "--heads is not for .dec programs"),
     (("--check", "--no-check"), "--check and --no-check: choose one"),
     (("--input", "nowhere/in"), "cannot read 'nowhere/in': No such file or directory"),
     (("--memory", "16", "--stats", "nowhere/stats"), "cannot write 'nowhere/stats': No such file or directory"),
@@ -99,22 +92,37 @@ def test_bad_input_is_one_line_and_status_2(image: Path, args: tuple[str, ...], 
     assert ran.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("option", [("--check",), ("--stats", "s"), ("--input", "i"), ("--dialect", "adds")])
-def test_options_that_are_only_for_images(option: tuple[str, ...]) -> None:
-    ran = invoke("program.subleq", *option)
-    assert (ran.exit_code, ran.stderr) == (2, f"punchcard: {option[0]} is not for .subleq programs\n")
+@pytest.mark.parametrize(("option", "message"), [
+    (("--input", "i"), "--input is not for subleq programs: they read nothing"),
+    (("--dialect", "adds"), "--dialect is not for .subleq programs"),
+])
+def test_options_that_are_only_for_images(option: tuple[str, ...], message: str) -> None:
+    ran = invoke(EXAMPLES / "add.subleq", *option)
+    assert (ran.exit_code, ran.stderr) == (2, f"punchcard: {message}\n")
 
 
-def test_every_language_of_images_is_run_here(tmp_path: Path) -> None:
-    """What loads as an image has an extension by which it is run as one; `info` says that it does not take it."""
+def test_every_language_of_images(tmp_path: Path) -> None:
+    """All are images, and `info` takes them as it takes other programs."""
     for extension, text in {".dec": "0", ".sq": "0", ".slq": "0", ".asq": "a a; . a: 0", ".bf": "+"}.items():
         path = tmp_path / f"x{extension}"
         path.write_text(text)
-        assert isinstance(files.load(path), Image) == (extension in EXTENSIONS)
-        ran = CliRunner().invoke(cli.main, ["info", str(path)])
-        assert (ran.exit_code, "`punchcard run` takes it, `info` does not" in ran.stderr) == (2, True)
-    others = [e for e in files.EXTENSIONS if e not in EXTENSIONS]
-    assert others == [".subleq", ".fleq", ".minsky", ".json"]
+        assert isinstance(load(path), Image)
+    ran = CliRunner().invoke(cli.main, ["info", str(tmp_path / "x.bf"), "--memory", "512", "--json"])
+    facts = json.loads(ran.stdout)
+    assert (ran.exit_code, facts["machine"], facts["columns"], facts["heads"]) == (0, "von-neumann", 515, [2, 3])
+
+
+def test_json_trace_and_labels(tmp_path: Path) -> None:
+    """What every machine has: a report as JSON, a line for each loop, and values by name."""
+    path = tmp_path / "count.asq"
+    path.write_text("x y; z z (-1)\n. x:3 y:10 z:0")
+    ran = invoke(path, "--memory", "16", "--bits", "8", "--set", "y=7", "--json", "--trace")
+    facts = json.loads(ran.stdout)
+    assert (ran.exit_code, facts["memory"], facts["halted"], facts["steps"]) == (0, {"x": 3, "y": 4, "z": 0}, True, 2)
+    assert (facts["output"], facts["fault"], facts["reason"], facts["agrees"]) == ("", None, "halted", None)
+    assert ran.stderr.splitlines()[0] == "loop     1  warm-up"
+    assert "y = 7 - 3 = 4, goto 3" in ran.stderr
+    assert "z = 0 - 0 = 0, goto" in ran.stderr
 
 
 def test_a_missing_file() -> None:

@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from punchcard.engines import ENGINES, find_engine
-from punchcard.machines.von_neumann import machine as von_neumann
-from punchcard.machines.von_neumann.host import Host
-from punchcard.machines.von_neumann.isa import Image, reader
+from punchcard.engines import ENGINES, prepare
+from punchcard.machines.running import Mark
+from punchcard.machines.streams import reader
+from punchcard.machines.von_neumann.host import VonNeumannHost
+from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from tests.image_cases import CASES, ECHO, ImageCase
 
@@ -32,7 +33,7 @@ def touched(machine: VonNeumannMachine, before: Tensor, after: Tensor) -> set[tu
 @pytest.mark.parametrize("case", WITH_PORTS, ids=str)
 def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = VonNeumannMachine(word_bits=case.word_bits, memory=case.memory, dialect=case.dialect)
-    sizes, layout = machine.sizes, machine.layout
+    sizes, layout, events = machine.sizes, machine.layout, machine.design.events(machine.sizes)
     inputs, seen = 0, set[tuple[str, str]]()
 
     def read() -> int:
@@ -41,10 +42,10 @@ def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest
         return rest()
 
     rest = reader(case.input)
-    serve = Host.__call__
+    serve = VonNeumannHost.__call__
 
-    def watched(self: Host, loop: int, card: Tensor) -> bool:
-        assert any(bool(layout.matches(card, event)) for event in machine.events), "the host is asked for a reason"
+    def watched(self: VonNeumannHost, loop: int, card: Tensor) -> bool:
+        assert any(bool(layout.matches(card, event)) for event in events), "the host is asked for a reason"
         before, read_before = card.clone(), inputs
         goes_on = serve(self, loop, card)
         found = touched(machine, before, card)
@@ -57,7 +58,7 @@ def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest
         seen.update(found)
         return goes_on
 
-    monkeypatch.setattr(Host, "__call__", watched)
+    monkeypatch.setattr(VonNeumannHost, "__call__", watched)
     result = machine.run(case.image, input=read, max_steps=case.max_steps, engine=engine)
     assert result.output == case.output
     if any(case.output):  # a byte 0 leaves the port empty
@@ -72,7 +73,7 @@ def test_the_host_reads_no_memory() -> None:
     for blank in (False, True):
         output = bytearray()
 
-        def hide(loop: int, card: Tensor, host: Host, blank: bool = blank) -> bool:
+        def hide(loop: int, card: Tensor, host: VonNeumannHost, blank: bool = blank) -> bool:
             if not blank:
                 return host(loop, card)
             memory = layout.get(card, "memory", "memory")
@@ -83,10 +84,11 @@ def test_the_host_reads_no_memory() -> None:
             finally:
                 memory.copy_(kept)
 
-        host = Host(layout, machine.sizes, machine.dialect, reader(b"abc"), output.append, 1000)
-        ports = {event: lambda loop, card, host=host: hide(loop, card, host) for event in machine.events}
-        find_engine("dense")(machine.model, machine.punch(Image(ECHO)), 1000, facts=layout, ports=ports)
-        assert host.halted
+        card = machine.punch(Image(ECHO))
+        host = machine.host(Mark(card), reader(b"abc"), output.append, 1000)
+        ports = {event: lambda loop, card, host=host: hide(loop, card, host) for event in host.ports}
+        prepare("dense", machine.model, layout, card).run(1000, ports=ports)
+        assert host.ended == "halted"
         written.append(bytes(output))
     assert written == [b"abc", b"abc"]
 
@@ -95,14 +97,14 @@ def test_the_host_is_asked_once_an_input_and_once_an_output() -> None:
     """Python is entered only on an event: here for three inputs, three outputs, the end of input and the halt."""
     machine = VonNeumannMachine(word_bits=8, memory=16)
     asked: list[int] = []
-    host = Host(machine.layout, machine.sizes, machine.dialect, reader(b"abc"), bytearray().append, 1000)
+    card = machine.punch(Image(ECHO))
+    host = machine.host(Mark(card), reader(b"abc"), bytearray().append, 1000)
 
     def serve(loop: int, card: Tensor) -> bool:
         asked.append(loop)
         return host(loop, card)
 
-    ran = find_engine("dense")(machine.model, machine.punch(Image(ECHO)), 1000, facts=machine.layout,
-                               ports=dict.fromkeys(machine.events, serve))
+    ran = prepare("dense", machine.model, machine.layout, card).run(1000, ports=dict.fromkeys(host.ports, serve))
     assert (ran.loops, len(asked), len(set(asked))) == (15, 8, 8)
 
 
@@ -133,8 +135,8 @@ def test_files_as_input_and_output() -> None:
     result = machine.run(twice, input=source, output=output, max_steps=4)  # type: ignore[arg-type]
     assert output.getvalue() == b"ab"
     assert source.seen == [b"", b"a"]
-    assert (result.output, result.reason) == (b"", "steps")
+    assert (result.output, result.reason) == (b"ab", "steps")
     ended = Slow(b"", output)
-    read = von_neumann._reader(ended)  # type: ignore[arg-type]
+    read = reader(ended)  # type: ignore[arg-type]
     assert [read(), read(), read()] == [-1, -1, -1]
     assert len(ended.seen) == 1

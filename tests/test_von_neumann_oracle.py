@@ -7,8 +7,9 @@ import random
 import pytest
 
 from punchcard.errors import ProgramError
-from punchcard.machines.von_neumann.isa import DIALECTS, Fault, Image, find_dialect, reader
-from punchcard.machines.von_neumann.oracle import Interpreter, run
+from punchcard.machines.streams import reader
+from punchcard.machines.von_neumann.isa import DIALECTS, Fault, Image, find_dialect
+from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
 from tests.image_cases import CASES, ImageCase
 from tests.random_images import random_image
 
@@ -25,7 +26,7 @@ def test_cases(case: ImageCase) -> None:
 def test_step_by_step_is_the_same(case: ImageCase) -> None:
     """The tight loop, and one instruction at a time."""
     written = bytearray()
-    one = Interpreter(case.image, case.word_bits, case.memory, dialect=DIALECTS[case.dialect], read=reader(case.input),
+    one = ImageInterpreter(case.image, case.word_bits, case.memory, dialect=DIALECTS[case.dialect], read=reader(case.input),
                       write=written.append)
     while one.stop is None and one.steps != case.max_steps:
         one.step()
@@ -49,7 +50,7 @@ def test_random_images_against_the_definition(bits: int, memory: int) -> None:
         image = random_image(rng, bits, memory)
         cells = {i: signed(word, bits) for i, word in enumerate(image.loaded(bits, memory))}
         counter, steps, end = 0, 0, "limit"
-        interpreter = Interpreter(image, bits, memory)
+        interpreter = ImageInterpreter(image, bits, memory)
         while steps < 60:
             if signed(counter % (1 << bits), bits) < 0:
                 end = "halted"
@@ -73,7 +74,7 @@ def test_random_images_against_the_definition(bits: int, memory: int) -> None:
         if end in ("halted", "fault"):
             assert interpreter.stop == end
         elif end == "port":
-            assert interpreter.at_port or interpreter.stop == "fault", "the other operand may be beyond the memory"
+            assert interpreter.waits or interpreter.stop == "fault", "the other operand may be beyond the memory"
     assert ends["halted"] > 10
     assert ends["fault"] > 10 or memory == 1 << bits, "a full memory has no end"
 
@@ -111,6 +112,6 @@ def test_dialects_by_name() -> None:
 
 
 def test_faults_say_where() -> None:
-    assert Fault(3, "a", 100).describe(16) == "the instruction at 3 has operand a = address 100, and the memory has 16 cells"
-    assert Fault(14, "instruction", 16).describe(16) == (
+    assert str(Fault(3, "a", 100, 16)) == "the instruction at 3 has operand a = address 100, and the memory has 16 cells"
+    assert str(Fault(14, "instruction", 16, 16)) == (
         "the instruction at 14 reaches to address 16, and the memory has 16 cells")

@@ -43,14 +43,17 @@ def write_whole(path: str | Path, data: bytes | str) -> None:
 
 
 def check_writable(path: str | Path) -> None:
-    """Refuse a place that cannot be written to before long work is done for it; a file that is there stays as it is."""
+    """Refuse a place that cannot be written to, before the work whose result belongs there; nothing is changed."""
     target = Path(os.path.realpath(path))
+    reason = None
     if target.is_dir() or not str(path):
-        raise StorageError(f"cannot write {str(path)!r}: it is a folder")
-    if not target.parent.is_dir():
-        raise StorageError(f"cannot write {str(path)!r}: there is no folder {str(target.parent)!r}")
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise StorageError(f"cannot write {str(path)!r}: {os.strerror(errno.EACCES)}")
+        reason = errno.EISDIR
+    elif not target.parent.is_dir():
+        reason = errno.ENOTDIR if target.parent.exists() else errno.ENOENT
+    elif not os.access(target if target.exists() else target.parent, os.W_OK):
+        reason = errno.EACCES
+    if reason is not None:
+        raise StorageError(f"cannot write {str(path)!r}: {os.strerror(reason)}")
 
 
 def sweep(path: str | Path) -> None:

@@ -84,10 +84,10 @@ def _check_names(
     for name in values:
         if name not in variables:
             has = f"it has {', '.join(variables)}" if variables else "it has none"
-            raise ProgramError(f"{name!r} is no variable of the expression{did_you_mean(name, variables)}: {has}")
+            raise ProgramError(f"{name!r} is not a variable of the expression{did_you_mean(name, variables)}: {has}")
     for name, interval in ranges.items():
         if name not in variables:
-            raise ProgramError(f"a range for {name!r}, which is no variable of the expression"
+            raise ProgramError(f"a range for {name!r}, which is not a variable of the expression"
                                f"{did_you_mean(name, variables)}")
         if values[name] not in interval:
             raise ProgramError(f"{name} is {Interval.point(values[name])}, outside its range, {interval}")

@@ -60,6 +60,7 @@ def compare(machine: Machine[Any, Any], programs: Sequence[Any], max_steps: int,
                 del live[i]
 
     cards = torch.stack([machine.punch(program) for program in programs])
-    runner = prepare(engine, machine.model, machine.layout, cards, loops=machine.design.warm_up + max_steps)
-    runner.run(machine.design.warm_up + max_steps, until=machine.halting, watch=look)
+    loops = machine.design.warm_up + max_steps
+    runner = prepare(engine, machine.model, machine.layout, cards, loops=loops, fall_back=True, kept=machine.prepared)
+    runner.run(loops, until=machine.halting, watch=look)
     return Comparison(steps, tuple(wrong))

@@ -68,10 +68,10 @@ def report_facts(program: Any, machine: AnyMachine, report: Report[Any], checkpo
     """A run as plain data: what `--json` prints and `--stats` writes."""
     result = report.result
     facts: dict[str, Any] = {
-        "machine": machine.kind.name, "halted": result.halted, "reason": result.reason, "steps": result.steps,
+        **machine.options, "sizes": machine.options, "machine": machine.kind.name, "halted": result.halted, "reason": result.reason, "steps": result.steps,
         "agrees": report.agrees, "memory": {name: machine.plain(value) for name, value in result.memory.items()},
         "loops": result.loops, "program_counter": result.program_counter, "interrupted": result.interrupted,
-        "design": machine.design.name, **machine.options, "dtype": machine.precision.name,
+        "design": machine.design.name, "dtype": machine.precision.name,
         "columns": machine.layout.columns, "engine": result.engine, "steps_per_second": result.steps_per_second,
         "seconds": result.seconds, "compile_seconds": result.compile_seconds, "notes": list(result.notes),
         "begun": result.begun, "checkpoint": checkpoint, "differences": list(report.differences), "why": report.why,

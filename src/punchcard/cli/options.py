@@ -101,10 +101,10 @@ class Given:
         """The options for a machine of one kind. One of another kind or language is refused."""
         own = {option.name for option in kind.options} | {"design", "precision"}
         reading = {option.name for option in language.options} if language is not None else set()
-        what = "machines" if language is None else "programs"
+        what = f"{kind.name} machines" if language is None else f"{language.extensions[0]} programs"
         for name in self._values:
             if name not in own | reading:
-                raise PunchcardError(f"{self._spelling(name)} is not for {kind.name} {what}")
+                raise PunchcardError(f"{self._spelling(name)} is not for {what}")
         design = self._values.get("design")
         if design is not None and kind.designs and design not in kind.designs:
             raise PunchcardError(f"--design {design} is not for {kind.name} machines: there are {', '.join(kind.designs)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import signal
@@ -27,7 +26,6 @@ class Group(click.Group):
         kwargs["standalone_mode"] = False
         try:
             status = super().main(*args, **kwargs)
-            sys.stdout.flush()
         except click.ClickException as error:
             fail(error.format_message(), 2)
         except PunchcardError as error:
@@ -35,11 +33,18 @@ class Group(click.Group):
         except (click.Abort, KeyboardInterrupt):
             fail("interrupted", 1)
         except OSError as error:
-            if error.errno == errno.EPIPE:  # nobody is left to tell
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                sys.exit(BROKEN_PIPE)
             fail(f"cannot write: {error.strerror}", 1)
         sys.exit(status if isinstance(status, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Here, since click would end with status 1 by itself when nobody reads the output."""
+        try:
+            found = super().invoke(ctx)
+            sys.stdout.flush()
+            return found
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(BROKEN_PIPE)
 
 
 def fail(message: str, status: int) -> NoReturn:

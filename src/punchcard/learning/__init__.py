@@ -1,10 +1,10 @@
 """Learning on the FLEQ machine: gradient descent and backpropagation run on the transformer; predictions too."""
 
 from punchcard.learning.model import Model, Scaling
-from punchcard.learning.planning import Plan, plan
+from punchcard.learning.planning import LearningPlan, plan
 from punchcard.learning.predicting import Prediction, predict
 from punchcard.learning.programs.rules import Activation, Entrywise, Loss, huber
 from punchcard.learning.training import Learned, Stage, learn
 
-__all__ = ["Activation", "Entrywise", "Learned", "Loss", "Model", "Plan", "Prediction", "Scaling", "Stage", "huber", "learn",
-           "plan", "predict"]
+__all__ = ["Activation", "Entrywise", "Learned", "LearningPlan", "Loss", "Model", "Prediction", "Scaling", "Stage",
+           "huber", "learn", "plan", "predict"]

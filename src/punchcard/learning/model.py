@@ -94,7 +94,7 @@ class Model:
         except OSError as error:
             raise StorageError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
         except (KeyError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
-            raise StorageError(f"{str(path)!r} is no model that `punchcard learn` saved") from None
+            raise StorageError(f"{str(path)!r} is not a model that `punchcard learn` saved") from None
         except PunchcardError as error:
             raise StorageError(f"{str(path)!r}: {error}") from None
 

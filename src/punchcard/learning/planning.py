@@ -15,7 +15,7 @@ from punchcard.learning.programs.network import Network, Weights
 from punchcard.learning.programs.reference import Reference, descend
 from punchcard.learning.programs.rules import ACTIVATIONS, LOSSES, Activation, Loss, named
 from punchcard.learning.programs.sgd import Written, learning_program
-from punchcard.learning.running import range_for
+from punchcard.learning.session import range_for
 from punchcard.machines.fleq.isa import Array, FleqProgram
 
 
@@ -48,7 +48,7 @@ class Task(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Plan:
+class LearningPlan:
     """All that a run needs but a machine. `x` and `y` have a row for each point, scaled."""
 
     network: Network
@@ -66,7 +66,7 @@ class Plan:
         return self.written.program
 
 
-def plan(features: ArrayLike, labels: ArrayLike, **task: Unpack[Task]) -> Plan:
+def plan(features: ArrayLike, labels: ArrayLike, **task: Unpack[Task]) -> LearningPlan:
     """The program that learns from these points; `plan(...).program` is it."""
     x, y = as_matrix(features, "features"), as_matrix(labels, "labels")
     loss = named("loss", task.get("loss", "squared"), LOSSES)
@@ -85,7 +85,7 @@ def plan(features: ArrayLike, labels: ArrayLike, **task: Unpack[Task]) -> Plan:
     limit = range_for(reference.largest, task.get("range"))
     written = learning_program(network, network.to_memory(first), network.inputs(x), y.T, epochs=epochs, rate=rate,
                                limit=limit, at_once=at_once)
-    return Plan(network, x, y, inputs, outputs, first, epochs, reference, written)
+    return LearningPlan(network, x, y, inputs, outputs, first, epochs, reference, written)
 
 
 def _widths(hidden: int | Sequence[int]) -> tuple[int, ...]:

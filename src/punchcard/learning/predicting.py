@@ -13,7 +13,7 @@ from punchcard.errors import PunchcardError
 from punchcard.learning.model import Model
 from punchcard.learning.programs.reference import outputs
 from punchcard.learning.programs.sgd import prediction_program
-from punchcard.learning.running import Options, Session, machine_for, range_for
+from punchcard.learning.session import RunOptions, machine_for, range_for, run_whole
 from punchcard.learning.training import Learned
 from punchcard.machines.fleq.isa import Array, FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
@@ -21,7 +21,7 @@ from punchcard.machines.fleq.machine import FleqMachine
 
 @dataclass(frozen=True)
 class Prediction:
-    """A number for each point, or a row where the model has several outputs; of the logistic loss, probabilities.
+    """A number for each point, or a row where the model has several outputs; for the logistic loss, probabilities.
 
     `error` is the largest difference from NumPy's outputs, over the largest of them, before any scaling is undone.
     """
@@ -34,7 +34,7 @@ class Prediction:
     engine: str
 
 
-def predict(model: Model | Learned | str | Path, features: ArrayLike, **options: Unpack[Options]) -> Prediction:
+def predict(model: Model | Learned | str | Path, features: ArrayLike, **options: Unpack[RunOptions]) -> Prediction:
     """What a model, a run of `learn`, or a saved model says for points in rows."""
     known = Model.load(model) if isinstance(model, str | Path) else model.model if isinstance(model, Learned) else model
     network, x = known.network, known.features(features)
@@ -42,11 +42,10 @@ def predict(model: Model | Learned | str | Path, features: ArrayLike, **options:
     limit = range_for(largest, options.get("range"))
     written = prediction_program(network, network.to_memory(known.weights), network.inputs(x), limit=limit)
     machine = machine_for(written.program, network, options)
-    session = Session(machine, written.program, written.loops, options)
-    ran = session.run()
-    if ran.reason == "interrupted":
+    ran = run_whole(machine, written, options)
+    if ran.interrupted:
         raise PunchcardError(f"interrupted after {ran.loops:,} of {written.loops:,} loops")
-    values = session.memory(ran.card)["P"].T
+    values = ran.memory["P"].T
     error = float(np.abs(values - expected).max() / (np.abs(expected).max() or 1.0))
     if known.outputs is not None:
         values = known.outputs.undo(values)

@@ -16,7 +16,7 @@ from punchcard.machines.fleq.isa import Array
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """Columns of numbers by name; `source` is the file, for messages."""
 
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class Table:
         return self.names.index(name)
 
 
-def read_table(path: str | Path) -> Table:
+def read_table(path: str | Path) -> DataTable:
     """The table of a CSV file, values separated by commas; blank lines do not count."""
     source = str(path)
     try:
@@ -49,7 +49,7 @@ def read_table(path: str | Path) -> Table:
     except OSError as error:
         raise TableError(f"cannot read {source!r}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise TableError(f"{source}: byte {error.start} is no UTF-8 text: a table is a CSV file") from None
+        raise TableError(f"{source}: byte {error.start} is not UTF-8 text: a table is a CSV file") from None
     try:
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
@@ -60,7 +60,7 @@ def read_table(path: str | Path) -> Table:
     names = _names(lines[0][1], source)
     if len(lines) == 1:
         raise TableError(f"{source}: no points: there is nothing after the header line")
-    return Table(names, np.array([_row(cells, names, number, source) for number, cells in lines[1:]]), source)
+    return DataTable(names, np.array([_row(cells, names, number, source) for number, cells in lines[1:]]), source)
 
 
 def _names(cells: list[str], source: str) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def _row(cells: list[str], names: tuple[str, ...], line: int, source: str) -> li
     for column, (cell, name) in enumerate(zip(cells, names, strict=True), start=1):
         value = _number(cell)
         if value is None or not math.isfinite(value):
-            raise TableError(f"{source}: line {line}, column {column} ({name}): {cell.strip()!r} is no finite number")
+            raise TableError(f"{source}: line {line}, column {column} ({name}): {cell.strip()!r} is not a finite number")
         row.append(value)
     return row
 

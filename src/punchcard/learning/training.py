@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.api import disassemble
-from punchcard.engines import Run
 from punchcard.learning.model import Model
-from punchcard.learning.planning import Plan, Task, plan
+from punchcard.learning.planning import LearningPlan, Task, plan
 from punchcard.learning.programs.network import Weights
-from punchcard.learning.running import Options, Session, machine_for
+from punchcard.learning.session import RunOptions, machine_for, run_whole
 from punchcard.machines.fleq.isa import Array, FleqProgram
-from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.machine import FleqMachine, FleqResult
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,8 @@ class Learned:
         return disassemble(self.program)
 
 
-class LearnOptions(Task, Options, total=False):
-    """All options of `learn`: what is learned (`Task`), and how the program is run (`Options`)."""
+class LearnOptions(Task, RunOptions, total=False):
+    """All options of `learn`: what is learned (`Task`), and how the program is run (`RunOptions`)."""
 
 
 def learn(
@@ -91,20 +90,20 @@ def learn(
 ) -> Learned:
     """Learn a linear model, or a network with hidden layers, by gradient descent on the transformer.
 
-    `features` has a row for each point, `labels` a number or a row for each. The options are those of `Task` and `Options`:
-    `hidden`, `epochs`, `rate`, `loss`, `activation`, ...; `machine`, `heads`, `precision`, `engine`, ... Data should be
-    scaled, so that values are about 1.
+    `features` has a row for each point, `labels` a number or a row for each. The options are those of `Task` and
+    `RunOptions`: `hidden`, `epochs`, `rate`, `loss`, `activation`, ...; `machine`, `heads`, `precision`, `engine`, ... Data
+    should be scaled, so that values are about 1.
     """
     planned = plan(features, labels, **_part(options))
-    how = cast(Options, options)
+    how = cast(RunOptions, options)
     machine = machine_for(planned.program, planned.network, how)
-    history, losses, ran = _train(Session(machine, planned.program, planned.written.loops, how), planned, progress)
+    history, losses, ran = _train(machine, planned, how, progress)
     model = Model(planned.network, history[-1] if history else planned.first, tuple(feature_names), tuple(target_names),
                   planned.inputs, planned.outputs)
     return Learned(
         model, history, np.array(losses[1:]), losses[0], _errors(history, planned.reference.history),
         planned.reference.history, ran.loops, planned.written.loops_per_point, planned.program, machine, ran.engine,
-        ran.reason == "interrupted",
+        ran.interrupted,
     )
 
 
@@ -113,8 +112,8 @@ def _part(options: LearnOptions) -> Task:
 
 
 def _train(
-    session: Session, planned: Plan, progress: Callable[[Stage], None] | None
-) -> tuple[list[Weights], list[float], Run]:
+    machine: FleqMachine, planned: LearningPlan, how: RunOptions, progress: Callable[[Stage], None] | None
+) -> tuple[list[Weights], list[float], FleqResult]:
     """Run the program, which counts its epochs itself; the card is looked at when one ends."""
     network = planned.network
     history: list[Weights] = []
@@ -122,14 +121,14 @@ def _train(
 
     def tell(loops: int) -> None:
         if progress is not None:
-            progress(Stage(loops, session.loops, len(history), planned.epochs, losses[-1]))
+            progress(Stage(loops, planned.written.loops, len(history), planned.epochs, losses[-1]))
 
     def epoch_ends(loops: int, memory: dict[str, Array]) -> None:
         history.append(network.from_memory(memory))
         losses.append(network.mean_loss(history[-1], planned.x, planned.y))
         tell(loops)
 
-    ran = session.run(epoch_ends, "epoch", tell)
+    ran = run_whole(machine, planned.written, how, look=epoch_ends, label="epoch", progress=tell)
     tell(ran.loops)
     return history, losses, ran
 

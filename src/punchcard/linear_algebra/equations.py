@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.errors import ConvergenceError, MatrixError, SingularMatrixError
-from punchcard.linear_algebra.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds, sweeps_needed
-from punchcard.linear_algebra.programs.inverse import inverse_program, newton_rounds
-from punchcard.linear_algebra.programs.least_squares import least_squares_program
-from punchcard.linear_algebra.running import (
+from punchcard.linear_algebra.execution import (
+    AlgebraOptions,
     Computed,
-    Options,
     as_matrix,
     as_vector,
     at_least_one,
@@ -22,6 +19,9 @@ from punchcard.linear_algebra.running import (
     execute,
     power_of_two,
 )
+from punchcard.linear_algebra.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds, sweeps_needed
+from punchcard.linear_algebra.programs.inverse import inverse_program, newton_rounds
+from punchcard.linear_algebra.programs.least_squares import least_squares_program
 from punchcard.machines.fleq.dry_run import dry_run
 from punchcard.machines.fleq.isa import Array
 
@@ -30,7 +30,7 @@ MOST_ROUNDS = 100
 MOST_SWEEPS = 1000
 
 
-def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[Options]) -> Computed:
+def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[AlgebraOptions]) -> Computed:
     """The inverse of a square matrix by Newton's iteration; the residual is the largest entry of I - A X.
 
     Without `iterations`, as many as the same iteration takes in NumPy to settle. The matrix is scaled by a power of two
@@ -48,7 +48,7 @@ def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[
 
 
 def least_squares(
-    matrix: ArrayLike, right: ArrayLike, iterations: int | None = None, **options: Unpack[Options]
+    matrix: ArrayLike, right: ArrayLike, iterations: int | None = None, **options: Unpack[AlgebraOptions]
 ) -> Computed:
     """The x that makes ||A x - b|| least, by Newton's iteration for the pseudo-inverse of A.
 
@@ -70,7 +70,7 @@ def least_squares(
 
 
 def solve(
-    matrix: ArrayLike, right: ArrayLike, sweeps: int | None = None, **options: Unpack[Options]
+    matrix: ArrayLike, right: ArrayLike, sweeps: int | None = None, **options: Unpack[AlgebraOptions]
 ) -> Computed:
     """The x with A x = b by Gauss-Seidel iteration.
 

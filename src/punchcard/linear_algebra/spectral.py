@@ -9,14 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.errors import ConvergenceError, MatrixError, PunchcardError, SingularMatrixError
-from punchcard.linear_algebra.programs.krylov import arnoldi_program
-from punchcard.linear_algebra.programs.power_iteration import norm_bound, power_program, power_rounds
-from punchcard.linear_algebra.programs.qr import qr_program
-from punchcard.linear_algebra.running import (
+from punchcard.linear_algebra.execution import (
+    AlgebraOptions,
     Execution,
     Krylov,
     LeadingEigenpair,
-    Options,
     QRDecomposition,
     as_matrix,
     as_vector,
@@ -24,6 +21,9 @@ from punchcard.linear_algebra.running import (
     distance,
     execute,
 )
+from punchcard.linear_algebra.programs.krylov import arnoldi_program
+from punchcard.linear_algebra.programs.power_iteration import norm_bound, power_program, power_rounds
+from punchcard.linear_algebra.programs.qr import qr_program
 from punchcard.machines.fleq.isa import Array
 
 MOST_ITERATIONS = 2000
@@ -35,7 +35,7 @@ _LOST = "start has nearly no part along the leading eigenvector, or the leading 
 
 
 def power_iteration(
-    matrix: ArrayLike, iterations: int | None = None, start: ArrayLike | None = None, **options: Unpack[Options]
+    matrix: ArrayLike, iterations: int | None = None, start: ArrayLike | None = None, **options: Unpack[AlgebraOptions]
 ) -> LeadingEigenpair:
     """The eigenvector of the eigenvalue that is largest in size, by power iteration from `start` (by default ones).
 
@@ -62,7 +62,7 @@ def power_iteration(
     return found
 
 
-def qr(matrix: ArrayLike, steps: int = NORMALISING, **options: Unpack[Options]) -> QRDecomposition:
+def qr(matrix: ArrayLike, steps: int = NORMALISING, **options: Unpack[AlgebraOptions]) -> QRDecomposition:
     """Q R = A by Gram-Schmidt, for at least as many rows as columns; the diagonal of R is positive.
 
     `steps` of Newton's iteration normalise each column. The residual is the largest entry of I - Q^T Q; the error is that
@@ -81,7 +81,8 @@ def qr(matrix: ArrayLike, steps: int = NORMALISING, **options: Unpack[Options]) 
 
 
 def arnoldi(
-    matrix: ArrayLike, dimension: int, start: ArrayLike | None = None, steps: int = NORMALISING, **options: Unpack[Options]
+    matrix: ArrayLike, dimension: int, start: ArrayLike | None = None, steps: int = NORMALISING,
+    **options: Unpack[AlgebraOptions],
 ) -> Krylov:
     """An orthonormal basis of span(b, A b, ..., A^(dimension - 1) b) from b = `start` (by default ones), and H = Q^T A Q.
 
@@ -92,7 +93,8 @@ def arnoldi(
 
 
 def lanczos(
-    matrix: ArrayLike, dimension: int, start: ArrayLike | None = None, steps: int = NORMALISING, **options: Unpack[Options]
+    matrix: ArrayLike, dimension: int, start: ArrayLike | None = None, steps: int = NORMALISING,
+    **options: Unpack[AlgebraOptions],
 ) -> Krylov:
     """As `arnoldi`, for a symmetric matrix: H is tridiagonal, and its eigenvalues approach the outermost of A."""
     a = as_matrix(matrix, "lanczos", square=True)
@@ -104,7 +106,7 @@ def lanczos(
 
 
 def _krylov(
-    call: str, matrix: ArrayLike, dimension: int, start: ArrayLike | None, steps: int, options: Options
+    call: str, matrix: ArrayLike, dimension: int, start: ArrayLike | None, steps: int, options: AlgebraOptions
 ) -> Krylov:
     a = as_matrix(matrix, call, square=True)
     at_least_one(steps, call, "steps")

@@ -134,7 +134,7 @@ class Machine(ABC, Generic[Program, State]):
 
     def check_type(self, program: Any) -> None:
         """Refuse a program of another kind of machine."""
-        if not isinstance(program, self.kind.program):
+        if not self.kind.is_for(program):
             raise PunchcardError(f"a {type(program).__name__} does not run on a {type(self).__name__}")
 
     @property

@@ -111,8 +111,11 @@ def load(
             raise StorageError(f"{source!r} was made with other weights than {machine!r} has: give the machine that made it")
         program = machine.assemble(description["program"])
         machine.punch(program)  # refuses a program that does not fit
+        if not isinstance(description["found"], dict | None):
+            raise ValueError(f"found={description['found']!r}: it must be an object, or null")
+        card = _card(tensors, machine, source)
         traffic = Traffic(_as_bytes(tensors["read"]), _as_bytes(tensors["written"]), bool(description["waiting"]))
-        mark = Mark(_card(tensors, machine, source), _count(description["loops"]), str(description["engine"]),
+        mark = Mark(card, _count(description["loops"]), str(description["engine"]),
                     bool(description["ended"]), traffic)
         return Checkpoint(machine, program, mark, Plan(**description["plan"]), description["found"])
     except StorageError:
@@ -125,7 +128,8 @@ def load(
 
 def _card(tensors: Mapping[str, Tensor], machine: Machine[Any, Any], source: str) -> Tensor:
     if set(tensors) != {"card", "read", "written"}:
-        raise StorageError(f"{source!r} is not a whole checkpoint: its tensors are {', '.join(sorted(tensors)) or 'none'}")
+        raise StorageError(f"{source!r} is not a whole checkpoint: its tensors are {', '.join(sorted(tensors)) or 'none'}, "
+                           "not the card and what was read and written")
     card = tensors["card"]
     wanted = (machine.layout.width, machine.layout.columns)
     if tuple(card.shape) != wanted or card.dtype != machine.precision.dtype:

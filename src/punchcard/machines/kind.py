@@ -21,6 +21,19 @@ if TYPE_CHECKING:
     from punchcard.machines.base import Machine
 
 
+def found_at(place: str | Any) -> Any:
+    """What stands at "module:name", imported now; what is not text is what it is."""
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def later(place: str) -> Callable[..., Any]:
+    """A function at "module:name" that is imported when it is first called, so that a command line starts at once."""
+    return lambda *given, **named: found_at(place)(*given, **named)
+
+
 @dataclass(frozen=True)
 class Option:
     """Something that a machine is built with, or a language is read with: a keyword here, a flag on the command line.
@@ -90,15 +103,14 @@ class Timing:
     rival: str = "python"
 
     def each(self, design: str, columns: int) -> Iterator[Workload | str]:
-        module, _, name = self.workloads.partition(":")
-        yield from getattr(import_module(module), name)(design, columns)
+        yield from found_at(self.workloads)(design, columns)
 
 
 @dataclass(frozen=True)
 class Kind:
     """A kind of machine.
 
-    program       the type of its programs
+    program       the type of its programs, or "module:Class"
     languages     what its programs are written in; `disassemble` writes the first
     options       what its machines are built with, beside `design` and `precision`
     designs       the names of its designs, the usual one first
@@ -111,7 +123,7 @@ class Kind:
 
     name: str
     about: str
-    program: type
+    program: str | type
     languages: Sequence[Language]
     disassemble: Callable[[Any], str]
     options: tuple[Option, ...] = ()
@@ -124,13 +136,16 @@ class Kind:
 
     def machine_class(self) -> type[Machine[Any, Any]]:
         """The class of its machines; imported now, if it was not before."""
-        if not isinstance(self.machine, str):
-            return self.machine
-        module, _, name = self.machine.partition(":")
-        if not name:
+        if not self.machine:
             raise PunchcardError(f"the kind {self.name!r} does not say what its machines are: name the class as `machine`")
-        found: type[Machine[Any, Any]] = getattr(import_module(module), name)
+        found: type[Machine[Any, Any]] = found_at(self.machine)
         return found
+
+    def is_for(self, program: Any) -> bool:
+        """Whether a program is one of its own; a type that was never imported has no programs."""
+        if not isinstance(self.program, str):
+            return isinstance(program, self.program)
+        return any(f"{kind.__module__}:{kind.__qualname__}" == self.program for kind in type(program).__mro__)
 
     def assembled(self, program: Any) -> str:
         """A program as `punchcard asm` writes it."""

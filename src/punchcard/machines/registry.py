@@ -61,15 +61,16 @@ class Registry:
     def kind_of(self, program: Any) -> Kind:
         """The kind of machine that a program is for."""
         for kind in self:
-            if isinstance(program, kind.program):
+            if kind.is_for(program):
                 return kind
-        known = ", ".join(f"{kind.program.__name__} ({kind.name})" for kind in self)
-        raise PunchcardError(f"a {type(program).__name__} is not a program of any machine here: there are {known}")
+        raise PunchcardError(f"a {type(program).__name__} is not a program of any machine here: there are "
+                             f"{', '.join(self._kinds)}")
 
     def language_of(self, path: str | Path) -> tuple[Kind, Language]:
         """The kind of machine and the language of a file, by its extension."""
         suffix = Path(path).suffix.lower()
         if suffix not in self._languages:
+            read_text(path)  # a file that is not there, or a folder, says so first
             known = ", ".join(f"{extension} ({language.about})" for extension, (_, language) in self._languages.items())
             raise ProgramError(f"{str(path)!r} has the extension {suffix!r}, which is not a known language: there are "
                                f"{known}")

@@ -46,7 +46,7 @@ class Computer:
     """Code and tables for a model and all cards with the same static rows."""
 
     def __init__(self, model: LoopedTransformer, layout: Layout, card: Array) -> None:
-        self.real, _, self.number = REALS[model.dtype]
+        self.real, self.scalar, self.number = REALS[model.dtype]
         self.weights = digest_of(model)
         self.layout, self.card = layout, card
         self.layers = layer_lists(model)
@@ -88,13 +88,11 @@ class Computer:
         self.fresh += self.driver.fresh
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
         self.driver_pointers = self._pointers(self.driver_tables)
-        _, scalar, _ = REALS[torch.float32 if self.number is np.float32 else torch.float64]
-        real_pointer: Any = ctypes.POINTER(scalar)
+        self.real_pointer: Any = ctypes.POINTER(self.scalar)
         self.call = ctypes.CFUNCTYPE(
-            ctypes.c_int64, real_pointer, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
+            ctypes.c_int64, self.real_pointer, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
             ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
         )(self.driver.address("run"))
-        self.real_pointer = real_pointer
 
     def _trace(self, case: dict[int, float] | None) -> LoopPlan:
         size = self.graph.size
@@ -161,12 +159,9 @@ class Computer:
 
     def place(self, row: int, column: int) -> int:
         """Where an entry of the card is while a run goes on."""
-        for slot, at in self.places.slots.items():
-            groups = self.columns.groups if slot.group is None else [self.columns.groups[slot.group]]
-            for group in groups:
-                if slot.row == row and group.start <= column < group.stop:
-                    return at + (column - group.start if slot.width > 1 else 0)
-        return self.places.at(column, row)
+        place, (inside, states) = self.places.at(column, row), self.state_places
+        found = np.flatnonzero(inside == place)
+        return int(states[found[0]]) if len(found) else place
 
     def begin(self, buffer: npt.NDArray[Any]) -> None:
         """States from the busy columns of the buffer."""

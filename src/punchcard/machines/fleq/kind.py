@@ -1,19 +1,16 @@
-"""The FLEQ machine as it is known before one is built."""
+"""The FLEQ machine as it is known before one is built; its programs need NumPy, which is imported when one is read."""
 
 from __future__ import annotations
 
-from punchcard.machines.fleq.isa import FleqProgram
-from punchcard.machines.fleq.text.assembler import assemble
-from punchcard.machines.fleq.text.values import parse_value
-from punchcard.machines.fleq.text.writer import disassemble
-from punchcard.machines.kind import Kind, Language, Option, Timing
+from punchcard.machines.kind import Kind, Language, Option, Timing, later
 
+HOME = "punchcard.machines.fleq"
 DESIGNS = ("compact", "paper")
 
 FLEQ = Kind(
-    "fleq", "matrices, function blocks, and pointers that programs change", FleqProgram,
-    languages=(Language("FLEQ text", (".fleq",), assemble, takes=("folder", "functions")),),
-    disassemble=disassemble,
+    "fleq", "matrices, function blocks, and pointers that programs change", f"{HOME}.isa:FleqProgram",
+    languages=(Language("FLEQ text", (".fleq",), later(f"{HOME}.text.assembler:assemble"), takes=("folder", "functions")),),
+    disassemble=later(f"{HOME}.text.writer:disassemble"),
     options=(
         Option("functions", "the functions that are plugged in", str, many=True),
         Option("size", "d, rows and columns of the largest operand", least=1),
@@ -24,9 +21,8 @@ FLEQ = Kind(
         Option("anchors", "mul as the paper has it, with anchors", bool),
     ),
     designs=DESIGNS,
-    parse_value=parse_value,
+    parse_value=later(f"{HOME}.text.values:parse_value"),
     timing=Timing("FLEQ, float64, one thread; csr is the equation with sparse weights, numpy executes decoded instructions",
-                  "punchcard.machines.fleq.workloads:workloads", columns=(150, 1000), designs=("compact",), quick="compact",
-                  rival="numpy"),
-    machine="punchcard.machines.fleq.machine:FleqMachine",
+                  f"{HOME}.workloads:workloads", columns=(150, 1000), designs=("compact",), quick="compact", rival="numpy"),
+    machine=f"{HOME}.machine:FleqMachine",
 )

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from punchcard.card.encoding import decode_unsigned
-from punchcard.card.layout import Layout
+from punchcard.card.encoding import decode_unsigned, encode_unsigned
+from punchcard.card.layout import Layout, Pattern
 from punchcard.machines.fleq.designs.base import POINTERS, FleqSizes
 from punchcard.machines.fleq.isa import Array, FleqState
 
@@ -34,6 +34,11 @@ class FleqReader:
         """The number of the next instruction."""
         column = decode_unsigned(self.layout.get(card, "program_counter", "scratchpad")[..., :1])[0]
         return int(column) - self.sizes.instruction_column
+
+    def next_is(self, instruction: int) -> Pattern:
+        """What stands on the card when an instruction is next."""
+        bits = encode_unsigned(self.sizes.instruction_column + instruction, self.sizes.pointer_bits)[:, 0]
+        return Pattern("program_counter", "scratchpad", tuple(int(bit) for bit in bits))
 
     def pointers(self, card: Tensor, instruction: int) -> dict[str, int]:
         """The pointers of an instruction on a card, as memory columns and (p) as an instruction's number."""

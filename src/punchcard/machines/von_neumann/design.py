@@ -20,7 +20,6 @@ from torch import Tensor
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned, pointer_bits
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
-from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.bits import at_least, difference_bits, offset_bits
@@ -33,10 +32,6 @@ from punchcard.transformer.precision import Precision
 
 CELLS = ("memory", "ports")
 SCRATCH = ("scratchpad",)
-MIN_WORD_BITS = 3  # with two bits, the program counter could pass from 1 to 1 + 3 = 0
-MAX_WORD_BITS = 50
-MIN_MEMORY = 3  # one instruction
-MAX_MEMORY = 1 << 20
 INSTRUCTION = 3
 
 
@@ -57,17 +52,6 @@ class AddressMap:
     input_cell: int
     destination_first: bool
     ports_branch: bool
-
-    def __post_init__(self) -> None:
-        for name in ("word_bits", "memory"):
-            if not isinstance(getattr(self, name), int):
-                raise SizeError(f"{name}={getattr(self, name)!r}: it must be an integer")
-        if not MIN_WORD_BITS <= self.word_bits <= MAX_WORD_BITS:
-            raise SizeError(f"word_bits={self.word_bits}: a word has {MIN_WORD_BITS} to {MAX_WORD_BITS} bits")
-        most = min(MAX_MEMORY, 1 << self.word_bits)
-        if not MIN_MEMORY <= self.memory <= most:
-            raise SizeError(f"memory={self.memory}: with words of {self.word_bits} bits a memory has {MIN_MEMORY} to {most} "
-                            "cells")
 
     @property
     def pointer_bits(self) -> int:

@@ -17,6 +17,10 @@ from punchcard.errors import ProgramError, SizeError, did_you_mean
 InputRule: TypeAlias = Literal["sets", "adds", "subtracts"]
 """What an input does to the cell that it is for: mem[b] = x, mem[b] += x, or mem[b] -= x."""
 
+MIN_WORD_BITS = 3  # with two bits, the program counter could pass from 1 to 1 + 3 = 0
+MAX_WORD_BITS = 50
+MIN_MEMORY = 3  # one instruction
+MAX_MEMORY = 1 << 20
 DEFAULT_WORD_BITS = 16
 MOST_DEFAULT_MEMORY = 1 << 16
 Operand: TypeAlias = Literal["a", "b", "instruction"]
@@ -54,7 +58,15 @@ class Dialect:
         bits = self.word_bits or (DEFAULT_WORD_BITS if word_bits is None else word_bits)
         if not isinstance(bits, int) or bits < 1:
             raise SizeError(f"word_bits={bits!r}: it must be a positive integer")
-        return bits, self.memory or (min(1 << bits, MOST_DEFAULT_MEMORY) if memory is None else memory)
+        if not MIN_WORD_BITS <= bits <= MAX_WORD_BITS:
+            raise SizeError(f"word_bits={bits}: a word has {MIN_WORD_BITS} to {MAX_WORD_BITS} bits")
+        cells = self.memory or (min(1 << bits, MOST_DEFAULT_MEMORY) if memory is None else memory)
+        if not isinstance(cells, int):
+            raise SizeError(f"memory={cells!r}: it must be an integer")
+        most = min(MAX_MEMORY, 1 << bits)
+        if not MIN_MEMORY <= cells <= most:
+            raise SizeError(f"memory={cells}: with words of {bits} bits a memory has {MIN_MEMORY} to {most} cells")
+        return bits, cells
 
     def halts_from(self, word_bits: int) -> int:
         """The least program counter that halts, as an unsigned number."""
@@ -90,7 +102,7 @@ class Fault:
     program_counter: int
     operand: Operand
     address: int
-    memory: int
+    memory: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         what = "reaches to" if self.operand == "instruction" else f"has operand {self.operand} ="

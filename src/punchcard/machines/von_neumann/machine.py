@@ -103,7 +103,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         assert isinstance(oracle, ImageInterpreter)
         cells, counter = self.design.read(self.sizes, self.layout, card)
         wrong = (cells != torch.tensor(oracle.cells)).nonzero().flatten().tolist()
-        found = [f"{program.name_of(address)} is {int(cells[address])}, the interpreter has {oracle.cells[address]}"
+        found = [f"cell {program.name_of(address)} is {int(cells[address])}, the interpreter has {oracle.cells[address]}"
                  for address in wrong[:8]]
         if int(counter) != oracle.program_counter:
             found.append(f"the program counter is {int(counter)}, the interpreter's {oracle.program_counter}")

@@ -21,7 +21,8 @@ from punchcard.engines.lowered.analysis.plan import Check, Lookup, LoopPlan
 from punchcard.engines.lowered.analysis.quiet import FewKey, QuietHead
 from punchcard.engines.lowered.analysis.weights import Rows, Sparse, combine
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
+from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves
+from punchcard.engines.lowered.graph.operations import COLUMN, GATHER, LEAST, LOAD
 from punchcard.errors import LoweringError
 
 MOST_WITHOUT_SHIFT = 30.0
@@ -190,10 +191,7 @@ class BusyHead:
             for row, linear in values.items():
                 sums.setdefault(row, Linear()).add(graph.product(weight, linear))
         if shifted:
-            floor = 0.5  # the largest weight is 1
-            node = graph.as_node(total)
-            ends = np.maximum(node.low, floor), np.maximum(node.high, floor)
-            total = Linear({graph.node("least", (node,), floor, *ends): 1.0})
+            total = Linear({graph.node(LEAST, (graph.as_node(total),), 0.5): 1.0})  # the largest weight is 1
         share = Linear({graph.reciprocal(total): 1.0})
         return {row: graph.product(graph.gathered(linear), share) for row, linear in sums.items() if not linear.is_zero}
 
@@ -204,12 +202,12 @@ class BusyHead:
     def _quiet_values(self, key: FewKey) -> Rows:
         """V x of the one quiet column with this key."""
         graph = self.graph
-        at = graph.node("column", (), key.column, key.column, key.column)
+        at = graph.node(COLUMN, (), key.column)
         known = self.parts.columns.contents_at(key.column)
         found = {}
         for row, linear in self.quiet.moved.items():
             into = {}
-            for node in leaves(linear, "load"):
+            for node in leaves(linear, LOAD):
                 into[node] = constant(known[node.data]) if node.data in known else self._gather(at, node)
             value = graph.gathered(graph.substitute(linear, into))
             if not value.is_zero:
@@ -246,7 +244,7 @@ class BusyHead:
         index = graph.index(code, numbers)
         found: Rows = {}
         for row, linear in self.quiet.moved.items():
-            into = {node: self._gather(index, node) for node in leaves(linear, "load")}
+            into = {node: self._gather(index, node) for node in leaves(linear, LOAD)}
             found[row] = graph.gathered(graph.substitute(linear, into))
             self.reads = True
         return self._outbid(group, query, code, exact, rivals, found) if rivals and exact is not None else found
@@ -272,7 +270,7 @@ class BusyHead:
             raise LoweringError(f"{self.where}: dimension {dim} of a busy column is no multiple of a bit")
         node = self.graph.as_node(rows[present[0][0]])
         checks = self.parts.plan.checks
-        if node.domain != (-1.0, 1.0) and not any(check.value.terms == {node: 1.0} for check in checks):
+        if node.domain != BIT and not any(check.value.terms == {node: 1.0} for check in checks):
             checks.append(Check(Linear({node: 1.0}), "bits"))
         return node, present[0][1]
 
@@ -351,9 +349,8 @@ class BusyHead:
         return self.graph.code(bits), tie
 
     def _gather(self, index: Node, load: Node) -> Linear:
-        shape = np.ones(index.width)
-        node = self.graph.node("gather", (index,), load.data, load.low * shape, load.high * shape, load.domain)
-        return Linear({node: 1.0})
+        ends = load.low * np.ones(index.width), load.high * np.ones(index.width)
+        return Linear({self.graph.node(GATHER, (index,), load.data, ends=ends, domain=load.domain): 1.0})
 
     # Quiet columns that take from busy ones
 

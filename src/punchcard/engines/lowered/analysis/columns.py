@@ -15,6 +15,7 @@ from punchcard.card.layout import Content, Layout, RowBlock
 from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear, constant
+from punchcard.engines.lowered.graph.operations import LOAD, STATE
 from punchcard.errors import LoweringError
 
 UNBOUNDED = 2.0**40
@@ -115,8 +116,7 @@ class Columns:
         slot = Slot(row, None if shared else number, 1 if shared else group.width, content, limit)
         if slot not in self.slots:
             self.slots.append(slot)
-        bound = np.full(slot.width, limit)
-        return Linear({graph.node("state", (), slot, -bound, bound, (-1.0, 1.0) if content == "bits" else None): 1.0})
+        return Linear({graph.node(STATE, (), slot): 1.0})
 
     def quiet_rows(self, graph: Graph) -> Rows:
         """The rows of any quiet column when a loop begins: what is true of all of them."""
@@ -131,8 +131,8 @@ class Columns:
                     rows[row] = constant(domain[0])
                     continue
                 limit = max(limit_of(block, "real"), 1.0) if domain is None else 0.0
-                low, high = (-limit, limit) if domain is None else (domain[0], domain[-1])
-                rows[row] = Linear({graph.node("load", (), row, low, high, domain): 1.0})
+                ends = (-limit, limit) if domain is None else (domain[0], domain[-1])
+                rows[row] = Linear({graph.node(LOAD, (), row, ends=ends, domain=domain): 1.0})
         return rows
 
     def _domain(self, row: int, contents: set[str | None]) -> tuple[float, ...] | None:

@@ -15,6 +15,7 @@ from punchcard.engines.lowered.analysis.columns import UNBOUNDED, Columns
 from punchcard.engines.lowered.analysis.weights import HeadWeights, LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, leaves
+from punchcard.engines.lowered.graph.operations import LOAD, MURK
 from punchcard.errors import LoweringError
 
 FEW_KEYS = 8
@@ -148,7 +149,7 @@ class Quiet:
         self.settles |= {row: Linear() for row in self.begin if row not in self.end}
         again = {node: self.end.get(row, Linear()) for row, linear in self.begin.items() for node in linear.terms}
         for row, linear in self.end.items():
-            if leaves(linear, "murk"):
+            if leaves(linear, MURK):
                 raise LoweringError(f"row {row} of a quiet column takes from several columns")
             if not self.graph.gathered(self.graph.substitute(linear, again)).same(linear):
                 raise LoweringError(f"row {row} of a quiet column goes on changing by itself")
@@ -164,22 +165,13 @@ class Quiet:
 
     def _value(self, node: Node) -> Array:
         if node not in self._values:
-            if node.op == "load":
+            if node.op is LOAD:
                 if node.data in self.changing:
                     raise LoweringError(f"row {node.data}, which keys or queries outside the busy columns read, changes")
                 self.read.add(node.data)
                 value = self.columns.card[node.data, self.columns.quiet]
-            elif node.op == "fma":
-                value = node.data * self._value(node.args[0])
-                if len(node.args) == 2:
-                    value = value + self._value(node.args[1])
-            elif node.op == "same":
-                value = self._value(node.args[0])
-            elif node.op == "constant":
-                value = np.broadcast_to(node.data, self.columns.quiet.shape)
-            elif node.op == "relu":
-                factor, bias = node.data
-                value = np.maximum(factor * self._value(node.args[0]) + bias, 0)
+            elif node.op.value is not None:
+                value = node.op.value(node.data, *map(self._value, node.args))
             else:
                 raise LoweringError("keys or queries outside the busy columns depend on a mixture of many columns")
             self._values[node] = value

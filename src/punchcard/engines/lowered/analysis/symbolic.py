@@ -12,7 +12,8 @@ from punchcard.engines.lowered.analysis.plan import Check, LoopPlan, Store
 from punchcard.engines.lowered.analysis.quiet import Quiet
 from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Linear, Node, constant, leaves, reachable
+from punchcard.engines.lowered.graph.nodes import BIT, Linear, Node, constant, leaves, reachable
+from punchcard.engines.lowered.graph.operations import BITS, GIVEN, LOAD, MURK
 from punchcard.errors import LoweringError
 
 
@@ -88,10 +89,9 @@ class Trace:
 
     def _bit(self, linear: Linear) -> Linear:
         node = self.graph.as_node(linear)
-        if node.domain == (-1.0, 1.0):
+        if node.domain == BIT:
             return linear
-        width = node.width
-        return Linear({self.graph.node("bit", (node,), None, -np.ones(width), np.ones(width), (-1.0, 1.0)): 1.0})
+        return Linear({self.graph.node(BITS, (node,)): 1.0})
 
     def _select(self) -> None:
         """Every group must have read the same selectors."""
@@ -116,8 +116,7 @@ class Trace:
             if linear.is_constant and low == high:
                 handed[row] = constant(low)
                 continue
-            domain = _common_domain(linear)
-            node = self.graph.node("given", (), (number, head, row, low, high, domain), low, high, domain)
+            node = self.graph.node(GIVEN, (), (number, head, row, low, high, _common_domain(linear)))
             given[node] = linear
             handed[row] = Linear({node: 1.0})
         quiet = self.quiet
@@ -138,16 +137,16 @@ class Trace:
         self.stored_in = number
         limits = self.columns.limits()
         for row, linear in changed.items():
-            if leaves(linear, "murk"):
+            if leaves(linear, MURK):
                 raise LoweringError(f"row {row} of a quiet column may take from several busy ones at once")
             if row not in quiet.changing:
                 raise LoweringError(f"a loop stores to row {row} of quiet columns, which the layout says never changes")
-            if any(node.data in quiet.settles for node in leaves(linear, "load")):
+            if any(node.data in quiet.settles for node in leaves(linear, LOAD)):
                 raise LoweringError(f"what is stored to row {row} depends on a row that is still settling")
         for table in offer.index.data:
             if table >= 0:
                 self.plan.close(table, self.columns.closed(changed))
-        used = {node for linear in changed.values() for node in leaves(linear, "given")}
+        used = {node for linear in changed.values() for node in leaves(linear, GIVEN)}
         self.plan.stores.append(Store(offer.index, offer.mask, changed, {n: v for n, v in given.items() if n in used},
                                       {row: limits[row] for row in changed}))
 
@@ -180,7 +179,7 @@ class Trace:
         wanted = [*self.plan.states.values(), *(check.value for check in self.plan.checks)]
         wanted += [value for store in self.plan.stores for value in store.given.values()]
         nodes = reachable([*wanted, *(row for store in self.plan.stores for row in store.rows.values())])
-        if any(node.op == "murk" for node in nodes):
+        if any(node.op is MURK for node in nodes):
             raise LoweringError("a busy column takes from many quiet columns at once")
         needed = max((node.bits() for node in nodes), default=1)
         if needed > self.significand:
@@ -189,7 +188,7 @@ class Trace:
         for slot, linear in self.plan.states.items():
             if slot.content == "bits":
                 single = linear.single
-                if not (single is not None and abs(single[1]) == 1.0 and single[0].domain == (-1.0, 1.0)):
+                if not (single is not None and abs(single[1]) == 1.0 and single[0].domain == BIT):
                     self.plan.checks.append(Check(linear, "bits"))
             else:
                 self.plan.checks.append(Check(linear, "real", slot.limit))

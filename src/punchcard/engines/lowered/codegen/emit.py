@@ -15,6 +15,7 @@ from llvmlite import ir
 
 from punchcard.engines.lowered.analysis.columns import Slot
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node
+from punchcard.engines.lowered.graph.operations import INDEX
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 REPORT_CODES = 4
@@ -48,7 +49,9 @@ class Emitter:
     """Writes the nodes of a plan into a basic block, each once."""
 
     def __init__(self, builder: ir.IRBuilder, real: ir.Type, buffer: ir.Value, tables: ir.Value, places: Places) -> None:
-        self.b, self.real, self.buffer, self.tables, self.places = builder, real, buffer, tables, places
+        self.b: ir.IRBuilder = builder
+        self.places: Places = places
+        self.real, self.buffer, self.tables = real, buffer, tables
         self.values: dict[Node, ir.Value] = {}
         self.bits: list[ir.Value] = []
         self.ok: list[ir.Value] = []
@@ -56,6 +59,12 @@ class Emitter:
         self.bases: dict[Node, list[ir.Value]] = {}
         self.load_at: ir.Value | None = None
         self.bound: dict[Node, ir.Value] = {}
+
+    def at(self, column: ir.Value, bound: dict[Node, ir.Value]) -> Emitter:
+        """An emitter for the quiet column at this place, with what busy columns hand to it."""
+        one = Emitter(self.b, self.real, self.buffer, self.tables, self.places)
+        one.load_at, one.bound = column, bound
+        return one
 
     # Small things
 
@@ -117,12 +126,13 @@ class Emitter:
         width = max([width, len(form.constant), *(n.width for n in form.terms)])
         total: ir.Value | None = self.vector(form.constant, width) if form.constant.any() or not form.terms else None
         for node, c in form.terms.items():
-            total = self.scaled(c, self.wide(self.node(node), width), total, width)
+            total = self.scaled(c, self.wide(self.node(node), width), total)
         assert total is not None
         return total
 
-    def scaled(self, c: float, x: ir.Value, y: ir.Value | None, width: int) -> ir.Value:
+    def scaled(self, c: float, x: ir.Value, y: ir.Value | None = None) -> ir.Value:
         """c x + y."""
+        width = _width(x)
         if y is None:
             return x if c == 1 else self.b.fneg(x) if c == -1 else self.b.fmul(x, self.number(c, width))
         if c == 1:
@@ -144,70 +154,25 @@ class Emitter:
                 continue
             pending.pop()
             if top not in self.values:
-                self.values[top] = getattr(self, f"_{top.op}")(top)
+                self.values[top] = top.op.emit(self, top)
         return self.values[node]
 
     def args(self, node: Node) -> list[ir.Value]:
         return [self.wide(self.values[a], node.width) for a in node.args]
 
-    def _state(self, node: Node) -> ir.Value:
-        return self.load(self.place(self.places.slots[node.data]), node.width)
+    def affine(self, node: Node) -> ir.Value:
+        """s x + b, for a node with these data."""
+        factor, bias, *_ = node.data
+        return self.scaled(factor, self.args(node)[0], self.vector(bias, node.width) if bias.any() else None)
 
-    def _load(self, node: Node) -> ir.Value:
-        assert self.load_at is not None
-        return self.load(self.b.gep(self.load_at, [ir.Constant(I64, node.data)]))
-
-    def _given(self, node: Node) -> ir.Value:
-        return self.bound[node]
-
-    def _constant(self, node: Node) -> ir.Value:
-        return self.vector(node.data, node.width)
-
-    def _column(self, node: Node) -> ir.Value:
-        return ir.Constant(I32, node.data)
-
-    def _same(self, node: Node) -> ir.Value:
-        return self.args(node)[0]
-
-    def _bit(self, node: Node) -> ir.Value:
-        value = self.args(node)[0]
-        self.check_bits(value)
-        return value
-
-    def _fma(self, node: Node) -> ir.Value:
-        x, *y = self.args(node)
-        return self.scaled(node.data, x, y[0] if y else None, node.width)
-
-    def _relu(self, node: Node) -> ir.Value:
-        return self._most(self._affine(node), self.number(0.0, node.width))
-
-    def _affine(self, node: Node) -> ir.Value:
-        factor, bias = node.data
-        x = self.args(node)[0]
-        return self.scaled(factor, x, self.vector(bias, node.width) if bias.any() else None, node.width)
-
-    def _most(self, a: ir.Value, b: ir.Value) -> ir.Value:
+    def most(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return self.b.select(self.b.fcmp_ordered(">", a, b), a, b)
 
-    def _mul(self, node: Node) -> ir.Value:
-        return self.b.fmul(*self.args(node))
-
-    def _max(self, node: Node) -> ir.Value:
-        return self._most(*self.args(node))
-
-    def _least(self, node: Node) -> ir.Value:
-        return self._most(self.args(node)[0], self.number(node.data, node.width))
-
-    def _recip(self, node: Node) -> ir.Value:
-        return self.b.fdiv(self.number(1.0, node.width), self.args(node)[0])
-
-    def _exp(self, node: Node) -> ir.Value:
+    def exponential(self, x: ir.Value, width: int) -> ir.Value:
         """e^x = 2^n e^r with n the integer nearest to x / ln 2, and the series of e^r for |r| <= ln 2 / 2."""
         terms, high, low, most, bias, shift, integer = EXP[str(self.real)]
-        width = node.width
-        x = self._affine(node)
         tiny = self.b.fcmp_ordered("<", x, self.number(-most, width))
-        x = self._most(x, self.number(-most, width))
+        x = self.most(x, self.number(-most, width))
         n = self.call("floor", self.call("fmuladd", x, self.number(1 / math.log(2.0), width), self.number(0.5, width)))
         r = self.call("fmuladd", n, self.number(-high, width), x)
         r = self.call("fmuladd", n, self.number(-low, width), r)
@@ -224,8 +189,8 @@ class Emitter:
         result = self.b.fmul(total, self.b.bitcast(power, x.type))
         return self.b.select(tiny, self.number(0.0, width), result)
 
-    def _mix(self, node: Node) -> ir.Value:
-        x, matrix = self.values[node.args[0]], node.data
+    def mixture(self, x: ir.Value, matrix: Array) -> ir.Value:
+        """A matrix times the entries of a value."""
         outs = []
         if matrix.shape[0] > 1 and bool(np.all((matrix == 0) | (matrix == 1))) and bool(np.all(matrix.sum(axis=1) <= 1)):
             zero = self.number(0.0, matrix.shape[1])
@@ -235,13 +200,14 @@ class Emitter:
         for row in matrix:
             total: ir.Value | None = None
             for lane in np.flatnonzero(row):
-                total = self.scaled(float(row[lane]), self.lane(x, int(lane)), total, 1)
+                total = self.scaled(float(row[lane]), self.lane(x, int(lane)), total)
             outs.append(total if total is not None else self.number(0.0))
         return outs[0] if len(outs) == 1 else self.packed(outs)
 
     # Matching
 
-    def _code(self, node: Node) -> ir.Value:
+    def code(self, node: Node) -> ir.Value:
+        """The signs of the arguments as the bits of an integer."""
         if not node.args:
             return ir.Constant(I32, 0)
         width, flip = node.width, sum(1 << i for i, sign in enumerate(node.data) if sign < 0)
@@ -261,18 +227,16 @@ class Emitter:
             total = self.b.xor(total, bit)
         return total
 
-    def _match(self, node: Node) -> ir.Value:
-        width = node.width
-        a, b = (self.wide(self.values[x], width) for x in node.args)
-        equal = self.b.icmp_unsigned("==", a, b)
-        return self.b.select(equal, self.vector(node.data, width), self.number(0.0, width))
+    def match(self, codes: list[ir.Value], mask: Array) -> ir.Value:
+        """The mask where two codes agree, else 0."""
+        width = _width(codes[0])
+        return self.b.select(self.b.icmp_unsigned("==", *codes), self.vector(mask, width), self.number(0.0, width))
 
-    def _index(self, node: Node) -> ir.Value:
-        """A list of columns, one a lane, kept as scalars: see `base`. A missing one is -1."""
-        code = self.values[node.args[0]]
+    def look_up(self, code: ir.Value, tables: tuple[int, ...], width: int) -> ir.Value:
+        """Columns, one a lane; a missing one is -1."""
         found = []
-        for lane in range(node.width):
-            table = node.data[lane if len(node.data) > 1 else 0]
+        for lane in range(width):
+            table = tables[lane if len(tables) > 1 else 0]
             one = self.lane(code, lane)
             if table < 0:
                 found.append(ir.Constant(I32, -1))
@@ -287,33 +251,43 @@ class Emitter:
         if index not in self.bases:
             value = self.node(index)
             lanes = [self.lane(value, lane) for lane in range(index.width)]
-            if index.op == "index":
+            if index.op is INDEX:
                 for one in dict.fromkeys(lanes):
                     self.ok.append(self.b.icmp_signed(">=", one, ir.Constant(I32, 0)))
             self.bases[index] = [self.column(one) for one in lanes]
         return self.bases[index]
 
+    def integer(self, number: int) -> ir.Value:
+        return ir.Constant(I32, number)
+
+    def row(self, column: ir.Value | None, row: int) -> ir.Value:
+        """The place of a row, given that of its column."""
+        return self.b.gep(column, [ir.Constant(I64, row)])
+
     def column(self, number: ir.Value) -> ir.Value:
         wide = self.b.sext(number, I64)
         return self.b.gep(self.buffer, [self.b.mul(wide, ir.Constant(I64, self.places.width))])
 
-    def _gather(self, node: Node) -> ir.Value:
-        found = [self.load(self.b.gep(base, [ir.Constant(I64, node.data)])) for base in self.base(node.args[0])]
+    def gather(self, columns: list[ir.Value], row: int) -> ir.Value:
+        found = [self.load(self.row(column, row)) for column in columns]
         return found[0] if len(found) == 1 else self.packed(found)
 
     # Checks
 
-    def check_bits(self, value: ir.Value) -> None:
-        """±1 in every lane."""
+    def check(self, value: ir.Value, kind: str, limit: float) -> None:
+        """±1 in every lane ("bits"), or at most `limit` in size and a number."""
+        if kind == "bits":
+            self.check_bits(value)
+        else:
+            self._all(self.b.fcmp_ordered("<=", self.call("fabs", value), self.number(limit, _width(value))))
+
+    def check_bits(self, value: ir.Value) -> ir.Value:
+        """The value, which must be ±1 in every lane."""
         if isinstance(value.type, ir.VectorType):
             self._all(self.b.fcmp_ordered("==", self.call("fabs", value), self.number(1.0, value.type.count)))
         else:
             self.bits.append(value)
-
-    def check_limit(self, value: ir.Value, limit: float) -> None:
-        """At most `limit` in size, and a number."""
-        width = value.type.count if isinstance(value.type, ir.VectorType) else 1
-        self._all(self.b.fcmp_ordered("<=", self.call("fabs", value), self.number(limit, width)))
+        return value
 
     def _all(self, flags: ir.Value) -> None:
         if isinstance(flags.type, ir.VectorType):
@@ -341,6 +315,10 @@ class Emitter:
         for flag in self.ok:
             result = self.b.and_(result, flag)
         return result
+
+
+def _width(value: ir.Value) -> int:
+    return value.type.count if isinstance(value.type, ir.VectorType) else 1
 
 
 def _bits(real: ir.Type) -> int:

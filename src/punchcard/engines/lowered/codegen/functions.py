@@ -28,8 +28,7 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, place
     b = ir.IRBuilder(block)
     emitter = Emitter(b, real, buffer, tables, places)
     for check in plan.checks:
-        value = emitter.linear(check.value)
-        emitter.check_bits(value) if check.kind == "bits" else emitter.check_limit(value, check.limit)
+        emitter.check(emitter.linear(check.value), check.kind, check.limit)
     lanes = [emitter.lane(emitter.node(code), i) for code, mask in plan.distinct for i in range(code.width) if mask[i]]
     if len(lanes) > 1:
         emitter.check_distinct(lanes)
@@ -47,7 +46,7 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, place
     count: ir.Value = ir.Constant(I32, 0)
     for column, base, rows in stored:
         for row, value in rows.items():
-            emitter.store(value, b.gep(base, [ir.Constant(I64, row)]))
+            emitter.store(value, emitter.row(base, row))
         if plan.settles:
             b.store(column, b.gep(visits, [b.zext(b.add(count, ir.Constant(I32, 1)), I64)]))
             count = b.add(count, b.zext(b.icmp_signed(">=", column, ir.Constant(I32, 0)), I32))
@@ -68,7 +67,7 @@ def _lanes(emitter: Emitter, store: Store) -> list[tuple[ir.Value, ir.Value, dic
     for row, linear in store.rows.items():
         single = linear.single
         if single is not None and single[0] in given and single[1] == 1.0:  # what is handed over is stored as it is
-            _check(emitter, given[single[0]], store.kinds[row])
+            emitter.check(given[single[0]], *store.kinds[row])
             checked.add(single[0])
     for lane in range(store.index.width):
         if not store.mask[lane]:
@@ -77,27 +76,15 @@ def _lanes(emitter: Emitter, store: Store) -> list[tuple[ir.Value, ir.Value, dic
         found = b.icmp_signed(">=", column, ir.Constant(I32, 0))
         emitter.ok.append(b.icmp_signed(">=", column, ir.Constant(I32, -1)))
         base = emitter.column(b.select(found, column, ir.Constant(I32, emitter.places.nowhere)))
-        one = Emitter(b, emitter.real, emitter.buffer, emitter.tables, emitter.places)
-        one.load_at = base
-        one.bound = {node: emitter.lane(value, lane) for node, value in given.items()}
+        one = emitter.at(base, {node: emitter.lane(value, lane) for node, value in given.items()})
         rows = {}
         for row, linear in store.rows.items():
             rows[row] = one.linear(linear)
             single = linear.single
             if not linear.is_constant and not (single is not None and single[0] in checked):
-                flags = Emitter(b, emitter.real, emitter.buffer, emitter.tables, emitter.places)
-                _check(flags, rows[row], store.kinds[row])
-                emitter.bits += flags.bits
-                emitter.ok += flags.ok
+                emitter.check(rows[row], *store.kinds[row])
         result.append((column, base, rows))
     return result
-
-
-def _check(emitter: Emitter, value: ir.Value, kind: tuple[str, float]) -> None:
-    if kind[0] == "bits":
-        emitter.check_bits(value)
-    else:
-        emitter.check_limit(value, kind[1])
 
 
 def _report(b: ir.IRBuilder, report: ir.Value, codes: list[tuple[ir.Value, int]]) -> None:
@@ -126,11 +113,11 @@ def _settle(emitter: Emitter, plan: LoopPlan, visits: ir.Value) -> None:
     b.position_at_end(body)
     following = b.add(i, ir.Constant(I32, 1))
     column = b.load(b.gep(visits, [b.zext(following, I64)]))
-    one = Emitter(b, emitter.real, emitter.buffer, emitter.tables, emitter.places)
-    one.load_at = one.column(column)
+    base = emitter.column(column)
+    one = emitter.at(base, {})
     rows = {row: one.linear(linear) for row, linear in plan.settles.items()}
     for row, value in rows.items():
-        one.store(value, b.gep(one.load_at, [ir.Constant(I64, row)]))
+        one.store(value, one.row(base, row))
     i.add_incoming(following, b.block)
     b.branch(head)
     b.position_at_end(end)

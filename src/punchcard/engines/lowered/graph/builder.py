@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from punchcard.engines.lowered.graph.domains import FEW_VALUES, atoms_of, value_of, values_on_grid
+from punchcard.engines.lowered.graph import operations as op
+from punchcard.engines.lowered.graph.domains import atoms_of, base_of, value_of, values_on_grid
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, trim
 
 BLOCK = 4
@@ -23,14 +24,22 @@ class Graph:
     def __init__(self) -> None:
         self._nodes: dict[Any, Node] = {}
 
-    def node(self, op: str, args: tuple[Node, ...], data: Any, low: Array | float, high: Array | float,
-             domain: tuple[float, ...] | None = None, key: Any = None) -> Node:
-        """The node with these parts; `key` stands for data that cannot be hashed."""
-        name = (op, tuple(a.number for a in args), data if key is None else key)
+    def known(self, kind: op.Operation, args: tuple[Node, ...], data: Any = None) -> Node | None:
+        """The node with these parts, if there is one."""
+        return self._nodes.get((kind, tuple(a.number for a in args), kind.key(data)))
+
+    def node(self, kind: op.Operation, args: tuple[Node, ...] = (), data: Any = None, *, ends: op.Ends | None = None,
+             domain: op.Domain | None = None) -> Node:
+        """The node with these parts, new or known; `ends` and `domain` where more is known than the operation says."""
+        name = (kind, tuple(a.number for a in args), kind.key(data))
         found = self._nodes.get(name)
         if found is None:
-            found = Node(len(self._nodes), op, args, data, np.atleast_1d(np.asarray(low, dtype=np.float64)),
-                         np.atleast_1d(np.asarray(high, dtype=np.float64)), domain)
+            if ends is None:
+                if kind.ends is None:
+                    raise TypeError(f"the range of a {kind.name} is known to whoever makes it")
+                ends = kind.ends(data, *args)
+            low, high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in ends)
+            found = Node(len(self._nodes), kind, args, data, low, high, domain or kind.domain(data, *args))
             self._nodes[name] = found
         return found
 
@@ -45,7 +54,7 @@ class Graph:
 
     def murk(self, name: tuple[Any, ...], low: float, high: float) -> Linear:
         """A value between two bounds that is not worked out, since it should turn out not to matter."""
-        return Linear({self.node("murk", (), (*name, low, high), low, high): 1.0})
+        return Linear({self.node(op.MURK, (), (*name, low, high)): 1.0})
 
     # Linear forms
 
@@ -70,17 +79,7 @@ class Graph:
         return total, factor
 
     def _fma(self, c: float, x: Node, y: Node | None) -> Node:
-        found = self._nodes.get(("fma", (x.number,) if y is None else (x.number, y.number), c))
-        if found is not None:
-            return found
-        low, high = (c * x.low, c * x.high) if c > 0 else (c * x.high, c * x.low)
-        if y is None:
-            return self.node("fma", (x,), c, low, high)
-        domain = None
-        if x.domain is not None and y.domain is not None:
-            values = sorted({c * s + t for s in x.domain for t in y.domain})
-            domain = tuple(values) if len(values) <= FEW_VALUES else None
-        return self.node("fma", (x, y), c, low + y.low, high + y.high, domain)
+        return self.node(op.FMA, (x,) if y is None else (x, y), c)
 
     def gathered(self, linear: Linear) -> Linear:
         """The same value with at most one term."""
@@ -111,9 +110,7 @@ class Graph:
             slope = trim((at_v - at_u) / (v - u))
             if len(slope) == 1:
                 return Linear({node: float(slope[0])} if slope[0] else {}, at_u - slope[0] * u)
-        found = self.node("relu", (node,), (factor, bias), np.maximum(low, 0), np.maximum(high, 0),
-                          key=(factor, bias.tobytes()))
-        return Linear({found: 1.0})
+        return Linear({self.node(op.RELU, (node,), (factor, bias)): 1.0})
 
     def _gated(self, linear: Linear) -> Linear | None:
         """relu(f + c b) with a ±1 bit b that closes it: (1 + b) / 2 relu(f + c), so that all bits share one ReLU."""
@@ -135,7 +132,7 @@ class Graph:
         """b x + b y becomes b (x + y), for a bit b."""
         by_bit: dict[Node, list[Node]] = {}
         for node in linear.terms:
-            if node.op == "mul":
+            if node.op is op.MUL:
                 bit = next((a for a in node.args if a.domain == BIT), None)
                 if bit is not None:
                     by_bit.setdefault(bit, []).append(node)
@@ -157,15 +154,15 @@ class Graph:
             return linear
         result = self._factored(linear).copy()
         for node in list(result.terms):
-            if node.op != "relu" or node not in result.terms:
+            if node.op is not op.RELU or node not in result.terms:
                 continue
             factor, bias = node.data
-            partner = self._nodes.get(("relu", (node.args[0].number,), (-factor, trim(-bias).tobytes())))
+            partner = self.known(op.RELU, node.args, (-factor, trim(-bias)))
             weight = result.terms[node]
             if partner is not None and result.terms.get(partner) == -weight:
                 del result.terms[node], result.terms[partner]
                 result.add(Linear({node.args[0]: factor}, bias), weight)
-        return self._enumerated(self._affine(result))
+        return self._enumerated(result)
 
     def _enumerated(self, linear: Linear) -> Linear:
         """A form over a few nodes that take few values each, at all of them: linear if it is, or with known values."""
@@ -174,53 +171,23 @@ class Graph:
         atoms = atoms_of(linear)
         if atoms is None:
             return linear
-        found: dict[tuple[float, ...], float] = {}
-        for values in product(*(atom.domain or () for atom in atoms)):
-            known = dict(zip(atoms, values, strict=True))
-            found[values] = float(linear.constant[0]) + sum(c * value_of(node, known) for node, c in linear.terms.items())
+        cases = list(product(*(atom.domain or () for atom in atoms)))
+        known = dict(zip(atoms, np.array(cases).T, strict=True))
+        totals = linear.constant + sum(c * value_of(node, known) for node, c in linear.terms.items())
+        found = dict(zip(cases, totals.tolist(), strict=True))
         least = tuple((atom.domain or ())[0] for atom in atoms)
         result = Linear({}, np.array([found[least]]))
         for i, atom in enumerate(atoms):
             last = (atom.domain or ())[-1]
             slope = (found[(*least[:i], last, *least[i + 1 :])] - found[least]) / (last - least[i])
             result.add(Linear({atom: slope} if slope else {}, np.array([-slope * least[i]])))
-        if all(value == float(result.constant[0]) + sum(c * known for atom, c in result.terms.items()
-                                                        for a, known in zip(atoms, values, strict=True) if a is atom)
-               for values, value in found.items()):
+        if np.array_equal(totals, result.constant + sum(c * known[atom] for atom, c in result.terms.items())):
             return result
         values_of_it = tuple(sorted(set(found.values())))
-        if len(values_of_it) > FEW_VALUES:
+        if len(values_of_it) > op.FEW_VALUES:
             return linear
         node = self.as_node(linear)
-        same = self.node("same", (node,), values_of_it, values_of_it[0], values_of_it[-1], values_of_it)
-        return Linear({same: 1.0})
-
-    def _affine(self, linear: Linear) -> Linear:
-        """A form that depends on one node alone, at the values of its domain: affine if it lies on a line."""
-        bases = {n.args[0] if n.op == "relu" else n for n in linear.terms}
-        if len(bases) != 1 or len(linear.terms) < 2:
-            return linear
-        (base,) = bases
-        if base.domain is None or len(linear.constant) > 1:
-            return linear
-        values = []
-        for t in base.domain:
-            value = float(linear.constant[0])
-            for node, weight in linear.terms.items():
-                if node.op == "relu" and node is not base:
-                    factor, bias = node.data
-                    if len(bias) > 1:
-                        return linear
-                    value += weight * max(factor * t + float(bias[0]), 0.0)
-                else:
-                    value += weight * t
-            values.append(value)
-        t0, t1 = base.domain[0], base.domain[-1]
-        slope = (values[-1] - values[0]) / (t1 - t0)
-        offset = values[0] - slope * t0
-        if all(v == slope * t + offset for t, v in zip(base.domain, values, strict=True)):
-            return Linear({base: slope} if slope else {}, np.array([offset]))
-        return linear
+        return Linear({self.node(op.SAME, (node,), values_of_it, ends=(values_of_it[0], values_of_it[-1])): 1.0})
 
     def narrowed(self, linear: Linear) -> Linear:
         """The same value with at most one term, and with the range that its ReLUs leave it.
@@ -232,7 +199,7 @@ class Graph:
         low, high = linear.constant, linear.constant
         by_base: dict[Node, list[tuple[Node, float]]] = {}
         for node, weight in linear.terms.items():
-            by_base.setdefault(node.args[0] if node.op == "relu" else node, []).append((node, weight))
+            by_base.setdefault(base_of(node), []).append((node, weight))
         for base, terms in by_base.items():
             width = max(n.width for n, _ in terms)
             points = [base.low, base.high]
@@ -240,15 +207,15 @@ class Graph:
             values = np.zeros((len(points), width))
             for node, weight in terms:
                 for at, t in zip(values, points, strict=True):
-                    at += weight * (t if node is base else np.maximum(node.data[0] * t + node.data[1], 0))
+                    at += weight * value_of(node, {base: t})
             low, high = low + values.min(axis=0), high + values.max(axis=0)
         node = self.as_node(linear)  # with its constant, which may well be far larger than the sum
         ends = linear.ends
         domain = values_on_grid(linear, by_base)
         if domain is not None:
-            return Linear({self.node("same", (node,), domain, domain[0], domain[-1], domain): 1.0})
+            return Linear({self.node(op.SAME, (node,), domain, ends=(domain[0], domain[-1])): 1.0})
         if bool(np.any(low > ends[0])) or bool(np.any(high < ends[1])):
-            node = self.node("same", (node,), None, low, high)
+            node = self.node(op.SAME, (node,), ends=(low, high))
         return Linear({node: 1.0})
 
     def product(self, a: Linear, b: Linear) -> Linear:
@@ -262,19 +229,12 @@ class Graph:
         x, y = self.as_node(a), self.as_node(b)
         if x.number > y.number:
             x, y = y, x
-        found = self._nodes.get(("mul", (x.number, y.number), None))
-        if found is None:
-            p, q, r, s = x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high
-            low = np.minimum(np.minimum(p, q), np.minimum(r, s))
-            high = np.maximum(np.maximum(p, q), np.maximum(r, s))
-            found = self.node("mul", (x, y), None, low, high)
-        return Linear({found: 1.0})
+        return Linear({self.node(op.MUL, (x, y)): 1.0})
 
     def as_node(self, linear: Linear) -> Node:
         """A linear form, its constant included, as one node."""
         if linear.is_constant:
-            values = trim(linear.constant)
-            return self.node("constant", (), values, values, values, key=values.tobytes())
+            return self.node(op.CONSTANT, (), trim(linear.constant))
         if not linear.constant.any():
             node, factor = self.form(linear)
             return node if factor == 1.0 else self._fma(factor, node, None)
@@ -283,25 +243,22 @@ class Graph:
 
     def exp(self, linear: Linear, most: float = np.inf) -> Node:
         """e^linear, which is known to be at most `most`."""
-        with np.errstate(over="ignore"):
-            low, high = np.minimum(np.exp(linear.low), most), np.minimum(np.exp(linear.high), most)
         if linear.is_constant:
-            return self.as_node(constant(low))
+            with np.errstate(over="ignore"):
+                return self.as_node(constant(np.minimum(np.exp(linear.constant), most)))
         node, factor = self.form(linear)
-        bias = trim(linear.constant)
-        return self.node("exp", (node,), (factor, bias), low, high, key=(factor, bias.tobytes()))
+        return self.node(op.EXP, (node,), (factor, trim(linear.constant), most))
 
     def largest(self, linears: Iterable[Linear]) -> Node:
         """The largest of several forms."""
         nodes = [self.as_node(linear) for linear in linears]
         best = nodes[0]
         for node in nodes[1:]:
-            best = self.node("max", (best, node), None, np.maximum(best.low, node.low), np.maximum(best.high, node.high))
+            best = self.node(op.MAX, (best, node))
         return best
 
     def reciprocal(self, linear: Linear) -> Node:
-        node = self.as_node(linear)
-        return self.node("recip", (node,), None, 1 / node.high, 1 / node.low)
+        return self.node(op.RECIP, (self.as_node(linear),))
 
     def mix(self, linear: Linear, matrix: Array) -> Linear:
         """Entry i of the result is sum over j of matrix[i, j] times entry j."""
@@ -321,11 +278,7 @@ class Graph:
                 if len(diagonal) == 1:
                     result.add(Linear({node: c * float(diagonal[0])}))
                     continue
-            up, down = np.maximum(used, 0), np.minimum(used, 0)
-            low, high = np.broadcast_to(node.low, (width,)), np.broadcast_to(node.high, (width,))
-            mixed = self.node("mix", (node,), used, up @ low + down @ high, up @ high + down @ low,
-                              key=(used.shape, used.tobytes()))
-            result.add(Linear({mixed: c}))
+            result.add(Linear({self.node(op.MIX, (node,), used): c}))
         return result
 
     def lane(self, linear: Linear, width: int, lane: int) -> Linear:
@@ -336,8 +289,7 @@ class Graph:
             if node.width == 1:
                 result.add(Linear({node: c}))
             elif low[0] or high[0]:
-                row, key = one_hot(width, lane)
-                result.add(Linear({self.node("mix", (node,), row, low, high, key=key): c}))
+                result.add(Linear({self.node(op.MIX, (node,), one_hot(width, lane), ends=(low, high)): c}))
         return result
 
     # Matching
@@ -345,16 +297,14 @@ class Graph:
     def code(self, bits: list[tuple[Node, float]]) -> Node:
         """The integer whose bit i is 1 where bit node i, times its sign, is positive."""
         signs = tuple(math.copysign(1.0, sign) for _, sign in bits)
-        return self.node("code", tuple(n for n, _ in bits), signs, np.zeros(_width(n for n, _ in bits)), 2.0 ** len(bits))
+        return self.node(op.CODE, tuple(n for n, _ in bits), signs)
 
     def match(self, a: Node, b: Node, mask: Array) -> Node:
         """1 where the codes agree, in the columns of the mask."""
-        width = max(a.width, b.width, len(mask))
-        return self.node("match", (a, b), mask, np.zeros(width), np.broadcast_to(mask, (width,)), key=mask.tobytes())
+        return self.node(op.MATCH, (a, b), mask)
 
     def index(self, code: Node, tables: tuple[int, ...]) -> Node:
-        width = max(code.width, len(tables))
-        return self.node("index", (code,), tables, np.zeros(width), np.full(width, 2.0**31))
+        return self.node(op.INDEX, (code,), tables)
 
     def substitute(self, linear: Linear, into: Mapping[Node, Linear]) -> Linear:
         """The form with some nodes replaced, also inside other nodes."""
@@ -370,19 +320,8 @@ class Graph:
             return found
         if not node.args:
             found = Linear({node: 1.0})
-        elif node.op == "fma":
-            found = Linear()
-            found.add(self._replaced(node.args[0], known), node.data)
-            if len(node.args) == 2:
-                found.add(self._replaced(node.args[1], known))
-            found = self.gathered(found)
-        elif node.op == "same":
-            found = self._replaced(node.args[0], known)
-        elif node.op == "relu":
-            factor, bias = node.data
-            inner = Linear({}, bias)
-            inner.add(self._replaced(node.args[0], known), factor)
-            found = self.relu(inner)
+        elif node.op.again is not None:
+            found = node.op.again(self, node.data, *(self._replaced(a, known) for a in node.args))
         else:
             raise TypeError(f"{node} is computed by busy columns; a quiet column holds loads, sums and ReLUs")
         known[node] = found
@@ -390,12 +329,8 @@ class Graph:
 
 
 @cache
-def one_hot(width: int, lane: int) -> tuple[Array, Any]:
-    """A matrix of one row, and the name of a mixture by it."""
+def one_hot(width: int, lane: int) -> Array:
+    """A matrix of one row with one 1."""
     row = np.zeros((1, width))
     row[0, lane] = 1.0
-    return row, (row.shape, row.tobytes())
-
-
-def _width(nodes: Iterable[Node]) -> int:
-    return max(node.width for node in nodes)
+    return row

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from punchcard.engines.lowered.graph.nodes import Linear, Node
+import numpy as np
 
-FEW_VALUES = 4
-"""Values that a node's domain lists at most."""
+from punchcard.engines.lowered.graph.nodes import Array, Linear, Node
+from punchcard.engines.lowered.graph.operations import FEW_VALUES, RELU
+
 MOST_CASES, MOST_NODES = 32, 48
 """Combinations of values that are tried, and nodes that are looked at for them."""
 
@@ -22,7 +23,7 @@ def atoms_of(linear: Linear) -> list[Node] | None:
         seen += 1
         if node.domain is not None:
             found[node] = None
-        elif node.op in ("fma", "relu", "same", "mul") and seen <= MOST_NODES and node.width == 1:
+        elif node.op.folds and seen <= MOST_NODES and node.width == 1:
             stack.extend(node.args)
         else:
             return None
@@ -30,17 +31,18 @@ def atoms_of(linear: Linear) -> list[Node] | None:
     return sorted(found, key=lambda node: node.number) if cases <= MOST_CASES else None
 
 
-def value_of(node: Node, known: Mapping[Node, float]) -> float:
-    """A node's value where its atoms have these values."""
+def value_of(node: Node, known: Mapping[Node, Array]) -> Array:
+    """A node's values where its atoms have these values."""
     if node in known:
         return known[node]
-    args = [value_of(a, known) for a in node.args]
-    if node.op == "fma":
-        return float(node.data) * args[0] + (args[1] if len(args) == 2 else 0.0)
-    if node.op == "relu":
-        factor, bias = node.data
-        return max(float(factor) * args[0] + float(bias[0]), 0.0)
-    return args[0] * args[1] if node.op == "mul" else args[0]
+    if node.op.value is None:
+        raise TypeError(f"{node} is not followed with numbers")
+    return node.op.value(node.data, *(value_of(a, known) for a in node.args))
+
+
+def base_of(node: Node) -> Node:
+    """What a ReLU is a function of; any other node stands for itself."""
+    return node.args[0] if node.op is RELU else node
 
 
 def values_on_grid(linear: Linear, by_base: Mapping[Node, list[tuple[Node, float]]]) -> tuple[float, ...] | None:
@@ -57,8 +59,7 @@ def values_on_grid(linear: Linear, by_base: Mapping[Node, list[tuple[Node, float
             kink = -float(node.data[1][0]) / node.data[0]
             points |= {t for t in (math.floor(kink / grid) * grid, math.ceil(kink / grid) * grid) if low <= t <= high}
     places = sorted(points)
-    values = [float(linear.constant[0]) + sum(
-        w * (t if n is base else max(n.data[0] * t + float(n.data[1][0]), 0.0)) for n, w in terms) for t in places]
+    values = (linear.constant + sum(w * value_of(n, {base: np.array(places)}) for n, w in terms)).tolist()
     steps = zip(places, places[1:], values, values[1:], strict=False)
     if any(q - p > grid and f != g for p, q, f, g in steps):
         return None

@@ -1,4 +1,4 @@
-"""What a loop computes, as a graph: shared linear forms, ReLUs, gathers and the few things that a softmax needs.
+"""What a loop computes, as a graph of operations (see `operations`) and linear forms over them.
 
 A value stands for one row in a group of columns that compute alike: an array with an entry for each column, or with one
 entry where all columns agree. Every node knows the least and greatest value of each entry; equal nodes are one node, so
@@ -10,10 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from punchcard.engines.lowered.graph.operations import Operation
 
 Array = npt.NDArray[np.float64]
 ZERO: Array = np.zeros(1)
@@ -21,34 +24,15 @@ BIT = (-1.0, 1.0)
 
 
 class Node:
-    """One operation. `domain` lists all values that it can take, where these are few.
-
-        constant                                                    data: values
-        column  a certain quiet column                              data: its number
-        state   a row that a group carries from loop to loop       data: slot
-        load    a row of the quiet column at hand                  data: row
-        given   a value that a busy column hands to a quiet one    data: number
-        murk    a value that nobody has worked out; nothing may depend on it    data: name
-        fma     c x + y, or c x                                    args: x[, y]; data: c
-        relu    relu(s x + b)                                      args: x; data: s, b
-        mul     x y                                                args: x, y
-        exp     e^(s x + b)                                        args: x; data: s, b
-        recip   1 / x;   max   the larger of x and y
-        same    x, whose range is known better;   bit   x, checked to be ±1;   least   x, or data if that is more
-        mix     sum over columns of constant weights times x       args: x; data: matrix
-        code    the integer whose bits are the signs of the args   data: signs
-        match   1 where two codes agree, else 0                    args: codes
-        index   the quiet column that a table has for a code       args: code; data: table numbers, one a column
-        gather  a row of the quiet columns at an index             args: index; data: row
-    """
+    """One operation on some arguments. `domain` lists all values that it can take, where these are few."""
 
     __slots__ = ("args", "data", "domain", "grid", "high", "low", "number", "op")
 
-    def __init__(self, number: int, op: str, args: tuple[Node, ...], data: Any, low: Array, high: Array,
+    def __init__(self, number: int, op: Operation, args: tuple[Node, ...], data: Any, low: Array, high: Array,
                  domain: tuple[float, ...] | None) -> None:
         self.number, self.op, self.args, self.data = number, op, args, data
         self.low, self.high, self.domain = low, high, domain
-        self.grid = _grid_of(self)
+        self.grid: float = op.grid(data, *(a.grid for a in args)) if domain is None else lowest_bit(np.array(domain))
         """A power of two of which every value is a multiple; 0 where none is known."""
 
     def bits(self) -> int:
@@ -61,7 +45,7 @@ class Node:
         return len(self.low)
 
     def __repr__(self) -> str:
-        return f"{self.op}{self.number}"
+        return f"{self.op.name}{self.number}"
 
 
 @dataclass
@@ -137,28 +121,6 @@ def trim(values: Array) -> Array:
     return values[:1] if len(values) > 1 and bool(np.all(values == values[0])) else values
 
 
-def _grid_of(node: Node) -> float:
-    """The grid of a node from those of its arguments; sums, ReLUs and products of grids are grids."""
-    grids = [a.grid for a in node.args]
-    if node.domain is not None:
-        return lowest_bit(np.array(node.domain))
-    if node.op == "constant":
-        return lowest_bit(node.data)
-    if node.op in ("same", "bit", "match", "max"):
-        return min(grids) if node.op != "match" else 1.0
-    if node.op == "mul":
-        return grids[0] * grids[1]
-    if node.op == "mix":
-        return grids[0] * lowest_bit(node.data)
-    if node.op == "fma":
-        return min([lowest_bit(np.array([node.data])) * grids[0], *grids[1:]])
-    if node.op == "relu":
-        factor, bias = node.data
-        grid: float = abs(factor) * grids[0]
-        return min(grid, lowest_bit(bias)) if bias.any() else grid
-    return 0.0
-
-
 def lowest_bit(values: Array) -> float:
     """The largest power of two that divides all values."""
     found = math.inf
@@ -181,6 +143,6 @@ def reachable(linears: Iterable[Linear]) -> set[Node]:
     return seen
 
 
-def leaves(linear: Linear, op: str) -> list[Node]:
+def leaves(linear: Linear, op: Operation) -> list[Node]:
     """The nodes of one kind that a form depends on, in an order that is always the same."""
-    return sorted((node for node in reachable([linear]) if node.op == op), key=lambda node: node.number)
+    return sorted((node for node in reachable([linear]) if node.op is op), key=lambda node: node.number)

@@ -23,7 +23,7 @@ DEFAULT_HEADS = 3
 MOST_ENTRY = 1e60
 
 
-class Options(TypedDict, total=False):
+class AlgebraOptions(TypedDict, total=False):
     """How a program is run.
 
     machine        one that is there already, in place of one built to the program's sizes

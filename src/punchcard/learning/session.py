@@ -1,24 +1,23 @@
-"""What learning and predicting share: options, a machine for a program, and a run of it."""
+"""What learning and predicting share: options, a machine for a program, and a run of it to its end."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor
 
 from punchcard.api import build
-from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Pattern
-from punchcard.engines import ENGINES, Run, find_engine
+from punchcard.engines import Port
 from punchcard.errors import PunchcardError
 from punchcard.learning.blocks import blocks_of
 from punchcard.learning.programs.network import Network
+from punchcard.learning.programs.sgd import Written
 from punchcard.machines.fleq.isa import Array, FleqProgram
-from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.machine import FleqMachine, FleqResult
 from punchcard.transformer.precision import Precision, as_precision
 
 DEFAULT_HEADS = 3
@@ -26,7 +25,7 @@ MARGIN = 1.01
 """The range over the largest value of the same algorithm in NumPy: the machine's own errors must fit in between."""
 
 
-class Options(TypedDict, total=False):
+class RunOptions(TypedDict, total=False):
     """How a program is run.
 
     machine        one that is there already, in place of one built to the program's sizes
@@ -49,11 +48,6 @@ class Options(TypedDict, total=False):
     interrupted: Callable[[], bool] | None
 
 
-def fastest() -> str:
-    """The engine that is used when none is named."""
-    return "auto" if "auto" in ENGINES else "dense"
-
-
 def range_for(largest: float, declared: float | None) -> float:
     """The declared range, if it holds what occurs; else the least that does, with a margin."""
     if declared is None:
@@ -64,7 +58,7 @@ def range_for(largest: float, declared: float | None) -> float:
     return float(declared)
 
 
-def machine_for(program: FleqProgram, network: Network, options: Options) -> FleqMachine:
+def machine_for(program: FleqProgram, network: Network, options: RunOptions) -> FleqMachine:
     """The given machine, or one built to the program's sizes."""
     sizes = {name: options.get(name) for name in ("heads", "precision", "design", "size")}
     machine = options.get("machine")
@@ -87,41 +81,28 @@ def _widest(network: Network) -> str:
     return f"its layers have {', '.join(map(str, network.sizes[1:]))} units"
 
 
-@dataclass(frozen=True)
-class Session:
-    """A program on a machine, run until it halts; at a label the memory is looked at."""
-
-    machine: FleqMachine
-    program: FleqProgram
-    loops: int
-    """As many as the program makes."""
-    options: Options
-
-    def run(
-        self, look: Callable[[int, dict[str, Array]], None] | None = None, label: str = "",
-        progress: Callable[[int], None] | None = None,
-    ) -> Run:
-        """Run to the end. Each time the labelled instruction is next, `look` is given the loops made and the memory."""
+def run_whole(
+    machine: FleqMachine, written: Written, options: RunOptions, *,
+    look: Callable[[int, dict[str, Array]], None] | None = None, label: str = "",
+    progress: Callable[[int], None] | None = None,
+) -> FleqResult:
+    """Run a program until it halts. Each time the labelled instruction is next, `look` is given the loops and the memory."""
+    program = written.program
+    how: dict[str, Any] = {"max_steps": written.loops}
+    if options.get("engine") is not None:
+        how["engine"] = options.get("engine")
+    ports: dict[Pattern, Port] = {}
+    if look is not None:
         def port(loop: int, card: Tensor) -> bool:
-            if look is not None:
-                look(loop, self.memory(card))
+            look(loop, program.named(machine.read(card).memory))
             return True
 
-        ran = find_engine(self.options.get("engine") or fastest())(
-            self.machine.model, self.machine.punch(self.program), self.loops, facts=self.machine.layout,
-            until=self.machine.halting, ports=None if look is None else {self._next_is(label): port},
-            interrupted=self.options.get("interrupted"), progress=progress)
-        if ran.reason == "loops" or (ran.reason == "matched" and ran.loops != self.loops):
-            raise PunchcardError(f"the run made {ran.loops:,} loops where the program has {self.loops:,}: a value left the "
-                                 "range, or a flag is no integer")
-        return ran
-
-    def memory(self, card: Tensor) -> dict[str, Array]:
-        """The variables on a card, by name."""
-        return self.program.named(self.machine.read(card).memory)
-
-    def _next_is(self, label: str) -> Pattern:
-        """What stands on the card when the labelled instruction is next."""
-        column = self.machine.sizes.instruction_column + dict(self.program.labels)[label]
-        bits = encode_unsigned(column, self.machine.sizes.pointer_bits)[:, 0]
-        return Pattern("program_counter", "scratchpad", tuple(int(b) for b in bits))
+        ports[machine.reader.next_is(dict(program.labels)[label])] = port
+    result = machine.run(program, ports=ports, interrupted=options.get("interrupted"), progress=progress, **how)
+    if not result.interrupted and result.loops != written.loops:
+        # A turn that no look between the parts of the run has seen: loop by loop the guard names the instruction.
+        machine.run(program, watch=lambda loop, card: None, **how | {"engine": result.engine})
+        raise PunchcardError(f"the program ended after {result.loops:,} loops in place of {written.loops:,}, but loop by "
+                             f"loop no instruction breaks a promise: engine {result.engine!r} gives another card when it is "
+                             "watched")
+    return result

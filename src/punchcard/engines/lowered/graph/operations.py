@@ -1,0 +1,191 @@
+"""The operations of a loop, each declared once: what it computes, its range and grid, how it folds, and its code.
+
+A value stands for one row in a group of columns that compute alike, with an entry for each column. All operations but
+mixtures work entry by entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, lowest_bit
+
+if TYPE_CHECKING:
+    from punchcard.engines.lowered.codegen.emit import Emitter
+    from punchcard.engines.lowered.graph.builder import Graph
+
+FEW_VALUES = 4
+"""Values that a node's domain lists at most."""
+Domain = tuple[float, ...]
+Ends = tuple[Array | float, Array | float]
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """What a kind of node means. Each function is given the node's data and then something for each argument.
+
+    emit     its code
+    value    what it computes, on arrays of numbers
+    ends     the least and greatest value of every entry, from the arguments; of a leaf, whoever makes it may know
+    domain   all values that it can take, where these are few
+    grid     a power of two of which every value is a multiple, from the arguments' grids; 0 where none is known
+    again    the operation on other linear forms, simplified
+    key      what tells its data apart, where that cannot be hashed
+    folds    whether few values of the arguments are followed through it
+    """
+
+    name: str
+    emit: Callable[[Emitter, Node], Any]
+    value: Callable[..., Array] | None = None
+    ends: Callable[..., Ends] | None = None
+    domain: Callable[..., Domain | None] = lambda *_: None
+    grid: Callable[..., float] = lambda *_: 0.0
+    again: Callable[..., Linear] | None = None
+    key: Callable[[Any], Any] = lambda data: data
+    folds: bool = False
+
+
+# Leaves
+
+CONSTANT = Operation(  # data: values
+    "constant", lambda e, node: e.vector(node.data, node.width),
+    value=lambda values: values, ends=lambda values: (values, values), grid=lowest_bit, key=lambda values: values.tobytes())
+COLUMN = Operation(  # a certain quiet column; data: its number
+    "column", lambda e, node: e.integer(node.data), ends=lambda column: (column, column))
+STATE = Operation(  # a row that a group carries from loop to loop; data: slot
+    "state", lambda e, node: e.load(e.place(e.places.slots[node.data]), node.width),
+    ends=lambda slot: (np.full(slot.width, -slot.limit), np.full(slot.width, slot.limit)),
+    domain=lambda slot: BIT if slot.content == "bits" else None)
+LOAD = Operation(  # a row of the quiet column at hand; data: row
+    "load", lambda e, node: e.load(e.row(e.load_at, node.data)))
+GIVEN = Operation(  # a value that a busy column hands to a quiet one; data: layer, head, row, ends, domain
+    "given", lambda e, node: e.bound[node], ends=lambda given: given[3:5], domain=lambda given: given[5])
+MURK = Operation(  # a value that nobody has worked out: nothing may depend on it, and it is never bound; data: name, ends
+    "murk", lambda e, node: e.bound[node], ends=lambda name: name[-2:])
+
+
+# Sums, ReLUs and products
+
+
+def _ends_of_sum(c: float, x: Node, y: Node | None = None) -> Ends:
+    low, high = (c * x.low, c * x.high) if c > 0 else (c * x.high, c * x.low)
+    return (low, high) if y is None else (low + y.low, high + y.high)
+
+
+def _values_of_sum(c: float, x: Node, y: Node | None = None) -> Domain | None:
+    if x.domain is None or y is None or y.domain is None:
+        return None
+    values = sorted({c * s + t for s in x.domain for t in y.domain})
+    return tuple(values) if len(values) <= FEW_VALUES else None
+
+
+def _sum_again(graph: Graph, c: float, x: Linear, y: Linear | None = None) -> Linear:
+    total = Linear()
+    total.add(x, c)
+    if y is not None:
+        total.add(y)
+    return graph.gathered(total)
+
+
+FMA = Operation(  # c x + y, or c x; data: c
+    "fma", lambda e, node: e.scaled(node.data, *e.args(node)),
+    value=lambda c, x, y=0.0: c * x + y, ends=_ends_of_sum, domain=_values_of_sum,
+    grid=lambda c, x, *y: min(lowest_bit(np.array([c])) * x, *y, np.inf), again=_sum_again, folds=True)
+
+
+def _affine_ends(factor: float, bias: Array, x: Node) -> tuple[Array, Array]:
+    ends = factor * x.low + bias, factor * x.high + bias
+    return ends if factor > 0 else ends[::-1]
+
+
+def _relu_ends(data: tuple[float, Array], x: Node) -> Ends:
+    low, high = _affine_ends(*data, x)
+    return np.maximum(low, 0), np.maximum(high, 0)
+
+
+def _relu_grid(data: tuple[float, Array], x: float) -> float:
+    grid = abs(data[0]) * x
+    return min(grid, lowest_bit(data[1])) if data[1].any() else grid
+
+
+def _relu_again(graph: Graph, data: tuple[float, Array], x: Linear) -> Linear:
+    inner = Linear({}, data[1])
+    inner.add(x, data[0])
+    return graph.relu(inner)
+
+
+RELU = Operation(  # relu(s x + b); data: s, b
+    "relu", lambda e, node: e.most(e.affine(node), e.number(0.0, node.width)),
+    value=lambda data, x: np.maximum(data[0] * x + data[1], 0), ends=_relu_ends, grid=_relu_grid, again=_relu_again,
+    key=lambda data: (data[0], data[1].tobytes()), folds=True)
+
+
+def _ends_of_product(_: None, x: Node, y: Node) -> Ends:
+    p, q, r, s = x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high
+    return np.minimum(np.minimum(p, q), np.minimum(r, s)), np.maximum(np.maximum(p, q), np.maximum(r, s))
+
+
+MUL = Operation(  # x y
+    "mul", lambda e, node: e.b.fmul(*e.args(node)), value=lambda _, x, y: x * y, ends=_ends_of_product,
+    grid=lambda _, x, y: x * y, again=lambda graph, _, x, y: graph.product(x, y), folds=True)
+
+SAME = Operation(  # x, whose range is known better; data: its domain, or None
+    "same", lambda e, node: e.args(node)[0], value=lambda _, x: x, domain=lambda domain, x: domain, grid=lambda _, x: x,
+    again=lambda graph, _, x: x, folds=True)
+BITS = Operation(  # x, checked to be ±1
+    "bit", lambda e, node: e.check_bits(e.args(node)[0]), ends=lambda _, x: (-np.ones(x.width), np.ones(x.width)),
+    domain=lambda _, x: BIT)
+
+
+# What a softmax needs
+
+
+def _exp_ends(data: tuple[float, Array, float], x: Node) -> Ends:
+    factor, bias, most = data
+    with np.errstate(over="ignore"):
+        low, high = (np.minimum(np.exp(end), most) for end in _affine_ends(factor, bias, x))
+    return low, high
+
+
+EXP = Operation(  # e^(s x + b), known to be at most m; data: s, b, m
+    "exp", lambda e, node: e.exponential(e.affine(node), node.width), ends=_exp_ends,
+    key=lambda data: (data[0], data[1].tobytes(), data[2]))
+RECIP = Operation(  # 1 / x
+    "recip", lambda e, node: e.b.fdiv(e.number(1.0, node.width), e.args(node)[0]), ends=lambda _, x: (1 / x.high, 1 / x.low))
+MAX = Operation(  # the larger of x and y
+    "max", lambda e, node: e.most(*e.args(node)), grid=lambda _, *grids: min(grids),
+    ends=lambda _, x, y: (np.maximum(x.low, y.low), np.maximum(x.high, y.high)))
+LEAST = Operation(  # x, or data if that is more
+    "least", lambda e, node: e.most(e.args(node)[0], e.number(node.data, node.width)),
+    ends=lambda least, x: (np.maximum(x.low, least), np.maximum(x.high, least)))
+
+
+def _mix_ends(matrix: Array, x: Node) -> Ends:
+    up, down = np.maximum(matrix, 0), np.minimum(matrix, 0)
+    low, high = (np.broadcast_to(end, matrix.shape[1:]) for end in (x.low, x.high))
+    return up @ low + down @ high, up @ high + down @ low
+
+
+MIX = Operation(  # sums over columns of constant weights times x; data: matrix
+    "mix", lambda e, node: e.mixture(e.values[node.args[0]], node.data), ends=_mix_ends,
+    grid=lambda matrix, x: x * lowest_bit(matrix), key=lambda matrix: (matrix.shape, matrix.tobytes()))
+
+
+# Matching
+
+CODE = Operation(  # the integer whose bits are the signs of the arguments; data: their own signs
+    "code", lambda e, node: e.code(node),
+    ends=lambda signs, *bits: (np.zeros(max(bit.width for bit in bits)), 2.0 ** len(bits)))
+MATCH = Operation(  # 1 where two codes agree, in the columns of a mask, else 0; data: mask
+    "match", lambda e, node: e.match(e.args(node), node.data),
+    ends=lambda mask, *codes: (np.zeros(w := max(len(mask), *(c.width for c in codes))), np.broadcast_to(mask, (w,))),
+    grid=lambda *_: 1.0, key=lambda mask: mask.tobytes())
+INDEX = Operation(  # the quiet column that a table has for a code; data: table numbers, one for each column
+    "index", lambda e, node: e.look_up(e.values[node.args[0]], node.data, node.width),
+    ends=lambda tables, code: (np.zeros(width := max(code.width, len(tables))), np.full(width, 2.0**31)))
+GATHER = Operation(  # a row of the quiet columns at an index; data: row
+    "gather", lambda e, node: e.gather(e.base(node.args[0]), node.data))
