@@ -20,7 +20,8 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", *DOCS]
-RUN_ELSEWHERE = {"learning.md", "linear-algebra.md", "calculator.md", "fleq-language.md", "your-own-block.md"}
+RUN_ELSEWHERE = {"learning.md", "linear-algebra.md", "calculator.md", "fleq-language.md", "your-own-block.md",
+                 "your-own-machine.md"}
 """Pages whose snippets their own tests run, and look at what they give."""
 
 
