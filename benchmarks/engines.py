@@ -14,9 +14,10 @@ import sys
 from pathlib import Path
 
 import matplotlib as mpl
-from punchcard.cli.display_bench import ABOUT, BASELINES, headings, rows
 
-from punchcard.benchmark.tables import Options, Record, measure
+from punchcard.benchmark.tables import BenchOptions, Record, measure
+from punchcard.cli.bench import headings, rows
+from punchcard.machines.registry import built_in
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -28,18 +29,18 @@ STYLES = {
 PICTURED = "two-layer"
 
 
-def measured(options: Options) -> list[Record]:
+def measured(options: BenchOptions) -> list[Record]:
     records: list[Record] = []
     for group in measure(options, lambda text: print(text, file=sys.stderr), lambda text: print(text, file=sys.stderr)):
         records += group
     return records
 
 
-def markdown(machine: str, records: list[Record]) -> str:
+def markdown(about: str, records: list[Record]) -> str:
     """A machine's table."""
-    titles = headings(machine)
-    lines = [f"{ABOUT[machine]}:", "", f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
-    lines += [f"| {' | '.join(row)} |" for row in rows(machine, records)]
+    titles = headings(records)
+    lines = [f"{about}:", "", f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    lines += [f"| {' | '.join(row)} |" for row in rows(records)]
     notes = dict.fromkeys(f"{r['engine']}, {r['columns']:,} columns: {note}" for r in records for note in r["notes"])
     return "\n".join([*lines, "", *notes])
 
@@ -83,12 +84,13 @@ def main() -> None:
     if given.records is not None and given.records.exists():
         records: list[Record] = json.loads(given.records.read_text())
     else:
-        records = measured(Options(seconds=given.seconds, dense_columns=given.dense_columns, columns=given.columns))
+        records = measured(BenchOptions(seconds=given.seconds, dense_columns=given.dense_columns, columns=given.columns))
     if given.records is not None:
         given.records.write_text(json.dumps(records, indent=1))
-    for machine in BASELINES:
-        if chosen := [record for record in records if record["machine"] == machine]:
-            print(f"\n{markdown(machine, chosen)}")
+    for kind in built_in():
+        chosen = [record for record in records if record["machine"] == kind.name]
+        if chosen and kind.timing is not None:
+            print(f"\n{markdown(kind.timing.about, chosen)}")
     picture(records, given.picture)
 
 

@@ -14,14 +14,7 @@ def main() -> None:
     program = punchcard.assemble((Path(__file__).parent / "multiply.subleq").read_text())
     machine = punchcard.SubleqMachine(word_bits=8, memory=6, instructions=5)
 
-    def region_of(column: int) -> str:
-        for region in machine.layout.regions:
-            place = machine.layout.region(region.name)
-            if place.start <= column < place.stop:
-                return f"{region.name}[{column - place.start}]"
-        raise ValueError(column)
-
-    with punchcard.observe(machine.model, machine.layout) as seen:
+    with machine.observe(program) as seen:
         result = machine.run(program, max_steps=2)
 
     for snapshot in seen:
@@ -29,8 +22,8 @@ def main() -> None:
             print(f"loop {snapshot.loop + 1}")
         print(f"  layer {snapshot.layer + 1}")
         for head in range(snapshot.module.shape.heads):
-            for source, target, weight in snapshot.moves(head):
-                print(f"    head {head + 1}: {region_of(target)} takes {weight:g} of {region_of(source)}")
+            for move in snapshot.moves(head):
+                print(f"    head {head + 1}: {move.target} takes {move.weight:g} of {move.source}")
         for rows, region in snapshot.changed():
             print(f"    changes {rows} in {region}")
     print(result.memory)

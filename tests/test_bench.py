@@ -14,15 +14,22 @@ import pytest
 import torch
 
 from punchcard.api import build
-from punchcard.benchmark import programs, tables
+from punchcard.benchmark import tables
 from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, length, one_thread, rates
-from punchcard.engines import ENGINES, Run, dense
+from punchcard.engines import ENGINES, Run
+from punchcard.engines.dense import Dense
 from punchcard.errors import PunchcardError
 from punchcard.machines.fleq import oracle as fleq_oracle
+from punchcard.machines.fleq import workloads as fleq_programs
 from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.registry import built_in
 from punchcard.machines.subleq import oracle
-from tests.cases import ROOT
+from punchcard.machines.subleq.workloads import multiply
+from punchcard.machines.von_neumann.languages.asq.assembler import assemble
+from punchcard.machines.von_neumann.oracle import run as run_image
+from punchcard.machines.von_neumann.workloads import COUNT
+from tests.cases import EXAMPLES, ROOT
 from tests.test_cli import invoke
 
 ENGINE_NAMES = set(ENGINES) - {"auto"}
@@ -33,17 +40,25 @@ SHORT = {"seconds": 0.002, "repeats": 1}
 
 
 def test_multiplication_never_ends() -> None:
-    program = programs.multiply()
+    program = multiply()
     outcome = oracle.run(program, 16, 100_000)
     assert (outcome.halted, outcome.steps) == (False, 100_000)
     memory = program.named(oracle.run(program, 16, 2 + 3 + 3 * 1000 - 1).state.memory)
     assert memory["product"] == (1234 * 1000 + 2**15) % 2**16 - 2**15
 
 
+def test_the_counting_image_never_ends() -> None:
+    ran = run_image(assemble(COUNT), memory=64, max_steps=100_000)
+    assert (ran.stop, ran.steps) == (None, 100_000)
+    labels = assemble(COUNT).labels
+    assert ran.cells[labels["sum"]] > 0
+    assert all(ran.cells[labels["cells"] + i] for i in range(1, 9)), "the store walks"
+
+
 @pytest.mark.parametrize("d", [1, 4, 8])
 def test_newton_inverts_again_and_again(d: int) -> None:
-    program = programs.newton(d)
-    steps = 3 + 5 * programs.ROUNDS
+    program = fleq_programs.newton(d)
+    steps = 3 + 5 * fleq_programs.ROUNDS
     for rounds in (1, 3):
         outcome = fleq_oracle.run(program, rounds * steps + rounds - 1)
         memory = program.named(outcome.state.memory)
@@ -54,7 +69,7 @@ def test_newton_inverts_again_and_again(d: int) -> None:
 @pytest.mark.parametrize(("d", "points"), [(2, 5), (4, 40), (8, 100)])
 def test_sgd_learns_the_weights(d: int, points: int) -> None:
     """Instructions walk through all points and come back."""
-    program = programs.sgd(d, points)
+    program = fleq_programs.sgd(d, points)
     outcome = fleq_oracle.run(program, 30_000)
     memory = program.named(outcome.state.memory)
     weights, *_ = np.linalg.lstsq(memory["x"].T, memory["y"].T)
@@ -62,7 +77,7 @@ def test_sgd_learns_the_weights(d: int, points: int) -> None:
     assert not outcome.halted
 
 
-@pytest.mark.parametrize("program", [programs.newton(4), programs.sgd(4, 6)], ids=["newton", "sgd"])
+@pytest.mark.parametrize("program", [fleq_programs.newton(4), fleq_programs.sgd(4, 6)], ids=["newton", "sgd"])
 def test_the_sparse_model_is_the_equation(program: FleqProgram) -> None:
     machine = build(program)
     model, card = SparseModel(machine.model), machine.punch(program)
@@ -126,82 +141,113 @@ def test_quick_records() -> None:
     assert result.exit_code == 0
     records = json.loads(result.stdout)
     groups: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    rivals = {kind.name: kind.timing.rival for kind in built_in() if kind.timing is not None}
     for record in records:
-        baseline = {"subleq": "python", "fleq": "numpy"}[record["machine"]]
         fields = {"machine", "program", "design", "engine", "dtype", "columns", "steps_per_second", "ratio_to_dense",
-                  f"ratio_to_{baseline}", "compile_seconds", "notes"}
+                  f"ratio_to_{rivals[record['machine']]}", "compile_seconds", "notes"}
         assert record.keys() == fields | ({"size"} if record["machine"] == "fleq" else set())
         place = tuple(record.get(name) for name in ("machine", "program", "design", "size", "columns"))
         groups.setdefault(place, {})[record["engine"]] = record
-    assert set(groups) == {("subleq", "multiply", "two-layer", None, 64), ("fleq", "newton", "compact", 4, 64),
-                           ("fleq", "sgd", "compact", 4, 64)}
+    assert set(groups) == {("subleq", "multiply", "two-layer", None, 64), ("fleq", "newton", "compact", 4, 150),
+                           ("von-neumann", "count", "two-layer", None, 67)}
     for (machine, *_), group in groups.items():
-        baseline = {"subleq": "python", "fleq": "numpy"}[machine]
-        assert group.keys() == ENGINE_NAMES | {baseline} | ({"csr"} if machine == "fleq" else set())
+        rival = rivals[machine]
+        assert group.keys() == ENGINE_NAMES | {rival} | ({"csr"} if machine == "fleq" else set())
         for engine, record in group.items():
-            assert record["dtype"] == {"subleq": "float32", "fleq": "float64"}[machine]
+            assert record["dtype"] == ("float64" if machine == "fleq" else "float32")
             assert record["steps_per_second"] > 0
-            for name, of in (("ratio_to_dense", "dense"), (f"ratio_to_{baseline}", baseline)):
+            for name, of in (("ratio_to_dense", "dense"), (f"ratio_to_{rival}", rival)):
                 assert record[name] == pytest.approx(record["steps_per_second"] / group[of]["steps_per_second"])
             assert (record["compile_seconds"] is None) == (engine != "lowered")
 
 
+def options(machine: str | None = None, **given: Any) -> tables.BenchOptions:
+    return tables.BenchOptions(machine, **{**SHORT, **given})
+
+
 def test_the_dense_engine_has_a_largest_card() -> None:
-    options = tables.Options("subleq", columns=(64, 200), designs=("one-layer",), engines=("scratchpad",),
-                             dense_columns=100, **SHORT)  # type: ignore[arg-type]
-    small, large = tables.measure(options)
+    few = options("subleq", columns=(64, 200), designs=("one-layer",), engines=("scratchpad",), dense_columns=100)
+    small, large = tables.measure(few)
     assert [r["engine"] for r in small] == ["dense", "scratchpad", "python"]
     assert [(r["engine"], r["ratio_to_dense"]) for r in large] == [("scratchpad", None), ("python", None)]
-    once = replace(options, columns=(200,), dense_columns=300, few_columns=100)
-    (records,) = tables.measure(once)
+    (records,) = tables.measure(replace(few, columns=(200,), dense_columns=300, few_columns=100))
     assert [r["notes"] for r in records] == [["a single loop was timed"], [], []]
 
 
-@pytest.mark.parametrize(("machine", "designs"), [("subleq", ("paper",)), ("fleq", ("paper",))])
-def test_other_designs(machine: Any, designs: tuple[str, ...]) -> None:
-    options = tables.Options(machine, columns=(170,), designs=designs, engines=("dense",), sizes=(2,), **SHORT)  # type: ignore[arg-type]
-    groups = list(tables.measure(options))
-    assert [group[0]["columns"] for group in groups] == [170] * (1 if machine == "subleq" else 2)
+@pytest.mark.parametrize(("machine", "count"), [("subleq", 1), ("fleq", 4)])
+def test_other_designs(machine: str, count: int) -> None:
+    chosen = options(machine, columns=(190,), designs=("paper",), engines=("dense",))
+    groups = list(tables.measure(chosen))
+    assert [group[0]["columns"] for group in groups] == [190] * count
 
 
 def test_cards_that_are_too_small_are_left_out() -> None:
     remarks: list[str] = []
-    options = tables.Options(columns=(10,), sizes=(4,), designs=("two-layer", "compact"), **SHORT)  # type: ignore[arg-type]
-    assert list(tables.measure(options, remark=remarks.append)) == []
-    assert remarks == ["subleq, 10 columns: left out, the program needs 20",
-                       "fleq, newton, size 4, 10 columns: left out, the program needs 64",
-                       "fleq, sgd, size 4, 10 columns: left out, the program needs 60"]
+    assert list(tables.measure(options(columns=(10,), designs=("two-layer", "compact")), remark=remarks.append)) == []
+    assert remarks[:2] == ["subleq, 10 columns: left out, the program needs 20",
+                           "fleq, newton, size 4, 10 columns: left out, the program needs 64"]
+    assert remarks[-1].startswith("von-neumann, 10 columns: left out, the image needs")
+    assert len(remarks) == 6
 
 
-def test_an_engine_that_hands_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def on(*arguments: Any, **options: Any) -> Run:
-        return replace(dense.run(*arguments, **options), notes=("no reason",))
+def test_an_engine_that_declines_or_hands_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class On(Dense):
+        notes = ("no reason",)
 
-    monkeypatch.setitem(ENGINES, "on", on)
+    monkeypatch.setitem(ENGINES, "on", On)
     remarks: list[str] = []
-    options = tables.Options("subleq", columns=(64,), designs=("paper",), engines=("on",), **SHORT)  # type: ignore[arg-type]
-    ((*records,),) = tables.measure(options, remark=remarks.append)
+    chosen = options("subleq", columns=(64,), designs=("one-layer",), engines=("on", "lowered"))
+    ((*records,),) = tables.measure(chosen, remark=remarks.append)
     assert [r["engine"] for r in records] == ["dense", "python"]
-    assert remarks == ["subleq, multiply, paper, float32, 64 columns: on hands on to dense: no reason"]
+    assert remarks[0] == "subleq, multiply, one-layer, float32, 64 columns: on is dense here: no reason"
+    assert remarks[1].startswith("subleq, multiply, one-layer, float32, 64 columns: lowered declines: layer 1, head 2")
 
 
-@pytest.mark.parametrize("machine", ["subleq", "fleq"])
-def test_an_engine_that_is_wrong_is_refused(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def idle(model: Any, card: torch.Tensor, loops: int, **options: Any) -> Run:
-        return Run(card, min(loops, 9), "loops", "idle")
+@pytest.mark.parametrize("machine", ["subleq", "fleq", "von-neumann"])
+def test_an_engine_that_is_wrong_is_refused(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Idle(Dense):
+        """Ends too early."""
 
-    monkeypatch.setitem(ENGINES, "idle", idle)
-    options = tables.Options(machine, columns=(64,), designs=("paper", "compact"), engines=("idle",), sizes=(4,), **SHORT)  # type: ignore[arg-type]
+        def run(self, loops: int, **how: Any) -> Run:
+            return Run(self.card, min(loops, 9), "loops", "idle", made={"idle": min(loops, 9)})
+
+    class Lying(Idle):
+        """Says that it made the loops."""
+
+        def run(self, loops: int, **how: Any) -> Run:
+            time.sleep(1e-6 * min(loops, 100_000))
+            return Run(self.card, min(loops, 100_000), "loops", "lying")
+
+    def named(kind: type[Dense], name: str) -> Any:
+        def make(*given: Any, **how: Any) -> Dense:
+            runner = kind(*given, **how)
+            runner.engine = name
+            return runner
+
+        return make
+
+    monkeypatch.setitem(ENGINES, "idle", named(Idle, "idle"))
+    monkeypatch.setitem(ENGINES, "lying", named(Lying, "lying"))
+    chosen = options(machine, designs=("two-layer", "compact"), columns=(150,), engines=("idle",))
     with pytest.raises(PunchcardError, match="engine idle ended after 9 of"):
-        list(tables.measure(options))
-
-    def lying(model: Any, card: torch.Tensor, loops: int, **options: Any) -> Run:
-        time.sleep(1e-6 * min(loops, 100_000))
-        return Run(card, min(loops, 100_000), "loops", "lying")
-
-    monkeypatch.setitem(ENGINES, "lying", lying)
+        list(tables.measure(chosen))
     with pytest.raises(PunchcardError, match=r"engine lying does not give what (python|numpy) gives after \d+ loops"):
-        list(tables.measure(replace(options, engines=("lying",))))
+        list(tables.measure(replace(chosen, engines=("lying",))))
+
+
+@pytest.mark.parametrize("file", ["primes.subleq", "newton.fleq", "von_neumann/primes.asq"])
+def test_any_program_can_be_timed(file: str) -> None:
+    """Whole runs of a program of one's own, on every engine."""
+    more = ("--max-steps", "300", "--engine", "lowered") if file.endswith(".asq") else ()
+    result = invoke("bench", str(EXAMPLES / file), "--quick", "--json", *more)
+    assert result.exit_code == 0, result.stderr
+    records = json.loads(result.stdout)
+    engines = {record["engine"] for record in records}
+    assert engines >= {"lowered", "numpy" if file.endswith(".fleq") else "python"}
+    assert all(record["steps_per_second"] > 0 and record["program"] == Path(file).name for record in records)
+    assert len({record["steps"] for record in records}) == 1
+    table = invoke("bench", str(EXAMPLES / "add.subleq"), "--quick", "--design", "two-layer,paper")
+    assert table.stdout.count("add.subleq") == 2 * (len(ENGINE_NAMES) + 1)
 
 
 # The command
@@ -235,8 +281,8 @@ def test_bad_arguments(arguments: list[str], message: str) -> None:
 def test_the_script_draws_and_writes_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str],
                                             monkeypatch: pytest.MonkeyPatch) -> None:
     """benchmarks/engines.py on records that are there."""
-    options = tables.Options(columns=(64,), designs=("two-layer", "compact"), engines=("scratchpad",), sizes=(4,), **SHORT)  # type: ignore[arg-type]
-    records = [record for group in tables.measure(options) for record in group]
+    chosen = options(columns=(150,), designs=("two-layer", "compact"), engines=("scratchpad",), quick=True)
+    records = [record for group in tables.measure(chosen) for record in group]
     (tmp_path / "records.json").write_text(json.dumps(records))
     spec = importlib.util.spec_from_file_location("engines_benchmark", ROOT / "benchmarks" / "engines.py")
     assert spec is not None
@@ -247,6 +293,6 @@ def test_the_script_draws_and_writes_tables(tmp_path: Path, capsys: pytest.Captu
                                      str(tmp_path / "engines.png")])
     script.main()
     shown = capsys.readouterr().out
-    assert shown.count("\n| ") == len(records) + 2
-    assert "| two-layer | 64 | scratchpad |" in shown
+    assert shown.count("\n| ") == len(records) + 3
+    assert "| multiply | two-layer | 150 | scratchpad |" in shown
     assert (tmp_path / "engines.png").stat().st_size > 10_000

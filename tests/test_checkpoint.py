@@ -160,7 +160,7 @@ def test_blocks_and_weights_of_one_s_own(tmp_path: Path) -> None:
     assert report.ok
     assert report.result.memory["x"] == 16.0
     machine = punchcard.build(load_subleq("multiply.subleq"))
-    machine.model.layers[0].temperature[0] *= 2  # type: ignore[operator, index]
+    machine.model.layers[0].temperature[0] *= 2
     punchcard.run(load_subleq("multiply.subleq"), machine, max_steps=3, checkpoint=path)
     with pytest.raises(StorageError, match="was made with other weights than"):
         punchcard.resume(path)

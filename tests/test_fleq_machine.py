@@ -102,7 +102,7 @@ def test_paper_sizes_with_anchors() -> None:
 def agree(source: str, design: str, **sizes: int) -> FleqMachine:
     """Compare a program loop by loop on a machine of its size."""
     program = assemble(source)
-    machine = build(program, design=design, **sizes)
+    machine = FleqMachine.for_program(program, design=design, **sizes)
     comparison = compare(machine, [program], 1e-6)
     assert comparison.failure is None, comparison.failure
     return machine

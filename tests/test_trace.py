@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -54,7 +56,7 @@ def test_what_attention_moved() -> None:
 def test_columns_have_the_names_of_the_program(file: str, names: set[str]) -> None:
     """Every machine knows what its columns are called, with a program and without."""
     program = punchcard.load(EXAMPLES / file)
-    sizes = {"memory": 256, "word_bits": 16} if file.endswith(".asq") else {}
+    sizes: dict[str, Any] = {"memory": 256, "word_bits": 16} if file.endswith(".asq") else {}
     machine = punchcard.build(program, **sizes)
     with machine.observe(program) as seen:
         machine.run(program, max_steps=2)

@@ -15,7 +15,7 @@ import torch
 
 from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, one_thread, rates
-from punchcard.engines import ENGINES, Run, Runner, find_engine, prepare
+from punchcard.engines import ENGINES, Run, Runner, check_engine, prepare
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.machines.kind import Kind, Timing, Workload
@@ -45,7 +45,7 @@ class BenchOptions:
 
     def __post_init__(self) -> None:
         for name in self.engines or ():
-            find_engine(name)
+            check_engine(name)
         if not self.seconds > 0:
             raise PunchcardError(f"seconds={self.seconds}: it must be more than 0")
         for n in self.columns or ():
@@ -142,7 +142,7 @@ def measure(
     """The records, a group at a time; `say` hears what is being measured, `remark` what is left out."""
     with one_thread(), torch.no_grad():
         for kind, timing in timed(registry or built_in(), options):
-            for workload in _workloads(timing, options):
+            for workload in _workloads(kind, timing, options):
                 if isinstance(workload, str):
                     remark(workload)
                 else:
@@ -157,9 +157,9 @@ def timed(registry: Registry, options: BenchOptions) -> list[tuple[Kind, Timing]
     return [(kind, kind.timing) for kind in kinds if kind.timing is not None]
 
 
-def _workloads(timing: Timing, options: BenchOptions) -> Iterator[Workload | str]:
+def _workloads(kind: Kind, timing: Timing, options: BenchOptions) -> Iterator[Workload | str]:
     usual = (timing.quick,) if options.quick else timing.designs
-    for design in usual if options.designs is None else [name for name in options.designs if name in timing.designs]:
+    for design in usual if options.designs is None else [name for name in options.designs if name in kind.designs]:
         for n in options.columns or (timing.columns[:1] if options.quick else timing.columns):
             yield from list(timing.each(design, n))[: 1 if options.quick else None]
 

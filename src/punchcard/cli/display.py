@@ -68,7 +68,8 @@ def report_facts(program: Any, machine: AnyMachine, report: Report[Any], checkpo
     """A run as plain data: what `--json` prints and `--stats` writes."""
     result = report.result
     facts: dict[str, Any] = {
-        **machine.options, "sizes": machine.options, "machine": machine.kind.name, "halted": result.halted, "reason": result.reason, "steps": result.steps,
+        **machine.options, "sizes": machine.options, "machine": machine.kind.name,
+        "halted": result.halted, "reason": result.reason, "steps": result.steps,
         "agrees": report.agrees, "memory": {name: machine.plain(value) for name, value in result.memory.items()},
         "loops": result.loops, "program_counter": result.program_counter, "interrupted": result.interrupted,
         "design": machine.design.name, "dtype": machine.precision.name,
@@ -159,7 +160,7 @@ def show_info(machine: AnyMachine, *, as_json: bool) -> None:
         return
     paper = facts["paper"]
     significand = f"{facts['dtype']}: {facts['significand_bits']} significand bits"
-    needed = "" if facts["needed_bits"] is None else f", {facts['needed_bits']} needed"
+    needed = f", {facts['needed_bits']} needed" if facts["needed_bits"] else ""
     show_table(machine.title(), [
         ("layers", str(facts["layers"]), str(paper.get("layers", ""))),
         ("heads per layer", _listed(facts["heads"]), str(paper.get("heads", ""))),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
 
 from torch import Tensor
 
@@ -100,23 +100,6 @@ class Engine(Protocol):
 
     def __call__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
                  kept: Prepared | None = None) -> Runner: ...
-
-
-class RunOnce(Protocol):
-    """An engine as one function. It goes when all callers prepare their runs."""
-
-    def __call__(self, model: LoopedTransformer, card: Tensor, loops: int, *, facts: Layout | None = None,
-                 **options: Any) -> Run: ...
-
-
-def once(engine: Engine) -> RunOnce:
-    """Prepare and run in one call; the time to prepare counts as the run's."""
-    def run(model: LoopedTransformer, card: Tensor, loops: int, *, facts: Layout | None = None, **options: Any) -> Run:
-        runner = engine(model, facts, card, loops=loops)
-        ran = runner.run(loops, **options)
-        return replace(ran, compile_seconds=runner.compile_seconds)
-
-    return run
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from torch import Tensor
 
 from punchcard.card.layout import Layout
-from punchcard.engines.base import once
 from punchcard.engines.prepared import Prepared
 from punchcard.engines.stepping import Stepping
 from punchcard.errors import PunchcardError
@@ -38,6 +37,3 @@ class Dense(Stepping):
 
     def loop(self) -> None:
         self._card = self._model(self._card)
-
-
-run = once(Dense)

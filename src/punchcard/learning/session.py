@@ -9,15 +9,15 @@ from typing import Any, TypedDict
 import torch
 from torch import Tensor
 
-from punchcard.api import build
 from punchcard.card.layout import Pattern
 from punchcard.engines import Port
 from punchcard.errors import PunchcardError
 from punchcard.learning.blocks import blocks_of
 from punchcard.learning.programs.network import Network
 from punchcard.learning.programs.sgd import Written
-from punchcard.machines.fleq.isa import Array, FleqProgram
-from punchcard.machines.fleq.machine import FleqMachine, FleqResult
+from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.result import Result
 from punchcard.transformer.precision import Precision, as_precision
 
 DEFAULT_HEADS = 3
@@ -72,7 +72,7 @@ def machine_for(program: FleqProgram, network: Network, options: RunOptions) -> 
     heads = options.get("heads") or DEFAULT_HEADS
     unit = torch.finfo(as_precision(options.get("precision") or "float64").dtype).eps / 2
     blocks = blocks_of(network, program.range, unit=unit, heads=heads, terms=options.get("terms"))
-    return build(program, blocks=blocks, **{**sizes, "heads": heads})
+    return FleqMachine.for_program(program, blocks=blocks, **{**sizes, "heads": heads})
 
 
 def _widest(network: Network) -> str:
@@ -85,7 +85,7 @@ def run_whole(
     machine: FleqMachine, written: Written, options: RunOptions, *,
     look: Callable[[int, dict[str, Array]], None] | None = None, label: str = "",
     progress: Callable[[int], None] | None = None,
-) -> FleqResult:
+) -> Result[FleqState]:
     """Run a program until it halts. Each time the labelled instruction is next, `look` is given the loops and the memory."""
     program = written.program
     how: dict[str, Any] = {"max_steps": written.loops}

@@ -9,13 +9,14 @@ from typing import Unpack, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from punchcard.api import disassemble
 from punchcard.learning.model import Model
 from punchcard.learning.planning import LearningPlan, Task, plan
 from punchcard.learning.programs.network import Weights
 from punchcard.learning.session import RunOptions, machine_for, run_whole
-from punchcard.machines.fleq.isa import Array, FleqProgram
-from punchcard.machines.fleq.machine import FleqMachine, FleqResult
+from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.text.writer import disassemble
+from punchcard.machines.result import Result
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _part(options: LearnOptions) -> Task:
 
 def _train(
     machine: FleqMachine, planned: LearningPlan, how: RunOptions, progress: Callable[[Stage], None] | None
-) -> tuple[list[Weights], list[float], FleqResult]:
+) -> tuple[list[Weights], list[float], Result[FleqState]]:
     """Run the program, which counts its epochs itself; the card is looked at when one ends."""
     network = planned.network
     history: list[Weights] = []

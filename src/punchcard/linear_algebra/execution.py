@@ -10,13 +10,16 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from punchcard.api import Report, build, disassemble, run
+from punchcard.checks.runs import begin, checked_run
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
 from punchcard.machines.fleq.blocks.block import MatrixProduct
 from punchcard.machines.fleq.dry_run import UNBOUNDED, DryRun, dry_run, with_fitting_range
 from punchcard.machines.fleq.functions import MUL
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.text.writer import disassemble
+from punchcard.machines.result import Report
+from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.transformer.precision import Precision
 
 DEFAULT_HEADS = 3
@@ -82,13 +85,12 @@ def execute(
         program = with_fitting_range(program, ran)
     if machine is None:
         sizes.setdefault("heads", DEFAULT_HEADS)
-        machine = build(program, blocks=[MatrixProduct(MUL, sizes["heads"], program.range)], **sizes)
+        machine = FleqMachine.for_program(program, blocks=[MatrixProduct(MUL, sizes["heads"], program.range)], **sizes)
     elif sizes:
         raise PunchcardError(f"{', '.join(sizes)}: options build a machine, and here one is given")
     machine.punch(program)  # refuses a program that does not fit, before the run
     try:
-        how: dict[str, Any] = {} if engine is None else {"engine": engine}
-        report = run(program, machine, check=check, max_steps=ran.steps + 1, **how)
+        report = checked_run(begin(program, machine, engine=engine or DEFAULT_ENGINE, check=check, max_steps=ran.steps + 1))
     except ProgramError as error:
         raise ConvergenceError(f"{error}: on the interpreter, which rounds less, values stay within {ran.largest:g}; take "
                                "float64, or more heads") from None

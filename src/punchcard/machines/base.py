@@ -63,8 +63,8 @@ class Machine(ABC, Generic[Program, State]):
     precision: Precision
     layout: Layout
     model: LoopedTransformer
-    needed_bits: int | None = None
-    """Significand bits that its sums need so that none is rounded; None where numbers are real and rounded anyway."""
+    needed_bits: int = 0
+    """Significand bits that its sums need so that none is rounded; 0 where numbers are real and rounded anyway."""
 
     @cached_property
     def prepared(self) -> Prepared:

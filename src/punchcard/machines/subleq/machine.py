@@ -54,7 +54,7 @@ class SubleqMachine(Machine[Program, State]):
 
     def advice(self) -> str:
         """The widest word that the number format could hold, if there is one."""
-        shorter = self.sizes.word_bits - ((self.needed_bits or 0) - self.precision.significand)
+        shorter = self.sizes.word_bits - (self.needed_bits - self.precision.significand)
         if shorter >= MIN_WORD_BITS:
             sizes = replace(self.sizes, word_bits=shorter)
             if needed_bits(self.compile(sizes), self.design.layout(sizes)) <= self.precision.significand:
