@@ -161,6 +161,13 @@ def test_paper_table_names_real_files_and_tests() -> None:
         assert (ROOT / "src" / "punchcard" / name).exists(), name
 
 
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda p: p.name)
+def test_plain_english(path: Path) -> None:
+    """`is not a`, which is read once, in place of `is no`."""
+    text = " ".join(path.read_text().split())
+    assert not re.findall(r"(?<![Tt]here )\b(?:is|are|was) no (?!longer|more|less)[a-z]+", text)
+
+
 # Figures
 
 
