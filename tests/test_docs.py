@@ -1,40 +1,59 @@
-"""Docs that can fail: snippets run, the file tree is true, every command and option is described."""
+"""Docs that can fail: snippets run, results are what is printed, named files are there, every option is described."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
+from docs.draw_card import FILE, picture
 
 import punchcard
-from punchcard import cli
+from punchcard.cli import main
+from punchcard.machines.subleq.minsky import text as minsky
 from punchcard.machines.subleq.text import assemble
-from tests.cases import ROOT
 
+ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", *DOCS]
+RUN_ELSEWHERE = {"learning.md", "linear-algebra.md", "calculator.md", "fleq-language.md", "your-own-block.md",
+                 "your-own-machine.md"}
+"""Pages whose snippets their own tests run, and look at what they give."""
 
 
-def test_readme_snippets_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    snippets = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert snippets
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.chdir(tmp_path)
-    for snippet in snippets:
-        exec(compile(snippet, "README.md", "exec"), {})
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text()
 
 
-def test_snippets_about_engines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def snippets(text: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.mark.parametrize("path", [p for p in PAGES if p.name not in RUN_ELSEWHERE and snippets(p.read_text())],
+                         ids=lambda p: p.name)
+def test_snippets_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, as they are read."""
-    snippets = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "engines.md").read_text(), re.DOTALL)
-    assert len(snippets) == 3
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for snippet in snippets:
-        exec(compile(snippet, "engines.md", "exec"), names)
+    names: dict[str, object] = {"__name__": path.stem}
+    for snippet in snippets(path.read_text()):
+        exec(compile(snippet, path.name, "exec"), names)
+
+
+# Pictures, programs and results
+
+
+def test_the_picture_is_a_real_card() -> None:
+    """It is what the script draws now, and names every region and row block of the layout."""
+    drawn = FILE.read_text()
+    assert picture() == drawn, "draw it anew: python docs/draw_card.py"
+    layout = punchcard.build(punchcard.load(ROOT / "examples" / "multiply.subleq"), design="two-layer", word_bits=8).layout
+    for name in [*(block.name for block in layout.blocks), *(region.name for region in layout.regions)]:
+        assert f">{name}</text>" in drawn
 
 
 def test_the_program_in_the_readme_is_the_example() -> None:
@@ -42,18 +61,78 @@ def test_the_program_in_the_readme_is_the_example() -> None:
     assert assemble(text) == punchcard.load(ROOT / "examples" / "multiply.subleq")
 
 
-def test_the_assembly_in_the_docs_assembles() -> None:
-    text = (ROOT / "docs" / "language.md").read_text()
-    blocks = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
-    assert len(blocks) == 2
-    assemble(blocks[0])
-    from punchcard.machines.subleq.minsky import text as minsky
+def test_the_result_in_the_readme_is_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for what the engine line measures."""
+    shown = README[README.index("    $ punchcard run"):].split("\n\n")[0]
+    command, *printed = [line.strip() for line in shown.split("\n")]
+    monkeypatch.chdir(ROOT)
+    result = CliRunner().invoke(main, shlex.split(command)[2:])
+    assert result.exit_code == 0
+    lines = [without_figures(line) for line in result.stdout.splitlines()]
+    expected = [without_figures(line) for line in printed if line != "..."]
+    assert len(expected) > 1
+    assert [line for line in lines if line in expected] == expected
 
-    minsky.assemble(blocks[1])
+
+def without_figures(line: str) -> str:
+    return re.sub(r"[\d.,]+ ", "", line) if line.startswith("engine") else line
+
+
+def test_the_assembly_in_the_docs_assembles() -> None:
+    first, second = re.findall(r"(?:^    .*\n)+", page("language.md"), re.MULTILINE)
+    assemble(first)
+    minsky.assemble(second)
+
+
+# Names: commands, options, files
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_commands_and_their_options_exist(path: Path) -> None:
+    """Every command line that begins with `punchcard` in a block or in quotes: command, options, and files of examples."""
+    assert isinstance(main, click.Group)
+    found = re.findall(r"(?:^    (?:\$ )?|`|\| )(punchcard [a-z]+ [^`|\n]*)", path.read_text(), re.MULTILINE)
+    for line in found:
+        _, name, *words = shlex.split(line, comments=True)
+        assert name in main.commands, line
+        known = {option for parameter in main.commands[name].params for option in parameter.opts}
+        for word in words:
+            if re.match(r"--?[a-z]", word):
+                assert word.split("=")[0] in known, f"{word} in: {line}"
+            if word.startswith("examples/"):
+                assert (ROOT / word).exists(), line
+
+
+def test_every_command_and_option_is_described() -> None:
+    assert isinstance(main, click.Group)
+    sections = {re.match(r"`punchcard (\w+)", part).group(1): part  # type: ignore[union-attr]
+                for part in page("command-line.md").split("\n## ")[1:] if part.startswith("`punchcard")}
+    assert sections.keys() == main.commands.keys()
+    for name, command in main.commands.items():
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert any(f"`{option}" in sections[name] for option in parameter.opts), f"{name} {parameter.opts}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text()):
+        assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_every_page_is_reached() -> None:
+    """From the README, over links."""
+    reached, to_read = set[Path](), [ROOT / "README.md"]
+    while to_read:
+        here = to_read.pop()
+        reached.add(here)
+        links = {(here.parent / target).resolve() for target in re.findall(r"\]\(([^)#:]+\.md)", here.read_text())}
+        to_read += [path for path in links - reached if path.exists()]
+    assert not {path.resolve() for path in DOCS} - reached
 
 
 def test_the_file_tree_is_true() -> None:
-    tree = README[README.index("## What is where"):README.index("## Figures")]
+    tree = README[README.index("## What is where"):].split("\n\n")[1]
     for name in re.findall(r"[A-Za-z_-]+\.(?:py|md)\b", tree):
         places = [p for folder in ("src", "docs", "tests", "examples") for p in (ROOT / folder).rglob(name)]
         assert places, f"{name} is not in the repository"
@@ -61,35 +140,38 @@ def test_the_file_tree_is_true() -> None:
         assert f"{folder}/" in tree, f"{folder}/ is not in the tree"
 
 
-def test_every_command_and_option_is_described() -> None:
-    text = (ROOT / "docs" / "command-line.md").read_text()
-    assert isinstance(cli.main, click.Group)
-    sections = {re.match(r"`punchcard (\w+)", part).group(1): part  # type: ignore[union-attr]
-                for part in text.split("\n## ")[1:] if part.startswith("`punchcard")}
-    assert sections.keys() == cli.main.commands.keys()
-    for name, command in cli.main.commands.items():
-        text = sections[name]
-        for parameter in command.params:
-            if isinstance(parameter, click.Option):
-                assert any(option in text for option in parameter.opts), f"{name} {parameter.opts}"
-
-
-@pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda p: p.name)
-def test_links_lead_somewhere(path: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
-        assert (path.parent / target).exists(), f"{path.name} links to {target}"
+def test_the_files_that_the_architecture_names_exist() -> None:
+    """Paths from src/punchcard or from the root; every folder of the package is named."""
+    text = page("architecture.md")
+    for name in re.findall(r"`([\w./-]+(?:\.(?:py|md|subleq|fleq|asq|toml)|/))`", text):
+        assert any((root / name).exists() for root in (ROOT / "src" / "punchcard", ROOT)), name
+    for folder in (ROOT / "src" / "punchcard").iterdir():
+        if folder.is_dir() and folder.name != "__pycache__":
+            assert f"{folder.name}/" in text, f"{folder.name}/ is not in architecture.md"
 
 
 def test_paper_table_names_real_files_and_tests() -> None:
-    table = (ROOT / "docs" / "PAPER.md").read_text()
+    table = page("PAPER.md")
     tests = "".join(p.read_text() for p in (ROOT / "tests").glob("*.py"))
     for name in re.findall(r"`(test_\w+)`", table):
         assert f"def {name}(" in tests, name
+    for name in re.findall(r"`(test_\w+\.py)`", table):
+        assert (ROOT / "tests" / name).exists(), name
     for name in re.findall(r"`([\w/]+/\w+\.py)`", table):
         assert (ROOT / "src" / "punchcard" / name).exists(), name
 
 
-def test_the_figures_in_the_readme() -> None:
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda p: p.name)
+def test_plain_english(path: Path) -> None:
+    """`is not a`, which is read once, in place of `is no`."""
+    text = " ".join(path.read_text().split())
+    assert not re.findall(r"(?<![Tt]here )\b(?:is|are|was) no (?!longer|more|less)[a-z]+", text)
+
+
+# Figures
+
+
+def test_the_figures_of_the_designs() -> None:
     """The table of designs is what the machines have."""
     for design in ("paper", "two-layer", "one-layer"):
         machine = punchcard.SubleqMachine(word_bits=16, memory=101, instructions=152, design=design)
@@ -97,4 +179,26 @@ def test_the_figures_in_the_readme() -> None:
         parameters, nonzero = machine.model.parameter_count()
         row = (f"| `{design}` | {len(shapes)} | {', '.join(str(s.heads) for s in shapes)} | {machine.layout.width} | "
                f"{', '.join(str(s.hidden) for s in shapes)} | {parameters:,} ({nonzero:,}) |")
-        assert row in README
+        assert row in page("machine.md")
+
+
+def test_the_speeds_in_the_readme_are_those_of_the_engines_page() -> None:
+    for subleq, fleq in (("dense", "dense"), ("scratchpad", "scratchpad"), ("lowered", "lowered"), ("python", "numpy")):
+        figures = []
+        for row in (f"two-layer | 1,024 | {subleq}", f"compact | newton | 4 | 1,000 | {fleq}"):
+            found = re.search(rf"\| {re.escape(row)} \| ([\d.,]+) \|", page("engines.md"))
+            assert found, row
+            figures.append(found[1])
+        assert f"| {figures[0]} | {figures[1]} |" in README
+
+
+@pytest.mark.parametrize(("row", "test", "soak"), [
+    ("SUBLEQ, each design", "test_subleq_machine", "test_soak"), ("FLEQ", "test_fleq_machine", "test_fleq_soak"),
+    ("images", "test_von_neumann", "test_von_neumann_soak")])
+def test_the_instructions_compared_are_those_that_the_tests_have(row: str, test: str, soak: str) -> None:
+    counts = []
+    for name in (test, soak):
+        found = re.search(r"^\w*STEPS\w* = ([\d_]+)$", (ROOT / "tests" / f"{name}.py").read_text(), re.MULTILINE)
+        assert found, name
+        counts.append(f"{int(found[1]):,}")
+    assert f"| {row} | {counts[0]} | {counts[1]} |" in page("architecture.md")
