@@ -186,10 +186,10 @@ def test_bad_precision_is_refused() -> None:
             Precision(gate=gate)
     with pytest.raises(PrecisionError, match=r"temperature 1e.06 makes scores up to .*, float16 holds 65504"):
         SubleqMachine(word_bits=3, memory=2, instructions=2, precision=Precision(torch.float16, temperature=1e6))
-    with pytest.raises(PrecisionError, match=r"'paper' design with word_bits=4 needs .* or fewer columns than 64"):
+    with pytest.raises(PrecisionError, match=r"'paper' design with word_bits=4, .* needs .* or fewer columns than 64"):
         SubleqMachine(word_bits=4, precision="bfloat16")
     assert Precision("float32").dtype == torch.float32  # type: ignore[arg-type]
     with pytest.raises(SizeError, match="word_bits=51"):
         SubleqMachine(word_bits=51)
-    with pytest.raises(PrecisionError, match=r"'one-layer' design with word_bits=2 .* bfloat16 has 8"):
+    with pytest.raises(PrecisionError, match=r"'one-layer' design with word_bits=2, .* bfloat16 has 8"):
         SubleqMachine(word_bits=2, design="one-layer", precision="bfloat16")

@@ -408,7 +408,7 @@ def test_bench_times_a_program() -> None:
     (("--squares", "5"), "the program needs squares=6, the machine has squares=5: build it with squares=6 or more"),
     (("--squares", "0"), "Invalid value for '--squares': 0 is not in the range 1<=x<=65536."),
     (("--set", "tape=1"), "--set is not for turing programs: they have no names"),
-    (("--memory", "5"), "--memory is not for turing programs"),
+    (("--memory", "5"), "--memory is not for .tm programs"),
     (("--design", "paper"), "--design paper is not for turing machines: there are one-layer"),
 ])
 def test_what_the_command_line_refuses(arguments: tuple[str, ...], message: str) -> None:
