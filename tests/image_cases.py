@@ -71,7 +71,7 @@ CASES = (
     faulty("jump to the last cell", (0, 0, 15), 1, Fault(15, "instruction", 16)),
     faulty("jump to the last cell but one", (0, 0, 14), 1, Fault(14, "instruction", 16)),
     faulty("run off the end", (3, 4, 0, 1, 5), 1, Fault(3, "instruction", 5), memory=5),
-    faulty("one below the port is no port", (65534, 0, 0), 0, Fault(0, "a", 65534), word_bits=16),
+    faulty("one below the port is not a port", (65534, 0, 0), 0, Fault(0, "a", 65534), word_bits=16),
     *(ImageCase(name, words, steps, output, given, dialect="sic1", memory=256) for name, words, steps, output, given in (
         ("SIC-1 negates", SIC1_NEGATE, 1, b"\xfb", b"\x05"),
         ("SIC-1 at the end of input", SIC1_NEGATE, 1, b"\x01", b""),

@@ -274,7 +274,7 @@ def test_a_macro_may_be_used_before_its_definition() -> None:
     ("@end", 1, 1, "@end closes a macro, and none is open"),
     ("@def pool; @end", 1, 6, "@pool is a word of the language"),
     ("@def; 1; @end", 1, 5, "the name of a macro must be a name"),
-    ("@jump ?+3", 1, 1, r"'\?' is no operand of @jump"),
+    ("@jump ?+3", 1, 1, r"'\?' is not an operand of @jump"),
     ("@jump x:5", 1, 7, "an operand of a macro has no label"),
     ("@out x", 1, 6, "unknown label 'x'"),
     ("@def f; @out y; @end\n@f", 1, 14, "unknown label 'y'"),

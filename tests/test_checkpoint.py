@@ -214,7 +214,7 @@ def test_an_image_on_the_command_line_goes_on(tmp_path: Path) -> None:
     assert (second.exit_code, second.stdout) == (0, "cdefgh")
 
 
-# Files that are no good
+# Files that are not good
 
 
 @pytest.fixture

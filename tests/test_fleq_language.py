@@ -295,7 +295,7 @@ def test_values_from_files(tmp_path: Path) -> None:
     ("v.npy", "no array", r"file\(v.npy\): "),
     ("v.npy", "", r"file\(v.npy\): "),
     ("v.csv", "", "holds no values"),
-    ("v.csv", "1,x", "line 1 of .* is no list of numbers separated by commas"),
+    ("v.csv", "1,x", "line 1 of .* is not a list of numbers separated by commas"),
     ("v.csv", "1,2\n3", "line 2 of .* has 1 value, the first has 2"),
     ("v.csv", "1,2,3", r"file\(v.csv\) is 1x3: 'v' is 2x1"),
     ("v.csv", "1\nnan", "holds NaN or infinity: a value of 'v' must be finite"),
@@ -322,7 +322,7 @@ def test_files_that_do_not_fit(tmp_path: Path, name: str, content: Any, message:
 def test_an_archive_is_no_array(tmp_path: Path) -> None:
     with (tmp_path / "v.npy").open("wb") as file:
         np.savez(file, np.zeros(2))
-    with pytest.raises(SourceError, match=r"is no \.npy file"):
+    with pytest.raises(SourceError, match=r"is not a \.npy file"):
         assemble(".data\nv vector 2 file(v.npy)\n.code\nhalt", folder=tmp_path)
 
 

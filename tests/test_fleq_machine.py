@@ -266,7 +266,7 @@ def test_machines_that_are_refused() -> None:
         ({"functions": ["mul"], "range": 1e20}, r"range=1e\+20: .* float64 keeps flags exact up to 1.4"),
         ({"functions": ["mul"], "range": 1e-9}, "range=1e-09: it must be 9.53674e-07 or more"),
         ({"functions": "mul"}, "functions='mul': give a list of names or blocks"),
-        ({"functions": [None]}, "None is no function block: plug in a name or a Block"),
+        ({"functions": [None]}, "None is not a function block: plug in a name or a Block"),
         ({"functions": ["mul"], "memory": 1 << 21}, "the most is 1048576"),
         ({"functions": ["mul"], "design": "compct"}, r"unknown design 'compct' \(did you mean 'compact'\?\)"),
     ):
@@ -347,7 +347,7 @@ def test_products_that_share_a_transport_share_its_reach() -> None:
 
 
 def test_the_machine_s_range_is_the_limit() -> None:
-    """A program that declares ±16 may go beyond on a machine built for more; small overshoots by rounding are no error."""
+    """A program that declares ±16 may go beyond on a machine built for more; small overshoots by rounding are allowed."""
     program = assemble(".data\nx scalar 12\ny scalar\n.code\ny = add(x, x)")
     with pytest.raises(ProgramError, match="'y' became 24, beyond the declared range ±16"):
         build(program).run(program, engine=ENGINE)

@@ -141,3 +141,14 @@ def test_engines_never_name_an_instruction() -> None:
 def test_the_model_needs_nothing_but_torch() -> None:
     names = imports_of(SOURCE / "transformer" / "model.py")
     assert {name.split(".")[0] for name in names} <= {"__future__", "collections", "dataclasses", "torch"}
+
+
+def test_only_the_registry_names_the_machines() -> None:
+    """What is written once for all machines imports the contract, and nothing of one machine."""
+    folders = [entry.name for entry in (SOURCE / "machines").iterdir() if (entry / "__init__.py").exists()]
+    assert len(folders) >= 3
+    rooms = ("checks", "benchmark", "cli")
+    shared = [path for path in files() if path.parent == SOURCE / "machines" or room_of(path) in rooms]
+    named = {path.relative_to(SOURCE) for path in shared for name in imports_of(path)
+             if name.startswith(tuple(f"punchcard.machines.{folder}" for folder in folders))}
+    assert {str(path) for path in named} == {"machines/registry.py", "cli/learn.py"}, "learn is of FLEQ programs"

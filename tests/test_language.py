@@ -120,22 +120,22 @@ def test_an_empty_program_is_refused(text: str) -> None:
 @pytest.mark.parametrize(("name", "content", "message"), [
     ("missing.subleq", None, "no such file"),
     ("null.subleq", b".code\nhalt\0", "it holds a null byte"),
-    ("bytes.subleq", b"\xff\xfe\x00", "byte 0 is no UTF-8"),
+    ("bytes.subleq", b"\xff\xfe\x00", "byte 0 is not UTF-8"),
     ("program.txt", b".code\nhalt", "'.txt', which is not a known language"),
     ("broken.json", b"{", "not a program as `punchcard asm` writes it"),
     ("other.json", b'{"isa": "z80"}', "a program for 'z80'"),
-    ("list.json", b"[1]", "it is no JSON object"),
-    ("null.json", b"null", "it is no JSON object"),
+    ("list.json", b"[1]", "it is not a JSON object"),
+    ("null.json", b"null", "it is not a JSON object"),
     ("empty.json", b"{}", "it has no 'isa'"),
     ("deep.json", b"[" * 100_000, "not a program"),
     ("short.json", b'{"isa": "subleq", "instructions": [[0, 0], null], "memory": [0], "symbols": [], "labels": []}',
-     r"\[0, 0\] is no instruction: it has three operands"),
+     r"\[0, 0\] is not an instruction: it has three operands"),
     ("size.json", b'{"isa": "subleq", "instructions": [null], "memory": [0], "symbols": [["x", 0, 2], ["y", 2, -1]], '
                   b'"labels": []}', "do not cover the memory cells"),
     ("none.json", b'{"isa": "subleq", "instructions": [null], "memory": [], "symbols": [], "labels": []}',
      "at least one memory cell"),
     ("wrong.json", b'{"isa": "subleq", "instructions": [[1.5, 0, 0]], "memory": [], "symbols": [], "labels": []}',
-     "1.5 is no integer"),
+     "1.5 is not an integer"),
 ])
 def test_files_that_are_no_programs(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
     path = tmp_path / name

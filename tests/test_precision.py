@@ -177,7 +177,7 @@ def test_too_soft_a_temperature_fails() -> None:
 def test_bad_precision_is_refused() -> None:
     with pytest.raises(PrecisionError, match=r"unknown number format 'flaot32' \(did you mean 'float32'\?\)"):
         as_precision("flaot32")
-    with pytest.raises(PrecisionError, match=r"torch.int64 is no number format"):
+    with pytest.raises(PrecisionError, match=r"torch.int64 is not a number format"):
         Precision(torch.int64)
     with pytest.raises(PrecisionError, match="temperature -1"):
         Precision(temperature=-1)

@@ -59,7 +59,7 @@ def check_writable(path: str | Path) -> None:
 
 
 def sweep(path: str | Path) -> None:
-    """Remove what processes that are no more left behind when they were killed while they wrote this file."""
+    """Remove what processes that have ended left behind when they were killed while they wrote this file."""
     target = Path(os.path.realpath(path))
     for part in target.parent.glob(f".{glob.escape(target.name)}.*{PART}"):
         writer = part.name.removeprefix(f".{target.name}.").removesuffix(PART)

@@ -68,7 +68,7 @@ def _encode(
 
 
 def _as_binary(card: Tensor) -> Tensor:
-    """0 or 1 for entries within 1/4 of -1 or +1, the tolerance of the error correction; anything else is no bit."""
+    """0 or 1 for entries within 1/4 of -1 or +1, the tolerance of the error correction; anything else is not a bit."""
     is_bit = (card.abs() - 1).abs() < 0.25
     if not bool(is_bit.all()):
         culprit = float(card[~is_bit][0])

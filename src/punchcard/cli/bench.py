@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -98,8 +97,9 @@ def _measured_program(file: Path, options: Any, max_steps: int | None, registry:
 
 def show(records: Sequence[Record], registry: Registry, dense_columns: int) -> None:
     """The tables, and the notes below them."""
-    from rich.console import Console
     from rich.table import Table
+
+    from punchcard.cli.display import print_table
 
     for kind in registry:
         own = [record for record in records if record["machine"] == kind.name]
@@ -115,7 +115,7 @@ def show(records: Sequence[Record], registry: Registry, dense_columns: int) -> N
                 table.add_section()
             table.add_row(*row)
             last = here
-        Console(width=None if sys.stdout.isatty() else 140).print(table)
+        print_table(table)
     if any(record["ratio_to_dense"] is None for record in records):
         out(f"–: the dense engine is measured up to {dense_columns:,} columns (--dense-columns)")
     for note in dict.fromkeys(f"{r['engine']}: {note}" for r in records for note in r["notes"]):

@@ -21,7 +21,7 @@ REMARK_EVERY = 10.0  # seconds
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-# An expression may begin with a minus, which is no option.
+# An expression may begin with a minus, which is not an option.
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("expression")
 @click.argument("values", nargs=-1, metavar="[NAME=VALUE]...")

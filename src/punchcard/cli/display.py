@@ -189,7 +189,15 @@ def show_table(title: str, rows: Sequence[tuple[str, str, str]]) -> None:
         table.add_column(heading)
     for row in rows:
         table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    print_table(table)
+
+
+def print_table(table: Table) -> None:
+    """A table on standard output; written by us, since rich would end with a status of its own when nobody reads it."""
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    with console.capture() as captured:
+        console.print(table)
+    click.echo(captured.get(), nl=False)
 
 
 def counted(number: int, thing: str) -> str:

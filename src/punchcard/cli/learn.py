@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DTYPES = ("float64", "float32")
 DESIGNS = ("compact", "paper")
-REMARK_EVERY = 10.0  # seconds between remarks when standard error is no terminal
+REMARK_EVERY = 10.0  # seconds between remarks when standard error is not a terminal
 
 
 def run_options(command: Any) -> Any:

@@ -160,7 +160,7 @@ def read_text(path: str | Path) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ProgramError(f"{str(path)!r} is not a text file: byte {error.start} is no UTF-8") from None
+        raise ProgramError(f"{str(path)!r} is not a text file: byte {error.start} is not UTF-8") from None
     if "\0" in text:
         raise ProgramError(f"{str(path)!r} is not a text file: it holds a null byte")
     return text

@@ -88,7 +88,7 @@ def attend(
 def assign(target: Rows, value: Expression | float) -> Part:
     """Set `target` to a formula; a single formula or number is repeated for all rows of the target."""
     if not isinstance(target, Rows):
-        raise FormulaError(f"{target!r} is no place to write to: assign to rows of a block")
+        raise FormulaError(f"{target!r} is not a place to write to: assign to rows of a block")
     formula = target * 0.0 + value
     if formula.size != target.size:
         raise FormulaError(f"a formula with {formula.size} entries does not fit {target.name!r} "
@@ -149,7 +149,7 @@ def to_model(layers: Sequence[LayerWeights], width: int, precision: Precision) -
     model = LoopedTransformer(width, [w.shape for w in layers], precision.dtype)
     for layer, weights in zip(model.layers, layers, strict=True):
         if not isinstance(layer, TransformerLayer):
-            raise TypeError(f"{type(layer).__name__} is no TransformerLayer")
+            raise TypeError(f"{type(layer).__name__} is not a TransformerLayer")
         tensors = {
             "key": weights.key, "query": weights.query, "value": weights.value,
             "temperature": np.array([precision.temperature_for(gap) if own is None else own

@@ -45,7 +45,7 @@ class Precision:
         if isinstance(self.dtype, str):
             object.__setattr__(self, "dtype", DTYPES.get(self.dtype, self.dtype))
         if self.dtype not in DTYPES.values():
-            raise PrecisionError(f"{self.dtype} is no number format for a machine: use {', '.join(DTYPES)}")
+            raise PrecisionError(f"{self.dtype} is not a number format for a machine: use {', '.join(DTYPES)}")
         if self.temperature is not None and not 0 < self.temperature < math.inf:
             raise PrecisionError(f"temperature {self.temperature}: it must be a positive number")
         if self.gate < MIN_GATE or not math.log2(self.gate).is_integer():

@@ -2,7 +2,7 @@
 
 An instruction becomes a closure over views of the memory, with its NumPy call chosen and its result written in place; what
 is left at run time is the arithmetic and NumPy's own price of a call. Nothing is checked. `punchcard.oracle.fleq` is the
-interpreter to read; a test holds the two against each other.
+interpreter to read; a test compares the two.
 """
 
 from __future__ import annotations

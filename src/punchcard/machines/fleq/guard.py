@@ -51,7 +51,7 @@ class Guard:
             if instruction.branch is not None and instruction.branch.flag is not None:
                 self._check_flag(memory, number)
         self.card = card
-        # Only now: a flag that is no integer leaves no program counter that could be read.
+        # Only now: a flag that is not an integer leaves no program counter that could be read.
         self.state = FleqState(memory, self.reader.program_counter(card))
         self._check_counter(self.state)
 
@@ -116,13 +116,13 @@ class Again(Protocol):
 class PartGuard:
     """Looks at the card between the parts of a run, for what a broken promise leaves behind:
 
-    a value beyond the range; a program counter that is no instruction of the program; anything changed that no program may
+    a value beyond the range; a program counter outside the program; anything changed that no program may
     change, which is every column but the variables, and every part of an instruction but the pointers that the program
     itself changes. If there is something, the place where it appears is searched for by halving the part, and the
     loops around it are made again under a `Guard`, to name the instruction. So an error is always one that `Guard` finds
     as well. The reverse does not hold: what leaves no trace at the end of a part is not seen (a value that left the
     range and was overwritten, an operand read from outside the variables or beyond its function's domain, a wrong turn at a
-    flag that is no integer). A run that must be looked at after every loop is watched.
+    flag that is not an integer). A run that must be looked at after every loop is watched.
     """
 
     def __init__(self, guard: Guard, begin: Mark, again: Again) -> None:
@@ -157,7 +157,7 @@ class PartGuard:
         try:
             counter = reader.program_counter(card)
         except EncodingError as error:
-            return f"the program counter became no number: {error}"
+            return f"the program counter is not a number: {error}"
         if not 0 <= counter < len(program.instructions):
             return f"the program counter became {counter}"
         outside = reader.outside(card, program.columns)

@@ -141,7 +141,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         if isinstance(function, Block):
             return function
         if not isinstance(function, str):
-            raise PunchcardError(f"{function!r} is no function block: plug in a name or a Block")
+            raise PunchcardError(f"{function!r} is not a function block: plug in a name or a Block")
         if function == "reset_pointer":
             return ResetPointer()
         if function == "incr_pointer":

@@ -171,7 +171,7 @@ class Program:
         try:
             data = json.loads(text)
             if not isinstance(data, dict):
-                raise TypeError("it is no JSON object")
+                raise TypeError("it is not a JSON object")
             if data["isa"] != "subleq":
                 raise ProgramError(f"a program for {data['isa']!r}, not for 'subleq'")
             return cls(
@@ -188,11 +188,11 @@ class Program:
 
 def _subleq(operands: object) -> Subleq:
     if not isinstance(operands, list) or len(operands) != 3:
-        raise TypeError(f"{operands!r} is no instruction: it has three operands")
+        raise TypeError(f"{operands!r} is not an instruction: it has three operands")
     return Subleq(*map(_integer, operands))
 
 
 def _integer(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is no integer")
+        raise TypeError(f"{value!r} is not an integer")
     return value

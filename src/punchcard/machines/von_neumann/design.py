@@ -65,7 +65,7 @@ class AddressMap:
 
     @property
     def data_end(self) -> int:
-        """The least address that is no cell for data."""
+        """The least address that is not a cell for data."""
         return min(self.memory, self.first_port)
 
     @property
@@ -193,7 +193,7 @@ class VonNeumannDesign(Design[AddressMap]):
         )
 
     def _events(self, sizes: AddressMap, layout: Layout) -> Part:
-        """Flags for the host: an operand that is no cell, a program counter without an instruction, a store to the output.
+        """Flags for the host: an operand that is not a cell, a counter without an instruction, a store to the output.
 
         A store to the output port needs no host before it, only after: so its flag tells of the store of this very loop. It
         counts the bits in which the stored address and the port's agree.

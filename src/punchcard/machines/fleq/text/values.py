@@ -152,7 +152,7 @@ def _from_file(token: Token, name: str, shape: Shape, folder: Path | None, sourc
     if path.is_absolute() or ".." in path.parts:
         raise token.error(f"{shown(token)}: a file of values lies in the folder of the source or below it", source)
     if folder is None:
-        raise token.error(f"{shown(token)}: the text stands in no folder, so there are no files beside it", source)
+        raise token.error(f"{shown(token)}: the text does not stand in a folder, so there are no files beside it", source)
     try:
         array = _read_csv(folder / path) if suffix == ".csv" else _read_npy(folder / path)
     except (ProgramError, OSError, ValueError, EOFError) as error:
@@ -178,9 +178,9 @@ def _read_npy(path: Path) -> NDArray[np.generic]:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError):
-        raise ProgramError(f"{str(path)!r} is no .npy file with an array of numbers") from None
+        raise ProgramError(f"{str(path)!r} is not a .npy file with an array of numbers") from None
     if not isinstance(array, np.ndarray):
-        raise ProgramError(f"{str(path)!r} is no .npy file")
+        raise ProgramError(f"{str(path)!r} is not a .npy file")
     return array
 
 
@@ -193,7 +193,7 @@ def _read_csv(path: Path) -> Array:
         try:
             rows.append([float(entry) for entry in content.split(",")])
         except ValueError:
-            raise ProgramError(f"line {number} of {str(path)!r} is no list of numbers separated by commas") from None
+            raise ProgramError(f"line {number} of {str(path)!r} is not a list of numbers separated by commas") from None
         if len(rows[-1]) != len(rows[0]):
             raise ProgramError(f"line {number} of {str(path)!r} has {_count(len(rows[-1]), 'value')}, the first has "
                                f"{len(rows[0])}")

@@ -64,7 +64,7 @@ class OneLayerDesign(SubleqDesign):
         scratchpad = holding("bits", "scratchpad")
         return Layout(
             [
-                RowBlock("memory", n, "the program's words, -1 in columns that are no cells",
+                RowBlock("memory", n, "the program's words, -1 in columns that are not cells",
                          holds=holding("bits", *EVERYWHERE), changes=("memory",)),
                 RowBlock("operands", 2 * length, "the columns that a and b name", {"a": length, "b": length}, outside),
                 RowBlock("targets", 2 * length, "c and the following instruction", {"c": length, "next": length},

@@ -44,7 +44,7 @@ class TwoLayerDesign(SubleqDesign):
         pointers = {"a": length, "b": length, "c": length}
         return Layout(
             [
-                RowBlock("memory", n, "the program's words, -1 in columns that are no cells",
+                RowBlock("memory", n, "the program's words, -1 in columns that are not cells",
                          holds=holding("bits", *EVERYWHERE), changes=("memory",)),
                 RowBlock("command", 3 * length, "the program's instructions", pointers, holding("bits", "instructions")),
                 RowBlock("position", length, "each column's own number", holds=holding("bits", *OUTSIDE)),

@@ -203,7 +203,7 @@ class _Parser:
                     raise line.wrong("an operand of a macro has no label")
                 operands.append(self._operand(line))
                 if any(term.kind == "next" for term in operands[-1]):
-                    raise self._error(token, f"'?' is no operand of {token.text}: within a macro it means another cell at "
+                    raise self._error(token, f"'?' is not an operand of {token.text}: in a macro it means another cell at "
                                              "every use; use a label")
             self._add(Call(token, tuple(operands)))
             return
