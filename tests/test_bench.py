@@ -174,11 +174,10 @@ def test_the_dense_engine_has_a_largest_card() -> None:
     assert [r["notes"] for r in records] == [["a single loop was timed"], [], []]
 
 
-@pytest.mark.parametrize(("machine", "count"), [("subleq", 1), ("fleq", 4)])
-def test_other_designs(machine: str, count: int) -> None:
-    chosen = options(machine, columns=(190,), designs=("paper",), engines=("dense",))
-    groups = list(tables.measure(chosen))
-    assert [group[0]["columns"] for group in groups] == [190] * count
+@pytest.mark.parametrize("machine", ["subleq", "fleq"])
+def test_other_designs(machine: str) -> None:
+    (records,) = tables.measure(options(machine, columns=(150,), designs=("paper",), engines=("dense",), quick=True))
+    assert {(record["columns"], record["design"]) for record in records} == {(150, "paper")}
 
 
 def test_cards_that_are_too_small_are_left_out() -> None:

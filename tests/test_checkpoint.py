@@ -180,8 +180,9 @@ end:    zero zero (-1)
 """Copies four pairs of bytes."""
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("check", [False, "end", "lockstep"])
+@pytest.mark.parametrize(("engine", "check"), [
+    ("dense", False), ("dense", "end"), ("dense", "lockstep"), ("scratchpad", "lockstep"), ("lowered", "lockstep"),
+    ("auto", False)])
 def test_input_and_output_go_on(tmp_path: Path, engine: str, check: Any) -> None:
     """Stopped before, at and after an input or an output: nothing is read twice, nothing written twice, nothing lost."""
     image, given = assemble_image(ASK), b"abcdefgh"
@@ -189,7 +190,7 @@ def test_input_and_output_go_on(tmp_path: Path, engine: str, check: Any) -> None
     path = tmp_path / "run.checkpoint"
     whole = punchcard.run(image, machine, input=given, engine=engine, check=check)
     assert (whole.result.output, whole.result.halted, whole.agrees) == (given, True, True if check else None)
-    for stop in range(whole.result.steps):
+    for stop in range(14):  # two rounds, and two steps
         written = bytearray()
         begun = punchcard.run(image, machine, input=given, max_steps=stop, output=written.append, checkpoint=path,
                               engine=engine, check=check)
@@ -375,7 +376,7 @@ def test_a_killed_run_goes_on(tmp_path: Path, name: str) -> None:
     process = start(str(source), *options, "--engine", "dense", "--max-steps", "1000000", "--checkpoint", str(path),
                     "--every", "7")
     reached = 0
-    for _ in range(3):
+    for _ in range(2):
         wait_for(path, reached, process)
         time.sleep(rng.random() / 10)
         process.send_signal(signal.SIGKILL)
@@ -401,7 +402,7 @@ def test_ctrl_c_keeps_the_run_and_says_how_to_go_on(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=60)
     assert (process.returncode, "Traceback" in err) == (1, False)
     assert "interrupted after" in out
-    assert f"punchcard: the run is kept: go on with python -m punchcard run --resume {path}\n" in err
+    assert f"punchcard: the run is kept: go on with punchcard run --resume {path}\n" in err
     loops = load(path).mark.loops
     data = json.loads(invoke("run", "--resume", str(path), "--json").stdout)
     assert (data["halted"], data["agrees"], data["begun"]) == (True, True, loops)

@@ -59,9 +59,10 @@ def check_random_images(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_random_self_modifying_images(engine: str) -> None:
-    compared = check_random_images(random.Random(11), SHAPES, LOOPS, engine)
+    few = 1 if engine == "dense" else 4
+    compared = check_random_images(random.Random(11), [(b, m, 1 + count // few) for b, m, count in SHAPES], LOOPS, engine)
     steps = sum(c.steps for c in compared)
-    assert steps >= STEPS
+    assert steps >= STEPS // few
     assert sum(c.stores_ahead for c in compared) >= STORES_AHEAD * steps, "stores that hit the next instruction"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import torch
@@ -161,7 +162,7 @@ def _workloads(kind: Kind, timing: Timing, options: BenchOptions) -> Iterator[Wo
     usual = (timing.quick,) if options.quick else timing.designs
     for design in usual if options.designs is None else [name for name in options.designs if name in kind.designs]:
         for n in options.columns or (timing.columns[:1] if options.quick else timing.columns):
-            yield from list(timing.each(design, n))[: 1 if options.quick else None]
+            yield from islice(timing.each(design, n), 1 if options.quick else None)
 
 
 def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[Record]:
