@@ -167,7 +167,7 @@ def test_the_form_of_a_disassembly() -> None:
         loop: x (-1); one loop; Z x (-1); Z Z loop
         . Z:0 one:-1 x:"text\\n" 0
     """)
-    assert disassemble(image).splitlines() == [
+    assert disassemble(Image(image.words)).splitlines() == [
         'L0:  m14 (-1)',
         '     m13 L0',
         '     m12 m14 (-1)',
@@ -181,9 +181,17 @@ def test_the_form_of_a_disassembly() -> None:
 
 def test_labels_within_instructions_are_kept() -> None:
     image = assemble("one op; op:0 x here:9; one here; . one:1 x:0")
-    assert disassemble(image).splitlines() == [
+    assert disassemble(Image(image.words)).splitlines() == [
         "m0:  m9 m3", "m3:  m0 m10 m5:m9", "     m9 m5", "     . m9:1", "     . m10:0"]
     assert words(disassemble(image)) == image.words
+
+
+def test_names_that_were_given_are_kept() -> None:
+    """Also one that the writer would have given to another cell."""
+    image = assemble("m3 op; op:0 x here:9; m3 here; . m3:1 x:0")
+    again = assemble(disassemble(image))
+    assert again.words == image.words
+    assert image.labels.items() <= again.labels.items()
 
 
 def test_a_long_tape_is_disassembled_quickly() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import signal
@@ -28,6 +29,7 @@ from punchcard.machines.fleq.functions import Function, same_shape
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.subleq.isa import Program
+from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from tests.cases import DESIGNS, EXAMPLES, load_subleq
 from tests.test_cli import invoke
@@ -213,6 +215,35 @@ def test_an_image_on_the_command_line_goes_on(tmp_path: Path) -> None:
     assert f"go on with punchcard run --resume {path} --max-steps N" in first.stderr
     second = invoke("run", "--resume", str(path), "--input", str(given), "--max-steps", "1000", "--check")
     assert (second.exit_code, second.stdout) == (0, "cdefgh")
+
+
+@pytest.mark.parametrize(("words", "reason"), [((9, 10, 3, 290, 1, 6), "fault"), ((0, 0, -1), "halted")])
+def test_a_run_of_an_image_that_has_ended_stays_ended(tmp_path: Path, words: tuple[int, ...], reason: str) -> None:
+    machine = punchcard.VonNeumannMachine(word_bits=10, memory=64)
+    path = tmp_path / "run"
+    first = punchcard.run(Image(words), machine, checkpoint=path, check="end").result
+    for check in ("end", "lockstep", False):
+        report = punchcard.resume(path, check=check, max_steps=50)
+        again = report.result
+        assert (again.reason, again.fault, again.steps) == (reason, first.fault, first.steps)
+        assert report.agrees in (True, None), report.differences
+        assert same_bits(again.card, first.card)
+
+
+@pytest.mark.parametrize("check", ["end", "lockstep"])
+def test_the_end_of_the_input_is_kept(tmp_path: Path, check: Any) -> None:
+    """What comes after the end is not seen, also when a run goes on with another file, or a function."""
+    image = Image((-1, -1, 3, -1, -1, 6, -1, -1, 9, 0, 0, -1))
+    machine = punchcard.VonNeumannMachine(word_bits=8, memory=16)
+    values = iter((97, -1, 98))
+    report = punchcard.run(image, machine, input=lambda: next(values), check=check)
+    assert (report.result.output, report.agrees) == (b"a\xff\xff", True)
+    path = tmp_path / "run"
+    punchcard.run(image, machine, input=io.BytesIO(b"a"), max_steps=2, checkpoint=path, check=check)
+    resumed = punchcard.resume(path, input=io.BytesIO(b"b"), max_steps=100)
+    assert (resumed.result.output, resumed.agrees) == (b"a\xff\xff", True)
+    with pytest.raises(PunchcardError, match="the input gives 300: it must be a byte"):
+        machine.run(image, input=lambda: 300)
 
 
 # Files that are not good

@@ -41,7 +41,7 @@ def test_run_and_trace() -> None:
     lines = result.stderr.splitlines()
     assert len(lines) == 63
     assert lines[2].split() == "loop 3 [2] Y 2x2 = mul(At 2x2, X 2x2) goto 3".split()
-    assert lines[6].split() == "loop 7 [6] t 1x1 = add(t 1x1, one 1x1); if t <= 0 goto 2 = -10 goto 2".split()
+    assert lines[6].split() == "loop 7 [6] t 1x1 = add(t 1x1, one 1x1) = -10; if t <= 0 goto 2 goto 2".split()
 
 
 def test_status_1_and_no_check() -> None:

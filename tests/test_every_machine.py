@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from punchcard.card.layout import Layout, Region, RowBlock
 from punchcard.engines import ENGINES, Run, Runner
 from punchcard.errors import PunchcardError
 from punchcard.machines.checkpoint import load as load_checkpoint
-from punchcard.machines.kind import Kind
+from punchcard.machines.kind import Kind, Option
 from punchcard.machines.registry import Registry, built_in
 from punchcard.machines.running import MOST_NOTES, At, Mark, run_parts
 from tests.cases import EXAMPLES
@@ -127,6 +128,64 @@ def test_a_checkpoint_goes_on_to_the_same_card(name: str, tmp_path: Path) -> Non
     resumed = punchcard.resume(path, max_steps=10_000, check="end")
     assert torch.equal(resumed.result.card, whole.card)
     assert (resumed.result.output, resumed.agrees) == (whole.output, True)
+    assert resumed.result.memory.keys() == whole.memory.keys(), "names are kept"
+    for limit in (None, 5, 100_000):
+        again = punchcard.resume(path, max_steps=limit, check="end").result
+        assert torch.equal(again.card, whole.card), "a run that has ended makes no more loops"
+        assert (again.reason, again.steps, again.loops) == ("halted", whole.steps, whole.loops)
+
+
+@everywhere
+def test_a_resumed_run_takes_the_engine_it_took(name: str, tmp_path: Path) -> None:
+    """Also when few loops are left, and when nobody keeps it any more: real numbers stay the same to the last bit."""
+    program, machine = build(name)
+    path = tmp_path / "run"
+    whole = machine.run(program, max_steps=10_000)
+    first = punchcard.run(program, machine, max_steps=30, checkpoint=path, check=False, every=11)
+    last = punchcard.resume(load_checkpoint(path), max_steps=10_000)
+    assert last.result.engine == first.result.engine == whole.engine
+    assert torch.equal(last.result.card, whole.card)
+
+
+@everywhere
+def test_what_is_refused_leaves_the_checkpoint_alone(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    program, machine = build(name)
+    punchcard.run(program, machine, max_steps=3, checkpoint=path)
+    before = path.read_bytes()
+    with pytest.raises(PunchcardError, match="unknown engine 'dence'"):
+        punchcard.resume(path, engine="dence")
+    with pytest.raises(PunchcardError, match="blocks: a checkpoint that is loaded already has its machine"):
+        punchcard.resume(load_checkpoint(path), blocks=())
+    assert path.read_bytes() == before
+    traced = invoke("run", "--resume", str(path), "--max-steps", "5", "--trace")
+    assert "loop" in traced.stderr
+    assert load_checkpoint(path).plan.engine == "auto", "a trace does not choose the engine for good"
+
+
+@everywhere
+def test_a_machine_is_loaded_whatever_it_is(name: str, tmp_path: Path) -> None:
+    _, machine = build(name)
+    machine.save(tmp_path / "m.safetensors")
+    assert punchcard.load_machine(tmp_path / "m.safetensors").describe() == machine.describe()
+    with pytest.raises(PunchcardError, match=f"a program of another|does not run on a {type(machine).__name__}"):
+        machine.run(punchcard.load(file_of(KINDS[KINDS.index(name) - 1])))
+
+
+def test_a_run_that_a_judge_or_a_port_stops_is_not_interrupted() -> None:
+    program, machine = build("subleq")
+    ports = {machine.halting[0]: lambda loop, card: False}
+    machine_without_end = machine.run(program, ports=ports, max_steps=10_000)
+    assert machine_without_end.reason == "halted"
+    counter = replace(machine.halting[0], rows="program_counter", bits=(0,) * len(machine.halting[0].bits))
+    assert machine.run(program, ports={counter: lambda loop, card: loop < 3}).reason == "stopped"
+    with torch.no_grad():
+        machine.model.layers[-1].w2[:] *= 1.5
+    try:
+        report = punchcard.check(program, machine, engine="dense")
+    except PunchcardError:
+        return
+    assert (report.result.reason, report.agrees) == ("stopped", False)
 
 
 @everywhere
@@ -179,6 +238,36 @@ def test_kinds_that_clash_are_refused() -> None:
         Registry([*kinds, replace(kinds[0], name="other")])
     with pytest.raises(PunchcardError, match=r"unknown machine 'subleqq' \(did you mean 'subleq'\?\)"):
         built_in().kind("subleqq")
+    with pytest.raises(PunchcardError, match=r"<class 'str'> is not a machine: a class of machines has a `kind`"):
+        built_in().including(str)  # type: ignore[arg-type]
+    capital = replace(kinds[0], name="other", languages=[replace(kinds[0].languages[0], extensions=(".OTH",))])
+    assert Registry([capital]).language_of("x.oth")[0].name == "other"
+
+
+@pytest.mark.parametrize("option", [Option("bits", "of something"), Option("trace", "a size"), Option("design", "a size")])
+def test_a_flag_has_one_meaning(option: Option) -> None:
+    """A flag of another kind or of the command itself: one line and status 2, not a flag that is lost."""
+    class Other(type(build("subleq")[1])):  # type: ignore[misc]
+        kind = replace(built_in().kind("subleq"), name="other", options=(option,), languages=(
+            replace(built_in().kind("subleq").languages[0], extensions=(".oth",)),))
+
+    result = CliRunner().invoke(punchcard.command_line(Other), ["info"])
+    assert result.exit_code == 2
+    assert f"the option --{option.name} of `run` has two meanings" in result.stderr
+
+
+def test_a_package_that_is_broken_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("punchcard.machines.registry.entry_points", lambda group: [EntryPoint("x", "nowhere:M", group)])
+    result = CliRunner().invoke(punchcard.command_line(), ["info"])
+    assert (result.exit_code, result.stderr) == (
+        2, "punchcard: the machine 'x' of an installed package, 'nowhere:M', cannot be loaded: ModuleNotFoundError: "
+           "No module named 'nowhere'\n")
+
+
+def test_without_a_command_there_is_the_help() -> None:
+    result = invoke()
+    assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) > 10
 
 
 # What a run says of itself
@@ -195,6 +284,8 @@ def test_the_engine_that_made_the_loops_is_named() -> None:
 class Talking(Runner):
     """Makes no card, and a note a call."""
 
+    notes: tuple[str, ...] = ()
+
     engine = "talking"
 
     def __init__(self) -> None:
@@ -209,7 +300,8 @@ class Talking(Runner):
 
     def run(self, loops: int, **how: Any) -> Run:
         self.calls += 1
-        return Run(self.card, loops, "loops", "talking", notes=(f"note {self.calls}", "again"), made={"talking": loops})
+        self.notes = (*self.notes, f"note {self.calls}", "again")
+        return Run(self.card, loops, "loops", "talking", made={"talking": loops})
 
 
 def test_notes_are_kept_up_to_a_number() -> None:

@@ -175,3 +175,22 @@ def test_mistakes_are_named(write: Callable[[Builder], Any], message: str) -> No
 def test_no_function_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="neither a method nor a function 'mull'"):
         Builder().mull("a")
+
+
+def test_what_would_go_wrong_in_silence_is_refused() -> None:
+    p, other = Builder(), Builder()
+    a = p.scalar("a", 1)
+    t = p.add(a, a)
+    p.release(t)
+    with pytest.raises(ProgramError, match="'t' is not a temporary that is in use"):
+        p.release(t)
+    with pytest.raises(ProgramError, match="'a' is not a temporary"):
+        p.release(a)
+    with pytest.raises(ProgramError, match="is not a variable of this program"):
+        p.add(a, other.scalar("b", 1))
+    with pytest.raises(ProgramError, match="is not a variable of this program"):
+        p.add(a, a, into=3)
+    with pytest.raises(ProgramError, match="the pointer p leads to a label, not to 'a'"):
+        p.reset_pointer("loop", "p", a)
+    with pytest.raises(ProgramError, match="label 'goto' begins an instruction"):
+        p.label("goto")

@@ -24,6 +24,7 @@ from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.precision import Precision
+from tests.cases import load_subleq
 from tests.engine_runs import computer_of, run_dense, run_lowered
 from tests.lowered_cases import (
     assert_the_equation,
@@ -418,3 +419,20 @@ def test_too_many_rows_that_select() -> None:
         computer_of(machine.model, machine.card, machine.layout)
     machine = operations([0, 1, 2, 3] * 4, 4, op_bits=62)
     assert_the_equation(machine.model, machine.card, machine.layout, 20)
+
+
+@pytest.mark.parametrize("change", ["a row that should be empty", "a negative temperature", "no temperature"])
+def test_weights_that_break_a_rule_are_declined(change: str) -> None:
+    """One weight is another: `lowered` declines, and `auto` gives the equation's card."""
+    program = load_subleq("multiply.subleq")
+    machine = SubleqMachine(word_bits=6, memory=6, instructions=9, design="paper" if "row" in change else "two-layer")
+    layers = machine.model.layers
+    if "row" in change:
+        layers[6].b1.data[23, 0] += 1.0  # type: ignore[operator, index]
+    else:
+        layers[1].temperature.data[0] *= -1.0 if "negative" in change else 0.0  # type: ignore[operator, index]
+    card = machine.punch(program.with_values({"a": 3, "b": 2}))
+    with pytest.raises(LoweringError, match=r"which the layout leaves empty, gets a value|wins only above 0"):
+        prepare("lowered", machine.model, machine.layout, card)
+    expected = prepare("dense", machine.model, machine.layout, card).run(9).card
+    assert torch.equal(prepare("auto", machine.model, machine.layout, card, loops=1000).run(9).card, expected)

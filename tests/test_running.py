@@ -74,7 +74,8 @@ def test_one_engine_makes_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, *given: Any, loops: int | None, **options: Any) -> None:
             super().__init__(*given, loops=loops, **options)
             asked.append(loops)
-            self.engine, self.notes, self.compile_seconds = "one" if loops is None or loops > 20 else "other", ("why",), 0.25
+            self.engine, self.compile_seconds = "one" if loops is None or loops > 20 else "other", 0.25
+            self.noting("why")
 
         def run(self, loops: int, **options: Any) -> Run:
             ran = super().run(loops, **options)

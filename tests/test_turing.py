@@ -407,7 +407,7 @@ def test_bench_times_a_program() -> None:
 @pytest.mark.parametrize(("arguments", "message"), [
     (("--squares", "5"), "the program needs squares=6, the machine has squares=5: build it with squares=6 or more"),
     (("--squares", "0"), "Invalid value for '--squares': 0 is not in the range 1<=x<=65536."),
-    (("--set", "tape=1"), "--set is not for turing programs: they have no names"),
+    (("--set", "tape=1"), "--set is not for turing programs: the machine takes no values by name"),
     (("--memory", "5"), "--memory is not for .tm programs"),
     (("--design", "paper"), "--design paper is not for turing machines: there are one-layer"),
 ])

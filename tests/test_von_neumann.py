@@ -109,6 +109,18 @@ def test_cases(case: ImageCase, engine: str) -> None:
     assert result.loops == result.steps + 1
 
 
+@pytest.mark.parametrize("dialect", ["standard", "adds", "subtracts"])
+@pytest.mark.parametrize("bits", [5, 6, 7, 8, 9])
+def test_a_byte_has_no_more_bits_than_a_word(bits: int, dialect: str) -> None:
+    """Written from a cell, and from the input straight to the output."""
+    image = Image((12, -1, 3, -1, -1, 6, -1, 13, 9, 13, -1, -1, 3, 0))
+    report = run(image, VonNeumannMachine(word_bits=bits, memory=16, dialect=dialect), input=b"\xa5\x5a", check="lockstep",
+                 max_steps=9)
+    assert report.agrees, report.differences
+    assert len(report.result.output) >= 3
+    assert max(report.result.output) < 1 << bits
+
+
 def test_a_run_gives_its_output_and_its_state() -> None:
     machine = VonNeumannMachine(word_bits=8, memory=12)
     result = machine.run(Image((9, -1, 3, 10, -1, 6, 0, 0, -1, 72, 105)))

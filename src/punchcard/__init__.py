@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         disassemble,
         kinds,
         load,
+        load_machine,
         resume,
         run,
     )
@@ -73,6 +74,7 @@ _HOMES = {
     "learn": "punchcard.learning",
     "least_squares": "punchcard.linear_algebra",
     "load": "punchcard.api",
+    "load_machine": "punchcard.api",
     "kinds": "punchcard.api",
     "observe": "punchcard.trace",
     "power_iteration": "punchcard.linear_algebra",
@@ -111,6 +113,7 @@ __all__ = [
     "learn",
     "least_squares",
     "load",
+    "load_machine",
     "observe",
     "power_iteration",
     "predict",

@@ -14,11 +14,12 @@ from punchcard.checks.runs import begin, checked_run, comparison
 from punchcard.engines import Watch
 from punchcard.errors import PunchcardError
 from punchcard.machines import checkpoint as checkpoints
+from punchcard.machines import storage
 from punchcard.machines.base import Machine
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint, Plan
 from punchcard.machines.fleq.text.assembler import assemble as assemble_fleq
 from punchcard.machines.judging import Check
-from punchcard.machines.registry import Registry, built_in
+from punchcard.machines.registry import Registry, installed
 from punchcard.machines.result import Report, Result
 from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.machines.streams import Input, Output
@@ -41,20 +42,27 @@ __all__ = [
 ]
 
 AnyMachine = Machine[Any, Any]
-kinds = built_in
+kinds = installed
 
 
 def load(path: str | Path, *, machines: Registry | None = None, **options: Any) -> Any:
     """The program in a file; the extension says which language it is.
 
-    `options` are the language's own, such as `tape` for Brainfuck, and sizes of the machine that the text must fit.
+    `options` are the language's own, such as `tape` for Brainfuck. Sizes of the machine may be given too: images and their
+    assembly are refused at the place where they do not fit them.
     """
-    return (machines or built_in()).load(path, **options)
+    return (machines or installed()).load(path, **options)
+
+
+def load_machine(path: str | Path, *, machines: Registry | None = None, **objects: Any) -> Any:
+    """A saved machine of any kind; `objects` are what no file holds, such as function blocks of your own (`blocks`)."""
+    name = str(storage.load(path)[0].get("machine"))
+    return (machines or installed()).kind(name).machine_class().load(path, **objects)
 
 
 def disassemble(program: Any, *, machines: Registry | None = None) -> str:
     """A program as text that assembles to the same program."""
-    return (machines or built_in()).disassemble(program)
+    return (machines or installed()).disassemble(program)
 
 
 def build(program: Any, *, machines: Registry | None = None, **options: Any) -> Any:
@@ -62,7 +70,7 @@ def build(program: Any, *, machines: Registry | None = None, **options: Any) -> 
 
     `options` are those of the machine; for FLEQ programs `blocks` are function blocks of your own.
     """
-    return (machines or built_in()).build(program, **options)
+    return (machines or installed()).build(program, **options)
 
 
 def run(
@@ -125,6 +133,8 @@ def resume(
     if not isinstance(saved, Checkpoint):
         checkpoint = saved if checkpoint is None else checkpoint
         saved = checkpoints.load(saved, machine, machines=machines, **objects)
+    elif objects or machine is not None:
+        raise PunchcardError(f"{', '.join(objects) or 'machine'}: a checkpoint that is loaded already has its machine")
     before = saved.plan
     plan = Plan(before.max_steps if max_steps is None else max_steps, before.every if every is None else every,
                 before.check if check is None else comparison(saved.machine, check), engine or before.engine)

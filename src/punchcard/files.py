@@ -10,6 +10,8 @@ import errno
 import glob
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from punchcard.errors import StorageError
@@ -20,15 +22,12 @@ PART = ".part"
 def write_whole(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write bytes, or text as UTF-8. What can be made again need not be `durable`, and does not wait for the disk."""
     content = data.encode() if isinstance(data, str) else data
-    target = Path(os.path.realpath(path))
-    try:
+    with _named(path) as target:
         before = target.stat() if target.exists() else None
-        if not str(path) or target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if before is not None and not stat.S_ISREG(before.st_mode):
             target.write_bytes(content)
             return
-        part = target.with_name(f".{target.name}.{os.getpid()}{PART}")
+        part = target.with_name(f"{_prefix(target)}{os.getpid()}{PART}")
         try:
             part.write_bytes(content)
             if before is not None:
@@ -40,29 +39,42 @@ def write_whole(path: str | Path, data: bytes | str, *, durable: bool = True) ->
                 _to_disk(target.parent)
         finally:
             part.unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
 
 
 def check_writable(path: str | Path) -> None:
     """Refuse a place that cannot be written to, before the work whose result belongs there; nothing is changed."""
-    target = Path(os.path.realpath(path))
-    reason = None
-    if target.is_dir() or not str(path):
-        reason = errno.EISDIR
-    elif not target.parent.is_dir():
-        reason = errno.ENOTDIR if target.parent.exists() else errno.ENOENT
-    elif not os.access(target if target.exists() else target.parent, os.W_OK):
-        reason = errno.EACCES
-    if reason is not None:
-        raise StorageError(f"cannot write {str(path)!r}: {os.strerror(reason)}")
+    with _named(path) as target:
+        if not target.parent.is_dir():
+            reason = errno.ENOTDIR if target.parent.exists() else errno.ENOENT
+            raise OSError(reason, os.strerror(reason))
+        if not os.access(target if target.exists() else target.parent, os.W_OK):
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+@contextmanager
+def _named(path: str | Path) -> Iterator[Path]:
+    """Where a path leads to, links followed; what goes wrong there is an error that names the path."""
+    try:
+        target = Path(os.path.realpath(path))
+        if target.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        if not str(path) or target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        yield target
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot write {str(path)!r}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _prefix(target: Path) -> str:
+    """How the names of a file's parts begin; a long name is cut, so that the part's is not too long."""
+    return f".{target.name[:100]}."
 
 
 def sweep(path: str | Path) -> None:
     """Remove what processes that have ended left behind when they were killed while they wrote this file."""
     target = Path(os.path.realpath(path))
-    for part in target.parent.glob(f".{glob.escape(target.name)}.*{PART}"):
-        writer = part.name.removeprefix(f".{target.name}.").removesuffix(PART)
+    for part in target.parent.glob(f"{glob.escape(_prefix(target))}*{PART}"):
+        writer = part.name.removeprefix(_prefix(target)).removesuffix(PART)
         if writer.isdecimal() and not _is_alive(int(writer)):
             part.unlink(missing_ok=True)
 

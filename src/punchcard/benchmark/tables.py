@@ -215,10 +215,17 @@ def measure_program(
             except LoweringError as why:
                 remark(f"{name}: {engine} declines: {why}")
                 continue
+            last, interpreter = runs[0], machine.quickest(program)
+            interpreter.run(last.steps)
+            if not machine.near(program, machine.read(last.card), interpreter.state):
+                raise PunchcardError(f"{name}: engine {engine} does not give what the interpreter gives after {last.steps} "
+                                     "steps")
             rate = max(run.steps_per_second or 0.0 for run in runs)
             records.append({"engine": runs[0].engine, "steps_per_second": rate, "notes": list(runs[0].notes),
                             "compile_seconds": max(run.compile_seconds for run in runs) or None})
             steps = runs[0].steps
+        if not records:
+            raise PunchcardError(f"{name}: nothing to measure: no engine takes it")
         seconds = []
         for _ in range(options.repeats):
             interpreter = machine.quickest(program)

@@ -55,7 +55,7 @@ def compare(machine: Machine[Any, Any], programs: Sequence[Any], max_steps: int,
             if loop > machine.design.warm_up:
                 steps += not oracle.halted
                 oracle.step()
-            if state != oracle.state:
+            if not machine.near(programs[i], state, oracle.state):
                 wrong.append(Mismatch(i, loop, oracle.state, state))
                 del live[i]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from punchcard.machines.base import Machine
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint, CheckpointFile, Plan
 from punchcard.machines.judging import Check
 from punchcard.machines.result import Report
-from punchcard.machines.running import DEFAULT_ENGINE, At, Mark
+from punchcard.machines.running import DEFAULT_ENGINE, At, Mark, in_turn
 from punchcard.machines.streams import Input, Output, reader, writer
 
 
@@ -58,19 +59,9 @@ def checked_run(
         how |= {"input": judge.reading(read), "output": judge.writing(write),
                 "interrupted": lambda: judge.stops or (interrupted is not None and interrupted())}
         if judge.watches:
-            how["watch"] = _both(judge.watch, watch)
+            how["watch"] = judge.watch if watch is None else in_turn(judge.watch, watch)
     result = machine.run(program, engine=plan.engine, max_steps=plan.max_steps, begin=mark, progress=progress, ports=ports,
                          guarded=judge is None or not judge.guards, **how)
-    return Report(result) if judge is None else judge.report(result)
-
-
-def _both(first: Watch, second: Watch | None) -> Watch:
-    if second is None:
-        return first
-    then = second
-
-    def look(loop: int, card: Any) -> None:
-        first(loop, card)
-        then(loop, card)
-
-    return look
+    if judge is None:
+        return Report(result)
+    return judge.report(replace(result, reason="stopped") if judge.stops else result)

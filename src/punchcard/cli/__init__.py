@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import MutableMapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +17,8 @@ from punchcard.cli.info import make_info
 from punchcard.cli.learn import learn, predict
 from punchcard.cli.run import make_run
 from punchcard.cli.terminal import Group
-from punchcard.machines.registry import Registry, installed
+from punchcard.errors import PunchcardError
+from punchcard.machines.registry import installed
 
 if TYPE_CHECKING:
     from punchcard.machines.base import Machine
@@ -22,20 +26,45 @@ if TYPE_CHECKING:
 __all__ = ["command_line", "main"]
 
 
+class Commands(Group):
+    """The commands for all installed machines and some more, put together when they are first asked for."""
+
+    def __init__(self, machines: tuple[type[Machine[Any, Any]], ...]) -> None:
+        super().__init__("punchcard", context_settings={"help_option_names": ["-h", "--help"]},
+                         help="Transformers as programmable computers: weights set by formula, run in a loop.",
+                         callback=lambda: None)
+        self._machines = machines
+        click.version_option(__version__)(self)
+
+    @property
+    def commands(self) -> MutableMapping[str, click.Command]:
+        return self._made
+
+    @commands.setter
+    def commands(self, none: MutableMapping[str, click.Command]) -> None:
+        """click begins without commands."""
+
+    @cached_property
+    def _made(self) -> dict[str, click.Command]:
+        registry = installed(*self._machines)
+        made = [make(registry) for make in (make_run, make_info, make_asm, make_disasm, make_bench)]
+        for command in made:
+            _refuse_twice(command)
+        return {str(command.name): command for command in (*made, calc, learn, predict)}
+
+
+def _refuse_twice(command: click.Command) -> None:
+    """Two kinds may not call two things by one flag, nor something by a flag of the command's own."""
+    flags = Counter(flag for parameter in command.params if isinstance(parameter, click.Option) for flag in parameter.opts)
+    for flag, count in flags.items():
+        if count > 1:
+            raise PunchcardError(f"the option {flag} of `{command.name}` has two meanings: an option of a machine or of a "
+                                 "language needs another name")
+
+
 def command_line(*machines: type[Machine[Any, Any]]) -> click.Group:
     """The commands, for all installed machines and these."""
-    registry: Registry = installed().including(*machines)
-
-    @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
-    @click.version_option(__version__)
-    def punchcard() -> None:
-        """Transformers as programmable computers: weights set by formula, run in a loop."""
-
-    for make in (make_run, make_info, make_asm, make_disasm, make_bench):
-        punchcard.add_command(make(registry))
-    for command in (calc, learn, predict):
-        punchcard.add_command(command)
-    return punchcard
+    return Commands(machines)
 
 
 main = command_line()

@@ -23,7 +23,7 @@ def make_asm(registry: Registry) -> click.Command:
     @_output
     @language_options(registry)
     def asm(file: Path, output: str | None, **given: Any) -> None:
-        """Assemble a program: SUBLEQ to JSON, images to decimal words, FLEQ to its text with all values written out."""
+        """Write a program in the form that its machine takes: JSON, decimal words, or text with everything written out."""
         kind, program = _program(file, given, registry)
         write_text(kind.assembled(program), output)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Given, file_argument, names, numbers
+from punchcard.cli.options import Given, file_argument, given_flags, names, numbers, size_options
 from punchcard.cli.run import load_program
 from punchcard.cli.terminal import out, print_json, remark
 from punchcard.errors import PunchcardError
@@ -38,6 +38,7 @@ def make_bench(registry: Registry) -> click.Command:
     @click.option("--design", "designs", callback=known_designs, metavar="NAME,NAME,...", help="Which transformers.")
     @click.option("--engine", "engines", callback=names, metavar="NAME,NAME,...",
                   help="Which engines, beside dense.  [default: all]")
+    @size_options(registry)
     @click.option("--max-steps", type=click.IntRange(1), help="FILE: instructions of a run.  [default: to its end]")
     @click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Length of a timed run.  [default: 0.1]")
     @click.option("--dense-columns", type=click.IntRange(0),
@@ -54,14 +55,19 @@ def make_bench(registry: Registry) -> click.Command:
         from punchcard.benchmark.tables import BenchOptions
 
         shorter = {"seconds": 0.02, "repeats": 1} if quick else {}
-        chosen = {name: value for name, value in given.items() if value is not None}
+        sizes = {name: value for name, value in given.items() if name.startswith("given_")}
+        chosen = {name: value for name, value in given.items() if value is not None and name not in sizes}
+        if file is None and (flags := [flag for name, flag in given_flags().items() if name in sizes]):
+            raise PunchcardError(f"{flags[0]} is for a FILE: programs without end have sizes of their own")
         options = BenchOptions(machine=None if machine == "all" else machine, quick=quick, **{**shorter, **chosen})
+        if file is not None and options.columns is not None:
+            raise PunchcardError("--columns is for programs without end: a FILE has the columns that it needs")
         if file is None:
             if max_steps is not None:
                 raise PunchcardError("--max-steps is for a FILE: programs without end run as long as --seconds says")
             records = _measured(options, registry)
         else:
-            records = _measured_program(file, options, max_steps, registry)
+            records = _measured_program(file, Given(sizes), options, max_steps, registry)
         if as_json:
             print_json(records)
         else:
@@ -80,17 +86,22 @@ def _measured(options: Any, registry: Registry) -> list[Record]:
         for group in measure(options, lambda text: status.update(f"measuring {text}"), remark, registry):
             records += group
     if not records:
-        raise PunchcardError("nothing to measure: no machine has this design, or no card of these columns")
+        raise PunchcardError("nothing to measure: no such design, no card of these columns, or a machine that has no "
+                             "program of its own to time: give a FILE")
     return records
 
 
-def _measured_program(file: Path, options: Any, max_steps: int | None, registry: Registry) -> list[Record]:
+def _measured_program(
+    file: Path, given: Given, options: Any, max_steps: int | None, registry: Registry
+) -> list[Record]:
     from punchcard.benchmark.tables import measure_program
 
     records: list[Record] = []
-    program, kind, _ = load_program(file, Given({}), registry)
+    program, kind, sizes = load_program(file, given, registry)
+    if options.machine not in (None, kind.name):
+        raise PunchcardError(f"--machine {options.machine}: {str(file)!r} is a program for {kind.name}")
     for design in options.designs or (None,):
-        machine = kind.machine_class().for_program(program, design=design)
+        machine = kind.machine_class().for_program(program, **{**sizes, "design": design})
         records += measure_program(program, machine, file.name, options, max_steps=max_steps, remark=remark)
     return records
 
@@ -105,7 +116,8 @@ def show(records: Sequence[Record], registry: Registry, dense_columns: int) -> N
         own = [record for record in records if record["machine"] == kind.name]
         if not own:
             continue
-        table = Table(title=kind.timing.about if kind.timing is not None else kind.about)
+        endless = kind.timing is not None and "steps" not in own[0]
+        table = Table(title=kind.timing.about if endless and kind.timing else f"{kind.name}: whole runs, one thread")
         for heading in headings(own):
             table.add_column(heading, justify="left" if heading in ("design", "program", "engine") else "right")
         last = None

@@ -65,15 +65,15 @@ class Progress:
             self._next = now + REMARK_EVERY
 
 
-def report_facts(program: Any, machine: AnyMachine, report: Report[Any], checkpoint: str | None) -> dict[str, Any]:
+def report_facts(machine: AnyMachine, report: Report[Any], checkpoint: str | None) -> dict[str, Any]:
     """A run as plain data: what `--json` prints and `--stats` writes."""
     result = report.result
     facts: dict[str, Any] = {
-        **machine.options, "sizes": machine.options, "machine": machine.kind.name,
+        "machine": machine.kind.name, "design": machine.design.name, "sizes": machine.options, **machine.options,
         "halted": result.halted, "reason": result.reason, "steps": result.steps,
         "agrees": report.agrees, "memory": {name: machine.plain(value) for name, value in result.memory.items()},
         "loops": result.loops, "program_counter": result.program_counter, "interrupted": result.interrupted,
-        "design": machine.design.name, "dtype": machine.precision.name,
+        "dtype": machine.precision.name,
         "columns": machine.layout.columns, "engine": result.engine, "steps_per_second": result.steps_per_second,
         "seconds": result.seconds, "compile_seconds": result.compile_seconds, "notes": list(result.notes),
         "begun": result.begun, "checkpoint": checkpoint, "differences": list(report.differences), "why": report.why,
@@ -99,7 +99,7 @@ def show_report(
             out(line)
     for why in _why_not(machine, report):
         remark(f"{name}: {why}" if machine.has_ports else why)
-    if not result.halted and result.fault is None and checkpoint is not None:
+    if result.reason in ("steps", "interrupted") and not report.differences and checkpoint is not None:
         more = "" if result.interrupted else " --max-steps N, with a larger N"
         command = click.get_current_context().command_path  # the machine may come from a script
         remark(f"the run is kept: go on with {command} --resume {shlex.quote(checkpoint)}{more}")
@@ -121,7 +121,7 @@ def _summary(machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
     else:
         yield (f"largest error of an instruction {report.max_step_error:.1e} ({report.worst or 'none'}), bound "
                f"{report.bound:.1e}; of the final memory against the interpreter {report.max_error:.1e} "
-               f"(relative to the range {machine.options['range']:g})")
+               f"(relative to the range {report.range:g})")
         yield "every instruction is within its bound" if report.agrees else f"DISAGREES: {report.why}"
 
 
@@ -151,7 +151,7 @@ def _why_not(machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
         yield f"stopped {at}: {result.fault}"
     elif result.interrupted:
         yield f"interrupted {at}" if machine.has_ports else f"interrupted{next_one}"
-    elif not result.halted:
+    elif result.reason == "steps":
         yield f"stopped {at}: --max-steps" if machine.has_ports else f"the limit of --max-steps was reached{next_one}"
 
 

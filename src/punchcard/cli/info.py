@@ -19,7 +19,7 @@ def make_info(registry: Registry) -> click.Command:
     @click.command()
     @file_argument
     @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
-                  help="Which computer.  [default: FILE's, or subleq]")
+                  help="Which computer.  [default: FILE's, or the first of these]")
     @machine_options(registry)
     @json_option
     def info(file: Path | None, kind_name: str | None, as_json: bool, **given: Any) -> None:
@@ -28,14 +28,14 @@ def make_info(registry: Registry) -> click.Command:
         With FILE, the machine has room for that program; else it has its usual sizes.
         """
         if file is None:
-            kind = registry.kind(kind_name or "subleq")
+            kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
             machine = kind.machine_class()(**Given(given).for_machine(kind))
         else:
             program, kind, options = load_program(file, Given(given), registry)
             if kind_name not in (None, kind.name):
                 raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a program for {kind.name}")
             machine = kind.machine_class().for_program(program, **options)
-            machine.punch(program)  # refuses a program that does not fit
+            machine.check_fits(program)
 
         from punchcard.cli.display import show_info
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,13 +44,22 @@ def numbers(context: click.Context, option: click.Parameter, text: str | None) -
 def machine_options(registry: Registry) -> Callable[[Command], Command]:
     """The options that machines of all kinds are built with."""
     def decorate(command: Command) -> Command:
-        for option, kinds in reversed(_merged((kind.name, kind.options) for kind in registry)):
-            command = _click_option(option, kinds)(command)
+        command = size_options(registry)(command)
         designs = dict.fromkeys(design for kind in registry for design in kind.designs)
         usual = ", ".join(f"{kind.name} {kind.designs[0]}" for kind in registry if kind.designs)
         about = f"Which transformer.  [default: {usual}]"
         command = click.option("--dtype", type=click.Choice(DTYPES), help="Number format.")(command)
         return click.option("--design", type=click.Choice(list(designs)), help=about)(command)
+
+    return decorate
+
+
+def size_options(registry: Registry) -> Callable[[Command], Command]:
+    """Those of them that each kind declares by itself."""
+    def decorate(command: Command) -> Command:
+        for option, kinds in reversed(_merged((kind.name, kind.options) for kind in registry)):
+            command = _click_option(option, kinds)(command)
+        return command
 
     return decorate
 
@@ -70,8 +80,16 @@ def _merged(owned: Iterable[tuple[str, tuple[Option, ...]]]) -> list[tuple[Optio
     found: dict[str, tuple[Option, list[str]]] = {}
     for owner, options in owned:
         for option in options:
-            found.setdefault(option.name, (option, []))[1].append(owner)
+            first, owners = found.setdefault(option.name, (option, []))
+            owners.append(owner)
+            found[option.name] = replace(first, least=_widest(min, first.least, option.least),
+                                         most=_widest(max, first.most, option.most)), owners
     return list(found.values())
+
+
+def _widest(choose: Callable[..., float], *bounds: float | None) -> float | None:
+    """The bound that all owners can live with; each refuses what is beyond its own."""
+    return None if None in bounds else choose(bounds)
 
 
 def _click_option(option: Option, owners: list[str]) -> Callable[[Command], Command]:

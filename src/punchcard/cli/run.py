@@ -42,7 +42,7 @@ def make_run(registry: Registry) -> click.Command:
     @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
                   help="Initial value of a cell, variable or label; may be repeated.")
     @click.option("--max-steps", type=click.IntRange(0),
-                  help="Stop after this many instructions.  [default: 100000; images: no limit]")
+                  help="Stop after this many instructions.  [default: as the machine has it]")
     @click.option("--engine", metavar="NAME", help="What applies the model.  [default: auto]")
     @click.option("--input", "input_", metavar="FILE", help="What the program reads.  [default: standard input]")
     @click.option("--checkpoint", metavar="FILE", help="Keep the run in this file, to go on from.")
@@ -72,14 +72,14 @@ def make_run(registry: Registry) -> click.Command:
             raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
         if stats is not None:
             check_writable(stats)
-        if trace and engine is None and saved.machine.layout.columns <= TRACED_DENSELY:
+        if trace and engine is None and checkpoint is None and saved.machine.layout.columns <= TRACED_DENSELY:
             engine = "dense"
         report = _run(saved, trace=trace, input_=input_, silent=as_json, max_steps=max_steps, checkpoint=checkpoint,
                       every=every, engine=engine, check="lockstep" if check else False if no_check else None)
 
         from punchcard.cli import display
 
-        facts = display.report_facts(saved.program, saved.machine, report, checkpoint)
+        facts = display.report_facts(saved.machine, report, checkpoint)
         if stats is not None:
             write_whole(stats, json.dumps(facts) + "\n")
         display.show_report(saved.program, saved.machine, report, facts, as_json=as_json, checkpoint=checkpoint,
@@ -138,7 +138,7 @@ def _with_settings(program: Any, settings: tuple[str, ...], kind: Kind, language
     if not settings:
         return program
     if kind.parse_value is None:
-        raise ProgramError(f"--set is not for {kind.name} programs: they have no names")
+        raise ProgramError(f"--set is not for {kind.name} programs: the machine takes no values by name")
     values = {}
     for text in settings:
         name, equals, value = text.partition("=")

@@ -14,6 +14,7 @@ import click
 
 from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
+from punchcard.machines.streams import END_OF_INPUT
 
 BROKEN_PIPE = 128 + signal.SIGPIPE
 """The status of a program whose reader has gone, as `head` does."""
@@ -26,6 +27,9 @@ class Group(click.Group):
         kwargs["standalone_mode"] = False
         try:
             status = super().main(*args, **kwargs)
+        except click.exceptions.NoArgsIsHelpError as error:  # nothing was asked for: the help is the answer
+            click.echo(error.format_message())
+            sys.exit(0)
         except click.ClickException as error:
             fail(error.format_message(), 2)
         except PunchcardError as error:
@@ -102,7 +106,7 @@ def interruptible(source: BinaryIO | None = None) -> Iterator[tuple[Callable[[],
         finally:
             waiting = False
         ended = not byte
-        return byte[0] if byte else -1
+        return byte[0] if byte else END_OF_INPUT
 
     def restore() -> None:
         for number, handler in previous.items():

@@ -44,7 +44,7 @@ def prepare(model: LoopedTransformer, layout: Layout | None, card: Tensor, *, lo
     if card.device.type != "cpu":
         note = f"lowered: the card is on {card.device}, generated code runs on the CPU"
     elif loops is not None and loops <= FEW_LOOPS:
-        note = f"lowered: compiling takes longer than {loops} loops"
+        note = f"lowered: compiling takes longer than {loops} loop{'s' * (loops != 1)}"
     else:
         return lowered_or_slower(model, layout, card, loops=loops, kept=kept)
     return slower(card)(model, layout, card).noting(note)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
 from punchcard.engines import Port, Prepared, Watch, prepare
-from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
+from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines import storage
 from punchcard.machines.design import Design
 from punchcard.machines.interpreter import Interpreter, Quick
@@ -26,8 +26,8 @@ from punchcard.machines.judging import AtTheEnd, Check, Judge, Lockstep
 from punchcard.machines.kind import Kind
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Reason, Result
-from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, is_observed, run_parts
-from punchcard.machines.streams import Input, Output, Read, Traffic, Write, reader, writer
+from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, is_observed, run_parts
+from punchcard.machines.streams import Input, Output, Read, Write, reader, writer
 from punchcard.trace import Snapshot, observe
 from punchcard.transformer.build import LayerWeights, compile_layer, to_model
 from punchcard.transformer.exactness import needed_bits
@@ -76,11 +76,7 @@ class Machine(ABC, Generic[Program, State]):
 
     def build(self, sizes: Any, design: str, precision: AsPrecision | tuple[str, ...], options: Mapping[str, Any]) -> None:
         """Layout and model. Of several number formats the first that is exact is taken."""
-        if design not in self.designs:
-            raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, self.designs)}: "
-                                 f"there are {', '.join(self.designs)}")
-        for option in self.kind.options:
-            option.check(options.get(option.name))
+        self.check_options(design, options)
         self.sizes, self.options, self.design = sizes, dict(options), self.designs[design]
         self.layout = self.design.layout(sizes)
         for wanted in map(as_precision, precision if isinstance(precision, tuple) else (precision,)):
@@ -93,6 +89,14 @@ class Machine(ABC, Generic[Program, State]):
         raise PrecisionError(
             f"the {design!r} design with {', '.join(f'{name}={value}' for name, value in options.items())} needs sums of "
             f"{self.needed_bits} significand bits, {self.precision.name} has {self.precision.significand}: {self.advice()}")
+
+    def check_options(self, design: str, options: Mapping[str, Any]) -> None:
+        """Refuse a design that there is not, and options that are not what the kind declares."""
+        if design not in self.designs:
+            raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, self.designs)}: "
+                                 f"there are {', '.join(self.designs)}")
+        for option in self.kind.options:
+            option.check(options.get(option.name))
 
     def compile(self, sizes: Any) -> list[LayerWeights]:
         """The layers for sizes, as matrices."""
@@ -217,6 +221,7 @@ class Machine(ABC, Generic[Program, State]):
         guarded         stop with an error where a program breaks a promise (see the machine)
         begin           the mark to go on from, by default the program's punched card;  keep  is given marks of the run
         """
+        self.check_type(program)
         limit = self.default_max_steps if max_steps is None else max_steps
         if limit is not None and limit < 0:
             raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
@@ -228,8 +233,11 @@ class Machine(ABC, Generic[Program, State]):
         if begin.ended or (host is not None and host.ended is not None):
             return self._result(program, Course(begin, "matched"), begin, host)
         name = OBSERVED if engine == DEFAULT_ENGINE and is_observed(self.model) else engine
-        runner = prepare(name, self.model, self.layout, card, loops=None if keep else loops - begin.loops,
-                         kept=self.prepared)
+        expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
+        try:
+            runner = prepare(name, self.model, self.layout, card, loops=expected, kept=self.prepared)
+        except LoweringError as why:
+            raise LoweringError(f"the engine {name!r} declines: {why}; 'auto' takes a slower one") from None
 
         def again(mark: Mark, until: int, watch: Watch | None) -> Mark:
             anew = prepare(runner.engine, self.model, self.layout, mark.card, fall_back=True, kept=self.prepared)
@@ -244,7 +252,7 @@ class Machine(ABC, Generic[Program, State]):
         served = {**(host.ports if host is not None else {}), **(ports or {})}
         course = run_parts(
             runner, begin, loops, until=self.halting, ports=served or None, marks=marks, interrupted=interrupted,
-            progress=progress, watch=_all(seen) if seen else None, traffic=(lambda: host.traffic) if host else Traffic)
+            progress=progress, watch=in_turn(*seen) if seen else None, host=host)
         return self._result(program, course, begin, host)
 
     def steps(self, loops: int, *, ended: bool) -> int:
@@ -254,7 +262,7 @@ class Machine(ABC, Generic[Program, State]):
     def _result(self, program: Program, course: Course, begin: Mark, host: Host | None) -> Result[State]:
         mark = course.mark
         state = self.own(program, self.read(mark.card))
-        reason: Reason = "interrupted" if course.reason == "interrupted" else "steps"
+        reason: Reason = course.reason if course.reason in ("interrupted", "stopped") else "steps"
         if mark.ended or self.at_halt(program, state):
             reason = "halted"
         if host is not None and host.ended is not None:
@@ -290,7 +298,7 @@ class Machine(ABC, Generic[Program, State]):
 
     def near(self, program: Program, found: State, expected: State) -> bool:
         """Whether a state after a long run is the interpreter's, but for what rounding may have done."""
-        return self.own(program, found) == self.own(program, expected)
+        return found == expected
 
     def quickest(self, program: Program) -> Quick[State]:
         """The quickest plain interpreter there is, to measure against."""
@@ -365,15 +373,11 @@ class Machine(ABC, Generic[Program, State]):
             raise PunchcardError(f"{', '.join(objects)}: a {cls.kind.name} machine is built from its description alone")
         return cls
 
-    def assemble(self, text: str) -> Program:
-        """A program from the text that the kind's `disassemble` wrote."""
+    def store(self, program: Program) -> str:
+        """A program as a checkpoint keeps it; `restore` gives the same program."""
+        return self.kind.disassemble(program)
+
+    def restore(self, text: str) -> Program:
+        """A program from what `store` gave."""
         program: Program = self.kind.languages[0].assemble(text)
         return program
-
-
-def _all(watchers: Sequence[Watch]) -> Watch:
-    def look(loop: int, card: Tensor) -> None:
-        for watcher in watchers:
-            watcher(loop, card)
-
-    return look

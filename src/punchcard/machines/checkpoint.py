@@ -21,12 +21,13 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
+from punchcard.engines import check_engine
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import sweep
 from punchcard.machines import storage
 from punchcard.machines.base import Machine
 from punchcard.machines.judging import Check
-from punchcard.machines.registry import Registry, built_in
+from punchcard.machines.registry import Registry, installed
 from punchcard.machines.running import DEFAULT_ENGINE, Mark
 from punchcard.machines.streams import Traffic
 
@@ -52,6 +53,7 @@ class Plan:
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise PunchcardError(f"{name}={value!r}: it must be an integer, {least} or more")
+        check_engine(self.engine)
         if self.check is not None and self.check not in get_args(Check):
             raise PunchcardError(f"check={self.check!r}: it must be {' or '.join(map(repr, get_args(Check)))}, or None")
 
@@ -74,7 +76,7 @@ class CheckpointFile:
         self.path = Path(path)
         self._fixed = {
             "format": FORMAT, "machine": machine.describe(), "weights": _digest(machine.model.state_dict()),
-            "program": machine.kind.disassemble(program), "plan": asdict(plan),
+            "program": machine.store(program), "plan": asdict(plan),
         }
         sweep(path)
 
@@ -82,7 +84,8 @@ class CheckpointFile:
         """Replace the file by one of this mark."""
         traffic = mark.traffic
         description = {**self._fixed, "loops": mark.loops, "engine": mark.engine, "ended": mark.ended,
-                       "waiting": traffic.waiting, "found": None if found is None else dict(found)}
+                       "waiting": traffic.waiting,
+                       "input_ended": traffic.input_ended, "found": None if found is None else dict(found)}
         tensors = {"card": mark.card, "read": _as_tensor(traffic.read), "written": _as_tensor(traffic.written)}
         storage.write(self.path, tensors, KEY, {**description, "seal": seal(description, tensors)})
 
@@ -103,18 +106,19 @@ def load(
         raise StorageError(f"{source!r} is not as it was written: the file is damaged")
     try:
         if machine is None:
-            kind = (machines or built_in()).kind(description["machine"]["machine"])
+            kind = (machines or installed()).kind(description["machine"]["machine"])
             machine = kind.machine_class().from_description(description["machine"], source, **objects)
         if machine.describe() != description["machine"]:
             raise StorageError(f"{source!r} is a checkpoint of another machine than the one given: {machine!r}")
         if _digest(machine.model.state_dict()) != description["weights"]:
             raise StorageError(f"{source!r} was made with other weights than {machine!r} has: give the machine that made it")
-        program = machine.assemble(description["program"])
-        machine.punch(program)  # refuses a program that does not fit
+        program = machine.restore(description["program"])
+        machine.check_fits(program)
         if not isinstance(description["found"], dict | None):
             raise ValueError(f"found={description['found']!r}: it must be an object, or null")
         card = _card(tensors, machine, source)
-        traffic = Traffic(_as_bytes(tensors["read"]), _as_bytes(tensors["written"]), bool(description["waiting"]))
+        traffic = Traffic(_as_bytes(tensors["read"]), _as_bytes(tensors["written"]), bool(description["waiting"]),
+                          bool(description["input_ended"]))
         mark = Mark(card, _count(description["loops"]), str(description["engine"]),
                     bool(description["ended"]), traffic)
         return Checkpoint(machine, program, mark, Plan(**description["plan"]), description["found"])

@@ -1,7 +1,7 @@
 """What a kind of machine says of itself before one is built: name, programs, languages, options. No tensor here.
 
     Kind("turing", "a Turing machine", TuringProgram, [Language("Turing machine", (".tm",), assemble)], disassemble,
-         options=(Option("tape", "cells of the tape"),))
+         options=(Option("squares", "squares of the tape"),))
 
 A kind that is declared apart from its machine names the class as `machine`, to be imported when one is built. A class
 that has its kind as an attribute needs no `machine`.
@@ -55,7 +55,9 @@ class Option:
         return self.flag or "--" + self.name.replace("_", "-")
 
     def check(self, value: Any) -> None:
-        """Refuse a value that is not an integer where one is wanted, or that is out of bounds."""
+        """Refuse a value that is not an integer, or true or false, where one is wanted, or that is out of bounds."""
+        if self.type is bool and not isinstance(value, bool):
+            raise SizeError(f"{self.name}={value!r}: it must be True or False")
         limits = {"at least": self.least, "at most": self.most}
         rule = "".join(f", {word} {limit}" for word, limit in limits.items() if limit is not None)
         whole = isinstance(value, int) and not isinstance(value, bool)
@@ -169,6 +171,9 @@ def read_program(language: Language, text: str, path: Path, options: Mapping[str
     """The program in a file's text; of `options` those that the language takes."""
     known = {option.name for option in language.options} | set(language.takes)
     given: dict[str, Any] = {name: value for name, value in options.items() if name in known and value is not None}
+    for option in language.options:
+        if option.name in given:
+            option.check(given[option.name])
     if "folder" in language.takes:
         given["folder"] = path.parent
     return language.assemble(text, str(path), **given)

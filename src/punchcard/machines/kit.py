@@ -11,7 +11,7 @@ from punchcard.errors import ProgramError, PunchcardError, SourceError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter, Stepper
-from punchcard.machines.kind import Kind, Language, Option
+from punchcard.machines.kind import Kind, Language, Option, Timing, Workload
 from punchcard.machines.result import Result
 from punchcard.machines.streams import Read, Write
 from punchcard.primitives.add import sum_bits
@@ -45,6 +45,8 @@ __all__ = [
     "Rows",
     "SourceError",
     "Stepper",
+    "Timing",
+    "Workload",
     "Write",
     "assign",
     "attend",

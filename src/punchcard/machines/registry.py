@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ class Registry:
                 raise PunchcardError(f"there are two kinds of machines called {kind.name!r}")
             self._kinds[kind.name] = kind
             for language in kind.languages:
-                for extension in language.extensions:
+                for extension in map(str.lower, language.extensions):
                     if extension in self._languages:
                         other = self._languages[extension][0].name
                         raise PunchcardError(f"the extension {extension!r} is claimed by {other!r} and by {kind.name!r}")
@@ -46,7 +46,7 @@ class Registry:
         self._check_options()
 
     def _check_options(self) -> None:
-        """Refuse a name with two meanings: it is one flag of the command line."""
+        """Two options of one name must mean the same, since they share a flag."""
         found: dict[str, tuple[str, object]] = {}
         for kind in self:
             own = [(kind.name, "a machine's", option) for option in kind.options]
@@ -63,6 +63,9 @@ class Registry:
 
     def including(self, *machines: type[Machine[Any, Any]] | Kind) -> Registry:
         """A registry with these as well: classes of machines that have their `kind`, or kinds that name their class."""
+        for machine in machines:
+            if not isinstance(machine, Kind) and not isinstance(getattr(machine, "kind", None), Kind):
+                raise PunchcardError(f"{machine!r} is not a machine: a class of machines has a `kind`")
         return Registry([*self, *(m if isinstance(m, Kind) else replace(m.kind, machine=m) for m in machines)])
 
     def kind(self, name: str) -> Kind:
@@ -115,6 +118,16 @@ def built_in() -> Registry:
     return Registry([SUBLEQ, FLEQ, VON_NEUMANN])
 
 
-def installed() -> Registry:
-    """The machines of this package and of all installed packages that bring one."""
-    return built_in().including(*(point.load() for point in entry_points(group=ENTRY_POINTS)))
+def installed(*machines: type[Machine[Any, Any]] | Kind) -> Registry:
+    """The machines of this package, these, and those that installed packages bring; of two of one name, the one given."""
+    given = {m.name if isinstance(m, Kind) else m.kind.name for m in machines}
+    found = [_brought(point) for point in entry_points(group=ENTRY_POINTS) if point.name not in given]
+    return built_in().including(*machines, *found)
+
+
+def _brought(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:
+        raise PunchcardError(f"the machine {point.name!r} of an installed package, {point.value!r}, cannot be loaded: "
+                             f"{type(error).__name__}: {error}") from None

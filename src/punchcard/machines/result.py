@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from torch import Tensor
 
 State = TypeVar("State")
-Reason: TypeAlias = Literal["halted", "fault", "steps", "interrupted"]
+Reason: TypeAlias = Literal["halted", "fault", "steps", "interrupted", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Result(Generic[State]):
 
     state             what of the card's content is the program's, the program counter among it
     memory            values by name, where programs have names
-    reason            "halted"; "fault", described by `fault`; "steps", the limit was reached; "interrupted"
+    reason            "halted"; "fault", described by `fault`; "steps", the limit was reached; "interrupted";
+                      "stopped", by a port of the caller's, or because it is not as the interpreter has it
     steps, loops      instructions executed, and loops made; `begun` are the loops that a resumed run had made before
     engine            the one that made the loops; `notes` say why a faster one was not used
     seconds           what the loops took; `compile_seconds`, what it took to compile the weights
@@ -77,6 +78,8 @@ class Report(Generic[State]):
     max_error: float | None = None
     bound: float | None = None
     worst: str = ""
+    range: float | None = None
+    """What errors are relative to."""
 
     @property
     def ok(self) -> bool:

@@ -18,6 +18,7 @@ from torch import Tensor
 from punchcard.card.layout import Pattern
 from punchcard.engines import Port, Runner, Watch
 from punchcard.errors import LoweringError, PunchcardError
+from punchcard.machines.ports import Host
 from punchcard.machines.streams import Traffic
 from punchcard.transformer.model import LoopedTransformer
 
@@ -31,7 +32,8 @@ MOST_NOTES = 16
 class Mark:
     """A point of a run, from which it can go on: the card, the loops made, and the engine that made most of them.
 
-    `ended`: a halting pattern stands on the card, so that no loop is left to make. `traffic`: what was read and written.
+    `ended`: the program has halted or stopped with a fault, so that no loop is left to make. `traffic`: what was read and
+    written.
     """
 
     card: Tensor = field(repr=False)
@@ -71,7 +73,7 @@ def run_parts(
     *,
     until: Sequence[Pattern],
     ports: Mapping[Pattern, Port] | None = None,
-    traffic: Callable[[], Traffic] = Traffic,
+    host: Host | None = None,
     marks: Sequence[At] = (),
     watch: Watch | None = None,
     interrupted: Callable[[], bool] | None = None,
@@ -79,7 +81,6 @@ def run_parts(
 ) -> Course:
     """Go on from a mark until a card shows `until` or `loops` loops have been made in all, those before included."""
     mark, made, seconds = begin, Counter[str](), 0.0
-    notes = dict.fromkeys(runner.notes)
     while True:
         before, started, compiled = mark.loops, time.perf_counter(), runner.compile_seconds
         ran = runner.run(
@@ -88,12 +89,12 @@ def run_parts(
             watch=watch and _shifted(watch, before), progress=_counted_on(progress, before))
         seconds += time.perf_counter() - started - (runner.compile_seconds - compiled)
         made.update(ran.made)
-        notes.update(dict.fromkeys(ran.notes))
         if ran.reason == "declined":
             raise LoweringError(f"loop {before + ran.loops + 1}: {'; '.join(ran.notes)}; the engine 'auto' goes on with a "
                                 "slower one")
         engine = max(made, key=made.__getitem__, default=runner.engine)
-        mark = Mark(ran.card, before + ran.loops, engine, ran.reason == "matched", traffic())
+        ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "fault"))
+        mark = Mark(ran.card, before + ran.loops, engine, ended, Traffic() if host is None else host.traffic)
         reason = ran.reason
         if reason == "loops" and mark.loops < loops and interrupted is not None and interrupted():
             reason = "interrupted"
@@ -102,7 +103,17 @@ def run_parts(
             if last or mark.loops % at.every == 0:
                 at.act(mark)
         if last:
-            return Course(mark, reason, tuple(notes)[:MOST_NOTES], max(0.0, seconds), runner.compile_seconds)
+            notes = tuple(dict.fromkeys(runner.notes))[:MOST_NOTES]
+            return Course(mark, reason, notes, max(0.0, seconds), runner.compile_seconds)
+
+
+def in_turn(*watchers: Watch) -> Watch:
+    """Several watchers as one."""
+    def look(loop: int, card: Tensor) -> None:
+        for watcher in watchers:
+            watcher(loop, card)
+
+    return look
 
 
 def _part(done: int, loops: int, marks: Sequence[At]) -> int:

@@ -49,13 +49,13 @@ def write(path: str | Path, tensors: Mapping[str, Tensor], key: str, description
 
 def read(path: str | Path, key: str, what: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The plain data under a key, and the tensors of a file. `what` the file should be is named in errors."""
-    if not Path(path).is_file():
-        raise StorageError(f"no such file: {str(path)!r}")
     try:
+        if not Path(path).is_file():
+            raise StorageError(f"no such file: {str(path)!r}")
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise StorageError(f"{str(path)!r} is not a safetensors file: {error}") from None
     try:
         description = json.loads(metadata[key])

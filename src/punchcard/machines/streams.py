@@ -20,12 +20,13 @@ Output: TypeAlias = BinaryIO | Write
 class Traffic:
     """What a run has read and written up to a mark.
 
-    `waiting`: the card stands at an instruction whose input has not been given yet.
+    `waiting`: the card stands at an instruction whose ports have not been served yet. `input_ended`: its end was read.
     """
 
     read: bytes = b""
     written: bytes = b""
     waiting: bool = False
+    input_ended: bool = False
 
 
 def reader(source: Input, done: int = 0) -> Read:

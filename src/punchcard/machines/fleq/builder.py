@@ -162,6 +162,8 @@ class Builder:
 
     def release(self, place: Place) -> None:
         """A temporary that is needed no more."""
+        if place not in self._temporaries or place in self._free:
+            raise ProgramError(f"'{place}' is not a temporary that is in use")
         self._free.append(place)
 
     def reserve(self, names: Iterable[str]) -> None:
@@ -181,7 +183,11 @@ class Builder:
         return Place(name, Shape(*self.values[name].shape))
 
     def _place(self, operand: Operand) -> Place:
-        return self[operand] if isinstance(operand, str) else operand
+        if isinstance(operand, str):
+            return self[operand]
+        if not isinstance(operand, Place) or operand.name not in self.values:
+            raise ProgramError(f"{operand!r} is not a variable of this program: give its name, or what declared it")
+        return operand
 
     # Instructions
 
@@ -226,6 +232,8 @@ class Builder:
         self, label: str, field: Field, to: Operand, *, goto: str | None = None, if_leq: Operand | None = None
     ) -> None:
         """The pointer leads to a place; the pointer p to a label."""
+        if field == "p" and not isinstance(to, str):
+            raise ProgramError(f"the pointer p leads to a label, not to '{to}'")
         value = to if field == "p" else self._place(to)
         self._step(_Update(label, field, value), goto, if_leq)
 
@@ -240,6 +248,8 @@ class Builder:
         """The next instruction is called so."""
         if not NAME.fullmatch(name):
             raise ProgramError(f"label {name!r}: a name is letters, digits and _, and starts with no digit")
+        if name in KEYWORDS:
+            raise ProgramError(f"label {name!r} begins an instruction: it needs another name")
         if name in self._labels:
             raise ProgramError(f"label {name!r} is placed twice")
         self._labels[name] = len(self._steps)

@@ -1,7 +1,7 @@
 """FLEQ in NumPy with every instruction decoded beforehand: what the engines' speed is measured against.
 
 An instruction becomes a closure over views of the memory, with its NumPy call chosen and its result written in place; what
-is left at run time is the arithmetic and NumPy's own price of a call. Nothing is checked. `punchcard.oracle.fleq` is the
+is left at run time is the arithmetic and NumPy's own price of a call. Nothing is checked. `oracle` is the
 interpreter to read; a test compares the two.
 """
 

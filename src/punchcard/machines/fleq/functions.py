@@ -1,6 +1,6 @@
 """The functions of FLEQ, declared: name, arity, shape rule and NumPy reference. Assembler and interpreter read this half.
 
-The other half of a function is its block of weights, in `punchcard.functions`. Anybody can declare a function of
+The other half of a function is its block of weights, in `machines.fleq.blocks`. Anybody can declare a function of
 their own:
 
     MAXIMUM = Function("maximum", arity=2, shape=same_shape, reference=np.maximum)

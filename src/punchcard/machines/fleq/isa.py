@@ -199,12 +199,12 @@ class FleqProgram:
                 return variable.name if one else f"{variable.name}[{column - variable.address}]"
         return str(column)
 
-    def describe(self, number: int, pointers: Mapping[str, int]) -> str:
-        """An instruction in words, with the pointers that it has at the moment."""
+    def describe(self, number: int, pointers: Mapping[str, int], result: str = "") -> str:
+        """An instruction in words, with the pointers that it has at the moment, and what came out of its call."""
         instruction = self.instructions[number]
         if isinstance(instruction, Halt):
             return "halt"
-        parts = [] if instruction.action is None else [self._describe_action(instruction.action, pointers)]
+        parts = [] if instruction.action is None else [self._describe_action(instruction.action, pointers) + result]
         if instruction.branch is not None:
             test = "" if instruction.branch.flag is None else f"if {self._place(pointers['flag'])} <= 0 "
             parts.append(f"{test}goto {pointers['p']}")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from punchcard.card.encoding import encode_unsigned
 from punchcard.engines import Watch
-from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
+from punchcard.errors import PrecisionError, ProgramError, PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
@@ -76,15 +76,12 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         heads: int = 1,
         anchors: bool = False,
     ) -> None:
-        if design not in self.designs:
-            raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, self.designs)}: there are "
-                                 f"{', '.join(self.designs)}")
+        self.check_options(design, {"size": size, "memory": memory, "instructions": instructions, "range": range,
+                                    "heads": heads, "anchors": anchors})
         if isinstance(functions, str):
             raise PunchcardError(f"functions={functions!r}: give a list of names or blocks")
         if not functions:
             raise PunchcardError("functions=[]: a FLEQ machine needs at least one function")
-        if heads not in (1, 2, 3):
-            raise PunchcardError(f"heads={heads}: a soft product takes 1, 2 or 3 heads")
         if not isinstance(range, int | float) or not 0 < range < math.inf:
             raise PunchcardError(f"range={range}: it must be a positive number")
         self.precision = as_precision(precision)
@@ -178,7 +175,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     def punch(self, program: FleqProgram) -> Tensor:
         """The card of a program."""
-        self._check_fits(program)
+        self.check_fits(program)
         sizes, constants = self.sizes, pointer_constants(program)
         memory = torch.zeros(sizes.data_rows, program.columns + len(constants), dtype=torch.float64)
         values = program.initial_memory(sizes.size)[:, : program.columns]
@@ -292,11 +289,10 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def trace_line(self, program: FleqProgram, before: Tensor, after: Tensor) -> str:
         number, following = self.reader.program_counter(before), self.reader.program_counter(after)
         pointers = self.reader.pointers(before, number)
-        text = program.describe(number, pointers)
-        action = getattr(program.instructions[number], "action", None)
+        action, result = getattr(program.instructions[number], "action", None), ""
         if isinstance(action, Call) and (action.c_shape.rows, action.c_shape.columns) == (1, 1):
-            text += f" = {self.reader.memory(after)[0, pointers['c']]:.6g}"
-        return f"[{number}] {text:<52} goto {following}"
+            result = f" = {self.reader.memory(after)[0, pointers['c']]:.6g}"
+        return f"[{number}] {program.describe(number, pointers, result):<52} goto {following}"
 
     def shown(self, program: FleqProgram, result: Result[FleqState]) -> str:
         return "\n".join(f"{name} = {_shown(value, indent=len(name) + 3)}" for name, value in result.memory.items())
@@ -304,11 +300,11 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def plain(self, value: Any) -> Any:
         return float(value[0, 0]) if value.shape == (1, 1) else value.tolist()
 
-    def assemble(self, text: str) -> FleqProgram:
+    def restore(self, text: str) -> FleqProgram:
         own = {name: block.function for name, block in self.blocks.items() if name not in (*BUILT_IN, *POINTER_FUNCTIONS)}
         return assemble(text, functions=own)
 
-    def _check_fits(self, program: FleqProgram) -> None:
+    def check_fits(self, program: FleqProgram) -> None:
         sizes = self.sizes
         if program.size > sizes.size:
             raise ProgramError(f"the program's largest operand has {program.size} rows or columns, the machine's size is "

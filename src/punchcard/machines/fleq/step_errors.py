@@ -81,7 +81,7 @@ class StepErrors(Judge):
             why = why or (f"instruction {result.state.program_counter} is next, the interpreter is at "
                           f"{expected.program_counter}")
         return Report(result, not why, (why,) if why else (), audit.max_step_error, float(largest) / self._machine.range,
-                      audit.bound, audit.worst)
+                      audit.bound, audit.worst, self._machine.range)
 
     def kept(self) -> dict[str, Any]:
         return asdict(self.audit)

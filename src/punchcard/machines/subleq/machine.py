@@ -12,9 +12,10 @@ from torch import Tensor
 from punchcard.card.encoding import signed_range
 from punchcard.errors import ProgramError
 from punchcard.machines.base import Machine
+from punchcard.machines.design import Design, by_name
 from punchcard.machines.kind import Kind
 from punchcard.machines.streams import Read, Write
-from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, SubleqContent, SubleqDesign, SubleqSizes
+from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, SubleqContent, SubleqSizes
 from punchcard.machines.subleq.designs.one_layer import OneLayerDesign
 from punchcard.machines.subleq.designs.paper import PaperDesign
 from punchcard.machines.subleq.designs.two_layer import TwoLayerDesign
@@ -37,7 +38,7 @@ class SubleqMachine(Machine[Program, State]):
     """
 
     kind: ClassVar[Kind] = SUBLEQ
-    designs: ClassVar[Mapping[str, SubleqDesign]] = {d.name: d for d in (PaperDesign(), TwoLayerDesign(), OneLayerDesign())}
+    designs: ClassVar[Mapping[str, Design[SubleqSizes]]] = by_name(PaperDesign(), TwoLayerDesign(), OneLayerDesign())
     sizes: SubleqSizes
 
     def __init__(
@@ -72,7 +73,7 @@ class SubleqMachine(Machine[Program, State]):
 
     def punch(self, program: Program) -> Tensor:
         """The card of a program: a matrix of `layout.width` rows and `layout.columns` columns."""
-        self._check_fits(program)
+        self.check_fits(program)
         sizes = self.sizes
         code = [*program.instructions, *[None] * (sizes.instructions - len(program.instructions))]
         commands = [self._command(instruction, number) for number, instruction in enumerate(code)]
@@ -133,7 +134,7 @@ class SubleqMachine(Machine[Program, State]):
         old_a, old_b, new_b = then.memory[instruction.a], then.memory[instruction.b], now.memory[instruction.b]
         return f"{code:<36} {b} = {old_b} - {old_a} = {new_b}, goto {now.program_counter}"
 
-    def _check_fits(self, program: Program) -> None:
+    def check_fits(self, program: Program) -> None:
         sizes = self.sizes
         for what, has, room, option in (
             ("instructions", len(program.instructions), sizes.instructions, "instructions"),

@@ -90,6 +90,7 @@ class VonNeumannDesign(Design[AddressMap]):
     name: ClassVar[str] = "two-layer"
     warm_up: ClassVar[int] = 1
     """Loops before the first instruction is executed: the reset vector subtracts 0 from cell 0 and goes to 0."""
+    idle: ClassVar[int] = 1
     event_names: ClassVar[tuple[str, ...]] = ("source", "destination", "counter", "output")
     offsets: ClassVar[tuple[str, ...]] = ("here", "less1", "less2")
 

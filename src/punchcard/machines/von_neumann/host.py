@@ -17,6 +17,7 @@ from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
 from punchcard.engines import Port
+from punchcard.errors import PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write
@@ -41,8 +42,8 @@ class VonNeumannHost(Host):
         self._layout, self._sizes, self._dialect, self._patterns = layout, sizes, dialect, patterns
         self._from, self._to, self._last = read, write, last
         self._read, self._written = bytearray(begin.traffic.read), bytearray(begin.traffic.written)
-        self._waiting = begin.traffic.waiting
-        self._served = begin.loops
+        self._waiting, self._input_ended = begin.traffic.waiting, begin.traffic.input_ended
+        self._served, self._over = begin.loops, begin.ended
         self._scratch = layout.region("scratchpad").start
         self._rows = {name: layout.rows(name) for name in ("memory", "counter", "word.a", "word.b", "away.a", "away.b",
                                                           *(f"event.{name}" for name in VonNeumannDesign.event_names))}
@@ -54,11 +55,16 @@ class VonNeumannHost(Host):
 
     @property
     def traffic(self) -> Traffic:
-        return Traffic(bytes(self._read), bytes(self._written), self._waiting)
+        return Traffic(bytes(self._read), bytes(self._written), self._waiting, self._input_ended)
 
     def begin(self, card: Tensor) -> Tensor:
-        """The card to begin with: an instruction that waited is given its input."""
-        if not self._waiting or self._served >= self._last:
+        """The card to begin with: an instruction that waited is given its input, and a run that has ended says why."""
+        scratch = card[:, self._scratch].tolist()
+        if self._over and self._is_on(scratch, "event.counter"):
+            self._leave_code(self._counter(scratch))
+        elif self._over:
+            self._look_at_operands(scratch, self._counter(scratch))
+        if self._over or not self._waiting or self._served >= self._last:
             return card
         given = card.clone()
         self._serve_operands(self._served, given[:, self._scratch].tolist(), given)
@@ -115,7 +121,7 @@ class VonNeumannHost(Host):
         """
         cell = card[self._rows["memory"], self._ports[self._sizes.output_port]]
         word = _number(cell.tolist())
-        byte = (word if self._dialect.ports_branch else -word) & BYTE
+        byte = (word if self._dialect.ports_branch else -word) % (1 << self._sizes.word_bits) & BYTE
         self._written.append(byte)
         self._to(byte)
         cell.fill_(-1.0)
@@ -129,11 +135,14 @@ class VonNeumannHost(Host):
         if source != self._dialect.input_port % (1 << sizes.word_bits):
             return True
         try:
-            value = self._from()
+            value = END_OF_INPUT if self._input_ended else self._from()
         except KeyboardInterrupt:
             self.ended = "interrupted"
             return False
-        if value != END_OF_INPUT:
+        if value not in range(END_OF_INPUT, BYTE + 1):
+            raise PunchcardError(f"the input gives {value!r}: it must be a byte, 0 to 255, or -1 at its end")
+        self._input_ended = value == END_OF_INPUT  # a terminal could go on after its end: the program must not see that
+        if not self._input_ended:
             self._read.append(value)
         to_cell = destination < sizes.first_port
         self._put(card, "memory", self._ports[sizes.input_cell], -value if to_cell and rule != "subtracts" else value)

@@ -5,6 +5,7 @@ Building a machine takes sizes and a dialect, never an image. The host is asked 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from punchcard.machines.base import Machine
+from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
@@ -36,7 +38,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
     """
 
     kind: ClassVar[Kind] = VON_NEUMANN
-    designs: ClassVar[Mapping[str, VonNeumannDesign]] = {VonNeumannDesign.name: VonNeumannDesign()}
+    designs: ClassVar[Mapping[str, Design[AddressMap]]] = by_name(VonNeumannDesign())
     default_max_steps: ClassVar[int | None] = None
     compared: ClassVar[Check | None] = None
     has_ports: ClassVar[bool] = True
@@ -65,7 +67,11 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return {}
 
     def title(self) -> str:
-        return f"von-neumann, {self.dialect.name}: {self.sizes.memory} words of {self.sizes.word_bits} bits"
+        return (f"von-neumann, design {self.design.name!r}, dialect {self.dialect.name!r}: {self.sizes.memory} words of "
+                f"{self.sizes.word_bits} bits")
+
+    def check_fits(self, program: Image) -> None:
+        program.loaded(self.sizes.word_bits, self.sizes.memory)
 
     def punch(self, image: Image) -> Tensor:
         """The card of an image: a matrix of `layout.width` rows and `layout.columns` columns."""
@@ -81,8 +87,11 @@ class VonNeumannMachine(Machine[Image, ImageState]):
 
     def values(self, program: Image, state: ImageState) -> dict[str, Any]:
         """The labelled words, as signed numbers."""
+        return {name: self._signed(state.memory[address]) for name, address in program.labels.items()}
+
+    def _signed(self, word: int) -> int:
         half = 1 << (self.sizes.word_bits - 1)
-        return {name: (state.memory[address] + half) % (2 * half) - half for name, address in program.labels.items()}
+        return (word + half) % (2 * half) - half
 
     def column_name(self, column: int, program: Image | None = None) -> str:
         cell = column - self.layout.region("memory").start
@@ -120,16 +129,24 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         code = f"[{program.name_of(counter)}] {' '.join(self._place(program, word) for word in words)}"
         done = f"goto {program.name_of(now.program_counter)}"
         if source < self.sizes.data_end and target < self.sizes.data_end:
-            old, new = then.memory[target], now.memory[target]
-            done = f"{program.name_of(target)} = {old} - {then.memory[source]} = {new}, {done}"
+            old, taken, new = map(self._signed, (then.memory[target], then.memory[source], now.memory[target]))
+            done = f"{program.name_of(target)} = {old} - {taken} = {new}, {done}"
         elif target < self.sizes.data_end:
-            done = f"{program.name_of(target)} = {now.memory[target]} from a port, {done}"
+            done = f"{program.name_of(target)} = {self._signed(now.memory[target])} from a port, {done}"
         return f"{code:<36} {done}"
 
     def _place(self, program: Image, word: int) -> str:
         """A word as the address that it is: by name, or where it is negative as that."""
-        half = 1 << (self.sizes.word_bits - 1)
-        return program.name_of(word) if word < half else str(word - 2 * half)
+        signed = self._signed(word)
+        return program.name_of(word) if signed >= 0 else str(signed)
+
+    def store(self, program: Image) -> str:
+        """Words and labels; a disassembled image would have labels that nobody gave it."""
+        return json.dumps({"words": program.words, "labels": dict(program.labels), "source": program.source})
+
+    def restore(self, text: str) -> Image:
+        kept = json.loads(text)
+        return Image(tuple(kept["words"]), str(kept["source"]), dict(kept["labels"]))
 
     def shown(self, program: Image, result: Result[ImageState]) -> str:
         """An image shows itself by its output."""

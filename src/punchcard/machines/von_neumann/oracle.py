@@ -126,7 +126,7 @@ class ImageInterpreter(Interpreter[ImageState]):
         if source == self._input:
             value = self._read()
             if destination == self._output:
-                self._write(value & 0xFF)
+                self._write(value % (1 << self._bits) & 0xFF)
             else:
                 old = 0 if self._dialect.input == "sets" else cells[destination]
                 change = -value if self._dialect.input == "subtracts" else value

@@ -153,6 +153,8 @@ class Quiet:
                 raise LoweringError(f"row {row} of a quiet column takes from several columns")
             if not self.graph.gathered(self.graph.substitute(linear, again)).same(linear):
                 raise LoweringError(f"row {row} of a quiet column goes on changing by itself")
+            if row not in self.begin and not linear.same(Linear()):
+                raise LoweringError(f"row {row} of a quiet column, which the layout leaves empty, gets a value")
 
     # Numbers
 

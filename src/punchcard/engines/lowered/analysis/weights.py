@@ -12,6 +12,7 @@ import torch
 
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear
+from punchcard.errors import LoweringError
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 from punchcard.transformer.precision import hard_product
 
@@ -130,6 +131,8 @@ def _layer(layer: TransformerLayer, dtype: torch.dtype) -> LayerLists:
     heads = []
     for head in range(layer.shape.heads):
         temperature = float(layer.temperature[head])
+        if not temperature > 0:
+            raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only above 0")
         values = {int(row): _sparse(value[head][row]) for row in np.flatnonzero(value[head].any(axis=1))}
         heads.append(HeadWeights([_sparse(k) for k in key[head]], [_sparse(q) for q in query[head]], values, temperature,
                                  hard_product(dtype) / temperature))

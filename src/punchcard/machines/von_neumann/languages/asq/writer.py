@@ -23,7 +23,10 @@ def disassemble(image: Image) -> str:
     """The text of an image."""
     words = image.words
     starts = _instructions(words)
-    labels = _labels(words, starts)
+    own = {address: name for name, address in image.labels.items() if name.isidentifier()}
+    taken = set(own.values())
+    invented = {address: name + "_" * (name in taken) for address, name in _labels(words, starts).items()}
+    labels = invented | own
     indent = max((len(name) for name in labels.values()), default=0) + 2
     lines: list[str] = []
     address = 0
