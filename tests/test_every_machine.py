@@ -207,6 +207,15 @@ def test_another_kind_of_program_is_refused(name: str) -> None:
         punchcard.run(other, machine)
 
 
+def test_a_cell_that_no_program_names_is_compared_too() -> None:
+    program, machine = build("subleq", memory=9)
+    card = machine.punch(program)
+    machine.layout.get(card, "memory", "memory")[0, 8] *= -1
+    oracle = machine.oracle(program, lambda: -1, lambda byte: None)
+    assert machine.differences(program, machine.punch(program), oracle) == []
+    assert machine.differences(program, card, oracle)[0].startswith("the state is State(memory=(7, 9, 0, 0, 1, 0, 0, 0, 1)")
+
+
 def test_a_program_of_no_machine() -> None:
     with pytest.raises(PunchcardError, match="a str is not a program of any machine here: there are subleq, fleq"):
         punchcard.run("halt")

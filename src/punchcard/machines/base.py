@@ -284,11 +284,11 @@ class Machine(ABC, Generic[Program, State]):
         return AtTheEnd(self, program) if check == "end" else Lockstep(self, program, begin)
 
     def differences(self, program: Program, card: Tensor, oracle: Interpreter[State]) -> list[str]:
-        """Where a card is not what the interpreter has."""
-        found, expected = self.own(program, self.read(card)), self.own(program, oracle.state)
+        """Where a card is not what the interpreter has: in what is the program's own, or in the rest of the machine."""
+        found, expected = self.read(card), oracle.state
         if found == expected:
             return []
-        values, should = self.values(program, found), self.values(program, expected)
+        values, should = (self.values(program, self.own(program, state)) for state in (found, expected))
         wrong = [f"{name} is {values[name]}, the interpreter has {should[name]}" for name in values
                  if values[name] != should[name]]
         counters = [getattr(state, "program_counter", None) for state in (found, expected)]

@@ -30,9 +30,9 @@ class Judge(ABC):
     watches: bool = False
     guards: bool = False
 
+    @abstractmethod
     def watch(self, loop: int, card: Tensor) -> None:
         """Called after every loop, where it watches."""
-        raise NotImplementedError(f"a {type(self).__name__} watches, and does not say how")
 
     def reading(self, read: Read) -> Read:
         """The input of the run, as the judge lets it through."""
@@ -61,6 +61,9 @@ class AtTheEnd(Judge):
 
     def __init__(self, machine: Machine[Any, Any], program: Any) -> None:
         self._machine, self._program = machine, program
+
+    def watch(self, loop: int, card: Tensor) -> None:
+        """It looks only at the end."""
 
     def report(self, result: Result[Any]) -> Report[Any]:
         written = bytearray()
