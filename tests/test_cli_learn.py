@@ -210,16 +210,16 @@ def test_a_table_written_by_a_spreadsheet(tmp_path: Path) -> None:
 def test_ctrl_c_keeps_the_epochs_that_were_finished(tmp_path: Path) -> None:
     """The run stops after a loop, says where it was, saves the last whole epoch, and exits with 1."""
     table = tmp_path / "data.csv"
-    table.write_text(TABLE)
-    often = "import punchcard.cli.learn as learn; learn.REMARK_EVERY = 0.5; from punchcard.cli import main; main()"
+    table.write_text("age,score\n1,0.3\n0.2,0.9\n")
+    often = "import punchcard.cli.learn as learn; learn.REMARK_EVERY = 0.05; from punchcard.cli import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", often, "learn", str(table), "--target", "score", "--epochs", "2000", "--rate", "0.01",
+        [sys.executable, "-c", often, "learn", str(table), "--target", "score", "--epochs", "300", "--rate", "0.01",
          "--engine", "dense", "--save", str(tmp_path / "w.npz")], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stderr is not None
     line = process.stderr.readline()
     while "epoch 0 of" in line:  # until one is finished
         line = process.stderr.readline()
-    assert "of 2000, loss" in line
+    assert "of 300, loss" in line
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1

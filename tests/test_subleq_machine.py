@@ -24,7 +24,7 @@ SHAPES = [(4, 8), (5, 256), (6, 16), (7, 33), (8, 64), (9, 9), (10, 128), (11, 2
 
 def share(columns: int) -> float:
     """A shape's part of all steps: a loop costs the more the larger the card is."""
-    return (1 / columns) / sum(1 / other for _, other in SHAPES)
+    return columns**-1.5 / sum(other**-1.5 for _, other in SHAPES)
 
 
 def machine_of(columns: int, word_bits: int, design: str, precision: str = "float64") -> SubleqMachine:
@@ -37,7 +37,7 @@ def machine_of(columns: int, word_bits: int, design: str, precision: str = "floa
 def check_random_programs(machine: SubleqMachine, rng: random.Random, wanted: int) -> int:
     """Compare random programs in batches until `wanted` executed instructions have been checked."""
     sizes = machine.sizes
-    batch = max(1, min(64, 4096 // machine.layout.columns))
+    batch = max(4, min(64, 1024 // machine.layout.columns))
     checked = 0
     while checked < wanted:
         seed = rng.getrandbits(32)
