@@ -24,7 +24,7 @@ SHAPES = [(4, 8), (5, 256), (6, 16), (7, 33), (8, 64), (9, 9), (10, 128), (11, 2
 
 def share(columns: int) -> float:
     """A shape's part of all steps: a loop costs the more the larger the card is."""
-    return (1 / columns**1.5) / sum(1 / other**1.5 for _, other in SHAPES)
+    return math.pow(columns, -1.5) / sum(math.pow(other, -1.5) for _, other in SHAPES)
 
 
 def machine_of(columns: int, word_bits: int, design: str, precision: str = "float64") -> SubleqMachine:
