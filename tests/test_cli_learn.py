@@ -207,6 +207,7 @@ def test_a_table_written_by_a_spreadsheet(tmp_path: Path) -> None:
     assert found.values.tolist() == [[1.0, 2.0]]
 
 
+@pytest.mark.soak  # Ctrl-C itself has one handler, which the tests of `run` send signals to
 def test_ctrl_c_keeps_the_epochs_that_were_finished(tmp_path: Path) -> None:
     """The run stops after a loop, says where it was, saves the last whole epoch, and exits with 1."""
     table = tmp_path / "data.csv"

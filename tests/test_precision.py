@@ -52,7 +52,7 @@ def test_exact_up_to_the_bound_and_refused_beyond(design: str, dtype: str) -> No
     machine = SubleqMachine(word_bits=bits, memory=6, instructions=9, design=design, precision=dtype)
     assert machine.needed_bits <= machine.precision.significand
     rng = random.Random(bits)
-    comparison = compare(machine, [random_program(rng, bits, 6, 9) for _ in range(32)], 25)
+    comparison = compare(machine, [random_program(rng, bits, 6, 9) for _ in range(24)], 25)
     assert comparison.agrees, comparison.mismatches[0]
     assert comparison.steps > 300
     with pytest.raises(PrecisionError, match=f"word_bits={bits + 1}, .* needs sums of {machine.needed_bits + 1} significand "
