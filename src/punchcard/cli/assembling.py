@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,43 +10,34 @@ import click
 
 from punchcard.cli.options import Given, language_options
 from punchcard.cli.terminal import write_text
+from punchcard.machines.kind import Kind
 from punchcard.machines.registry import Registry
-
-_output = click.option("-o", "--output", help="File to write; by default standard output.")
-_file = click.argument("file", type=click.Path(path_type=Path))
 
 
 def make_asm(registry: Registry) -> click.Command:
-    """The command, for these kinds of machines."""
-
-    @click.command()
-    @_file
-    @_output
-    @language_options(registry)
-    def asm(file: Path, output: str | None, **given: Any) -> None:
-        """Write a program in the form that its machine takes: JSON, decimal words, or text with everything written out."""
-        kind, program = _program(file, given, registry)
-        write_text(kind.assembled(program), output)
-
-    return asm
+    """Write a program in the form that its machine takes: JSON, decimal words, or text with everything written out."""
+    return _writing("asm", make_asm.__doc__, Kind.assembled, registry)
 
 
 def make_disasm(registry: Registry) -> click.Command:
-    """The command, for these kinds of machines."""
+    """Write a program of any form as assembly text."""
+    return _writing("disasm", make_disasm.__doc__, lambda kind, program: kind.disassemble(program), registry)
 
-    @click.command()
-    @_file
-    @_output
+
+def _writing(name: str, about: str | None, write: Callable[[Kind, Any], str], registry: Registry) -> click.Command:
+    """A command that reads a program of any of these kinds, and writes it."""
+
+    @click.command(name, help=about)
+    @click.argument("file", type=click.Path(path_type=Path))
+    @click.option("-o", "--output", help="File to write; by default standard output.")
     @language_options(registry)
-    def disasm(file: Path, output: str | None, **given: Any) -> None:
-        """Write a program of any form as assembly text."""
-        kind, program = _program(file, given, registry)
-        write_text(kind.disassemble(program), output)
+    def command(file: Path, output: str | None, **given: Any) -> None:
+        write_text(write(*_program(file, given, registry)), output)
 
-    return disasm
+    return command
 
 
-def _program(file: Path, given: dict[str, Any], registry: Registry) -> tuple[Any, Any]:
+def _program(file: Path, given: dict[str, Any], registry: Registry) -> tuple[Kind, Any]:
     """The kind and the program of a file."""
     kind, language = registry.language_of(file)
     options = Given(given)
