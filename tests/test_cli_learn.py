@@ -177,7 +177,7 @@ def test_bad_input_is_one_line(
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     missing = call("learn", "none.csv", "--target", "y").stderr
-    assert missing == "punchcard: cannot read 'none.csv': No such file or directory\n"
+    assert missing == "punchcard: no such file: 'none.csv'\n"
     Path("bytes.csv").write_bytes(b"a,y\n\xff\n")
     assert "bytes.csv: byte 4 is not UTF-8 text" in call("learn", "bytes.csv", "--target", "y").stderr
     Path("data.csv").write_text(TABLE)

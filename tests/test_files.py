@@ -1,15 +1,17 @@
-"""The one way to write a file: whole or not at all, links followed, modes kept, and an error that names the path."""
+"""The one way to write a file and the one way to read one: whole, within limits, with errors that name the path."""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from punchcard.errors import StorageError
-from punchcard.files import check_writable, write_whole
+from punchcard.errors import ProgramError, StorageError
+from punchcard.files import check_writable, read_whole, write_whole
 
 
 def test_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,3 +55,26 @@ def test_what_cannot_be_written_is_named(tmp_path: Path, name: str, reason: str)
         write_whole(path, "text")
     with pytest.raises(StorageError, match=reason):
         check_writable(path)
+
+
+def test_reading_has_a_limit(tmp_path: Path) -> None:
+    """A file, a device that never ends and a pipe are read up to the limit; beyond it they are refused."""
+    (tmp_path / "short").write_bytes(b"12345")
+    assert read_whole(tmp_path / "short", "program", limit=5) == b"12345"
+    for path in (tmp_path / "short", "/dev/zero"):
+        with pytest.raises(ProgramError, match=f"'{path}' has more than 4 bytes, the most that a program may have"):
+            read_whole(path, "program", limit=4, error=ProgramError)
+    os.mkfifo(tmp_path / "pipe")
+    writer = Thread(target=lambda: (tmp_path / "pipe").write_bytes(b"12345"))
+    writer.start()
+    assert read_whole(tmp_path / "pipe", "program", limit=5) == b"12345"
+    writer.join()
+
+
+@pytest.mark.parametrize(("name", "reason"), [
+    ("none", "no such file: '{}'"), (".", "'{}' is a folder, not a model"),
+    ("a" * 300, "cannot read '{}': File name too long"), ("a\0b", "cannot read {!r}: embedded null byte")])
+def test_what_cannot_be_read_is_named(tmp_path: Path, name: str, reason: str) -> None:
+    path = f"{tmp_path}/{name}"
+    with pytest.raises(StorageError, match=re.escape(reason.format(path))):
+        read_whole(path, "model")

@@ -1,7 +1,10 @@
-"""The one way to write a file: whole or not at all, even when the machine goes down.
+"""The one way to write a file, whole or not at all, and the one way to read one that somebody else made.
 
-The bytes are written beside their place under another name, brought to the disk, and only then given the name. A link is
-followed. What is not a regular file, such as a pipe or a device, is written to as it is.
+Bytes are written beside their place under another name, brought to the disk, and only then given the name: even when the
+machine goes down there is the old file or the new one. A link is followed. What is not a regular file, such as a pipe or
+a device, is written to as it is.
+
+A file is read up to a limit, whatever it is: a device that never ends, or many gigabytes, are refused with the limit.
 """
 
 from __future__ import annotations
@@ -14,9 +17,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from punchcard.errors import StorageError
+from punchcard.errors import PunchcardError, StorageError
 
 PART = ".part"
+TEXT_LIMIT = 64 << 20
+"""The most bytes of a program or a table."""
+TENSORS_LIMIT = 4 << 30
+"""The most bytes of a saved machine, a model or a checkpoint."""
+
+
+def read_whole(path: str | Path, what: str, *, limit: int = TEXT_LIMIT, error: type[PunchcardError] = StorageError) -> bytes:
+    """The bytes of a file, at most `limit`; anything else is an `error` that names the path and `what` it should be."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size > limit:
+                raise error(_too_long(path, what, limit))
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        raise error(f"no such file: {str(path)!r}") from None
+    except IsADirectoryError:
+        raise error(f"{str(path)!r} is a folder, not a {what}") from None
+    except (OSError, ValueError) as reason:
+        raise error(f"cannot read {str(path)!r}: {getattr(reason, 'strerror', None) or reason}") from None
+    if len(data) > limit:
+        raise error(_too_long(path, what, limit))
+    return data
+
+
+def _too_long(path: str | Path, what: str, limit: int) -> str:
+    size = f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit} bytes"
+    return f"{str(path)!r} has more than {size}, the most that a {what} may have"
 
 
 def write_whole(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from punchcard.errors import TableError, did_you_mean
+from punchcard.files import read_whole
 from punchcard.machines.fleq.isa import Array
 
 
@@ -45,9 +46,7 @@ def read_table(path: str | Path) -> DataTable:
     """The table of a CSV file, values separated by commas; blank lines do not count."""
     source = str(path)
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise TableError(f"cannot read {source!r}: {error.strerror}") from None
+        text = read_whole(path, "table", error=TableError).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TableError(f"{source}: byte {error.start} is not UTF-8 text: a table is a CSV file") from None
     try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from punchcard.errors import ProgramError, SourceError, did_you_mean
+from punchcard.files import read_whole
 
 _TOKEN = re.compile(r"""
     (?P<space>\s+)
@@ -149,14 +150,7 @@ def parse_integer(text: str) -> int:
 
 def read_text(path: str | Path) -> str:
     """The text of a file; anything that is not a readable text file is refused with its name."""
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise ProgramError(f"no such file: {str(path)!r}") from None
-    except IsADirectoryError:
-        raise ProgramError(f"{str(path)!r} is a folder, not a program") from None
-    except OSError as error:
-        raise ProgramError(f"cannot read {str(path)!r}: {error.strerror}") from None
+    data = read_whole(path, "program", error=ProgramError)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
