@@ -7,7 +7,6 @@ import hashlib
 import json
 import math
 import time
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,28 +15,28 @@ import torch
 from llvmlite import ir
 
 from punchcard.card.layout import Layout
+from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis import tables
-from punchcard.engines.lowered.analysis.columns import Columns, Slot
+from punchcard.engines.lowered.analysis.columns import Columns
 from punchcard.engines.lowered.analysis.facts import Facts
+from punchcard.engines.lowered.analysis.fields import Field, Fields, places
 from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
 from punchcard.engines.lowered.analysis.quiet import Quiet
 from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
-from punchcard.engines.lowered.codegen.emit import Places
 from punchcard.engines.lowered.codegen.functions import emit_driver, emit_loop
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Array
 from punchcard.errors import LoweringError
 from punchcard.transformer.model import LoopedTransformer
 
-REALS: dict[torch.dtype, tuple[ir.Type, type, Any]] = {
-    torch.float32: (ir.FloatType(), ctypes.c_float, np.float32),
-    torch.float64: (ir.DoubleType(), ctypes.c_double, np.float64),
+REALS: dict[torch.dtype, tuple[ir.Type, Any]] = {
+    torch.float32: (ir.FloatType(), np.float32),
+    torch.float64: (ir.DoubleType(), np.float64),
 }
 CASES = 1 << 12
-LINE = 16
-"""States begin at a multiple of this, and so on a cache line of their own."""
+MASKS = {size: np.uint64((1 << 8 * size) - 1) for size in (1, 2, 4, 8)}
+Buffer = npt.NDArray[np.uint8]
 KEY_BITS = 64
 Pointers = npt.NDArray[np.int64]
 
@@ -45,8 +44,8 @@ Pointers = npt.NDArray[np.int64]
 class Computer:
     """Code and tables for a model and all cards with the same static rows."""
 
-    def __init__(self, model: LoopedTransformer, layout: Layout, card: Array) -> None:
-        self.real, self.scalar, self.number = REALS[model.dtype]
+    def __init__(self, model: LoopedTransformer, layout: Layout, card: PackedCard) -> None:
+        self.real, self.number = REALS[model.dtype]
         self.weights = digest_of(model)
         self.layout, self.card = layout, card
         self.layers = layer_lists(model)
@@ -73,25 +72,18 @@ class Computer:
         self.selectors = self.columns.selectors()
         if len(self.selectors) > KEY_BITS:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
-        slots: dict[Slot, int] = {}
-        at = -(-(self.layout.columns + 1) * self.layout.width // LINE) * LINE
-        for slot in self.columns.slots:
-            slots[slot] = at
-            at += slot.width
-        self.places = Places(self.layout.width, self.layout.columns, slots)
-        self.zero = at
-        self.size = at + 1
+        fields = Fields(self.layout, self.columns.quiet_regions, np.dtype(self.number).itemsize)
+        self.places = places(self.layout, fields, self.columns.slots)
         self.facts = Facts(self.columns, self.quiet.read, self.card)
-        described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in slots]])
+        described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
         self.driver = code.obtain(code.name_of(b"driver", *self.name), self._driver)
         self.fresh += self.driver.fresh
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
         self.driver_pointers = self._pointers(self.driver_tables)
-        self.real_pointer: Any = ctypes.POINTER(self.scalar)
         self.call = ctypes.CFUNCTYPE(
-            ctypes.c_int64, self.real_pointer, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
-            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
+            ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
+            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
         )(self.driver.address("run"))
 
     def _trace(self, case: dict[int, float] | None) -> LoopPlan:
@@ -153,37 +145,48 @@ class Computer:
                 self.filled[table] = tables.fill(table, self.quiet)
         return np.array([self.filled[table].ctypes.data for table in wanted] or [0], dtype=np.int64)
 
-    def fits(self, layout: Layout, card: Array) -> bool:
+    def fits(self, layout: Layout, card: PackedCard) -> bool:
         """Whether another card has the same static rows, so that code and tables are good for it too."""
         return (layout is self.layout or layout.describe() == self.layout.describe()) and self.facts.hold(card)
 
-    def place(self, row: int, column: int) -> int:
-        """Where an entry of the card is while a run goes on."""
-        place, (inside, states) = self.places.at(column, row), self.state_places
-        found = np.flatnonzero(inside == place)
-        return int(states[found[0]]) if len(found) else place
-
-    def begin(self, buffer: npt.NDArray[Any]) -> None:
-        """States from the busy columns of the buffer."""
-        inside, states = self.state_places
-        buffer[states[::-1]] = buffer[inside[::-1]]  # of a state that several columns share, the first one counts
-
-    def finish(self, buffer: npt.NDArray[Any]) -> None:
-        """States back to the busy columns."""
-        inside, states = self.state_places
-        buffer[inside] = buffer[states]
-
-    @cached_property
-    def state_places(self) -> tuple[Pointers, Pointers]:
-        """Places of the states' rows in busy columns, and of the states."""
-        inside, states = [], []
+    def begin(self, buffer: Buffer, card: PackedCard) -> None:
+        """States from the busy columns of a card: of one that several columns share, the first one counts."""
+        for (field, group), at in self.places.words.items():
+            column = self.columns_of(group)[0]
+            buffer[at : at + 8].view(np.uint64)[0] = _words(card, field)[column]
         for slot, at in self.places.slots.items():
-            groups = self.columns.groups if slot.group is None else [self.columns.groups[slot.group]]
-            for group in groups:
-                for lane in range(group.width):
-                    inside.append(self.places.at(group.start + lane, slot.row))
-                    states.append(at + (lane if slot.group is not None else 0))
-        return np.array(inside, dtype=np.int64), np.array(states, dtype=np.int64)
+            columns = self.columns_of(slot.group)[: slot.width]
+            field, i = self.places.fields.of_row[slot.row]
+            self._numbers(buffer, at, slot.width)[:] = _entries(card, field, i, columns)
+
+    def finish(self, buffer: Buffer, card: PackedCard) -> None:
+        """States back to the busy columns of a card."""
+        for (field, group), at in self.places.words.items():
+            word = buffer[at : at + 8].view(np.uint64)[0]
+            rows = self._carried(field, group)
+            there = _words(card, field)
+            columns = self.columns_of(group)
+            there[columns] = there[columns] & there.dtype.type(~rows & MASKS[there.itemsize]) | there.dtype.type(word & rows)
+        for slot, at in self.places.slots.items():
+            field, i = self.places.fields.of_row[slot.row]
+            _put_entries(card, field, i, self.columns_of(slot.group), self._numbers(buffer, at, slot.width))
+
+    def _numbers(self, buffer: Buffer, at: int, width: int) -> npt.NDArray[Any]:
+        return buffer[at : at + width * np.dtype(self.number).itemsize].view(self.number)
+
+    def columns_of(self, group: int | None) -> list[int]:
+        """The columns that carry a state of a group, or of all groups."""
+        groups = self.columns.groups if group is None else [self.columns.groups[group]]
+        return [column for g in groups for column in range(g.start, g.stop)]
+
+    def _carried(self, field: Field, group: int | None) -> Any:
+        """The bits of a word that a state holds."""
+        mask = 0
+        for slot in self.columns.slots:
+            found = self.places.word_of(slot)
+            if found is not None and found[0] == (field, group):
+                mask |= 1 << found[1]
+        return np.uint64(mask)
 
     def look_up(self, asked: list[Lookup], report: list[tuple[int, int]]) -> bool:
         """Fill the entries that a loop missed; whether there were any that could be filled."""
@@ -197,6 +200,28 @@ class Computer:
                 self.filled[table][place] = column
                 found = True
         return found
+
+
+def _words(card: PackedCard, field: Field) -> npt.NDArray[Any]:
+    """The words of a field, column by column."""
+    array = card.fields[field.block]
+    return array if array.ndim == 1 else array[:, field.offset // 8]
+
+
+def _entries(card: PackedCard, field: Field, row: int, columns: list[int]) -> npt.NDArray[Any]:
+    """One row of a field in some columns, as numbers."""
+    if not field.bits:
+        return card.fields[field.block][columns, row]
+    return 2.0 * (_words(card, field)[columns] >> row & 1) - 1.0
+
+
+def _put_entries(card: PackedCard, field: Field, row: int, columns: list[int], values: npt.NDArray[Any]) -> None:
+    if not field.bits:
+        card.fields[field.block][columns, row] = values
+        return
+    words = _words(card, field)
+    bit = words.dtype.type(1 << row)
+    words[columns] = np.where(values > 0, words[columns] | bit, words[columns] & ~bit)
 
 
 def digest_of(model: LoopedTransformer) -> bytes:

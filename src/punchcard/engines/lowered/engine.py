@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
+from punchcard.card.packed import PackedCard
 from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.computer import REALS, Computer, digest_of
-from punchcard.engines.lowered.graph.nodes import Array
 from punchcard.engines.lowered.live import LiveCard
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import LoweringError
@@ -39,27 +39,26 @@ class Lowered(Runner):
 
     def __init__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
                  kept: Prepared | None = None) -> None:
-        self.engine, self.layout, self.shape = "lowered", layout, card.shape
+        self.engine, self.layout, self.shape, self.model = "lowered", layout, card.shape, model
         cards = card.reshape(-1, *card.shape[-2:])
         if not len(cards):
             raise LoweringError("the batch is empty")
         if layout is None:
             raise LoweringError("it needs the card's layout")
-        numbers = [_numbers(model, layout, one) for one in cards]
+        packed = [_packed(model, layout, one) for one in cards]
         started = time.perf_counter()
         known = (kept or Prepared()).computers(digest_of(model))
-        self.lives = [LiveCard(_computer(model, layout, one, known), one_card)
-                      for one, one_card in zip(numbers, cards, strict=True)]
+        self.lives = [LiveCard(_computer(model, layout, one, known), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
 
     @property
     def card(self) -> Tensor:
-        return self._card().contiguous().clone()
+        return self._card()
 
     def take(self, card: Tensor) -> None:
         for live, one in zip(self.lives, card.reshape(-1, *card.shape[-2:]), strict=True):
-            live.take(one)
+            live.take(_packed(self.model, live.computer.layout, one))
 
     def run(
         self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Mapping[Pattern, Port] | None = None,
@@ -157,8 +156,8 @@ class Lowered(Runner):
     def _card(self) -> Tensor:
         """The card as it is now, which the next loop may change."""
         if len(self.shape) == 2:
-            return self.lives[0].show()
-        return torch.stack([live.show() for live in self.lives]).reshape(self.shape)
+            return self.lives[0].show().tensor()
+        return torch.stack([live.show().tensor() for live in self.lives]).reshape(self.shape)
 
     def _end(self, made: int, reason: Reason, matched: Pattern | None = None) -> Run:
         card = self.card
@@ -170,8 +169,8 @@ class Lowered(Runner):
                    self.compile_seconds - before, {self.engine: made})
 
 
-def _numbers(model: LoopedTransformer, layout: Layout, card: Tensor) -> Array:
-    """The entries of a card for which there may be code."""
+def _packed(model: LoopedTransformer, layout: Layout, card: Tensor) -> PackedCard:
+    """A card for which there may be code."""
     if model.dtype not in REALS or card.dtype != model.dtype:
         raise LoweringError(f"there is no code for {str(card.dtype).removeprefix('torch.')}, only for float32 and float64")
     if card.device.type != "cpu":
@@ -179,15 +178,15 @@ def _numbers(model: LoopedTransformer, layout: Layout, card: Tensor) -> Array:
     wrong = layout.violations(card)
     if wrong:
         raise LoweringError(f"the card is not what its layout declares: {wrong[0]}")
-    numbers: Array = card.detach().numpy().astype(np.float64)
+    packed = PackedCard.of(layout, card)
     for block in layout.blocks:
-        most, limit = float(np.max(np.abs(numbers[layout.rows(block.name)]))), limit_of(block, "real")
-        if not most <= limit:
-            raise LoweringError(f"{block.name} holds {most:g}, more than its limit {limit:g}")
-    return numbers
+        field, limit = packed.fields.get(block.name), limit_of(block, "real")
+        if field is not None and field.dtype.kind == "f" and not float(np.max(np.abs(field))) <= limit:
+            raise LoweringError(f"{block.name} holds {float(np.max(np.abs(field))):g}, more than its limit {limit:g}")
+    return packed
 
 
-def _computer(model: LoopedTransformer, layout: Layout, card: Array, known: list[Computer]) -> Computer:
+def _computer(model: LoopedTransformer, layout: Layout, card: PackedCard, known: list[Computer]) -> Computer:
     """Code that is known, or new and then known."""
     for computer in known:
         if computer.fits(layout, card):

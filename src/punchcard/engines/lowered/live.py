@@ -7,34 +7,37 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from punchcard.card.layout import Pattern
+from punchcard.card.packed import PackedCard
+from punchcard.engines.lowered.analysis.fields import LINE
 from punchcard.engines.lowered.analysis.plan import Lookup
 from punchcard.engines.lowered.analysis.tables import CLOSED
 from punchcard.engines.lowered.codegen.emit import MOST_CODES, REPORT_CODES
-from punchcard.engines.lowered.computer import CASES, LINE, Computer
+from punchcard.engines.lowered.computer import CASES, Buffer, Computer
 from punchcard.errors import PunchcardError
 
-SMALL_CARD = 1 << 16
 LOOK_SHARE = 20
-"""A look at the whole of a card with more entries may take, after a port, one part in so many of the time."""
+"""A look at the whole of a card may take, after a port, one part in so many of the time."""
 DONE, FAILED, MATCHED, UNKNOWN = range(4)
 
 
 class LiveCard:
-    """One card being run: the buffer that the code works on, and what it reported."""
+    """One card being run: the buffer that the code works on, and what it reported.
 
-    def __init__(self, computer: Computer, card: Tensor) -> None:
+    `card` is the packed card whose fields lie in the buffer; its busy columns are what they were when it was last shown.
+    """
+
+    def __init__(self, computer: Computer, card: PackedCard) -> None:
         self.computer, self.seconds = computer, 0.0
-        layout = computer.layout
-        self.columns, self.width = layout.columns, layout.width
-        # A missing column has the number -1: it may be read, before a check sees it, in the space that stands in front.
-        whole = np.zeros(self.width + computer.size + 2 * LINE, dtype=computer.number)
-        first = self.width + -(whole.ctypes.data // whole.itemsize + self.width) % LINE
-        self.buffer = whole[first : first + computer.size]
-        self.card = torch.from_numpy(self.buffer[: self.columns * self.width].reshape(self.columns, self.width)).T
+        places = computer.places
+        whole = np.zeros(places.size + LINE, dtype=np.uint8)
+        first = -whole.ctypes.data % LINE
+        self.buffer: Buffer = whole[first : first + places.size]
+        self.card = PackedCard(computer.layout, card.dtype, {})
+        for name, field in card.fields.items():
+            at = places.arrays[name]
+            self.card.fields[name] = self.buffer[at : at + field.nbytes].view(field.dtype).reshape(field.shape)
         self.visits = np.zeros(len(computer.columns.quiet) + 1 + MOST_CODES, dtype=np.int32)
         self.report = np.zeros(REPORT_CODES + 1 + 2 * MOST_CODES, dtype=np.int64)
         self.nothing = np.zeros(1, dtype=np.int64)
@@ -44,42 +47,61 @@ class LiveCard:
 
     def look_for(self, patterns: Iterable[Pattern]) -> None:
         """The patterns at which `advance` stops; they are known by their numbers."""
-        computer, layout = self.computer, self.computer.layout
-        self.wanted: list[tuple[list[int], list[int]]] = []
-        """Where on the card the bits of each pattern are, and what they should be."""
-        places, signs = [0], [0.0]
-        for pattern in patterns:
-            first, column = layout.rows(pattern.rows).start, layout.region(pattern.region).start
-            rows = [first + i for i, bit in enumerate(pattern.bits) if bit]
-            bits = [bit for bit in pattern.bits if bit]
-            self.wanted.append(([computer.places.at(column, row) for row in rows], bits))
-            places += [len(rows), *(computer.place(row, column) for row in rows)]
-            signs += [0.0, *bits]
-        places[0] = len(self.wanted)
-        self.patterns, self.signs = np.array(places, dtype=np.int64), np.array(signs, dtype=computer.number)
+        self.wanted = tuple(patterns)
+        found = [len(self.wanted)]
+        for pattern in self.wanted:
+            found += self._pattern(pattern)
+        self.patterns = np.array(found, dtype=np.int64)
 
-    def take(self, card: Tensor) -> None:
+    def _pattern(self, pattern: Pattern) -> list[int]:
+        """How many words and numbers a pattern looks at, and what must be there."""
+        computer, layout, places = self.computer, self.computer.layout, self.computer.places
+        first, column = layout.rows(pattern.rows).start, layout.region(pattern.region).start
+        words: dict[int, tuple[int, int]] = {}
+        numbers: list[int] = []
+        for row, bit in ((first + i, bit) for i, bit in enumerate(pattern.bits) if bit):
+            slot = next((s for s in computer.columns.slots if s.row == row and column in computer.columns_of(s.group)), None)
+            if row not in places.fields.of_row:
+                return [0, 1, places.nothing, 1]  # it holds 0, always
+            field, i = places.fields.of_row[row]
+            word = None if slot is None else places.word_of(slot)
+            if word is not None:
+                at = places.words[word[0]]
+            elif slot is not None:
+                numbers += [places.slots[slot] + computer.columns_of(slot.group).index(column) * places.fields.real, bit]
+                continue
+            elif field.bits:
+                at = places.arrays[field.block] + column * field.stride + field.offset
+            else:
+                numbers += [places.arrays[field.block] + column * field.stride + i * field.item, bit]
+                continue
+            mask, wanted = words.get(at, (0, 0))
+            words[at] = mask | 1 << i, wanted | (bit > 0) << i
+        entries = [part if part < 1 << 63 else part - (1 << 64) for at, (mask, wanted) in words.items()
+                   for part in (at, mask, wanted)]
+        return [len(words), len(numbers) // 2, *entries, *numbers]
+
+    def take(self, card: PackedCard) -> None:
         """Begin with this card. One that does not keep the facts is not run."""
-        self.card.copy_(card)
+        for name, field in card.fields.items():
+            self.card.fields[name][:] = field
         self._look()
         self._begin()
 
     def stands(self, number: int) -> bool:
         """Whether a pattern stands on the card that is shown, which a port may have changed."""
-        places, bits = self.wanted[number]
-        return bool(np.all(np.abs(self.buffer[places] - bits) < 0.5))
+        return bool(self.computer.layout.matches(self.card, self.wanted[number]))
 
     def take_back(self) -> None:
         """Go on after a port, which may have changed the card.
 
-        The whole card is looked at, unless it is so large that this takes long: then its busy columns every time, and all
-        of it now and then and at the end.
+        Its busy columns are looked at every time, and the whole card now and then and at the end.
         """
-        if self.card.numel() <= SMALL_CARD or time.perf_counter() - self.looked_at > LOOK_SHARE * self.look_seconds:
+        if time.perf_counter() - self.looked_at > LOOK_SHARE * self.look_seconds:
             self._look()
         else:
             self.unseen = True
-            self.fits = self.computer.facts.hold(self.card.numpy(), everywhere=False)
+            self.fits = self.computer.facts.hold(self.card, everywhere=False)
         self._begin()
 
     def seen(self) -> None:
@@ -92,12 +114,12 @@ class LiveCard:
 
     def _look(self) -> None:
         started = time.perf_counter()
-        self.fits, self.unseen = self.computer.facts.hold(self.card.numpy()), False
+        self.fits, self.unseen = self.computer.facts.hold(self.card), False
         self.looked_at = time.perf_counter()
         self.look_seconds = self.looked_at - started
 
     def _begin(self) -> None:
-        self.computer.begin(self.buffer)
+        self.computer.begin(self.buffer, self.card)
         if self.computer.quiet.settles:
             quiet = self.computer.columns.quiet
             self.visits[0], self.visits[1 : len(quiet) + 1] = len(quiet), quiet
@@ -109,10 +131,10 @@ class LiveCard:
     def come_back(self, kept: tuple[Any, ...]) -> None:
         self.buffer[:], self.visits[:], self.fits, self.unseen = kept
 
-    def show(self) -> Tensor:
-        """The card as it is now; a view that the next loop changes."""
+    def show(self) -> PackedCard:
+        """The card as it is now; the next loop changes it."""
         if self.fits:  # else no loop was made, and columns that should hold the same may differ
-            self.computer.finish(self.buffer)
+            self.computer.finish(self.buffer, self.card)
         return self.card
 
     def advance(self, loops: int, *, stop: bool = True) -> tuple[int, int | None]:
@@ -123,9 +145,8 @@ class LiveCard:
         patterns = self.patterns if stop else self.nothing
         while made < loops:
             made += computer.call(
-                self.buffer.ctypes.data_as(computer.real_pointer), computer.driver_pointers.ctypes.data,
-                self.visits.ctypes.data, self.report.ctypes.data, loops - made, patterns.ctypes.data,
-                self.signs.ctypes.data, computer.cases.ctypes.data, CASES,
+                self.buffer.ctypes.data, computer.driver_pointers.ctypes.data, self.visits.ctypes.data,
+                self.report.ctypes.data, loops - made, patterns.ctypes.data, computer.cases.ctypes.data, CASES,
             )
             status = int(self.report[0])
             if status == MATCHED:

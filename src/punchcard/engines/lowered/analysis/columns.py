@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from punchcard.card.layout import Content, Layout, RowBlock
+from punchcard.card.packed import PackedCard
+from punchcard.engines.lowered.analysis.contents import row_of
 from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Array, Linear, constant
+from punchcard.engines.lowered.graph.nodes import Linear, constant
 from punchcard.engines.lowered.graph.operations import LOAD, STATE
 from punchcard.errors import LoweringError
 
@@ -50,7 +52,7 @@ class Slot:
 class Columns:
     """Busy groups and quiet columns of a card, with their rows at the beginning of a loop."""
 
-    def __init__(self, layout: Layout, layers: list[LayerLists], card: Array, uniform: bool = True) -> None:
+    def __init__(self, layout: Layout, layers: list[LayerLists], card: PackedCard, uniform: bool = True) -> None:
         self.layout, self.card = layout, card
         if sum(b.size for b in layout.blocks) < layout.width or sum(r.size for r in layout.regions) < layout.columns:
             raise LoweringError("the layout says nothing about some rows or columns, which lie between others")
@@ -102,7 +104,7 @@ class Columns:
         return {
             row for block in self.layout.blocks if set(self.busy) <= set(block.changes)
             for row in range(*_span(self.layout, block.name))
-            if bool(np.all(self.card[row, columns] == self.card[row, columns[0]]))
+            if bool(np.all((found := row_of(self.card, row, columns)) == found[0]))
         }
 
     def _busy_row(self, graph: Graph, row: int, number: int, content: str, limit: float, shared: bool) -> Linear:
@@ -110,7 +112,7 @@ class Columns:
         if content == "one":
             return constant(1.0)
         if content == "fixed":
-            values = self.card[row, group.start : group.stop]
+            values = row_of(self.card, row, list(range(group.start, group.stop)))
             self.assumed.append(values.tobytes())
             return constant(values)
         slot = Slot(row, None if shared else number, 1 if shared else group.width, content, limit)
@@ -142,7 +144,7 @@ class Columns:
         found: set[float] = set()
         for content in contents:
             if content == "fixed":
-                values = np.unique(self.card[row, self.quiet])
+                values = np.unique(row_of(self.card, row, self.quiet))
                 self.assumed.append(values[: FEW + 1].tobytes())
                 found |= set(values.tolist())
             else:

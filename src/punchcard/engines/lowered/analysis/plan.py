@@ -78,6 +78,12 @@ class LoopPlan:
     tables: list[Lookup] = field(default_factory=list)
     settles: dict[int, Linear] = field(default_factory=dict)
 
+    def forms(self) -> list[Linear]:
+        """All that busy columns compute."""
+        indices = [Linear({node: 1.0}) for node in (*(s.index for s in self.stores), *(code for code, _ in self.distinct))]
+        return [*self.states.values(), *(check.value for check in self.checks), *self.selectors, *indices,
+                *(value for store in self.stores for value in store.given.values())]
+
     def table(self, table: Lookup) -> int:
         """The number of a table, new or known."""
         if len(table.dims) > MOST_DIMS:

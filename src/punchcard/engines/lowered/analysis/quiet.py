@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from punchcard.engines.lowered.analysis.columns import UNBOUNDED, Columns
+from punchcard.engines.lowered.analysis.contents import row_of
 from punchcard.engines.lowered.analysis.weights import HeadWeights, LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, leaves
@@ -171,7 +172,7 @@ class Quiet:
                 if node.data in self.changing:
                     raise LoweringError(f"row {node.data}, which keys or queries outside the busy columns read, changes")
                 self.read.add(node.data)
-                value = self.columns.card[node.data, self.columns.quiet]
+                value = row_of(self.columns.card, node.data, self.columns.quiet)
             elif node.op.value is not None:
                 value = node.op.value(node.data, *map(self._value, node.args))
             else:

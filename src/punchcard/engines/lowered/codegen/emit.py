@@ -1,70 +1,77 @@
-"""Nodes as LLVM code, each once.
+"""Nodes as LLVM code, each once: as words where they are functions of bits, else as numbers.
 
-The buffer holds the card's columns one after the other, then a column that nobody reads, where stores without a place
-go, then the busy columns' states.
+The buffer holds the arrays of the card's fields, each with one more column that nobody reads, where stores without a
+place go, and then the busy columns' states.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.columns import Slot
-from punchcard.engines.lowered.graph.nodes import Array, Linear, Node
-from punchcard.engines.lowered.graph.operations import INDEX
+from punchcard.engines.lowered.analysis.fields import CHUNK, Field, Places
+from punchcard.engines.lowered.codegen.words import WordEmitter
+from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, reachable
+from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
+from punchcard.engines.lowered.words.few import ONE, SCALE, Few, of_bit
+from punchcard.engines.lowered.words.lift import Lifter
+from punchcard.engines.lowered.words.pack import pack
+from punchcard.engines.lowered.words.word import Bit, Word, Words
 
-I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
+I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 REPORT_CODES = 4
 """Where a report's codes begin; before them are status, pattern or case, and spare places."""
 MOST_CODES = 1 << 12
 """How often a loop may ask for a quiet column, to read or to store."""
 CHECK_WIDTH = 16
+FEW_CHOICES = 2
+"""A number of more bits than that is computed, not chosen."""
 EXP = {"double": (13, 6.93147180369123816490e-01, 1.90821492927058770002e-10, 708.0, 1023, 52, ir.IntType(64)),
        "float": (7, 0.693359375, -2.12194440e-4, 87.0, 127, 23, ir.IntType(32))}
 """Terms of the series, ln 2 in two parts, the largest argument, and how a power of two is written."""
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where things are in the buffer."""
-
-    width: int
-    columns: int
-    slots: dict[Slot, int]
-
-    @property
-    def nowhere(self) -> int:
-        """The column that nobody reads."""
-        return self.columns
-
-    def at(self, column: int, row: int) -> int:
-        return column * self.width + row
-
-
 class Emitter:
-    """Writes the nodes of a plan into a basic block, each once."""
+    """Writes the nodes of a plan into a basic block, each once.
 
-    def __init__(self, builder: ir.IRBuilder, real: ir.Type, buffer: ir.Value, tables: ir.Value, places: Places) -> None:
+    With an `own` column it writes what a quiet column computes, with what busy columns hand to it (`bound`).
+    """
+
+    def __init__(self, builder: ir.IRBuilder, real: ir.Type, buffer: ir.Value, tables: ir.Value, places: Places,
+                 words: Words | None = None, above: Emitter | None = None, own: ir.Value | None = None,
+                 bound: Mapping[Node, ir.Value] | None = None, given: Mapping[Node, Few | None] | None = None) -> None:
         self.b: ir.IRBuilder = builder
         self.places: Places = places
         self.real, self.buffer, self.tables = real, buffer, tables
+        self.words = words or Words()
+        self.lifter = Lifter(self.words, self._bits_of, given)
+        self.integers = WordEmitter(builder, self._leaf)
+        self.above, self.own, self.bound = above, own, bound or {}
         self.values: dict[Node, ir.Value] = {}
         self.bits: list[ir.Value] = []
         self.ok: list[ir.Value] = []
         self.codes: list[tuple[ir.Value, int]] = []
-        self.bases: dict[Node, list[ir.Value]] = {}
-        self.load_at: ir.Value | None = None
-        self.bound: dict[Node, ir.Value] = {}
+        self.columns: dict[Node, list[ir.Value]] = {}
+        self.seen: set[tuple[object, Field]] = set()
+        self.forms: dict[tuple[object, ...], Linear] = {}
 
-    def at(self, column: ir.Value, bound: dict[Node, ir.Value]) -> Emitter:
-        """An emitter for the quiet column at this place, with what busy columns hand to it."""
-        one = Emitter(self.b, self.real, self.buffer, self.tables, self.places)
-        one.load_at, one.bound = column, bound
-        return one
+    def at(self, column: ir.Value, bound: Mapping[Node, ir.Value], given: Mapping[Node, Few | None]) -> Emitter:
+        """An emitter for a quiet column, with what busy columns hand to it."""
+        return Emitter(self.b, self.real, self.buffer, self.tables, self.places, self.words, self, column, bound, given)
+
+    def lift(self, forms: Iterable[Linear]) -> None:
+        """Codes first: what is packed into a word together has its home there."""
+        for node in sorted(reachable(forms), key=lambda node: node.number):
+            if node.op is CODE and node.width == 1:
+                self.lifter.code(node)
+
+    def take_checks(self, other: Emitter) -> None:
+        """What must be true for another emitter must be true here."""
+        self.ok += other.ok
+        self.bits += other.bits
 
     # Small things
 
@@ -104,20 +111,102 @@ class Emitter:
         function = module.globals.get(full) or ir.Function(module, ir.FunctionType(kind, [a.type for a in args]), full)
         return self.b.call(function, args)
 
-    def place(self, offset: int) -> ir.Value:
-        return self.b.gep(self.buffer, [ir.Constant(I64, offset)])
+    def place(self, offset: int | ir.Value, kind: ir.Type) -> ir.Value:
+        """A pointer to something at so many bytes in the buffer."""
+        at = ir.Constant(I64, offset) if isinstance(offset, int) else offset
+        return self.b.bitcast(self.b.gep(self.buffer, [at]), kind.as_pointer())
 
-    def load(self, pointer: ir.Value, width: int = 1) -> ir.Value:
-        if width > 1:
-            pointer = self.b.bitcast(pointer, ir.VectorType(self.real, width).as_pointer())
-        loaded = self.b.load(pointer)
+    def load(self, offset: int | ir.Value, width: int = 1) -> ir.Value:
+        """Numbers."""
+        loaded = self.b.load(self.place(offset, ir.VectorType(self.real, width) if width > 1 else self.real))
         loaded.align = _bits(self.real) // 8
         return loaded
 
-    def store(self, value: ir.Value, pointer: ir.Value) -> None:
-        if isinstance(value.type, ir.VectorType):
-            pointer = self.b.bitcast(pointer, value.type.as_pointer())
-        self.b.store(value, pointer).align = _bits(self.real) // 8
+    def store(self, value: ir.Value, offset: int | ir.Value) -> None:
+        """A number or several."""
+        self.b.store(value, self.place(offset, value.type)).align = _bits(self.real) // 8
+
+    def offset(self, field: Field, column: ir.Value, row: int = 0) -> ir.Value:
+        """Where a field of a column is, or one of its numbers."""
+        first = self.places.arrays[field.block] + field.offset + (0 if field.bits else row * field.item)
+        return self.b.add(self.b.mul(column, ir.Constant(I64, field.stride)), ir.Constant(I64, first))
+
+    # Bits
+
+    def _bits_of(self, node: Node) -> Few | None:
+        """A row of the card as a bit of a word, where it is one."""
+        if node.op is STATE:
+            found = self.places.word_of(node.data)
+            word = None if found is None else self.words.leaf("state", found[0], found[0][0].rows)
+            return None if word is None or found is None else of_bit(Bit(word, found[1]), -ONE, ONE)
+        field, i = self.places.fields.of_row[node.data]
+        if not field.bits or node.domain is None or min(node.domain) >= 0:
+            return None
+        if node.op is LOAD:
+            return of_bit(Bit(self.words.leaf("own", field, field.rows), i), -ONE, ONE)
+        return of_bit(Bit(self.words.leaf("gather", (node.args[0], field), field.rows), i), -ONE, ONE)
+
+    def _leaf(self, word: Word) -> ir.Value:
+        if self.above is not None and (word.op in ("state", "gather") or (word.op == "above" and not _own(word.data[0]))):
+            return self.above.integers.word(word)
+        if word.op == "state":
+            return self.b.load(self.place(self.places.words[word.data], I64))
+        if word.op == "own":
+            return self.word_at(word.data, self.own, self.own)
+        if word.op == "gather":
+            index, field = word.data
+            return self.word_at(field, self.column_of(index)[0], index)
+        if word.op == "sign":
+            return self.b.fcmp_ordered(">", self.linear(self.forms[word.data]), self.number(0.0))
+        node, middle = word.data
+        return self.b.fcmp_ordered(">", self.node(node), self.number(middle))
+
+    def word_at(self, field: Field, column: ir.Value | None, name: object) -> ir.Value:
+        """The word of a column, which must hold bits there."""
+        if (name, field) not in self.seen:
+            self.seen.add((name, field))
+            inside = self.held(field, column)
+            if inside is not None:
+                self.ok.append(inside)
+        word = self.b.load(self.place(self.offset(field, column), ir.IntType(8 * field.item)))
+        return self.b.zext(word, I64) if field.item < CHUNK // 8 else word
+
+    def put_word(self, field: Field, column: ir.Value, word: ir.Value) -> None:
+        """Store a word of a column."""
+        kind = ir.IntType(8 * field.item)
+        self.b.store(self.b.trunc(word, kind) if field.item < CHUNK // 8 else word, self.place(self.offset(field, column), kind))
+
+    def held(self, field: Field, column: ir.Value | None) -> ir.Value | None:
+        """Whether a column holds something in a field; None: all do."""
+        result: ir.Value | None = None
+        for start, stop in field.missing:
+            beyond = self.b.icmp_unsigned(">=", self.b.sub(column, ir.Constant(I64, start)), ir.Constant(I64, stop - start))
+            result = beyond if result is None else self.b.and_(result, beyond)
+        return result
+
+    def bit(self, linear: Linear) -> Few:
+        """A form that is ±1: by proof, or by a check in the loop."""
+        few = self.lifter.bit(linear)
+        if few is None:
+            self.check_bits(self.linear(linear))
+            self.forms[linear.key()] = linear
+            few = of_bit(Bit(self.words.leaf("sign", linear.key(), 1), 0), -ONE, ONE)
+        return few
+
+    def packed_bits(self, bits: Mapping[int, Few]) -> ir.Value:
+        """Bits by their places, as a word."""
+        return self.integers.word(pack(self.words, bits, self.lifter.homes))
+
+    def chosen(self, few: Few) -> ir.Value:
+        """A number that depends on bits."""
+        ends = few.ends
+        if len(ends) == 1:
+            return self.number(_float(ends[0]))
+        if len(ends) == 2:
+            return self.b.select(self.integers.truth(few), self.number(_float(ends[1])), self.number(_float(ends[0])))
+        half = len(few.values) // 2
+        low, high = (self.chosen(Few(few.bits[:-1], part)) for part in (few.values[:half], few.values[half:]))
+        return self.b.select(self.integers.flag(few.bits[-1]), high, low)
 
     # Linear forms and nodes
 
@@ -148,14 +237,22 @@ class Emitter:
         pending = [node]
         while pending:
             top = pending[-1]
-            missing = [a for a in top.args if a not in self.values]
+            few = self._few(top)
+            missing = [a for a in top.args if a not in self.values] if few is None else []
             if missing:
                 pending += missing
                 continue
             pending.pop()
             if top not in self.values:
-                self.values[top] = top.op.emit(self, top)
+                self.values[top] = top.op.emit(self, top) if few is None else self.chosen(few)
         return self.values[node]
+
+    def _few(self, node: Node) -> Few | None:
+        """A number that is better chosen by bits than computed."""
+        few = self.lifter.few(node) if node.width == 1 else None
+        if few is None or any(bit.word.op == "above" and bit.word.data[0] is node for bit in few.bits):
+            return None
+        return few if len(few.ends) <= 2 or len(few.bits) <= FEW_CHOICES else None
 
     def args(self, node: Node) -> list[ir.Value]:
         return [self.wide(self.values[a], node.width) for a in node.args]
@@ -208,16 +305,9 @@ class Emitter:
 
     def code(self, node: Node) -> ir.Value:
         """The signs of the arguments as the bits of an integer."""
-        if not node.args:
-            return ir.Constant(I32, 0)
         width, flip = node.width, sum(1 << i for i, sign in enumerate(node.data) if sign < 0)
         if width == 1:
-            values = self.packed([self.values[a] for a in node.args])
-            positive = self.b.fcmp_ordered(">", values, self.number(0.0, len(node.args)) if len(node.args) > 1
-                                           else self.packed([self.number(0.0)]))
-            number = self.b.bitcast(positive, ir.IntType(len(node.args)))
-            number = self.b.zext(number, I32) if len(node.args) < 32 else number
-            return self.b.xor(number, ir.Constant(I32, flip)) if flip else number
+            return self.b.trunc(self.integers.word(self.lifter.code(node)), I32)
         kind = ir.VectorType(I32, width)
         total: ir.Value = ir.Constant(kind, [ir.Constant(I32, flip)] * width)
         for i, value in enumerate(self.args(node)):
@@ -246,31 +336,42 @@ class Emitter:
             found.append(self.b.load(self.b.gep(pointer, [self.b.zext(one, I64)])))
         return found[0] if len(found) == 1 else self.packed(found)
 
-    def base(self, index: Node) -> list[ir.Value]:
-        """Pointers to the columns of an index, one a lane; each must exist."""
-        if index not in self.bases:
+    def column_of(self, index: Node) -> list[ir.Value]:
+        """The columns of an index, one a lane; each must exist."""
+        if index not in self.columns:
             value = self.node(index)
             lanes = [self.lane(value, lane) for lane in range(index.width)]
             if index.op is INDEX:
                 for one in dict.fromkeys(lanes):
                     self.ok.append(self.b.icmp_signed(">=", one, ir.Constant(I32, 0)))
-            self.bases[index] = [self.column(one) for one in lanes]
-        return self.bases[index]
+            self.columns[index] = [self.b.sext(one, I64) for one in lanes]
+        return self.columns[index]
 
     def integer(self, number: int) -> ir.Value:
         return ir.Constant(I32, number)
 
-    def row(self, column: ir.Value | None, row: int) -> ir.Value:
-        """The place of a row, given that of its column."""
-        return self.b.gep(column, [ir.Constant(I64, row)])
-
-    def column(self, number: ir.Value) -> ir.Value:
-        wide = self.b.sext(number, I64)
-        return self.b.gep(self.buffer, [self.b.mul(wide, ir.Constant(I64, self.places.width))])
-
-    def gather(self, columns: list[ir.Value], row: int) -> ir.Value:
-        found = [self.load(self.row(column, row)) for column in columns]
+    def gather(self, index: Node, row: int) -> ir.Value:
+        """A row of the columns of an index."""
+        found = [self.row(column, row) for column in self.column_of(index)]
         return found[0] if len(found) == 1 else self.packed(found)
+
+    def row(self, column: ir.Value, row: int) -> ir.Value:
+        """One entry of a quiet column, as a number."""
+        field, i = self.places.fields.of_row[row]
+        if not field.bits:
+            return self.load(self.offset(field, column, i))
+        word = self.b.load(self.place(self.offset(field, column), ir.IntType(8 * field.item)))
+        bit = self.b.trunc(self.b.lshr(word, ir.Constant(word.type, i)), I1)
+        value = self.b.select(bit, self.number(1.0), self.number(-1.0))
+        held = self.held(field, column)
+        return value if held is None else self.b.select(held, value, self.number(0.0))
+
+    def state(self, node: Node) -> ir.Value:
+        """A row that busy columns carry from loop to loop, as numbers."""
+        found = self.places.word_of(node.data)
+        if found is None:
+            return self.load(self.places.slots[node.data], node.width)
+        return self.chosen(of_bit(Bit(self.words.leaf("state", found[0], found[0][0].rows), found[1]), -ONE, ONE))
 
     # Checks
 
@@ -280,6 +381,11 @@ class Emitter:
             self.check_bits(value)
         else:
             self._all(self.b.fcmp_ordered("<=", self.call("fabs", value), self.number(limit, _width(value))))
+
+    def check_form(self, form: Linear, kind: str, limit: float) -> None:
+        """The same of a form, unless it is proven."""
+        if kind != "bits" or self.lifter.bit(form) is None:
+            self.check(self.linear(form), kind, limit)
 
     def check_bits(self, value: ir.Value) -> ir.Value:
         """The value, which must be ±1 in every lane."""
@@ -317,9 +423,19 @@ class Emitter:
         return result
 
 
+def _own(node: Node) -> bool:
+    """Whether a node is computed by a quiet column for itself."""
+    return any(part.op in (LOAD, GIVEN) for part in reachable([Linear({node: 1.0})]))
+
+
+def _float(value: int) -> float:
+    return value / (1 << SCALE)
+
+
 def _width(value: ir.Value) -> int:
     return value.type.count if isinstance(value.type, ir.VectorType) else 1
 
 
 def _bits(real: ir.Type) -> int:
     return 64 if isinstance(real, ir.DoubleType) else 32
+

@@ -11,15 +11,18 @@ from typing import Any
 
 from llvmlite import ir
 
+from punchcard.engines.lowered.analysis.fields import Field, Places
 from punchcard.engines.lowered.analysis.plan import LoopPlan, Store
-from punchcard.engines.lowered.codegen.emit import CHECK_WIDTH, I32, I64, MOST_CODES, REPORT_CODES, Emitter, Places
-from punchcard.engines.lowered.graph.nodes import Node
+from punchcard.engines.lowered.codegen.emit import I8, I32, I64, MOST_CODES, REPORT_CODES, Emitter
+from punchcard.engines.lowered.graph.nodes import Linear
+from punchcard.engines.lowered.words.few import Few, of_bit
+from punchcard.engines.lowered.words.word import Bit
 from punchcard.errors import LoweringError
 
 
 def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, places: Places) -> ir.Function:
     """The function of a plan."""
-    kind = ir.FunctionType(I32, [real.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
+    kind = ir.FunctionType(I32, [I8.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
     function = ir.Function(module, kind, name)
     buffer, tables, visits, report = function.args
     for argument in function.args:
@@ -27,12 +30,13 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, place
     block = function.append_basic_block("compute")
     b = ir.IRBuilder(block)
     emitter = Emitter(b, real, buffer, tables, places)
+    emitter.lift(plan.forms())
     for check in plan.checks:
-        emitter.check(emitter.linear(check.value), check.kind, check.limit)
+        emitter.check_form(check.value, check.kind, check.limit)
     lanes = [emitter.lane(emitter.node(code), i) for code, mask in plan.distinct for i in range(code.width) if mask[i]]
     if len(lanes) > 1:
         emitter.check_distinct(lanes)
-    states = [(slot, emitter.linear(linear, slot.width)) for slot, linear in plan.states.items()]
+    numbers, words = _states(emitter, plan)
     stored = [item for store in plan.stores for item in _lanes(emitter, store)]
     ok = emitter.all_ok()
     done, failed = function.append_basic_block("store"), function.append_basic_block("failed")
@@ -44,46 +48,86 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, place
     if plan.settles:
         _settle(emitter, plan, visits)
     count: ir.Value = ir.Constant(I32, 0)
-    for column, base, rows in stored:
-        for row, value in rows.items():
-            emitter.store(value, emitter.row(base, row))
+    for column, at, content in stored:
+        _put(emitter, at, content)
         if plan.settles:
             b.store(column, b.gep(visits, [b.zext(b.add(count, ir.Constant(I32, 1)), I64)]))
             count = b.add(count, b.zext(b.icmp_signed(">=", column, ir.Constant(I32, 0)), I32))
     if plan.settles:
         b.store(count, visits)
-    for slot, value in states:
-        emitter.store(value, emitter.place(places.slots[slot]))
+    for offset, value in numbers:
+        emitter.store(value, offset)
+    for offset, value in words:
+        b.store(value, emitter.place(offset, I64))
     b.ret(ir.Constant(I32, 0))
     return function
 
 
-def _lanes(emitter: Emitter, store: Store) -> list[tuple[ir.Value, ir.Value, dict[int, ir.Value]]]:
-    """For every busy column that may store: the quiet column (-1: none; less: not allowed), its place, and its new rows."""
+def _states(emitter: Emitter, plan: LoopPlan) -> tuple[list[tuple[int, ir.Value]], list[tuple[int, ir.Value]]]:
+    """The new states that are numbers, and those that are words, with their places."""
+    places, numbers = emitter.places, []
+    bits: dict[int, dict[int, Few]] = {}
+    for slot, linear in plan.states.items():
+        found = places.word_of(slot)
+        if found is None:
+            numbers.append((places.slots[slot], emitter.linear(linear, slot.width)))
+        else:
+            bits.setdefault(places.words[found[0]], {})[found[1]] = emitter.bit(linear)
+    return numbers, [(offset, emitter.packed_bits(of)) for offset, of in bits.items()]
+
+
+Content = list[tuple[Field, int, ir.Value]]
+"""New numbers of a column, row by row, and new words."""
+
+
+def _content(one: Emitter, rows: dict[int, Linear], kinds: dict[int, tuple[str, float]]) -> Content:
+    """What a quiet column's rows become. Numbers are checked where a kind is given, and so is what goes into words."""
+    result: Content = []
+    bits: dict[Field, dict[int, Few]] = {}
+    for row, linear in rows.items():
+        field, i = one.places.fields.of_row[row]
+        if field.bits:
+            bits.setdefault(field, {})[i] = one.bit(linear)
+            continue
+        value = one.linear(linear)
+        if row in kinds and not linear.is_constant:
+            one.check(value, *kinds[row])
+        result.append((field, i, value))
+    for field, places in bits.items():
+        own = one.words.leaf("own", field, field.rows)
+        kept = {i: of_bit(Bit(own, i), 0, 1) for i in range(field.rows) if i not in places}
+        result.append((field, 0, one.packed_bits({**places, **kept})))
+    return result
+
+
+def _put(emitter: Emitter, column: ir.Value, content: Content) -> None:
+    for field, i, value in content:
+        if field.bits:
+            emitter.put_word(field, column, value)
+        else:
+            emitter.store(value, emitter.offset(field, column, i))
+
+
+def _lanes(emitter: Emitter, store: Store) -> list[tuple[ir.Value, ir.Value, Content]]:
+    """For every busy column that may store: the quiet column (-1: none; less: not allowed), its place, and what it takes."""
     b, result = emitter.b, []
     index = emitter.node(store.index)
-    given = {node: emitter.linear(linear) for node, linear in store.given.items()}
-    checked: set[Node] = set()
+    lanes = [lane for lane in range(store.index.width) if store.mask[lane]]
+    given = {node: emitter.lifter.few_of(linear) for node, linear in store.given.items()}
+    numbers = {node: emitter.linear(linear) for node, linear in store.given.items() if given[node] is None}
+    kinds = dict(store.kinds)
     for row, linear in store.rows.items():
         single = linear.single
-        if single is not None and single[0] in given and single[1] == 1.0:  # what is handed over is stored as it is
-            emitter.check(given[single[0]], *store.kinds[row])
-            checked.add(single[0])
-    for lane in range(store.index.width):
-        if not store.mask[lane]:
-            continue
+        if single is not None and single[0] in numbers and single[1] == 1.0 and not emitter.places.fields.of_row[row][0].bits:
+            emitter.check(numbers[single[0]], *kinds.pop(row))  # what is handed over is stored as it is
+    for lane in lanes:
         column = emitter.lane(index, lane)
         found = b.icmp_signed(">=", column, ir.Constant(I32, 0))
         emitter.ok.append(b.icmp_signed(">=", column, ir.Constant(I32, -1)))
-        base = emitter.column(b.select(found, column, ir.Constant(I32, emitter.places.nowhere)))
-        one = emitter.at(base, {node: emitter.lane(value, lane) for node, value in given.items()})
-        rows = {}
-        for row, linear in store.rows.items():
-            rows[row] = one.linear(linear)
-            single = linear.single
-            if not linear.is_constant and not (single is not None and single[0] in checked):
-                emitter.check(rows[row], *store.kinds[row])
-        result.append((column, base, rows))
+        at = b.sext(b.select(found, column, ir.Constant(I32, emitter.places.nowhere)), I64)
+        one = emitter.at(at, {node: emitter.lane(value, lane) for node, value in numbers.items()}, given)
+        result.append((column, at, _content(one, store.rows, kinds)))
+        emitter.take_checks(one)
     return result
 
 
@@ -113,32 +157,33 @@ def _settle(emitter: Emitter, plan: LoopPlan, visits: ir.Value) -> None:
     b.position_at_end(body)
     following = b.add(i, ir.Constant(I32, 1))
     column = b.load(b.gep(visits, [b.zext(following, I64)]))
-    base = emitter.column(column)
-    one = emitter.at(base, {})
-    rows = {row: one.linear(linear) for row, linear in plan.settles.items()}
-    for row, value in rows.items():
-        one.store(value, one.row(base, row))
+    at = b.sext(column, I64)
+    one = emitter.at(at, {}, {})
+    content = _content(one, plan.settles, {})
+    if one.bits:
+        raise LoweringError("what a column that was stored to becomes in the next loop is not proven to be ±1")
+    _put(one, at, content)
     i.add_incoming(following, b.block)
     b.branch(head)
     b.position_at_end(end)
 
 
 def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places: Places, loop: ir.Function | None) -> None:
-    """run(buffer, tables, visits, report, loops, patterns, signs, cases, size) -> loops made.
+    """run(buffer, tables, visits, report, loops, patterns, cases, size) -> loops made.
 
     Makes loops until one fails, a pattern stands on the card, or a case has no code. `patterns` holds their number, and for
-    each the number of its entries and their places in the buffer; `signs` the ±1 that must stand there. `cases` is a
-    hash table of `size` entries: case, function, tables. The report begins with the status: 0 done, 1 failed,
+    each how many words it looks at and how many numbers, then a place, a mask and the bits for each word, and a place and
+    ±1 for each number. `cases` is a hash table of `size` entries: case, function, tables. The report begins with the status: 0 done, 1 failed,
     2 a pattern, 3 an unknown case; then the pattern or the case.
     """
     tables_kind = I32.as_pointer().as_pointer()
-    kind = ir.FunctionType(I64, [real.as_pointer(), tables_kind, I32.as_pointer(), I64.as_pointer(), I64, I64.as_pointer(),
-                                 real.as_pointer(), I64.as_pointer(), I64])
+    kind = ir.FunctionType(I64, [I8.as_pointer(), tables_kind, I32.as_pointer(), I64.as_pointer(), I64, I64.as_pointer(),
+                                 I64.as_pointer(), I64])
     function = ir.Function(module, kind, "run")
-    buffer, tables, visits, report, loops, patterns, signs, cases, size = function.args
+    buffer, tables, visits, report, loops, patterns, cases, size = function.args
     blocks: dict[str, Any] = {name: function.append_basic_block(name) for name in (
-        "begin", "head", "body", "made", "pattern_head", "pattern", "entry_head", "entry", "next_pattern", "matched",
-        "again", "failed", "done")}
+        "begin", "head", "body", "made", "pattern_head", "pattern", "word_head", "word", "number_head", "number",
+        "next_pattern", "matched", "again", "failed", "done")}
     b = ir.IRBuilder(blocks["begin"])
     b.branch(blocks["head"])
     b.position_at_end(blocks["head"])
@@ -151,15 +196,8 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     else:
         assert plan is not None
         emitter = Emitter(b, real, buffer, tables, places)
-        key: ir.Value = ir.Constant(I64, 0)
-        for start in range(0, len(plan.selectors), CHECK_WIDTH):
-            values = [emitter.linear(x) for x in plan.selectors[start : start + CHECK_WIDTH]]
-            for value in values:
-                emitter.check_bits(value)
-            part = emitter.packed(values)
-            zero = ir.Constant(part.type, [ir.Constant(real, 0.0)] * len(values))
-            number = b.zext(b.bitcast(b.fcmp_ordered(">", part, zero), ir.IntType(len(values))), I64)
-            key = b.or_(key, b.shl(number, ir.Constant(I64, start)))
+        emitter.lift(plan.forms())
+        key = emitter.packed_bits({i: emitter.bit(linear) for i, linear in enumerate(plan.selectors)})
         ok = emitter.all_ok()
         known = function.append_basic_block("known")
         bad = function.append_basic_block("bad_selectors")
@@ -187,7 +225,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
         b.store(key, b.gep(report, [ir.Constant(I64, 1)]))
         b.ret(made)
         b.position_at_end(hit)
-        target = b.inttoptr(code, ir.FunctionType(I32, [real.as_pointer(), tables_kind, I32.as_pointer(),
+        target = b.inttoptr(code, ir.FunctionType(I32, [I8.as_pointer(), tables_kind, I32.as_pointer(),
                                                         I64.as_pointer()]).as_pointer())
         own = b.inttoptr(b.load(b.gep(entry, [ir.Constant(I64, 2)])), tables_kind)
         b.store(key, b.gep(report, [ir.Constant(I64, 1)]))
@@ -201,7 +239,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     count = b.load(patterns)
     total = b.add(made, ir.Constant(I64, 1))
     b.branch(blocks["pattern_head"])
-    _patterns(b, blocks, buffer, report, patterns, signs, count, total)
+    _patterns(b, blocks, real, buffer, report, patterns, count, total)
     b.position_at_end(blocks["again"])
     made.add_incoming(total, blocks["again"])
     b.branch(blocks["head"])
@@ -210,31 +248,47 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     b.ret(made)
 
 
-def _patterns(b: ir.IRBuilder, blocks: dict[str, Any], buffer: ir.Value, report: ir.Value, patterns: ir.Value,
-              signs: ir.Value, count: ir.Value, total: ir.Value) -> None:
-    """Look for each pattern; the first entry that differs settles most of them."""
-    one = ir.Constant(I64, 1)
+def _patterns(b: ir.IRBuilder, blocks: dict[str, Any], real: ir.Type, buffer: ir.Value, report: ir.Value,
+              patterns: ir.Value, count: ir.Value, total: ir.Value) -> None:
+    """Look for each pattern; the first word that differs settles most of them."""
+    one, two, three = (ir.Constant(I64, n) for n in (1, 2, 3))
+
+    def entry(at: ir.Value, more: int = 0) -> ir.Value:
+        return b.load(b.gep(patterns, [b.add(at, ir.Constant(I64, more)) if more else at]))
+
+    def there(offset: ir.Value, kind: ir.Type) -> ir.Value:
+        loaded = b.load(b.bitcast(b.gep(buffer, [offset]), kind.as_pointer()))
+        loaded.align = 1
+        return loaded
+
     b.position_at_end(blocks["pattern_head"])
     number, place = b.phi(I64), b.phi(I64)
     number.add_incoming(ir.Constant(I64, 0), blocks["made"])
     place.add_incoming(one, blocks["made"])
     b.cbranch(b.icmp_signed("<", number, count), blocks["pattern"], blocks["again"])
     b.position_at_end(blocks["pattern"])
-    entries = b.load(b.gep(patterns, [place]))
-    first = b.add(place, one)
-    end = b.add(first, entries)
-    b.branch(blocks["entry_head"])
-    b.position_at_end(blocks["entry_head"])
+    first = b.add(place, two)
+    words_end = b.add(first, b.mul(entry(place), three))
+    end = b.add(words_end, b.mul(entry(place, 1), two))
+    b.branch(blocks["word_head"])
+    b.position_at_end(blocks["word_head"])
     at = b.phi(I64)
     at.add_incoming(first, blocks["pattern"])
-    b.cbranch(b.icmp_signed("<", at, end), blocks["entry"], blocks["matched"])
-    b.position_at_end(blocks["entry"])
-    value = b.load(b.gep(buffer, [b.load(b.gep(patterns, [at]))]))
-    apart = b.fsub(value, b.load(b.gep(signs, [at])))
-    half = ir.Constant(value.type, 0.5)
-    same = b.and_(b.fcmp_ordered("<", apart, half), b.fcmp_ordered(">", apart, b.fneg(half)))
-    at.add_incoming(b.add(at, one), blocks["entry"])
-    b.cbranch(same, blocks["entry_head"], blocks["next_pattern"])
+    b.cbranch(b.icmp_signed("<", at, words_end), blocks["word"], blocks["number_head"])
+    b.position_at_end(blocks["word"])
+    same = b.icmp_unsigned("==", b.and_(there(entry(at), I64), entry(at, 1)), entry(at, 2))
+    at.add_incoming(b.add(at, three), blocks["word"])
+    b.cbranch(same, blocks["word_head"], blocks["next_pattern"])
+    b.position_at_end(blocks["number_head"])
+    at_number = b.phi(I64)
+    at_number.add_incoming(words_end, blocks["word_head"])
+    b.cbranch(b.icmp_signed("<", at_number, end), blocks["number"], blocks["matched"])
+    b.position_at_end(blocks["number"])
+    apart = b.fsub(there(entry(at_number), real), b.sitofp(entry(at_number, 1), real))
+    half = ir.Constant(real, 0.5)
+    near = b.and_(b.fcmp_ordered("<", apart, half), b.fcmp_ordered(">", apart, b.fneg(half)))
+    at_number.add_incoming(b.add(at_number, two), blocks["number"])
+    b.cbranch(near, blocks["number_head"], blocks["next_pattern"])
     b.position_at_end(blocks["next_pattern"])
     number.add_incoming(b.add(number, one), blocks["next_pattern"])
     place.add_incoming(end, blocks["next_pattern"])

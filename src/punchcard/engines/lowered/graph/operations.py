@@ -57,11 +57,11 @@ CONSTANT = Operation(  # data: values
 COLUMN = Operation(  # a certain quiet column; data: its number
     "column", lambda e, node: e.integer(node.data), ends=lambda column: (column, column))
 STATE = Operation(  # a row that a group carries from loop to loop; data: slot
-    "state", lambda e, node: e.load(e.place(e.places.slots[node.data]), node.width),
+    "state", lambda e, node: e.state(node),
     ends=lambda slot: (np.full(slot.width, -slot.limit), np.full(slot.width, slot.limit)),
     domain=lambda slot: BIT if slot.content == "bits" else None)
 LOAD = Operation(  # a row of the quiet column at hand; data: row
-    "load", lambda e, node: e.load(e.row(e.load_at, node.data)))
+    "load", lambda e, node: e.row(e.own, node.data))
 GIVEN = Operation(  # a value that a busy column hands to a quiet one; data: layer, head, row, ends, domain
     "given", lambda e, node: e.bound[node], ends=lambda given: given[3:5], domain=lambda given: given[5])
 MURK = Operation(  # a value that nobody has worked out: nothing may depend on it, and it is never bound; data: name, ends
@@ -187,4 +187,4 @@ INDEX = Operation(  # the quiet column that a table has for a code; data: table 
     "index", lambda e, node: e.look_up(e.values[node.args[0]], node.data, node.width),
     ends=lambda tables, code: (np.zeros(width := max(code.width, len(tables))), np.full(width, 2.0**31)))
 GATHER = Operation(  # a row of the quiet columns at an index; data: row
-    "gather", lambda e, node: e.gather(e.base(node.args[0]), node.data))
+    "gather", lambda e, node: e.gather(node.args[0], node.data))

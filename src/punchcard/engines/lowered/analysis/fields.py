@@ -1,0 +1,129 @@
+"""How columns and states are stored: words for what holds ±1 bits, numbers for the rest.
+
+The arrays are those of a packed card (see `card.packed`), one for each block, one after the other in one buffer. The rows
+that a busy column carries from loop to loop have a place of their own behind them, also as words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from punchcard.card.layout import Layout, RowBlock
+from punchcard.engines.lowered.analysis.columns import Slot
+
+CHUNK = 64
+"""Rows that make a word."""
+LINE = 64
+"""Bytes: arrays and states begin at a multiple of this."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """Rows of a block that are stored together: up to 64 bits as one word, or numbers.
+
+    stride, offset   bytes from column to column, and from there to the word
+    item             bytes of the word, or of a number
+    missing          quiet columns, from and to, where the block holds nothing
+    """
+
+    block: str
+    start: int
+    rows: int
+    bits: bool
+    stride: int
+    offset: int
+    item: int
+    missing: tuple[tuple[int, int], ...]
+
+
+class Fields:
+    """The fields of a layout, by row."""
+
+    def __init__(self, layout: Layout, quiet: Iterable[str], real: int) -> None:
+        self.layout, self.real, self._quiet = layout, real, tuple(quiet)
+        self.all: list[Field] = []
+        self.of_row: dict[int, tuple[Field, int]] = {}
+        """The field of a row, and which of its rows it is."""
+        for block in layout.blocks:
+            if block.holds:
+                self._add(block)
+
+    def _add(self, block: RowBlock) -> None:
+        first = self.layout.rows(block.name).start
+        missing = tuple((place.start, place.stop) for place in (
+            self.layout.region(name) for name in self._quiet if name not in block.holds))
+        if {"real", "fixed"} & set(block.holds.values()):
+            parts = [Field(block.name, first, block.size, False, block.size * self.real, 0, self.real, missing)]
+        else:
+            item = next(size for size in (1, 2, 4, 8) if block.size <= 8 * size or size == 8)
+            chunks = -(-block.size // CHUNK)
+            parts = [Field(block.name, first + CHUNK * k, min(CHUNK, block.size - CHUNK * k), True, item * chunks, item * k,
+                           item, missing) for k in range(chunks)]
+        for field in parts:
+            self.all.append(field)
+            self.of_row.update({field.start + i: (field, i) for i in range(field.rows)})
+
+
+StateWord = tuple[Field, int | None]
+"""Bits that one group carries from loop to loop, or all of them together: the field, and the group."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things are in the buffer, in bytes.
+
+    columns   how many there are; one more has room in every array, for stores without a place
+    arrays    by block;  slots  states that are numbers;  words  states that are bits
+    """
+
+    columns: int
+    arrays: Mapping[str, int]
+    slots: Mapping[Slot, int]
+    words: Mapping[StateWord, int]
+    fields: Fields
+    size: int
+
+    @property
+    def nothing(self) -> int:
+        """A place that holds 0."""
+        return 0
+
+    @property
+    def nowhere(self) -> int:
+        """The column that nobody reads."""
+        return self.columns
+
+    def word_of(self, slot: Slot) -> tuple[StateWord, int] | None:
+        """The word of a state that is a bit, and its place there."""
+        field, i = self.fields.of_row[slot.row]
+        word = (field, slot.group)
+        return (word, i) if slot.content == "bits" and slot.width == 1 and field.bits else None
+
+
+def places(layout: Layout, fields: Fields, slots: Iterable[Slot]) -> Places:
+    """Arrays, each with room in front for the column -1, which may be read before it is refused; then the states."""
+    arrays: dict[str, int] = {}
+    at = 0
+    for field in fields.all:
+        if field.block not in arrays:
+            at = _line(at + field.stride)
+            arrays[field.block] = at
+            at += (layout.columns + 1) * field.stride
+    numbers: dict[Slot, int] = {}
+    words: dict[StateWord, int] = {}
+    empty = Places(layout.columns, arrays, numbers, words, fields, 0)
+    at = _line(at + CHUNK // 8)
+    for slot in slots:
+        found = empty.word_of(slot)
+        if found is None:
+            numbers[slot] = at
+            at = -(-(at + slot.width * fields.real) // 8) * 8
+        elif found[0] not in words:
+            words[found[0]] = at
+            at += CHUNK // 8
+    return Places(layout.columns, arrays, numbers, words, fields, _line(at))
+
+
+def _line(at: int) -> int:
+    return -(-at // LINE) * LINE

@@ -1,0 +1,98 @@
+"""Numbers that depend on a few bits alone: a table of all their values.
+
+Values are exact: integers in units of 2^-64. What is not a multiple of that has no table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from punchcard.engines.lowered.words.word import Bit
+
+MOST_BITS = 7
+SCALE = 64
+ONE = 1 << SCALE
+
+
+class Inexact(Exception):
+    """A number that is not a multiple of 2^-64."""
+
+
+def exact(number: float) -> int:
+    """A number in units of 2^-64."""
+    numerator, denominator = float(number).as_integer_ratio()
+    if denominator > ONE:
+        raise Inexact
+    return numerator * (ONE // denominator)
+
+
+def scaled(a: int, b: int) -> int:
+    """The product of two numbers in these units."""
+    product = a * b
+    if product & (ONE - 1):
+        raise Inexact
+    return product >> SCALE
+
+
+@dataclass(frozen=True)
+class Few:
+    """Bits, and a value for each of their settings: bit j of the place in `values` is `bits[j]`. No bit is idle."""
+
+    bits: tuple[Bit, ...]
+    values: tuple[int, ...]
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The different values, in order."""
+        return tuple(sorted(set(self.values)))
+
+    @property
+    def table(self) -> tuple[int, ...]:
+        """1 where the value is the greatest, for a number with two values."""
+        most = max(self.values)
+        return tuple(int(value == most) for value in self.values)
+
+    def each(self, change: Callable[[int], int]) -> Few:
+        return trimmed(self.bits, [change(value) for value in self.values])
+
+
+def always(value: int) -> Few:
+    return Few((), (value,))
+
+
+def of_bit(bit: Bit, low: int, high: int) -> Few:
+    """One value where a bit is 0, another where it is 1."""
+    return Few((bit,), (low, high))
+
+
+def together(change: Callable[[int, int], int], a: Few, b: Few) -> Few | None:
+    """A function of two numbers; None where it depends on too many bits."""
+    if a.bits == b.bits:
+        return trimmed(a.bits, [change(x, y) for x, y in zip(a.values, b.values, strict=True)])
+    if not b.bits:
+        return a.each(lambda x: change(x, b.values[0]))
+    bits = tuple(sorted({*a.bits, *b.bits}))
+    if len(bits) > MOST_BITS:
+        return None
+    left, right = _places(bits, a.bits), _places(bits, b.bits)
+    return trimmed(bits, [change(a.values[i], b.values[j]) for i, j in zip(left, right, strict=True)])
+
+
+def _places(bits: tuple[Bit, ...], part: tuple[Bit, ...]) -> list[int]:
+    """For each setting of all bits, the place in the table of some of them."""
+    places = [0]
+    for bit in bits:
+        step = 1 << part.index(bit) if bit in part else 0
+        places += [place | step for place in places] if step else places
+    return places
+
+
+def trimmed(bits: tuple[Bit, ...], values: list[int]) -> Few:
+    """Without the bits that change nothing."""
+    for j in reversed(range(len(bits))):
+        step = 1 << j
+        if all(values[i] == values[i | step] for i in range(len(values)) if not i & step):
+            values = [value for i, value in enumerate(values) if not i & step]
+            bits = bits[:j] + bits[j + 1 :]
+    return Few(bits, tuple(values))

@@ -1,0 +1,347 @@
+"""Which nodes of a loop are functions of a few bits: found from the weights and the ranges alone, and proven for each.
+
+A node is lifted when it is
+
+    a bit that the card holds, or a constant
+    a sum, a product or a ReLU of what depends on a few bits together: by trying all their settings
+    a sum of ReLUs of one linear form over bits, flat but for steps: see `steps`
+
+What cannot be proven stays a number; where such a number is known to have two values, its test is a bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from punchcard.engines.lowered.graph import operations as op
+from punchcard.engines.lowered.graph.nodes import Linear, Node
+from punchcard.engines.lowered.words.few import ONE, Few, Inexact, always, exact, of_bit, scaled, together, trimmed
+from punchcard.engines.lowered.words.pack import alike, family, pack
+from punchcard.engines.lowered.words.steps import Total, few_of_steps, steps_of
+from punchcard.engines.lowered.words.word import Bit, Word, Words
+
+FEW_BITS = 3
+"""A table of so many bits is as good as a bit of a sum."""
+LARGEST = 1 << 62
+MOST_GATES = 4
+Terms = dict[Node, int]
+Sum = dict[Few, int]
+Line = tuple[tuple[Word, ...], tuple[int, ...], tuple[int, ...], int, int]
+
+
+class Lifter:
+    """The nodes of one place, where a loop is computed, as functions of bits.
+
+    `leaf` gives a row of the card as a function of bits, or None; `given` is what stands behind given nodes.
+    """
+
+    def __init__(self, words: Words, leaf: Callable[[Node], Few | None], given: Mapping[Node, Few | None] | None = None,
+                 ) -> None:
+        self.words, self._leaf, self._given = words, leaf, given or {}
+        self._few: dict[Node, Few | None] = {}
+        self._flat: dict[Node, tuple[Terms, int]] = {}
+        self._sums: dict[Node, tuple[Sum, int] | None] = {}
+        self._codes: dict[Node, Word] = {}
+        self.homes: dict[Few, Bit] = {}
+
+    def few(self, node: Node) -> Few | None:
+        """A node as a function of few bits."""
+        if node not in self._few:
+            pending = [node]
+            while pending:  # arguments first: graphs are deep
+                top = pending[-1]
+                missing = [a for a in top.args if a not in self._few]
+                if missing:
+                    pending += missing
+                    continue
+                pending.pop()
+                if top not in self._few:
+                    self._few[top] = self._lifted(top)
+        return self._few[node]
+
+    def few_of(self, linear: Linear) -> Few | None:
+        """A linear form as a function of few bits."""
+        if len(linear.constant) > 1 or any(node.width > 1 for node in linear.terms):
+            return None
+        for node in linear.terms:
+            self.few(node)
+        try:
+            terms: Terms = {}
+            constant = exact(float(linear.constant[0]))
+            for node, c in linear.terms.items():
+                constant += self._add_flat(terms, node, exact(c))
+            return self._sum(terms, constant)
+        except Inexact:
+            return None
+
+    def bit(self, linear: Linear) -> Few | None:
+        """A linear form that is proven to be -1 or 1."""
+        few = self.few_of(linear)
+        return few if few is not None and set(few.values) <= {-ONE, ONE} else None
+
+    def code(self, node: Node) -> Word:
+        """The word whose bits are the signs of the arguments of a code."""
+        if node not in self._codes:
+            bits = {}
+            for place, (arg, sign) in enumerate(zip(node.args, node.data, strict=True)):
+                few = self.few(arg) or self._tested(arg, -1.0, 1.0)
+                bits[place] = few.each(lambda value, sign=sign: int((value > 0) == (sign > 0)))  # type: ignore[misc]
+            self._codes[node] = pack(self.words, bits, self.homes)
+        return self._codes[node]
+
+    # One node
+
+    def _lifted(self, node: Node) -> Few | None:
+        if node.width > 1:
+            return None
+        try:
+            few = self._known(node)
+        except Inexact:
+            few = None
+        if few is None and node.domain is not None and len(node.domain) == 2:
+            return self._tested(node, *node.domain)
+        return few
+
+    def _tested(self, node: Node, low: float, high: float) -> Few:
+        """A number with two values, by a comparison."""
+        return of_bit(Bit(self.words.leaf("above", (node, (low + high) / 2), 1), 0), exact(low), exact(high))
+
+    def _known(self, node: Node) -> Few | None:
+        if node.op is op.CONSTANT:
+            return always(exact(float(node.data[0])))
+        if node.op in (op.STATE, op.GATHER, op.LOAD):
+            return self._leaf(node)
+        if node.op is op.GIVEN:
+            return self._given.get(node)
+        if node.op is op.MATCH:
+            equal = self.words.equal(*map(self.code, node.args))
+            return of_bit(Bit(equal, 0), 0, exact(float(node.data[0])))
+        if node.op is op.BITS:
+            few = self.few(node.args[0])
+            return few if few is not None and set(few.values) <= {-ONE, ONE} else None
+        if node.op is op.MUL:
+            x, y = map(self.few, node.args)
+            return None if x is None or y is None else together(scaled, x, y)
+        if node.op in (op.FMA, op.SAME, op.RELU):
+            terms: Terms = {}
+            return self._sum(terms, self._add_flat(terms, node, ONE))
+        return None
+
+    # Sums
+
+    def _add_flat(self, into: Terms, node: Node, factor: int) -> int:
+        """Add a node as what its sums are made of; returns the constant."""
+        terms, constant = self._flattened(node)
+        for leaf, c in terms.items():
+            into[leaf] = into.get(leaf, 0) + scaled(c, factor)
+            if not into[leaf]:
+                del into[leaf]
+        return scaled(constant, factor)
+
+    def _flattened(self, node: Node) -> tuple[Terms, int]:
+        if node not in self._flat:
+            terms: Terms = {}
+            if node.op is op.CONSTANT:
+                self._flat[node] = terms, exact(float(node.data[0]))
+            elif node.op is op.SAME:
+                self._flat[node] = self._flattened(node.args[0])
+            elif node.op is op.FMA and node.width == 1:
+                constant = self._add_flat(terms, node.args[0], exact(node.data))
+                if len(node.args) > 1:
+                    constant += self._add_flat(terms, node.args[1], ONE)
+                self._flat[node] = terms, constant
+            else:
+                self._flat[node] = {node: ONE}, 0
+        return self._flat[node]
+
+    def _sum(self, terms: Terms, constant: int) -> Few | None:
+        """A sum of leaves and ReLUs."""
+        relus: dict[Node, list[tuple[int, int, int]]] = {}
+        linear: Terms = {}
+        for node, c in terms.items():
+            if node.op is op.RELU and node.width == 1:
+                factor, bias = node.data
+                relus.setdefault(node.args[0], []).append((c, exact(factor), exact(float(bias[0]))))
+            else:
+                linear[node] = c
+        total: Few | None = always(constant)
+        for base, units in relus.items():
+            few = self._function(base, units, self._share(linear, base))
+            total = None if few is None or total is None else together(int.__add__, total, few)
+            if total is None:
+                return None
+        for node, c in linear.items():
+            few = self.few(node)
+            total = None if few is None or total is None else together(
+                int.__add__, total, few.each(lambda value, c=c: scaled(value, c)))  # type: ignore[misc]
+            if total is None:
+                return None
+        return total
+
+    def _share(self, linear: Terms, base: Node) -> int:
+        """How often a sum holds the base of its ReLUs as well; that is taken out of the sum."""
+        parts, _ = self._flattened(base)
+        if len(parts) < 2 or not parts.keys() <= linear.keys():
+            return 0
+        leaf, c = next(iter(parts.items()))
+        times, rest = divmod(linear[leaf] * ONE, c)
+        if rest or any(scaled(times, part) != linear[node] for node, part in parts.items()):
+            return 0
+        for node in parts:
+            del linear[node]
+        return times
+
+    def _function(self, base: Node, units: list[tuple[int, int, int]], share: int) -> Few | None:
+        """A sum of ReLUs of one node, and the node itself `share` times."""
+        def value(at: int) -> int:
+            return scaled(share, at) + sum(scaled(c, max(0, scaled(factor, at) + bias)) for c, factor, bias in units)
+
+        few = self.few(base)
+        tried = None if few is None else few.each(value)
+        if tried is not None and len(tried.bits) <= FEW_BITS:
+            return tried
+        try:
+            stepped = self._stepped(base, units, value)
+        except Inexact:
+            stepped = None
+        if stepped is None or (tried is not None and len(tried.bits) <= len(stepped.bits)):
+            return tried
+        return stepped
+
+    def _stepped(self, base: Node, units: list[tuple[int, int, int]], value: Callable[[int], int]) -> Few | None:
+        """A function of a sum: bits that stand alone in it are gates, and the rest is an integer with steps, gate by gate."""
+        summed = self._affine(base)
+        if summed is None:
+            return None
+        total, gates = _gated(summed[0])
+        if len(gates) > MOST_GATES:
+            return None
+        found: Few | None = None
+        for setting in range(1 << len(gates)):
+            opened = sum(c for j, c in enumerate(gates.values()) if setting >> j & 1)
+            few = self._steps(total, summed[1] + opened, units, value)
+            for j, gate in enumerate(gates):
+                here = gate.each(lambda bit, on=setting >> j & 1: int(bit == on))  # type: ignore[misc]
+                few = None if few is None else together(int.__mul__, few, here)
+            found = few if found is None or few is None else together(int.__add__, found, few)
+            if found is None:
+                return None
+        return found
+
+    def _steps(self, terms: Sum, constant: int, units: list[tuple[int, int, int]], value: Callable[[int], int]) -> Few | None:
+        found = self._total(terms, constant)
+        if found is None:
+            return None
+        total, unit, start = found
+        kinks = [(-(scaled(factor, start) + bias), scaled(factor, unit)) for _, factor, bias in units]
+        steps = steps_of(total.low, total.high, kinks, lambda at: value(unit * at + start))
+        return None if steps is None else few_of_steps(self.words, total, steps)
+
+    def _affine(self, node: Node) -> tuple[Sum, int] | None:
+        """A node as a sum of functions that are 0 or 1 (0 where all their bits are 0), and a constant."""
+        if node not in self._sums:
+            self._sums[node] = self._summed(node)
+        return self._sums[node]
+
+    def _summed(self, node: Node) -> tuple[Sum, int] | None:
+        few = self.few(node)
+        if few is not None and not few.bits:
+            return {}, few.values[0]
+        if few is not None and len(few.ends) == 2:
+            first = few.values[0]
+            other = next(value for value in few.values if value != first)
+            return {trimmed(few.bits, [int(value != first) for value in few.values]): other - first}, first
+        if node.op is op.SAME:
+            return self._affine(node.args[0])
+        if node.op is not op.FMA:
+            return None
+        total: Sum = {}
+        constant = 0
+        for arg, factor in zip(node.args, (exact(node.data), ONE), strict=False):
+            part = self._affine(arg)
+            if part is None:
+                return None
+            constant += scaled(part[1], factor)
+            for function, c in part[0].items():
+                total[function] = total.get(function, 0) + scaled(c, factor)
+        return aligned({function: c for function, c in total.items() if c}, constant)
+
+    def _total(self, terms: Sum, constant: int) -> tuple[Total, int, int] | None:
+        """An integer T, and unit and start: the sum is unit T + start."""
+        if not terms:
+            return None
+        unit = min(c & -c for c in terms.values() if c)
+        if terms[min(terms, key=lambda function: function.bits)] < 0:  # T and -T are one integer: the first word adds
+            unit = -unit
+        groups: dict[tuple[Word, int, int], int] = {}
+        low = high = 0
+        for function, c in terms.items():
+            if not c:
+                continue
+            count = c // unit
+            low, high = low + min(count, 0), high + max(count, 0)
+            at = (count & -count).bit_length() - 1
+            if len(function.bits) == 1:
+                word, place = function.bits[0]
+            else:
+                word, place = self.homes.get(function) or (family(self.words, function, at), at)
+            name = (word, count >> at, place - at)
+            groups[name] = groups.get(name, 0) | 1 << place
+        if max(-low, high) >= LARGEST:
+            return None
+        parts = []
+        for (word, odd, shift), mask in groups.items():
+            if shift < 0:
+                parts.append((odd << -shift, word, mask, 0))
+            else:
+                parts.append((odd, word, mask, shift))
+        return Total(tuple(parts), low, high), unit, constant
+
+
+def _gated(terms: Sum) -> tuple[Sum, Sum]:
+    """A sum without the bits that stand alone in it, and these: where other bits stand in line."""
+    lines: dict[Line, int] = {}
+    for function, c in terms.items():
+        line = _line(function, c)
+        lines[line] = lines.get(line, 0) + 1
+    several = {function: c for function, c in terms.items() if lines[_line(function, c)] > 1}
+    if not several:
+        return terms, {}
+    return several, {function: c for function, c in terms.items() if function not in several}
+
+
+def _line(function: Few, c: int) -> Line:
+    """What bits have in common that are the bits of a word, or of the same function of words, with weights 2^i."""
+    place = function.bits[0].place
+    odd, power = _split(c)
+    words = tuple(bit.word for bit in function.bits)
+    return words, function.values, tuple(0 if b.word.is_flag else b.place - place for b in function.bits), odd, power - place
+
+
+def _split(c: int) -> tuple[int, int]:
+    """An odd number and the power of 2 that it is multiplied by."""
+    power = (c & -c).bit_length() - 1
+    return c >> power, power
+
+
+def aligned(terms: Sum, constant: int) -> tuple[Sum, int]:
+    """A sum in which bits that are the lowest of another word's stand in line with the others of that word."""
+    lines = {(line[0][0], line[3], line[4]): None for line in (_line(function, c) for function, c in terms.items()
+             if len(function.bits) == 1 and function.bits[0].word.op == "sum")}
+    if not lines:
+        return terms, constant
+    result: Sum = {}
+    for function, c in terms.items():
+        (odd, power), found, count = _split(c), function, c
+        for word, other, less in lines:
+            bit = Few((Bit(word, power - less),), (0, 1))
+            if abs(odd) != abs(other) or power < less or bit in terms:
+                continue
+            same = odd == other
+            values = function.values if same else tuple(1 - value for value in function.values)
+            if alike(Few(function.bits, values), bit):
+                found, count = bit, c if same else -c
+                constant += 0 if same else c
+                break
+        result[found] = result.get(found, 0) + count
+    return result, constant
