@@ -52,6 +52,7 @@ class Computer:
         self.significand = 1 - round(math.log2(torch.finfo(model.dtype).eps))
         self.compile_seconds = 0.0
         self.fresh = 0
+        self.direct = True
         self.filled: dict[Lookup, tables.Entries] = {}
         self.cases = np.zeros((CASES, 3), dtype=np.int64)
         self.refused: dict[int, str] = {}
@@ -77,7 +78,13 @@ class Computer:
         self.facts = Facts(self.columns, self.quiet.read, self.card)
         described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
-        self.driver = code.obtain(code.name_of(b"driver", *self.name), self._driver)
+        self._obtain()
+
+    def _obtain(self) -> None:
+        """The driver, and no cases yet."""
+        self.cases[:] = 0
+        self.known.clear()
+        self.driver = code.obtain(code.name_of(b"driver", *self._name), self._driver)
         self.fresh += self.driver.fresh
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
         self.driver_pointers = self._pointers(self.driver_tables)
@@ -85,6 +92,15 @@ class Computer:
             ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
             ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
         )(self.driver.address("run"))
+
+    @property
+    def _name(self) -> list[bytes]:
+        return [*self.name, b"direct" if self.direct else b"by table"]
+
+    def _direct(self, plan: LoopPlan) -> list[tables.Direct | None]:
+        """The tables of a plan that can be done without."""
+        self._pointers(plan.tables)
+        return [tables.direct(self.filled[table]) if self.direct else None for table in plan.tables]
 
     def _trace(self, case: dict[int, float] | None) -> LoopPlan:
         size = self.graph.size
@@ -97,10 +113,10 @@ class Computer:
         module = ir.Module("driver")
         if self.selectors:
             plan = self._trace(None)
-            emit_driver(module, plan, self.real, self.places, None)
+            emit_driver(module, plan, self.real, self.places, None, self._direct(plan))
         else:
             plan = self._trace({})
-            loop = emit_loop(module, "loop", plan, self.real, self.places)
+            loop = emit_loop(module, "loop", plan, self.real, self.places, self._direct(plan))
             loop.linkage = "internal"
             loop.attributes.add("alwaysinline")
             emit_driver(module, None, self.real, self.places, loop)
@@ -126,10 +142,10 @@ class Computer:
         def build() -> tuple[ir.Module, dict[str, Any]]:
             plan = self._trace(bits)
             module = ir.Module("case")
-            emit_loop(module, "loop", plan, self.real, self.places)
+            emit_loop(module, "loop", plan, self.real, self.places, self._direct(plan))
             return module, {"tables": [t.describe() for t in plan.tables]}
 
-        compiled = code.obtain(code.name_of(b"case", str(key).encode(), *self.name), build)
+        compiled = code.obtain(code.name_of(b"case", str(key).encode(), *self._name), build)
         asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
         pointers = self._pointers(asked)
         self.known[key] = (compiled, asked, pointers)
@@ -189,7 +205,7 @@ class Computer:
         return np.uint64(mask)
 
     def look_up(self, asked: list[Lookup], report: list[tuple[int, int]]) -> bool:
-        """Fill the entries that a loop missed; whether there were any that could be filled."""
+        """Fill the entries that a loop missed; whether there were any that could be filled, or are not needed after all."""
         found = False
         for number, place in report:
             table = asked[number]
@@ -199,6 +215,12 @@ class Computer:
                     return False
                 self.filled[table][place] = column
                 found = True
+            found = found or (self.direct and self.filled[table][place] == -1)
+        if found and self.direct:  # not every code leads to a column in line: from now on by tables
+            self.direct = False
+            started = time.perf_counter()
+            self._obtain()
+            self.compile_seconds += time.perf_counter() - started
         return found
 
 

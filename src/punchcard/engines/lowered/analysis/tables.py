@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +16,24 @@ FEW_SPECIAL = 8
 CLOSED = -2
 """In a store table: a column that the layout says nothing is stored to."""
 Entries = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Direct:
+    """A table in which `count` codes from `first` on lead to columns from `column` on, one after the other."""
+
+    first: int
+    count: int
+    column: int
+
+
+def direct(entries: Entries) -> Direct | None:
+    """How a table can be done without."""
+    codes = np.flatnonzero(entries >= 0)
+    if not len(codes) or codes[-1] - codes[0] + 1 != len(codes):
+        return None
+    columns = entries[codes]
+    return Direct(int(codes[0]), len(codes), int(columns[0])) if bool(np.all(np.diff(columns) == 1)) else None
 
 
 def fill(table: Lookup, quiet: Quiet) -> Entries:

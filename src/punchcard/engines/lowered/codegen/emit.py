@@ -7,12 +7,13 @@ place go, and then the busy columns' states.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from llvmlite import ir
 
 from punchcard.engines.lowered.analysis.fields import CHUNK, Field, Places
+from punchcard.engines.lowered.analysis.tables import Direct
 from punchcard.engines.lowered.codegen.words import WordEmitter
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, reachable
 from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
@@ -41,11 +42,13 @@ class Emitter:
     """
 
     def __init__(self, builder: ir.IRBuilder, real: ir.Type, buffer: ir.Value, tables: ir.Value, places: Places,
-                 words: Words | None = None, above: Emitter | None = None, own: ir.Value | None = None,
-                 bound: Mapping[Node, ir.Value] | None = None, given: Mapping[Node, Few | None] | None = None) -> None:
+                 direct: Sequence[Direct | None] = (), words: Words | None = None, above: Emitter | None = None,
+                 own: ir.Value | None = None, bound: Mapping[Node, ir.Value] | None = None,
+                 given: Mapping[Node, Few | None] | None = None) -> None:
         self.b: ir.IRBuilder = builder
         self.places: Places = places
         self.real, self.buffer, self.tables = real, buffer, tables
+        self.direct = direct
         self.words = words or Words()
         self.lifter = Lifter(self.words, self._bits_of, given)
         self.integers = WordEmitter(builder, self._leaf)
@@ -60,7 +63,8 @@ class Emitter:
 
     def at(self, column: ir.Value, bound: Mapping[Node, ir.Value], given: Mapping[Node, Few | None]) -> Emitter:
         """An emitter for a quiet column, with what busy columns hand to it."""
-        return Emitter(self.b, self.real, self.buffer, self.tables, self.places, self.words, self, column, bound, given)
+        return Emitter(self.b, self.real, self.buffer, self.tables, self.places, self.direct, self.words, self,
+                       column, bound, given)
 
     def lift(self, forms: Iterable[Linear]) -> None:
         """Codes first: what is packed into a word together has its home there."""
@@ -323,7 +327,7 @@ class Emitter:
         return self.b.select(self.b.icmp_unsigned("==", *codes), self.vector(mask, width), self.number(0.0, width))
 
     def look_up(self, code: ir.Value, tables: tuple[int, ...], width: int) -> ir.Value:
-        """Columns, one a lane; a missing one is -1."""
+        """Columns, one a lane; a missing one is -1. Where the code is the column but for a constant, no table is read."""
         found = []
         for lane in range(width):
             table = tables[lane if len(tables) > 1 else 0]
@@ -332,6 +336,13 @@ class Emitter:
                 found.append(ir.Constant(I32, -1))
                 continue
             self.codes.append((one, table))
+            direct = self.direct[table] if table < len(self.direct) else None
+            if direct is not None:
+                place = self.b.sub(one, ir.Constant(I32, direct.first))
+                inside = self.b.icmp_unsigned("<", place, ir.Constant(I32, direct.count))
+                self.ok.append(inside)
+                found.append(self.b.add(place, ir.Constant(I32, direct.column)))
+                continue
             pointer = self.b.load(self.b.gep(self.tables, [ir.Constant(I64, table)]))
             found.append(self.b.load(self.b.gep(pointer, [self.b.zext(one, I64)])))
         return found[0] if len(found) == 1 else self.packed(found)
