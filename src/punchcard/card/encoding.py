@@ -6,10 +6,23 @@ significant bit first; a pointer is the unsigned number of a column, written the
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import numpy as np
+import numpy.typing as npt
+
+from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
 from punchcard.errors import EncodingError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Words = npt.NDArray[np.uint64]
+Numbers = npt.NDArray[np.int64]
+Either = TypeVar("Either", bound="AnyArray | Tensor")
+MOST_BITS = 63
+"""Of a number that is read: it is given as an int64."""
 
 
 def pointer_bits(columns: int) -> int:
@@ -22,59 +35,100 @@ def signed_range(bits: int) -> tuple[int, int]:
     return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
 
 
-def encode_unsigned(values: Tensor | list[int] | int, bits: int, dtype: torch.dtype = torch.float64) -> Tensor:
-    """±1 bits of non-negative integers: shape (..., k) becomes (..., bits, k); a single integer gives (bits, 1)."""
-    return _encode(values, bits, 0, (1 << bits) - 1, dtype)
+@overload
+def encode_unsigned(values: AnyArray | Sequence[int] | int, bits: int, dtype: FormatName = ...) -> AnyArray: ...
+@overload
+def encode_unsigned(values: Tensor, bits: int, dtype: FormatName = ...) -> Tensor: ...
+def encode_unsigned(values: Any, bits: int, dtype: FormatName = "float64") -> Any:
+    """±1 bits of non-negative integers: shape (..., k) becomes (..., bits, k); a single integer gives (bits, 1).
+
+    Of a tensor a tensor, else an array.
+    """
+    return _like(values, _encode(checked_words(values, bits, signed=False), bits, name_of(dtype)), name_of(dtype))
 
 
-def encode_signed(values: Tensor | list[int] | int, bits: int, dtype: torch.dtype = torch.float64) -> Tensor:
+@overload
+def encode_signed(values: AnyArray | Sequence[int] | int, bits: int, dtype: FormatName = ...) -> AnyArray: ...
+@overload
+def encode_signed(values: Tensor, bits: int, dtype: FormatName = ...) -> Tensor: ...
+def encode_signed(values: Any, bits: int, dtype: FormatName = "float64") -> Any:
     """±1 bits of integers in two's complement: shape (..., k) becomes (..., bits, k)."""
-    least, greatest = signed_range(bits)
-    return _encode(values, bits, least, greatest, dtype)
+    return _like(values, _encode(checked_words(values, bits, signed=True), bits, name_of(dtype)), name_of(dtype))
 
 
-def decode_unsigned(card: Tensor) -> Tensor:
+def decode_unsigned(card: Either) -> Either:
     """The inverse of `encode_unsigned`: (..., bits, k) becomes (..., k) of int64."""
-    return (_as_binary(card) << _weights(card)).sum(dim=-2)
+    found: Either = _like(card, decode(as_array(card)))
+    return found
 
 
-def decode_signed(card: Tensor) -> Tensor:
+def decode_signed(card: Either) -> Either:
     """The inverse of `encode_signed`: the most significant bit counts -2^(bits - 1)."""
-    binary = _as_binary(card)
-    magnitude = (binary[..., :-1, :] << _weights(card)[:-1]).sum(dim=-2)
-    return magnitude - (binary[..., -1, :] << (card.shape[-2] - 1))
+    found: Either = _like(card, decode(as_array(card), signed=True))
+    return found
 
 
-def _encode(
-    values: Tensor | list[int] | int, bits: int, least: int, greatest: int, dtype: torch.dtype
-) -> Tensor:
-    if isinstance(values, int) and least <= values <= greatest:  # instructions are punched number by number
-        return torch.tensor([[1.0 if values >> k & 1 else -1.0] for k in range(bits)], dtype=dtype)
-    if isinstance(values, int):
-        values = [values]
-    if isinstance(values, list):
+def _like(given: Any, found: AnyArray, dtype: str = "int64") -> Any:
+    """An array, or a tensor where a tensor was given."""
+    if not hasattr(given, "detach"):
+        return found
+    import torch
+
+    return torch.from_numpy(found).to(given.device, getattr(torch, dtype))
+
+
+def checked_words(values: Any, bits: int, *, signed: bool) -> Words:
+    """Integers as words of so many bits, those below 0 in two's complement; one that does not fit is refused."""
+    least, greatest = signed_range(bits) if signed else (0, (1 << bits) - 1)
+    if not hasattr(values, "shape"):
+        values = [values] if isinstance(values, int) else list(values)
         for value in values:
             if not least <= value <= greatest:
                 raise EncodingError(f"{value} does not fit {bits} bits: the range is {least} to {greatest}")
-        values = torch.tensor(values, dtype=torch.int64)
-    elif values.numel() and not (least <= int(values.min()) and int(values.max()) <= greatest):
-        raise EncodingError(
-            f"values from {int(values.min())} to {int(values.max())} do not fit {bits} bits: "
-            f"the range is {least} to {greatest}"
-        )
-    shifts = torch.arange(bits).unsqueeze(-1)
-    binary = (values.unsqueeze(-2) >> shifts) & 1
-    return (2 * binary - 1).to(dtype)
+        values = np.array(values, dtype=np.int64 if bits <= MOST_BITS or signed else np.uint64)
+    found = as_array(values)
+    if found.size and not (least <= int(found.min()) and int(found.max()) <= greatest):
+        raise EncodingError(f"values from {int(found.min())} to {int(found.max())} do not fit {bits} bits: "
+                            f"the range is {least} to {greatest}")
+    words = found.astype(np.int64).view(np.uint64) if found.dtype != np.uint64 else found
+    return words & np.uint64((1 << bits) - 1) if signed else words
 
 
-def _as_binary(card: Tensor) -> Tensor:
-    """0 or 1 for entries within 1/4 of -1 or +1, the tolerance of the error correction; anything else is not a bit."""
-    is_bit = (card.abs() - 1).abs() < 0.25
-    if not bool(is_bit.all()):
-        culprit = float(card[~is_bit][0])
-        raise EncodingError(f"an entry of the card is {culprit}, not a ±1 bit")
-    return (card > 0).to(torch.int64)
+def _encode(words: Words, bits: int, dtype: str) -> AnyArray:
+    return 2 * unpack_bits(words, bits).astype("float32" if dtype == "bfloat16" else dtype) - 1
 
 
-def _weights(card: Tensor) -> Tensor:
-    return torch.arange(card.shape[-2], device=card.device).unsqueeze(-1)
+def decode(card: AnyArray, *, signed: bool = False) -> Numbers:
+    """The integers of ±1 bits: (..., bits, k) becomes (..., k)."""
+    bits = card.shape[-2]
+    if bits > MOST_BITS:
+        raise EncodingError(f"{bits} rows: a number that is read has at most {MOST_BITS} bits")
+    return as_numbers(pack_bits(as_binary(card)), bits, signed=signed)
+
+
+def as_numbers(words: Words, bits: int, *, signed: bool = False) -> Numbers:
+    """Words of so many bits as integers."""
+    numbers = words.astype(np.int64)
+    return numbers - (numbers >> (bits - 1) << bits) if signed else numbers
+
+
+def as_binary(card: AnyArray) -> npt.NDArray[np.bool_]:
+    """Bits of entries within 1/4 of -1 or +1, the tolerance of the error correction; anything else is not a bit."""
+    is_bit = np.abs(np.abs(card) - 1) < 0.25
+    if not is_bit.all():
+        raise EncodingError(f"an entry of the card is {float(card[~is_bit][0])}, not a ±1 bit")
+    return np.asarray(card > 0)
+
+
+def pack_bits(bits: npt.NDArray[np.bool_]) -> Words:
+    """Up to 64 rows of bits as a word for each column: (..., rows, k) becomes (..., k)."""
+    found = np.packbits(bits, axis=-2, bitorder="little").swapaxes(-1, -2)
+    whole = np.zeros((*found.shape[:-1], 8), dtype=np.uint8)
+    whole[..., : found.shape[-1]] = found
+    return whole.view("<u8")[..., 0]
+
+
+def unpack_bits(words: Words, size: int) -> npt.NDArray[np.uint8]:
+    """The inverse: (..., k) becomes (..., rows, k) of 0 and 1."""
+    whole = np.ascontiguousarray(words, dtype="<u8")[..., None].view(np.uint8)
+    return np.unpackbits(whole, axis=-1, count=size, bitorder="little").swapaxes(-1, -2)

@@ -9,13 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args, overload
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from punchcard.card.encoding import decode_unsigned, encode_unsigned
-from punchcard.errors import LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
+from punchcard.card.encoding import MOST_BITS, Numbers, checked_words, decode, unpack_bits
+from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
+from punchcard.card.packed import PackedCard, departs
+from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Card: TypeAlias = "Tensor | AnyArray | PackedCard"
+"""A card: a tensor or an array (..., rows, columns), or packed. All calls of a layout take any of them."""
+Cards: TypeAlias = "Card | list[PackedCard] | tuple[PackedCard, ...]"
+"""A card, or a batch: with leading dimensions, or packed cards one after the other."""
+Dense = TypeVar("Dense", bound="Tensor | AnyArray")
 
 Content = Literal["bits", "one", "real", "fixed"]
 """What a row block holds in a region when a loop begins: ±1 bits, the number 1, any numbers, or numbers that never change.
@@ -67,6 +77,11 @@ class RowBlock:
             raise SizeError(f"the parts of row block {self.name!r} have {sum(self.parts.values())} rows, "
                             f"the block has {self.size}")
 
+    @property
+    def real(self) -> bool:
+        """Whether it holds numbers that are not bits, in some region."""
+        return bool({"real", "fixed"} & set(self.holds.values()))
+
 
 @dataclass(frozen=True)
 class Region:
@@ -98,6 +113,26 @@ class Pattern:
     bits: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Place:
+    """The rows of a block, or of a part of it, by name."""
+
+    name: str
+    block: RowBlock
+    first: int
+    size: int
+    rows: slice
+    empty: tuple[tuple[int, int], ...]
+    """Columns, from and to, where the block holds nothing."""
+    ones: tuple[tuple[int, int], ...]
+    """Columns where it holds the number 1."""
+    real: bool
+    part: slice
+    """The rows, counted from the block's first."""
+    mask: int
+    """A word with all bits of the part."""
+
+
 class Layout:
     """Row blocks and column regions, packed one after the other unless a block says where it starts."""
 
@@ -106,6 +141,7 @@ class Layout:
         self.regions = tuple(regions)
         self._rows = _place(self.blocks, "row block")
         self._columns = _place(self.regions, "region")
+        self._places: dict[str, Place] = {}
         self.width = max((s.stop for s in self._rows.values()), default=0)
         self.columns = max((s.stop for s in self._columns.values()), default=0)
         for block in self.blocks:
@@ -143,63 +179,170 @@ class Layout:
                 return region.name if region.size == 1 else f"{region.name}[{column - place.start}]"
         raise UnknownNameError(f"no column {column}: the card has {self.columns}, counted from 0")
 
-    def blank(self, dtype: torch.dtype = torch.float64) -> Tensor:
-        """A card of zeros."""
-        return torch.zeros(self.width, self.columns, dtype=dtype)
+    def place(self, name: str) -> Place:
+        """The rows of a block, or of a part, with what is declared of them."""
+        found = self._places.get(name)
+        if found is None:
+            rows = self.rows(name)
+            block = next(b for b in self.blocks if b.name == name.split(".")[0])
+            first, size = rows.start - self.rows(block.name).start, rows.stop - rows.start
+            found = Place(name, block, first, size, rows, self._spans(block, None), self._spans(block, "one"),
+                          block.real, slice(first, first + size), (1 << size) - 1)
+            self._places[name] = found
+        return found
 
-    def get(self, card: Tensor, rows: str, region: str) -> Tensor:
-        """The entries at a block's rows and a region's columns: a view, (..., rows, columns)."""
+    def _spans(self, block: RowBlock, content: Content | None) -> tuple[tuple[int, int], ...]:
+        """The columns in which a block holds this content."""
+        places = [self._columns[r.name] for r in self.regions if block.holds.get(r.name) == content]
+        return tuple((place.start, place.stop) for place in places)
+
+    def blank(self, dtype: FormatName = "float64") -> Tensor:
+        """A card of zeros."""
+        import torch
+
+        return torch.zeros(self.width, self.columns, dtype=getattr(torch, name_of(dtype)))
+
+    # Entries
+
+    @overload
+    def get(self, card: Dense, rows: str, region: str) -> Dense: ...
+    @overload
+    def get(self, card: PackedCard | list[PackedCard] | tuple[PackedCard, ...], rows: str, region: str) -> AnyArray: ...
+    def get(self, card: Any, rows: str, region: str) -> Any:
+        """The entries at a block's rows and a region's columns: (..., rows, columns). Of a dense card it is a view."""
         self.check(card)
+        if isinstance(card, PackedCard):
+            return card.entries(rows, region)
+        if isinstance(card, list | tuple):
+            return np.stack([one.entries(rows, region) for one in card])
         return card[..., self.rows(rows), self.region(region)]
 
-    def put(self, card: Tensor, rows: str, region: str, values: Tensor | float) -> None:
+    def array(self, card: Cards, rows: str, region: str) -> AnyArray:
+        """The same as an array, whatever the card is."""
+        return as_array(self.get(card, rows, region))
+
+    def put(self, card: Card, rows: str, region: str, values: Tensor | AnyArray | float) -> None:
         """Write `values` at a block's rows and a region's columns; the sizes must agree."""
-        place = self.get(card, rows, region)
-        if isinstance(values, Tensor) and values.shape[-2:] != place.shape[-2:]:
+        self.check(card)
+        if isinstance(card, PackedCard):
+            card.put(rows, region, as_array(values))
+            return
+        place: Any = self.get(card, rows, region)
+        if hasattr(values, "shape") and tuple(values.shape[-2:]) != tuple(place.shape[-2:]):
             raise SizeError(f"{tuple(values.shape[-2:])} values do not fit {rows!r} in {region!r}, "
                             f"which is {tuple(place.shape[-2:])}")
+        if isinstance(values, np.ndarray) and not isinstance(place, np.ndarray):
+            values = place.new_tensor(values)
         place[...] = values
 
-    def put_numbers(self, card: Tensor, region: str, numbers: Mapping[str, Sequence[int]]) -> None:
-        """Write unsigned numbers as ±1 bits: for each row block a number for each column of the region."""
+    # Numbers
+
+    def put_numbers(
+        self, card: Card, region: str, numbers: Mapping[str, Sequence[int] | Numbers], *, rest: int | None = None,
+        signed: bool = False,
+    ) -> None:
+        """Write numbers as ±1 bits: for each row block a number for each column of the region.
+
+        With `rest`, columns after the last of the numbers hold that one. Numbers below 0 are `signed`, two's complement.
+        """
+        columns = self.region(region)
         for name, values in numbers.items():
-            place = self.rows(name)
-            self.put(card, name, region, encode_unsigned(list(values), place.stop - place.start))
+            place = self.place(name)
+            words = checked_words(values, place.size, signed=signed)
+            missing = columns.stop - columns.start - len(words)
+            if missing < 0 or (missing and rest is None):
+                raise SizeError(f"{(place.size, len(words))} values do not fit {name!r} in {region!r}, "
+                                f"which is {(place.size, columns.stop - columns.start)}")
+            other = checked_words(rest or 0, place.size, signed=signed)[0]
+            if isinstance(card, PackedCard) and place.block.holds.get(region) in ("bits", "real", "fixed"):
+                self.check(card)
+                end = columns.start + len(words)
+                card.put_words(place, slice(columns.start, end), words)
+                if missing:
+                    card.put_words(place, slice(end, columns.stop), other)
+            else:
+                filled = np.concatenate([words, np.full(missing, other)])
+                self.put(card, name, region, 2.0 * unpack_bits(filled, place.size) - 1)
 
-    def numbers(self, card: Tensor, rows: str, region: str) -> Tensor:
-        """The unsigned numbers at a block's rows: (..., columns) of int64."""
-        return decode_unsigned(self.get(card, rows, region))
+    def numbers(self, card: Cards, rows: str, region: str, columns: slice | None = None, *, signed: bool = False) -> Numbers:
+        """The numbers at a block's rows, an array (..., columns): of a region, or of some of its columns."""
+        if isinstance(card, list | tuple):
+            return np.stack([self.numbers(one, rows, region, columns, signed=signed) for one in card])
+        place, whole = self.place(rows), self.region(region)
+        first, last, _ = (columns or slice(None)).indices(whole.stop - whole.start)
+        chosen = slice(whole.start + first, whole.start + max(first, last))
+        if isinstance(card, PackedCard) and place.size <= MOST_BITS and region in place.block.holds:
+            self.check(card)
+            return card.words(place, chosen, signed=signed)
+        if isinstance(card, PackedCard):
+            return decode(card.entries(rows, region, chosen), signed=signed)
+        self.check(card)
+        return decode(as_array(card[..., place.rows, chosen]), signed=signed)
 
-    def check(self, card: Tensor) -> None:
-        """Refuse a tensor that is not a card of this layout."""
-        if card.ndim < 2 or tuple(card.shape[-2:]) != (self.width, self.columns):
+    def number_at(self, card: Card, rows: str, column: int) -> int:
+        """The number at a block's rows in one column of the card: of a packed card in about a microsecond."""
+        place = self._places.get(rows) or self.place(rows)
+        if isinstance(card, PackedCard):
+            return card.word(place, column)
+        bits = card[place.rows, column].tolist()
+        for bit in bits:
+            if not abs(abs(bit) - 1) < 0.25:
+                raise EncodingError(f"an entry of the card is {bit}, not a ±1 bit")
+        return sum(1 << i for i, bit in enumerate(bits) if bit > 0)
+
+    def put_number_at(self, card: Card, rows: str, column: int, number: int) -> None:
+        """Write a number at a block's rows in one column of the card. One below 0 is written in two's complement."""
+        place = self._places.get(rows) or self.place(rows)
+        if not -(1 << place.size) <= 2 * number < 2 << place.size:
+            raise EncodingError(f"{number} does not fit {rows!r}, which has {place.size} bits")
+        word = number & (1 << place.size) - 1
+        if isinstance(card, PackedCard):
+            card.put_word(place, column, word)
+            return
+        bits = [1.0 if word >> i & 1 else -1.0 for i in range(place.size)]
+        dense: Any = card
+        dense[place.rows, column] = bits if isinstance(card, np.ndarray) else card.new_tensor(bits)
+
+    def check(self, card: Cards) -> None:
+        """Refuse what is not a card of this layout."""
+        if isinstance(card, list | tuple):
+            for one in card:
+                self.check(one)
+        elif isinstance(card, PackedCard):
+            if card.layout is not self and card.layout.describe() != self.describe():
+                raise LayoutError(f"a packed card of another layout: {card.layout!r}, not {self!r}")
+        elif card.ndim < 2 or tuple(card.shape[-2:]) != (self.width, self.columns):
             raise SizeError(f"a card of shape {tuple(card.shape)} does not fit the layout, "
                             f"which has {self.width} rows and {self.columns} columns")
 
-    def violations(self, card: Tensor) -> list[str]:
+    def violations(self, card: Card) -> list[str]:
         """Where a card at the beginning of a loop departs from the declared facts; empty when they hold."""
         self.check(card)
-        found = []
+        if isinstance(card, PackedCard):
+            return list(card.violations())
+        entries, found = as_array(card), []
         for block in self.blocks:
             for region in self.regions:
-                entries = self.get(card, block.name, region.name)
                 content = block.holds.get(region.name)
-                if content in ("real", "fixed"):
-                    continue
-                expected = {"bits": entries.sign(), "one": torch.ones_like(entries)}.get(
-                    content or "", torch.zeros_like(entries))
-                wrong = (entries != expected) | ((entries == 0) & (content == "bits"))
-                if bool(wrong.any()):
-                    found.append(f"{block.name} in {region.name} holds {float(entries[wrong][0])}, "
-                                 f"not {content or 'zero'}")
+                wrong = departs(entries[..., self.rows(block.name), self.region(region.name)], content)
+                if wrong is not None:
+                    found.append(f"{block.name} in {region.name} holds {wrong}, not {content or 'zero'}")
         return found
 
-    def matches(self, card: Tensor, pattern: Pattern) -> Tensor:
+    @overload
+    def matches(self, card: Tensor, pattern: Pattern) -> Tensor: ...
+    @overload
+    def matches(self, card: AnyArray | PackedCard, pattern: Pattern) -> AnyArray: ...
+    def matches(self, card: Any, pattern: Pattern) -> Any:
         """Whether the pattern stands on the card: a boolean, one for each card of a batch."""
         self.check_pattern(pattern)
-        column = self.get(card, pattern.rows, pattern.region)[..., 0]
-        bits = torch.tensor(pattern.bits, dtype=card.dtype, device=card.device)
-        return (((column - bits).abs() < 0.5) | (bits == 0)).all(dim=-1)
+        if isinstance(card, PackedCard):
+            first = self.region(pattern.region).start
+            column = card.entries(pattern.rows, pattern.region, slice(first, first + 1))[:, 0]
+        else:
+            column = self.get(card, pattern.rows, pattern.region)[..., 0]
+        bits = np.array(pattern.bits) if isinstance(column, np.ndarray) else column.new_tensor(pattern.bits)
+        return ((abs(column - bits) < 0.5) | (bits == 0)).all(-1)
 
     def check_pattern(self, pattern: Pattern) -> None:
         """Refuse a pattern that names no rows or region of this layout, or has another number of bits."""
@@ -223,6 +366,17 @@ class Layout:
                 for r in self.regions
             ],
         }
+
+
+def as_tensor(card: Card) -> Tensor:
+    """Any card as a tensor."""
+    if isinstance(card, PackedCard):
+        return card.tensor()
+    if isinstance(card, np.ndarray):
+        import torch
+
+        return torch.from_numpy(card)
+    return card
 
 
 def _place(items: tuple[RowBlock, ...] | tuple[Region, ...], kind: str) -> dict[str, slice]:

@@ -1,0 +1,299 @@
+"""A card without a dense matrix: a word for a block of ±1 bits in a column, and numbers only where numbers stand.
+
+A block that holds ±1 bits, the number 1 or nothing in every region is a field of words: bit i of a column's word is row i
+of the block, 1 for +1 and 0 for -1. Where the block holds nothing the word is 0, and stands for the number 0. A block that
+holds real or fixed numbers in some region is a field of numbers, a row for each column. A block that holds nothing
+when a loop begins has no field. So a packed card can only be what its layout declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from punchcard.card.encoding import Numbers, Words, as_binary, as_numbers, pack_bits, unpack_bits
+from punchcard.card.formats import FORMATS, AnyArray, FormatName, as_array, name_of
+from punchcard.errors import EncodingError, LayoutError, PrecisionError, SizeError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from punchcard.card.layout import Layout, Place, RowBlock
+
+MOST_DENSE = 16 * 2**30
+"""Bytes of a dense card: what is larger would not fit beside what else a run needs."""
+CHUNK = 64
+"""Bits of the widest word; a block with more rows has several for each column."""
+
+
+class PackedCard:
+    """The card of a layout: `fields` by the names of its row blocks, over all columns."""
+
+    def __init__(self, layout: Layout, dtype: FormatName, fields: dict[str, AnyArray]) -> None:
+        self.layout, self.dtype, self.fields = layout, name_of(dtype), fields
+
+    @classmethod
+    def blank(cls, layout: Layout, dtype: FormatName = "float64") -> Self:
+        """A card on which all bits are -1, and all numbers 0, or 1 where the layout says so."""
+        if name_of(dtype) not in FORMATS:
+            raise PrecisionError(f"{name_of(dtype)} is not a number format for a card: use {', '.join(FORMATS)}")
+        card = cls(layout, dtype, {})
+        for block in layout.blocks:
+            if not block.holds:
+                continue
+            card.fields[block.name] = np.zeros(_shape(layout, block), _field_type(block, card.dtype))
+            for region, content in block.holds.items():
+                if content == "one":
+                    card._fill(layout.place(block.name), layout.region(region), 1.0)
+        return card
+
+    @classmethod
+    def of(cls, layout: Layout, card: Tensor | AnyArray, dtype: FormatName | None = None) -> Self:
+        """A dense card, packed; one that is not exactly what the layout declares is refused."""
+        entries = as_array(card)
+        if entries.shape != (layout.width, layout.columns):
+            raise SizeError(f"a card of shape {entries.shape} does not fit the layout, which has {layout.width} rows and "
+                            f"{layout.columns} columns")
+        packed = cls.blank(layout, name_of(card.dtype) if dtype is None else dtype)
+        left = np.ones(entries.shape, dtype=bool)
+        for block in layout.blocks:
+            for region in layout.regions:
+                place, columns = layout.place(block.name), layout.region(region.name)
+                packed.put(block.name, region.name, entries[place.rows, columns])
+                left[place.rows, columns] = False
+        if (entries[left] != 0).any():
+            row, column = np.argwhere(left & (entries != 0))[0]
+            raise LayoutError(f"row {row}, column {column} holds {entries[row, column]}: the layout declares nothing there")
+        return packed
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns, as of the dense card."""
+        return self.layout.width, self.layout.columns
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all fields; those that nobody wrote to take no memory."""
+        return sum(field.nbytes for field in self.fields.values())
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name} {field.dtype}" + (f" x {field.shape[1]}" if field.ndim > 1 else "")
+                           for name, field in self.fields.items())
+        return f"<packed card of {self.shape[0]} rows and {self.shape[1]} columns, {self.dtype}: {fields}>"
+
+    def copy(self) -> PackedCard:
+        """The same card with arrays of its own."""
+        return PackedCard(self.layout, self.dtype, {name: field.copy() for name, field in self.fields.items()})
+
+    def equals(self, other: PackedCard) -> bool:
+        """Whether the other card has the same fields, entry by entry, in the same number format."""
+        return (self.dtype == other.dtype and self.fields.keys() == other.fields.keys()
+                and all(np.array_equal(field, other.fields[name]) for name, field in self.fields.items()))
+
+    def dense(self) -> AnyArray:
+        """The card as a matrix, rows by columns."""
+        kept = FORMATS[self.dtype].array
+        needed = self.layout.width * self.layout.columns * kept.itemsize
+        if needed > MOST_DENSE:
+            raise SizeError(f"a dense card of {self.layout.width} rows and {self.layout.columns} columns takes "
+                            f"{needed / 2**30:.0f} GiB: the most is {MOST_DENSE // 2**30} GiB; use the packed card")
+        entries = np.zeros(self.shape, dtype=kept)
+        for block in self.layout.blocks:
+            for region in block.holds:
+                columns = self.layout.region(region)
+                entries[self.layout.rows(block.name), columns] = self.entries(block.name, region)
+        return entries
+
+    def tensor(self) -> Tensor:
+        """The card as a tensor of its number format."""
+        import torch
+
+        found: Tensor = torch.from_numpy(self.dense()).to(getattr(torch, self.dtype))
+        return found
+
+    # Entries, as `Layout.get` and `Layout.put` have them
+
+    def entries(self, rows: str, region: str, columns: slice | None = None) -> AnyArray:
+        """The entries of a block or a part in a region, or in some columns of the card that lie in it: rows by columns."""
+        place, columns = self.layout.place(rows), columns or self.layout.region(region)
+        field, kept = self.fields.get(place.block.name), FORMATS[self.dtype].array
+        if field is None or region not in place.block.holds:
+            return np.zeros((place.size, columns.stop - columns.start), dtype=kept)
+        if field.dtype.kind == "f":
+            return np.ascontiguousarray(field[columns, place.part].T)
+        found = [unpack_bits(_word(field, chunk)[columns].astype(np.uint64) >> np.uint64(shift), count)
+                 for chunk, shift, _, count in _pieces(place)]
+        return 2 * np.concatenate(found).astype(kept) - 1
+
+    def put(self, rows: str, region: str, values: AnyArray | float) -> None:
+        """Write entries, which must be what the layout declares there."""
+        place, columns = self.layout.place(rows), self.layout.region(region)
+        given = np.asarray(values)
+        if given.ndim and given.shape[-2:] != (place.size, columns.stop - columns.start):
+            raise SizeError(f"{given.shape[-2:]} values do not fit {rows!r} in {region!r}, which is "
+                            f"{(place.size, columns.stop - columns.start)}")
+        content = place.block.holds.get(region)
+        wrong = departs(given, content)
+        if wrong is not None:
+            raise LayoutError(f"{wrong} does not go to {rows!r} in {region!r}: the layout declares "
+                              f"{content or 'nothing'} there")
+        field = self.fields.get(place.block.name)
+        if field is None or content in (None, "one"):
+            return  # it is there already
+        if not given.ndim:
+            self._fill(place, columns, float(given))
+        elif field.dtype.kind == "f":
+            field[columns, place.part] = given.T
+        else:
+            for piece in _pieces(place):
+                self._insert(field, columns, piece, pack_bits(given[piece[2] : piece[2] + piece[3]] > 0))
+
+    # Words, as `Layout.numbers` and `Layout.put_numbers` have them
+
+    def words(self, place: Place, columns: slice, *, signed: bool = False) -> Numbers:
+        """The numbers of a part that holds bits in these columns."""
+        field = self.fields[place.block.name]
+        if field.dtype.kind == "f":
+            return as_numbers(pack_bits(as_binary(field[columns, place.part].T)), place.size, signed=signed)
+        found = np.uint64(0)
+        for chunk, shift, first, count in _pieces(place):
+            word = _word(field, chunk)[columns].astype(np.uint64) >> np.uint64(shift) & _mask(count)
+            found = found | word << np.uint64(first)
+        return as_numbers(np.asarray(found), place.size, signed=signed)
+
+    def put_words(self, place: Place, columns: slice, words: Words | np.uint64) -> None:
+        """Write numbers at a part that holds bits in these columns."""
+        field = self.fields[place.block.name]
+        if field.dtype.kind == "f":
+            bits = unpack_bits(np.atleast_1d(words), place.size)
+            field[columns, place.part] = 2.0 * bits.T - 1
+            return
+        for piece in _pieces(place):
+            self._insert(field, columns, piece, words >> np.uint64(piece[2]) & _mask(piece[3]))
+
+    def word(self, place: Place, column: int) -> int:
+        """The number of a part in one column, as a Python integer of any size: in about a microsecond."""
+        field = self.fields.get(place.block.name)
+        if field is None or _inside(place.empty, column):
+            raise EncodingError(f"{place.name!r} holds nothing in {self.layout.column_name(column)!r}: not a number")
+        if place.real:
+            bits = as_binary(field[column, place.part])
+            return sum(1 << i for i, bit in enumerate(bits.tolist()) if bit)
+        return _whole(field, column) >> place.first & place.mask
+
+    def put_word(self, place: Place, column: int, word: int) -> None:
+        """Write the number of a part in one column."""
+        field, ones = self.fields.get(place.block.name), place.mask
+        if field is None or _inside(place.empty, column) or (word != ones and _inside(place.ones, column)):
+            raise LayoutError(f"{word} does not go to {place.name!r} in {self.layout.column_name(column)!r}: "
+                              "the layout declares no bits there")
+        if place.real:
+            field[column, place.part] = [1.0 if word >> i & 1 else -1.0 for i in range(place.size)]
+            return
+        whole = _whole(field, column) & ~(ones << place.first) | word << place.first
+        field[column] = whole if field.ndim == 1 else [whole >> CHUNK * k & (1 << CHUNK) - 1 for k in range(field.shape[1])]
+
+    def violations(self) -> Iterator[str]:
+        """Where a field, which an engine or a port may have written to, is not what the layout declares."""
+        for block in self.layout.blocks:
+            place = self.layout.place(block.name)
+            for region in self.layout.regions:
+                content, columns = block.holds.get(region.name), self.layout.region(region.name)
+                field = self.fields.get(block.name)
+                if field is None or content in ("real", "fixed"):
+                    continue
+                wrong: float | str | None
+                if field.dtype.kind == "f":
+                    wrong = departs(field[columns].T, content)
+                else:
+                    wrong = self._word_departs(field, place, columns, content)
+                if wrong is not None:
+                    yield f"{block.name} in {region.name} holds {wrong}, not {content or 'zero'}"
+
+    def _word_departs(self, field: AnyArray, place: Place, columns: slice, content: str | None) -> str | None:
+        for chunk, _, _, count in _pieces(place):
+            words, most = _word(field, chunk)[columns], int(_mask(count))
+            least = most if content == "one" else 0
+            most = 0 if content is None else most
+            if int(words.min()) < least or int(words.max()) > most:
+                return f"the word {int(words.max()) if int(words.max()) > most else int(words.min()):#x}"
+        return None
+
+    def _fill(self, place: Place, columns: slice, value: float) -> None:
+        """The same entry in every row and column."""
+        field = self.fields[place.block.name]
+        if field.dtype.kind == "f":
+            field[columns, place.part] = value
+            return
+        for piece in _pieces(place):
+            self._insert(field, columns, piece, _mask(piece[3]) if value > 0 else np.uint64(0))
+
+    def _insert(self, field: AnyArray, columns: slice, piece: tuple[int, int, int, int], words: Words | np.uint64) -> None:
+        """Bits of words, among others that stay."""
+        chunk, shift, _, count = piece
+        there = _word(field, chunk)[columns]
+        kept = ~(_mask(count) << np.uint64(shift)) & _mask(8 * field.itemsize)
+        if np.ndim(words) == 0 and int(words) == 0 and not there.any():
+            return  # pages that nobody wrote to stay unwritten
+        moved = (words << np.uint64(shift)).astype(field.dtype)
+        there[...] = moved if int(kept) == 0 else there & field.dtype.type(kept) | moved
+
+
+def departs(entries: AnyArray, content: str | None) -> float | None:
+    """The first entry that is not what a layout declares; None: all are."""
+    if content in ("real", "fixed"):
+        return None
+    wrong = np.abs(entries) != 1 if content == "bits" else entries != (1 if content == "one" else 0)
+    return float(entries[wrong][0]) if wrong.any() else None
+
+
+def _shape(layout: Layout, block: RowBlock) -> tuple[int, ...]:
+    if block.real:
+        return layout.columns, block.size
+    return (layout.columns,) if block.size <= CHUNK else (layout.columns, -(-block.size // CHUNK))
+
+
+def _field_type(block: RowBlock, dtype: str) -> npt.DTypeLike:
+    if block.real:
+        return FORMATS[dtype].array
+    return next((kind for kind in (np.uint8, np.uint16, np.uint32) if block.size <= 8 * kind().itemsize), np.uint64)
+
+
+def _pieces(place: Place) -> Iterator[tuple[int, int, int, int]]:
+    """Where the bits of a part lie: the word's number, the first bit there, the first row of the part, how many."""
+    done = 0
+    while done < place.size:
+        chunk, shift = divmod(place.first + done, CHUNK)
+        count = min(CHUNK - shift, place.size - done)
+        yield chunk, shift, done, count
+        done += count
+
+
+def _word(field: AnyArray, chunk: int) -> AnyArray:
+    return field if field.ndim == 1 else field[:, chunk]
+
+
+def _whole(field: AnyArray, column: int) -> int:
+    """All words of one column as one integer."""
+    if field.ndim == 1:
+        word: int = field.item(column)
+        return word
+    return int.from_bytes(field[column].tobytes(), "little")
+
+
+def _inside(spans: tuple[tuple[int, int], ...], column: int) -> bool:
+    for start, stop in spans:  # noqa: SIM110, a generator would take longer than all the rest of reading a word
+        if start <= column < stop:
+            return True
+    return False
+
+
+def _mask(count: int) -> Any:
+    return np.uint64((1 << count) - 1)
