@@ -284,7 +284,7 @@ def test_a_pointer_to_any_column_or_none(design: str, part: str) -> None:
     missing = 0
     for column in (0, 1, 2, 10, machine.sizes.columns - 1, machine.sizes.columns, 25, 31):
         card = machine.punch(program)
-        layout.get(card, f"command.{part}", "instructions")[:, :2] = encode_unsigned(column, length)
+        layout.get(card, f"command.{part}", "instructions")[:, :2] = encode_unsigned(torch.tensor([column]), length)
         ran = assert_the_equation(machine.model, card, layout, 10, notes=None)
         missing += any("a pointer matched no column" in note for note in ran.notes)
     assert missing >= 3
@@ -344,7 +344,7 @@ def test_a_store_to_a_column_that_should_not_change() -> None:
     for column in range(1 << sizes.pointer_bits):
         card = machine.punch(assemble(STORES))
         code = layout.get(card, "data", "instructions")
-        code[sizes.field_rows("c"), 0] = encode_unsigned(column, sizes.pointer_bits)[:, 0]
+        code[sizes.field_rows("c"), 0] = encode_unsigned(torch.tensor([column]), sizes.pointer_bits)[:, 0]
         notes |= {note.split(": ")[1] for note in assert_the_equation(machine.model, card, layout, 5, notes=None).notes}
     assert "a pointer led to a column that should not change (layer 4, head 1)" in notes
 

@@ -188,7 +188,7 @@ def test_bad_precision_is_refused() -> None:
         SubleqMachine(word_bits=3, memory=2, instructions=2, precision=Precision(torch.float16, temperature=1e6))
     with pytest.raises(PrecisionError, match=r"'paper' design with word_bits=4, .* needs .* or fewer columns than 64"):
         SubleqMachine(word_bits=4, precision="bfloat16")
-    assert Precision("float32").dtype == torch.float32  # type: ignore[arg-type]
+    assert Precision("float32").dtype == torch.float32
     with pytest.raises(SizeError, match="word_bits=51"):
         SubleqMachine(word_bits=51)
     with pytest.raises(PrecisionError, match=r"'one-layer' design with word_bits=2, .* bfloat16 has 8"):

@@ -154,8 +154,8 @@ def ripple() -> tuple[Layout, LoopedTransformer, Tensor]:
              + assign(bit, taken - 2 * gated(taken, 1 - inside, 8.0)) + clear(taken)]
     card = layout.blank()
     for column in range(12):
-        card[layout.rows("position"), column] = encode_unsigned(column, 4)[:, 0]
-        card[layout.rows("left"), column] = encode_unsigned(max(0, column - 1), 4)[:, 0]
+        layout.put_number_at(card, "position", column, column)
+        layout.put_number_at(card, "left", column, max(0, column - 1))
     card[layout.rows("bit")] = -1.0
     layout.put(card, "inside", "first", 1.0)
     return layout, build(parts, layout.width, Precision()), card

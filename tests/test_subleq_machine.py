@@ -206,8 +206,8 @@ def test_misfits_are_refused() -> None:
         SubleqMachine(memory=0)
     with pytest.raises(SizeError, match="instructions=0"):
         SubleqMachine(instructions=0)
-    with pytest.raises(SizeError, match="the most is 1048576"):
-        SubleqMachine(memory=1 << 21)
+    with pytest.raises(SizeError, match="the most is 16777216"):
+        SubleqMachine(memory=1 << 24)
     with pytest.raises(SizeError, match="does not fit the layout"):
         machine.read(torch.zeros(3, 3))
     with pytest.raises(EncodingError, match="not a ±1 bit"):

@@ -251,7 +251,7 @@ def test_weights_never_depend_on_an_image() -> None:
     ({"memory": 2}, r"memory=2: with words of 16 bits a memory has 3 to 65536 cells"),
     ({"memory": 65537}, r"memory=65537: with words of 16 bits a memory has 3 to 65536 cells"),
     ({"word_bits": 4, "memory": 17}, r"memory=17: with words of 4 bits a memory has 3 to 16 cells"),
-    ({"word_bits": 24, "memory": 1 << 21}, r"a memory has 3 to 1048576 cells"),
+    ({"word_bits": 25, "memory": 1 << 25}, r"a memory has 3 to 16777216 cells"),
     ({"memory": "8"}, r"memory='8': it must be an integer"),
     ({"dialect": "sic1", "memory": 100}, r"memory=100: the dialect 'sic1' has 256"),
     ({"dialect": "sic1", "word_bits": 16}, r"word_bits=16: the dialect 'sic1' has 8"),

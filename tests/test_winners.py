@@ -48,14 +48,14 @@ def test_codes_are_looked_up_and_not_compared(monkeypatch: pytest.MonkeyPatch) -
         raise AssertionError("all scores were computed")
 
     monkeypatch.setattr(winners, "_by_score", refuse)
-    keys = encode_unsigned(list(range(1 << 16)), 16)
+    keys = encode_unsigned(torch.arange(1 << 16), 16)
     found = winners.find(0.875 * keys, keys.flip(1), 1.7)
     assert torch.equal(found.keys, torch.arange(1 << 16).flip(0).unsqueeze(0))
     assert bool((found.shared == -1).all())
 
 
 def test_the_reach_of_a_hard_head_is_that_of_the_number_format() -> None:
-    bits = encode_unsigned(list(range(8)), 3)
+    bits = encode_unsigned(torch.arange(8), 3)
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
         exact = winners.reach_of(bits.to(dtype), 0.875 * bits.to(dtype), 512.0, 100)
         assert exact == hard_product(dtype) / 512.0

@@ -23,8 +23,7 @@ from functools import partial
 from itertools import count, product
 from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
 import punchcard
 from punchcard.machines import kit
@@ -148,7 +147,7 @@ class TuringDesign(kit.Design[Sizes]):
     def halting(self, sizes: Sizes) -> tuple[kit.Pattern, ...]:
         return (kit.Pattern("done.halt", "scratchpad", (1,)),)
 
-    def punch(self, sizes: Sizes, layout: kit.Layout, content: TuringProgram, card: Tensor) -> None:
+    def punch(self, sizes: Sizes, layout: kit.Layout, content: TuringProgram, card: kit.Card) -> None:
         (_, s, p, length), (tape, head, _), rules = sizes.bits(), content.begin, content.rules
         ring, mark, pairs = 1 << p, 1 << length - 1, list(product(range(sizes.states), range(sizes.symbols + 1)))
         tape = tape + [0] * (sizes.squares - len(tape)) + [sizes.symbols] * (ring - sizes.squares)
@@ -162,12 +161,12 @@ class TuringDesign(kit.Design[Sizes]):
             "inside": [1], "rule": [mark + tape[head]], "done": [tape[head]], "behind": [head], "here": [head],
             "beside.left": [(head - 1) % ring], "beside.right": [head + 1]})
 
-    def read(self, sizes: Sizes, layout: kit.Layout, card: Tensor) -> list[Configuration]:
+    def read(self, sizes: Sizes, layout: kit.Layout, card: kit.Cards) -> list[Configuration]:
         behind, written, here, state = (
             layout.numbers(card, name, "scratchpad") for name in ("behind", "done.write", "here", "rule.state"))
         tape = layout.numbers(card, "square", "tape")[:, : sizes.squares]
-        tape = torch.where(torch.arange(sizes.squares) == behind, written, tape)  # what has not reached it yet
-        head = torch.where(here > sizes.squares, -1, here)
+        tape = np.where(np.arange(sizes.squares) == behind, written, tape)  # what has not reached it yet
+        head = np.where(here > sizes.squares, -1, here)
         return [Configuration(t, h, q) for t, [h], [q] in zip(tape.tolist(), head.tolist(), state.tolist(), strict=True)]
 
 

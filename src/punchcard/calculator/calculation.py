@@ -20,7 +20,6 @@ from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
-import torch
 
 from punchcard.calculator.compile import Compiled, compile_expression
 from punchcard.calculator.exact import Interval
@@ -195,7 +194,7 @@ def calculator_machine(
     instructions: int = INSTRUCTIONS,
 ) -> FleqMachine:
     """The standard calculator machine, or one with functions beyond the standard ones."""
-    precision = {53: torch.float64, 24: torch.float32}[blocks.significand]
+    precision = {53: "float64", 24: "float32"}[blocks.significand]
     return FleqMachine(functions=[blocks.block(function) for function in (*STANDARD, *extra)], size=1, memory=memory,
                        instructions=instructions, range=blocks.range, heads=blocks.heads, design=design, precision=precision)
 

@@ -90,7 +90,7 @@ def checked_words(values: Any, bits: int, *, signed: bool) -> Words:
     if found.size and not (least <= int(found.min()) and int(found.max()) <= greatest):
         raise EncodingError(f"values from {int(found.min())} to {int(found.max())} do not fit {bits} bits: "
                             f"the range is {least} to {greatest}")
-    words = found.astype(np.int64).view(np.uint64) if found.dtype != np.uint64 else found
+    words = found.astype(np.int64, copy=False).view(np.uint64) if found.dtype != np.uint64 else found
     return words & np.uint64((1 << bits) - 1) if signed else words
 
 

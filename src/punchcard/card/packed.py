@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_DENSE = 16 * 2**30
 """Bytes of a dense card: what is larger would not fit beside what else a run needs."""
+PART = 1 << 15
+"""Columns that are written at a time."""
 CHUNK = 64
 """Bits of the widest word; a block with more rows has several for each column."""
 
@@ -176,7 +178,9 @@ class PackedCard:
             field[columns, place.part] = 2.0 * bits.T - 1
             return
         for piece in _pieces(place):
-            self._insert(field, columns, piece, words >> np.uint64(piece[2]) & _mask(piece[3]))
+            for some in _in_turn(columns):
+                chosen = words[some.start - columns.start : some.stop - columns.start] if words.ndim else words
+                self._insert(field, some, piece, chosen >> np.uint64(piece[2]) & _mask(piece[3]))
 
     def word(self, place: Place, column: int) -> int:
         """The number of a part in one column, as a Python integer of any size: in about a microsecond."""
@@ -274,6 +278,11 @@ def _pieces(place: Place) -> Iterator[tuple[int, int, int, int]]:
         count = min(CHUNK - shift, place.size - done)
         yield chunk, shift, done, count
         done += count
+
+
+def _in_turn(columns: slice) -> Iterator[slice]:
+    """Columns in parts that stay in the cache, and make no large arrays in between."""
+    return (slice(at, min(at + PART, columns.stop)) for at in range(columns.start, columns.stop, PART))
 
 
 def _word(field: AnyArray, chunk: int) -> AnyArray:

@@ -70,7 +70,7 @@ def machine_for(program: FleqProgram, network: Network, options: RunOptions) -> 
     if size is not None and size < needed:
         raise PunchcardError(f"size={size}: the network needs {needed}: {_widest(network)}")
     heads = options.get("heads") or DEFAULT_HEADS
-    unit = torch.finfo(as_precision(options.get("precision") or "float64").dtype).eps / 2
+    unit = as_precision(options.get("precision") or "float64").unit
     blocks = blocks_of(network, program.range, unit=unit, heads=heads, terms=options.get("terms"))
     return FleqMachine.for_program(program, blocks=blocks, **{**sizes, "heads": heads})
 

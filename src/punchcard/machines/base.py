@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import torch
 from torch import Tensor
 
-from punchcard.card.layout import Layout, Pattern
+from punchcard.card.layout import Card, Cards, Layout, Pattern
+from punchcard.card.packed import PackedCard
 from punchcard.engines import Port, Prepared, Watch, prepare
 from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines import storage
@@ -124,12 +125,22 @@ class Machine(ABC, Generic[Program, State]):
 
     # Cards
 
-    def punch(self, program: Program) -> Tensor:
-        """The card of a program, by default as its design punches it; a program that does not fit is refused."""
+    def pack(self, program: Program) -> PackedCard:
+        """The card of a program, packed: as its design punches it. A program that does not fit is refused."""
+        if type(self).punch is not Machine.punch:  # a machine that punches tensors
+            return PackedCard.of(self.layout, self.punch(program))
         self.check_fits(program)
-        card = self.layout.blank()
-        self.design.punch(self.sizes, self.layout, program, card)
-        return card.to(self.precision.dtype)
+        card = PackedCard.blank(self.layout, self.precision.name)
+        self.design.punch(self.sizes, self.layout, self.content(program), card)
+        return card
+
+    def punch(self, program: Program) -> Tensor:
+        """The card of a program as a tensor."""
+        return self.pack(program).tensor()
+
+    def content(self, program: Program) -> Any:
+        """What the design punches of a program, by default the program itself."""
+        return program
 
     def check_fits(self, program: Program) -> None:
         """Refuse a program that needs more than the machine has."""
@@ -138,17 +149,21 @@ class Machine(ABC, Generic[Program, State]):
                 raise ProgramError(f"the program needs {name}={wanted}, the machine has {name}={self.options[name]}: "
                                    f"build it with {name}={wanted} or more")
 
-    def read_all(self, cards: Tensor) -> list[State]:
-        """The states on a batch of cards, by default as its design reads them."""
+    def read_all(self, cards: Cards) -> list[State]:
+        """The states on a batch of cards, by default as its design reads them. A batch of packed cards is a list."""
         states: list[State] = self.design.read(self.sizes, self.layout, cards)
         return states
 
-    def read(self, card: Tensor) -> State:
+    def read(self, card: Card) -> State:
         """The state on a card."""
         self.layout.check(card)
         if card.ndim != 2:
             raise PunchcardError(f"read takes one card, not a batch of shape {tuple(card.shape)}: use read_all")
-        return self.read_all(card.unsqueeze(0))[0]
+        return self.read_all([card] if isinstance(card, PackedCard) else card[None])[0]
+
+    def read_own(self, program: Program, card: Card) -> State:
+        """What of the state on a card is the program's; a machine with much room reads no more than that."""
+        return self.own(program, self.read(card))
 
     def check_type(self, program: Any) -> None:
         """Refuse a program of another kind of machine."""
@@ -261,7 +276,7 @@ class Machine(ABC, Generic[Program, State]):
 
     def _result(self, program: Program, course: Course, begin: Mark, host: Host | None) -> Result[State]:
         mark = course.mark
-        state = self.own(program, self.read(mark.card))
+        state = self.read_own(program, mark.card)
         reason: Reason = course.reason if course.reason in ("interrupted", "stopped") else "steps"
         if mark.ended or self.at_halt(program, state):
             reason = "halted"

@@ -6,9 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
-from torch import Tensor
-
-from punchcard.card.layout import Layout, Pattern
+from punchcard.card.layout import Card, Cards, Layout, Pattern
 from punchcard.transformer.build import Part
 from punchcard.transformer.precision import Precision
 
@@ -37,12 +35,12 @@ class Design(ABC, Generic[Sizes]):
         """The layers, first to last."""
 
     @abstractmethod
-    def punch(self, sizes: Sizes, layout: Layout, content: Any, card: Tensor) -> None:
-        """Write what a machine gives, and the initial scratchpad, on a blank card."""
+    def punch(self, sizes: Sizes, layout: Layout, content: Any, card: Card) -> None:
+        """Write what a machine gives, and the initial scratchpad, on a blank card, by calls of its layout."""
 
     @abstractmethod
-    def read(self, sizes: Sizes, layout: Layout, card: Tensor) -> Any:
-        """Read values off a card, or a batch of them."""
+    def read(self, sizes: Sizes, layout: Layout, card: Cards) -> Any:
+        """Read values off a card, or a batch of them, by calls of its layout."""
 
     def halting(self, sizes: Sizes) -> tuple[Pattern, ...]:
         """The patterns that stand on the card once a program has halted."""

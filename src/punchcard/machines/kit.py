@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from punchcard.card.encoding import pointer_bits
-from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
+from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import ProgramError, PunchcardError, SourceError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
@@ -25,6 +25,8 @@ from punchcard.transformer.precision import Precision
 __all__ = [
     "ADDRESS_GAP",
     "AsPrecision",
+    "Card",
+    "Cards",
     "Design",
     "Expression",
     "Interpreter",

@@ -18,7 +18,7 @@ from torch import Tensor
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import write_whole
 from punchcard.transformer.model import LoopedTransformer
-from punchcard.transformer.precision import DTYPES, Precision
+from punchcard.transformer.precision import Precision
 
 if TYPE_CHECKING:
     from punchcard.machines.base import Machine
@@ -94,7 +94,7 @@ def rebuild(description: Mapping[str, Any], kind: str, build: Callable[..., Buil
         raise StorageError(f"{source!r} holds a {description.get('machine')!r} machine, not {kind!r}")
     try:
         saved = dict(description["precision"])
-        precision = Precision(DTYPES[saved.pop("dtype")], **saved)
+        precision = Precision(str(saved.pop("dtype")), **saved)
         machine = build(**description["sizes"], design=description["design"], precision=precision)
     except (KeyError, TypeError, ValueError, PunchcardError) as error:
         raise StorageError(f"{source!r} describes a machine that cannot be built: {error}") from None

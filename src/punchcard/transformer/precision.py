@@ -14,21 +14,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-
+from punchcard.card.formats import FORMATS, FormatName, NumberFormat, name_of
 from punchcard.errors import PrecisionError, did_you_mean
 
+if TYPE_CHECKING:
+    import torch
+
 MIN_GATE = 8.0
-DTYPES = {
-    "float64": torch.float64,
-    "float32": torch.float32,
-    "float16": torch.float16,
-    "bfloat16": torch.bfloat16,
-}
+DTYPES = tuple(FORMATS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Precision:
     """The number format, and how sharp the attention is.
 
@@ -37,28 +35,42 @@ class Precision:
     `gate` closes a ReLU in the columns where a formula must not act; it exceeds every gated form (see `gated`).
     """
 
-    dtype: torch.dtype = torch.float64
-    temperature: float | None = None
-    gate: float = MIN_GATE
+    name: str
+    temperature: float | None
+    gate: float
 
-    def __post_init__(self) -> None:
-        if isinstance(self.dtype, str):
-            object.__setattr__(self, "dtype", DTYPES.get(self.dtype, self.dtype))
-        if self.dtype not in DTYPES.values():
-            raise PrecisionError(f"{self.dtype} is not a number format for a machine: use {', '.join(DTYPES)}")
-        if self.temperature is not None and not 0 < self.temperature < math.inf:
-            raise PrecisionError(f"temperature {self.temperature}: it must be a positive number")
-        if self.gate < MIN_GATE or not math.log2(self.gate).is_integer():
-            raise PrecisionError(f"gate {self.gate}: it must be a power of two, {MIN_GATE:g} or more")
+    def __init__(self, dtype: FormatName = "float64", temperature: float | None = None, gate: float = MIN_GATE) -> None:
+        if name_of(dtype) not in FORMATS:
+            raise PrecisionError(f"{dtype} is not a number format for a machine: use {', '.join(FORMATS)}")
+        if temperature is not None and not 0 < temperature < math.inf:
+            raise PrecisionError(f"temperature {temperature}: it must be a positive number")
+        if gate < MIN_GATE or not math.log2(gate).is_integer():
+            raise PrecisionError(f"gate {gate}: it must be a power of two, {MIN_GATE:g} or more")
+        for field, value in (("name", name_of(dtype)), ("temperature", temperature), ("gate", gate)):
+            object.__setattr__(self, field, value)
 
     @property
-    def name(self) -> str:
-        return str(self.dtype).removeprefix("torch.")
+    def dtype(self) -> torch.dtype:
+        """The number format as torch has it."""
+        import torch
+
+        found: torch.dtype = getattr(torch, self.name)
+        return found
+
+    @property
+    def format(self) -> NumberFormat:
+        """The number format and its limits, without torch."""
+        return FORMATS[self.name]
+
+    @property
+    def unit(self) -> float:
+        """What rounding may change a number by, relative to it."""
+        return self.format.eps / 2
 
     @property
     def significand(self) -> int:
         """Bits of the significand, the hidden one included: integers up to 2^significand are exact."""
-        return 1 - round(math.log2(torch.finfo(self.dtype).eps))
+        return significand(self.name)
 
     def describe(self) -> dict[str, str | float | None]:
         """The precision as plain data, for saving."""
@@ -68,22 +80,25 @@ class Precision:
         """The temperature of a head whose best score exceeds all others by `gap`."""
         if self.temperature is not None:
             return self.temperature
-        return 2.0 ** math.ceil(math.log2(hard_product(self.dtype) / gap))
+        return 2.0 ** math.ceil(math.log2(hard_product(self.name) / gap))
 
 
-def hard_product(dtype: torch.dtype) -> float:
+def significand(dtype: FormatName) -> int:
+    """Bits of the significand of a number format."""
+    return 1 - round(math.log2(FORMATS[name_of(dtype)].eps))
+
+
+def hard_product(dtype: FormatName) -> float:
     """ln(2 / eta): the least lambda * gap whose softmax tail is exactly 0."""
-    info = torch.finfo(dtype)
+    info = FORMATS[name_of(dtype)]
     eta = info.tiny * info.eps
     return math.log(2.0) - math.log(eta)
 
 
-def as_precision(value: Precision | torch.dtype | str) -> Precision:
+def as_precision(value: Precision | FormatName) -> Precision:
     """A precision from a number format or its name."""
     if isinstance(value, Precision):
         return value
-    if isinstance(value, torch.dtype):
-        return Precision(value)
-    if value not in DTYPES:
-        raise PrecisionError(f"unknown number format {value!r}{did_you_mean(value, DTYPES)}: use {', '.join(DTYPES)}")
-    return Precision(DTYPES[value])
+    if isinstance(value, str) and value not in FORMATS:
+        raise PrecisionError(f"unknown number format {value!r}{did_you_mean(value, FORMATS)}: use {', '.join(FORMATS)}")
+    return Precision(value)

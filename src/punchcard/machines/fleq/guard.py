@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from punchcard.card.layout import Card
 from punchcard.errors import EncodingError, ProgramError, PunchcardError
 from punchcard.machines.fleq.isa import FLAG_TOLERANCE, Array, Call, FleqProgram, FleqState, PointerUpdate, Step
 from punchcard.machines.fleq.reader import FleqReader
@@ -28,7 +27,7 @@ MOST_TOLERANCE = 1 / 16
 class Guard:
     """Follows a run; `before` is the state that the last loop began with, `pointers` those of its instruction."""
 
-    def __init__(self, reader: FleqReader, program: FleqProgram, card: Tensor, *, limit: float, slack: float) -> None:
+    def __init__(self, reader: FleqReader, program: FleqProgram, card: Card, *, limit: float, slack: float) -> None:
         self.reader, self.program = reader, program
         self.limit, self.slack = limit, slack
         self.card = card
@@ -37,7 +36,7 @@ class Guard:
         self.pointers: dict[str, int] = {}
         self.loop = 0
 
-    def watch(self, loop: int, card: Tensor) -> None:
+    def watch(self, loop: int, card: Card) -> None:
         """Check one loop."""
         self.loop = loop
         self.before, memory = self.state, self.reader.memory(card)
@@ -129,7 +128,7 @@ class PartGuard:
         """`guard` stands at the punched card."""
         self.guard, self.good, self.again = guard, begin, again
         self.expected = guard.reader.outside(guard.card, guard.program.columns)
-        self.pointers = torch.zeros_like(self.expected, dtype=torch.bool)
+        self.pointers = np.zeros_like(self.expected, dtype=bool)
         code = self.pointers[:, guard.reader.code_among_outside(guard.program.columns)]
         for instruction in guard.program.instructions:
             if isinstance(instruction, Step) and isinstance(instruction.action, PointerUpdate):
@@ -151,7 +150,7 @@ class PartGuard:
         raise PunchcardError(f"in loops {good.loops + 1} to {bad.loops} {found}, but loop by loop no instruction breaks a "
                              f"promise: engine {mark.engine!r} gives another card when it is watched")
 
-    def _broken(self, card: Tensor) -> str | None:
+    def _broken(self, card: Card) -> str | None:
         """What is wrong with a card, in words."""
         reader, program = self.guard.reader, self.guard.program
         try:
@@ -161,7 +160,7 @@ class PartGuard:
         if not 0 <= counter < len(program.instructions):
             return f"the program counter became {counter}"
         outside = reader.outside(card, program.columns)
-        kept = (outside == self.expected) | (self.pointers & ((outside.abs() - 1).abs() < 0.25))
+        kept = (outside == self.expected) | (self.pointers & (np.abs(np.abs(outside) - 1) < 0.25))
         if not bool(kept.all()):
             return "a column that the program may not change was changed"
         return self.guard.beyond(reader.memory(card))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from punchcard.card.encoding import encode_unsigned
+from punchcard.card.layout import Card, Cards
 from punchcard.engines import Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError
 from punchcard.machines.base import Machine
@@ -23,7 +24,7 @@ from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.fast import DecodedFleq
 from punchcard.machines.fleq.functions import BUILT_IN, POINTER_FUNCTIONS
 from punchcard.machines.fleq.guard import Guard, PartGuard
-from punchcard.machines.fleq.isa import Call, FleqProgram, FleqState, Instruction, PointerUpdate, Step
+from punchcard.machines.fleq.isa import Array, Call, FleqProgram, FleqState, Instruction, PointerUpdate, Step
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.reader import FleqReader
@@ -93,7 +94,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             raise PrecisionError(f"range={range:g}: it must be {LEAST_RANGE:g} or more, and {self.precision.name} keeps "
                                  f"flags exact up to {largest:g}")
         self.range, self.heads, self.anchors = float(range), heads, anchors
-        self.unit = torch.finfo(self.precision.dtype).eps / 2
+        self.unit = self.precision.unit
         blocks = [self._block(f) for f in functions]
         names = [b.name for b in blocks]
         if duplicate := next((name for name in names if names.count(name) > 1), None):
@@ -145,7 +146,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             return IncrPointer([])
         return built_in(function, self.heads, anchors=self.anchors, unit=self.unit)
 
-    def watchman(self, program: FleqProgram, card: Tensor) -> Guard:
+    def watchman(self, program: FleqProgram, card: Card) -> Guard:
         """Checks a run of a program loop by loop; results may overshoot the range by their own error."""
         return Guard(self.reader, program, card, limit=self.range,
                      slack=4 * self.unit * self.range + max(self.bound(name) for name in self.blocks))
@@ -173,24 +174,21 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     # Punching and reading
 
-    def punch(self, program: FleqProgram) -> Tensor:
-        """The card of a program."""
-        self.check_fits(program)
+    def content(self, program: FleqProgram) -> FleqContent:
+        """The columns of variables and of pointer constants, and a column for each instruction that there is room for."""
         sizes, constants = self.sizes, pointer_constants(program)
-        memory = torch.zeros(sizes.data_rows, program.columns + len(constants), dtype=torch.float64)
+        memory = np.zeros((sizes.data_rows, program.columns + len(constants)))
         values = program.initial_memory(sizes.size)[:, : program.columns]
-        memory[: sizes.size, : program.columns] = torch.from_numpy(values + 0.0)  # a column of -0.0 would become 0.0
+        memory[: sizes.size, : program.columns] = values + 0.0  # a column of -0.0 would become 0.0
         for update, column in constants.items():
             memory[:, program.columns + column] = self._pointer_constant(update)
         padded = [*program.instructions, *[None] * (sizes.instructions - len(program.instructions))]
         code = [self._encode(instruction, number, program, constants) for number, instruction in enumerate(padded)]
-        card = self.layout.blank()
-        self.design.punch(sizes, self.layout, FleqContent(memory, torch.stack(code, dim=1)), card)
-        return card.to(self.precision.dtype)
+        return FleqContent(memory, np.stack(code, axis=1))
 
-    def _pointer_constant(self, update: PointerUpdate) -> Tensor:
+    def _pointer_constant(self, update: PointerUpdate) -> Array:
         """A column that names a field: ones for an increment, the new pointer's bits for a reset."""
-        column = torch.zeros(self.sizes.data_rows, dtype=torch.float64)
+        column = np.zeros(self.sizes.data_rows)
         rows = self.sizes.field_rows(update.field)
         if update.value is None:
             column[rows] = 1.0
@@ -201,7 +199,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     def _encode(
         self, instruction: Instruction | None, number: int, program: FleqProgram, constants: dict[PointerUpdate, int]
-    ) -> Tensor:
+    ) -> Array:
         """The ±1 bits of an instruction. A halt, and the room after the program, jumps to itself and calls nothing."""
         sizes = self.sizes
         memory, code = sizes.memory_column, sizes.instruction_column
@@ -226,12 +224,12 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
                 values |= {"flag": sizes.zero_column if branch.flag is None else memory + branch.flag,
                            "p": code + branch.target}
         parts = [encode_unsigned(values.get(name, 0), bits)[:, 0] for name, bits in sizes.instruction_parts().items()]
-        column = torch.zeros(sizes.data_rows, dtype=torch.float64)
-        column[: sizes.instruction_rows] = torch.cat(parts)
+        column = np.zeros(sizes.data_rows)
+        column[: sizes.instruction_rows] = np.concatenate(parts)
         return column
 
-    def read_all(self, cards: Tensor) -> list[FleqState]:
-        return [self.reader.read(card) for card in cards]
+    def read_all(self, cards: Cards) -> list[FleqState]:
+        return [self.reader.read(card) for card in cards]  # type: ignore[union-attr]
 
     def own(self, program: FleqProgram, state: FleqState) -> FleqState:
         return FleqState(state.memory[:, : program.columns], state.program_counter)

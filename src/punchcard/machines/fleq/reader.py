@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
-from punchcard.card.layout import Layout, Pattern
+from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.machines.fleq.designs.base import POINTERS, FleqDesign, FleqSizes
 from punchcard.machines.fleq.isa import Array, FleqState
 
@@ -28,15 +26,15 @@ class FleqReader:
     def layout(self) -> Layout:
         return self.design.card
 
-    def read(self, card: Tensor) -> FleqState:
+    def read(self, card: Card) -> FleqState:
         """The memory columns (rows by columns) and the program counter on a card."""
         return FleqState(self.memory(card), self.program_counter(card))
 
-    def memory(self, card: Tensor) -> Array:
+    def memory(self, card: Card) -> Array:
         """The memory columns on a card, rows by columns."""
-        return np.asarray(self.design.memory(card).numpy())
+        return self.design.memory(card)
 
-    def program_counter(self, card: Tensor) -> int:
+    def program_counter(self, card: Card) -> int:
         """The number of the next instruction."""
         return int(self.design.counter(card))
 
@@ -45,22 +43,23 @@ class FleqReader:
         bits = encode_unsigned(self.sizes.instruction_column + instruction, self.sizes.pointer_bits)[:, 0]
         return Pattern("program_counter", "scratchpad", tuple(int(bit) for bit in bits))
 
-    def pointers(self, card: Tensor, instruction: int) -> dict[str, int]:
+    def pointers(self, card: Card, instruction: int) -> dict[str, int]:
         """The pointers of an instruction on a card, as memory columns and (p) as an instruction's number."""
-        place = self.layout.region("instructions").start + instruction
-        column = card[self.layout.rows("data"), place] + card[self.layout.rows("incoming"), place]
+        column = self._content(card, "instructions")[:, instruction : instruction + 1]
         found = {}
         for name in POINTERS:
-            address = int(decode_unsigned(column[self.sizes.field_rows(name)].unsqueeze(-1))[0])
+            address = int(decode_unsigned(column[self.sizes.field_rows(name)])[0])
             found[name] = address - (self.sizes.instruction_column if name == "p" else self.sizes.memory_column)
         return found
 
-    def outside(self, card: Tensor, variables: int) -> Tensor:
+    def outside(self, card: Card, variables: int) -> Array:
         """The contents of all columns but the scratchpad's and the first `variables` of the memory, whole."""
-        content = card[self.layout.rows("data")] + card[self.layout.rows("incoming")]
-        memory = self.layout.region("memory")
-        return torch.cat([content[:, self.layout.region("zero").start : memory.start],
-                          content[:, memory.start + variables :]], dim=1)
+        zero, unit, memory, code = (self._content(card, region) for region in FleqSizes.OUTSIDE)
+        return np.concatenate([zero, unit, memory[:, variables:], code], axis=1)
+
+    def _content(self, card: Card, region: str) -> Array:
+        """Data, and what has just been written."""
+        return self.layout.array(card, "data", region) + self.layout.array(card, "incoming", region)
 
     def code_among_outside(self, variables: int) -> slice:
         """Where the instructions are in what `outside` gives."""

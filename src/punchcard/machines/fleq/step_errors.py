@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
+from punchcard.card.layout import Card
 from punchcard.machines.fleq import oracle
 from punchcard.machines.fleq.isa import Call, FleqProgram, FleqState, Step
 from punchcard.machines.judging import Judge
@@ -38,12 +38,12 @@ class StepErrors(Judge):
     watches = True
     guards = True
 
-    def __init__(self, machine: FleqMachine, program: FleqProgram, card: Tensor, audit: Audit) -> None:
+    def __init__(self, machine: FleqMachine, program: FleqProgram, card: Card, audit: Audit) -> None:
         """`card` is where the run begins, `audit` what was found before."""
         self._machine, self._program, self.audit = machine, program, audit
         self._guard = machine.watchman(program, card)
 
-    def watch(self, loop: int, card: Tensor) -> None:
+    def watch(self, loop: int, card: Card) -> None:
         self._guard.watch(loop, card)
         number = self._guard.before.program_counter
         instruction = self._program.instructions[number]

@@ -6,21 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from punchcard.card.encoding import signed_range
+from punchcard.card.layout import Card, Cards
 from punchcard.errors import ProgramError
 from punchcard.machines.base import Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.kind import Kind
 from punchcard.machines.streams import Read, Write
-from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, SubleqContent, SubleqSizes
+from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, Reading, SubleqContent, SubleqDesign, SubleqSizes
 from punchcard.machines.subleq.designs.one_layer import OneLayerDesign
 from punchcard.machines.subleq.designs.paper import PaperDesign
 from punchcard.machines.subleq.designs.two_layer import TwoLayerDesign
 from punchcard.machines.subleq.fast import FastSubleq
-from punchcard.machines.subleq.isa import Instruction, Program, State, Subleq
+from punchcard.machines.subleq.isa import Program, State, Subleq
 from punchcard.machines.subleq.kind import SUBLEQ
 from punchcard.machines.subleq.oracle import SubleqInterpreter
 from punchcard.transformer.exactness import needed_bits
@@ -40,6 +42,7 @@ class SubleqMachine(Machine[Program, State]):
     kind: ClassVar[Kind] = SUBLEQ
     designs: ClassVar[Mapping[str, Design[SubleqSizes]]] = by_name(PaperDesign(), TwoLayerDesign(), OneLayerDesign())
     sizes: SubleqSizes
+    design: SubleqDesign
 
     def __init__(
         self,
@@ -71,27 +74,28 @@ class SubleqMachine(Machine[Program, State]):
         return (f"subleq, design {self.design.name!r}: {self.sizes.word_bits}-bit words, {cells} cell{'s' * (cells != 1)}, "
                 f"{room} instruction{'s' * (room != 1)}")
 
-    def punch(self, program: Program) -> Tensor:
-        """The card of a program: a matrix of `layout.width` rows and `layout.columns` columns."""
-        self.check_fits(program)
+    def content(self, program: Program) -> SubleqContent:
+        """Words, and pointers as columns. A halt, and the room after the program, is EOF: it subtracts 0 from -1, which
+        is not positive, and jumps to itself.
+        """
         sizes = self.sizes
-        code = [*program.instructions, *[None] * (sizes.instructions - len(program.instructions))]
-        commands = [self._command(instruction, number) for number, instruction in enumerate(code)]
-        words = [0, -1, *program.memory, *[0] * (sizes.memory - len(program.memory))]
-        card = self.layout.blank()
-        self.design.punch(sizes, self.layout, SubleqContent(words, commands), card)
-        return card.to(self.precision.dtype)
+        commands = np.empty((sizes.instructions, 3), dtype=np.int64)
+        commands[:] = sizes.zero_column, sizes.minus_one_column, 0
+        commands[:, 2] = np.arange(sizes.instruction_column, sizes.columns)
+        first = sizes.memory_column, sizes.memory_column, sizes.instruction_column
+        for number, instruction in enumerate(program.instructions):
+            if isinstance(instruction, Subleq):
+                commands[number] = np.add(first, (instruction.a, instruction.b, instruction.c))
+        return SubleqContent(program.memory, commands)
 
-    def _command(self, instruction: Instruction | None, number: int) -> tuple[int, int, int]:
-        """Columns a, b, c. A halt, and the room after the program, is EOF: -1 - 0 is not positive, so jump to itself."""
-        sizes = self.sizes
-        if isinstance(instruction, Subleq):
-            return (sizes.memory_column + instruction.a, sizes.memory_column + instruction.b,
-                    sizes.instruction_column + instruction.c)
-        return sizes.zero_column, sizes.minus_one_column, sizes.instruction_column + number
+    def read_all(self, cards: Cards) -> list[State]:
+        return self._states(self.design.read(self.sizes, self.layout, cards))
 
-    def read_all(self, cards: Tensor) -> list[State]:
-        reading = self.design.read(self.sizes, self.layout, cards)
+    def read_own(self, program: Program, card: Card) -> State:
+        reading = self.design.read(self.sizes, self.layout, card, len(program.memory))
+        return self._states(Reading(reading.words[None], reading.program_counter[None]))[0]
+
+    def _states(self, reading: Reading) -> list[State]:
         counters = (reading.program_counter - self.sizes.instruction_column).tolist()
         return [State(tuple(words), counter) for words, counter in zip(reading.words.tolist(), counters, strict=True)]
 

@@ -12,14 +12,14 @@ said by the rows `event`, and the run stops there. The columns of `ports` have t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from punchcard.card.encoding import decode_unsigned, encode_unsigned, pointer_bits
-from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
+from punchcard.card.encoding import Numbers, pointer_bits
+from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.machines.design import Design
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.bits import at_least, difference_bits, offset_bits
@@ -221,31 +221,31 @@ class VonNeumannDesign(Design[AddressMap]):
         places = range(len(self.event_names))
         return tuple(Pattern("event", "scratchpad", tuple(int(i == j) for j in places)) for i in places)
 
-    def punch(self, sizes: AddressMap, layout: Layout, content: list[int], card: Tensor) -> None:
-        """Write the cells, all addresses, and the reset vector on a blank card."""
-        length, dtype = sizes.pointer_bits, card.dtype
-        words = {"memory": torch.tensor(content), "ports": torch.zeros(len(sizes.port_cells), dtype=torch.int64)}
-        addresses = {"memory": torch.arange(sizes.memory), "ports": torch.tensor(sizes.port_cells) % (1 << length)}
+    def punch(self, sizes: AddressMap, layout: Layout, content: Sequence[int], card: Card) -> None:
+        """Write the image's words, 0 in all other cells, all addresses, and the reset vector on a blank card."""
+        size = 1 << sizes.pointer_bits
+        words: dict[str, Sequence[int]] = {"memory": content, "ports": ()}
+        addresses = {"memory": np.arange(sizes.memory), "ports": np.array(sizes.port_cells) % size}
         if sizes.spare:
-            words["spare"] = torch.zeros(sizes.spare, dtype=torch.int64)
-            addresses["spare"] = torch.arange(sizes.memory, 1 << length)
+            words["spare"], addresses["spare"] = (), np.arange(sizes.memory, size)
         for region in words:
-            layout.put(card, "memory", region, encode_unsigned(words[region], sizes.word_bits, dtype))
+            layout.put_numbers(card, region, {"memory": words[region]}, rest=0)
             layout.put(card, "beyond", region, 1.0 if region == "ports" else -1.0)
             layout.put(card, "outside", region, 1.0)
-            for less, offset in enumerate(self.offsets):
-                place = encode_unsigned((addresses[region] - less) % (1 << length), length, dtype)
-                layout.put(card, f"position.{offset}", region, place)
+            layout.put_numbers(card, region, {f"position.{offset}": (addresses[region] - less) % size
+                                              for less, offset in enumerate(self.offsets)})
         layout.put(card, "inside", "scratchpad", 1.0)
         for block in ("word", "away", "store", "counter", "event"):
             layout.put(card, block, "scratchpad", -1.0)
-        layout.put(card, f"word.{sizes.source}", "scratchpad", encode_unsigned(sizes.input_cell, sizes.word_bits, dtype))
-        layout.put(card, f"away.{sizes.source}", "scratchpad", 1.0)
-        for less, offset in enumerate(self.offsets):
-            layout.put(card, f"store.{offset}", "scratchpad", encode_unsigned(-less % (1 << length), length, dtype))
+        layout.put_numbers(card, "scratchpad", {
+            f"word.{sizes.source}": [sizes.input_cell], f"away.{sizes.source}": [1],
+            **{f"store.{offset}": [-less % size] for less, offset in enumerate(self.offsets)}})
 
-    def read(self, sizes: AddressMap, layout: Layout, card: Tensor) -> tuple[Tensor, Tensor]:
+    def read(self, sizes: AddressMap, layout: Layout, card: Cards) -> tuple[Numbers, Numbers]:
         """The cells, unsigned, and the program counter, of a card or of each card of a batch."""
-        after = decode_unsigned(layout.get(card, "counter", "scratchpad"))[..., 0]
-        cells = decode_unsigned(layout.get(card, "memory", "memory"))
-        return cells, (after - INSTRUCTION) % (1 << sizes.word_bits)
+        return layout.numbers(card, "memory", "memory"), self.counter(sizes, layout, card)
+
+    def counter(self, sizes: AddressMap, layout: Layout, card: Cards) -> Numbers:
+        """The program counter alone."""
+        after = layout.numbers(card, "counter", "scratchpad")[..., 0]
+        return (after - INSTRUCTION) % (1 << sizes.word_bits)

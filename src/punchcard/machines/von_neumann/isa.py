@@ -20,7 +20,7 @@ InputRule: TypeAlias = Literal["sets", "adds", "subtracts"]
 MIN_WORD_BITS = 3  # with two bits, the program counter could pass from 1 to 1 + 3 = 0
 MAX_WORD_BITS = 50
 MIN_MEMORY = 3  # one instruction
-MAX_MEMORY = 1 << 20
+MAX_MEMORY = 1 << 24
 DEFAULT_WORD_BITS = 16
 MOST_DEFAULT_MEMORY = 1 << 16
 Operand: TypeAlias = Literal["a", "b", "instruction"]
@@ -164,6 +164,11 @@ class Image:
 
     def loaded(self, word_bits: int, memory: int) -> list[int]:
         """All cells of a memory that holds the image, as unsigned numbers; refused when it does not fit."""
+        own = self.unsigned(word_bits, memory)
+        return own + [0] * (memory - len(own))
+
+    def unsigned(self, word_bits: int, memory: int) -> list[int]:
+        """The image's own words as unsigned numbers; refused when it does not fit a memory."""
         if len(self.words) > memory:
             raise ProgramError(f"{self._where}the image has {len(self.words)} words, the memory {memory} cells: "
                                f"use a memory of {len(self.words)} or more")
@@ -172,4 +177,4 @@ class Image:
             address, word = next((i, w) for i, w in enumerate(self.words) if not least <= w <= greatest)
             raise ProgramError(f"{self._where}word {address} is {word}, which does not fit a word of {word_bits} bits: "
                                f"the range is {least} to {greatest}")
-        return [word & greatest for word in self.words] + [0] * (memory - len(self.words))
+        return [word & greatest for word in self.words]

@@ -9,9 +9,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from punchcard.card.layout import Card, Cards
 from punchcard.machines.base import Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
@@ -43,6 +45,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
     compared: ClassVar[Check | None] = None
     has_ports: ClassVar[bool] = True
     sizes: AddressMap
+    design: VonNeumannDesign
 
     def __init__(
         self,
@@ -71,16 +74,13 @@ class VonNeumannMachine(Machine[Image, ImageState]):
                 f"{self.sizes.word_bits} bits")
 
     def check_fits(self, program: Image) -> None:
-        program.loaded(self.sizes.word_bits, self.sizes.memory)
+        self.content(program)
 
-    def punch(self, image: Image) -> Tensor:
-        """The card of an image: a matrix of `layout.width` rows and `layout.columns` columns."""
-        cells = image.loaded(self.sizes.word_bits, self.sizes.memory)
-        card = self.layout.blank(self.precision.dtype)
-        self.design.punch(self.sizes, self.layout, cells, card)
-        return card
+    def content(self, program: Image) -> list[int]:
+        """The image's own words, as unsigned numbers."""
+        return program.unsigned(self.sizes.word_bits, self.sizes.memory)
 
-    def read_all(self, cards: Tensor) -> list[ImageState]:
+    def read_all(self, cards: Cards) -> list[ImageState]:
         words, counters = self.design.read(self.sizes, self.layout, cards)
         pairs = zip(words.tolist(), counters.tolist(), strict=True)
         return [ImageState(tuple(memory), counter) for memory, counter in pairs]
@@ -107,11 +107,11 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         sizes = self.sizes
         return ImageInterpreter(program, sizes.word_bits, sizes.memory, dialect=self.dialect, read=read, write=write)
 
-    def differences(self, program: Image, card: Tensor, oracle: Interpreter[ImageState]) -> list[str]:
-        """As tensors: a memory of 65,536 cells is compared after every loop."""
+    def differences(self, program: Image, card: Card, oracle: Interpreter[ImageState]) -> list[str]:
+        """As arrays: a memory of 65,536 cells is compared after every loop."""
         assert isinstance(oracle, ImageInterpreter)
         cells, counter = self.design.read(self.sizes, self.layout, card)
-        wrong = (cells != torch.tensor(oracle.cells)).nonzero().flatten().tolist()
+        wrong = np.flatnonzero(cells != np.array(oracle.cells)).tolist()
         found = [f"cell {program.name_of(address)} is {int(cells[address])}, the interpreter has {oracle.cells[address]}"
                  for address in wrong[:8]]
         if int(counter) != oracle.program_counter:

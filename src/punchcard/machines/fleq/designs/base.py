@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from punchcard.card.encoding import decode_unsigned, encode_unsigned, pointer_bits
-from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
+from punchcard.card.encoding import Numbers, pointer_bits
+from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.fleq.blocks.block import Block, product_reach
@@ -23,7 +21,7 @@ from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.bits import bit_of
 from punchcard.primitives.step import step
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Expression, Rows, rows, stack
+from punchcard.transformer.expression import Array, Expression, Rows, rows, stack
 from punchcard.transformer.gate import gated
 from punchcard.transformer.precision import Precision, hard_product
 
@@ -130,8 +128,8 @@ class FleqSizes:
 class FleqContent:
     """What is punched: the columns of the memory that a program uses, and a column for each instruction."""
 
-    memory: Tensor
-    code: Tensor
+    memory: Array
+    code: Array
 
 
 @dataclass(frozen=True)
@@ -167,35 +165,36 @@ class FleqDesign(Design[FleqSizes]):
         """The layers, first to last."""
 
     @abstractmethod
-    def punch_constants(self, card: Tensor) -> None:
+    def punch_constants(self, card: Card) -> None:
         """Everything on the card that does not depend on the program."""
 
     def layout(self, sizes: FleqSizes) -> Layout:
         return self.card
 
     def layers(self, sizes: FleqSizes, layout: Layout, precision: Precision) -> list[Part]:
-        unit = float(torch.finfo(precision.dtype).eps) / 2
-        return self.formulas(Scales(GATE, self._big(precision), product_reach(sizes.size, self.range), unit,
+        return self.formulas(Scales(GATE, self._big(precision), product_reach(sizes.size, self.range), precision.unit,
                                     flag_bound=2.0 ** math.ceil(math.log2(self.range + 2))))
 
-    def punch(self, sizes: FleqSizes, layout: Layout, content: FleqContent, card: Tensor) -> None:
+    def punch(self, sizes: FleqSizes, layout: Layout, content: FleqContent, card: Card) -> None:
         self.punch_constants(card)
-        layout.get(card, "data", "memory")[:, : content.memory.shape[1]] = content.memory
+        memory = np.zeros((sizes.data_rows, sizes.memory))
+        memory[:, : content.memory.shape[1]] = content.memory
+        layout.put(card, "data", "memory", memory)
         layout.put(card, "data", "instructions", content.code)
 
-    def read(self, sizes: FleqSizes, layout: Layout, card: Tensor) -> tuple[Tensor, Tensor]:
+    def read(self, sizes: FleqSizes, layout: Layout, card: Cards) -> tuple[Array, Numbers]:
         """The memory, rows by columns, and the number of the next instruction, of a card or of each card of a batch."""
         return self.memory(card), self.counter(card)
 
-    def memory(self, card: Tensor) -> Tensor:
+    def memory(self, card: Cards) -> Array:
         """A column's content is `data` + `incoming`, one of which is 0 where a column has just been written."""
-        content = self.card.get(card, "data", "memory") + self.card.get(card, "incoming", "memory")
-        return content[..., : self.sizes.size, :].to(torch.float64)
+        content = self.card.array(card, "data", "memory") + self.card.array(card, "incoming", "memory")
+        return content[..., : self.sizes.size, :].astype(np.float64)
 
-    def counter(self, card: Tensor) -> Tensor:
+    def counter(self, card: Cards) -> Numbers:
         """The number of the next instruction."""
-        column = decode_unsigned(self.card.get(card, "program_counter", "scratchpad")[..., :1])[..., 0]
-        return column - self.sizes.instruction_column
+        column = self.card.numbers(card, "program_counter", "scratchpad", slice(1))[..., 0]
+        return np.asarray(column - self.sizes.instruction_column)
 
     def halting(self, sizes: FleqSizes) -> tuple[Pattern, ...]:
         return (Pattern("halted", "scratchpad", (1,)),)
@@ -208,7 +207,7 @@ class FleqDesign(Design[FleqSizes]):
         """Decides every match beside the largest score of a soft one, also of values up to twice the range."""
         fits = [block.transport.fit for block in self.blocks if isinstance(block.transport, Terms)]
         scores = [float(np.max(np.abs(fit.weights) * self.range + np.abs(fit.biases))) for fit in fits]
-        return 2.0 ** math.ceil(math.log2(hard_product(precision.dtype) + 4 * max(self.range, *scores, 0.0)))
+        return 2.0 ** math.ceil(math.log2(hard_product(precision.name) + 4 * max(self.range, *scores, 0.0)))
 
     def shared_rows(self) -> list[RowBlock]:
         """Rows that both designs have."""
@@ -335,17 +334,16 @@ class FleqDesign(Design[FleqSizes]):
             part += clear(self.row(name))
         return part
 
-    def punch_shared(self, card: Tensor) -> None:
+    def punch_shared(self, card: Card) -> None:
         """Positions, indicators, the constant columns and the initial program counter."""
         sizes, layout = self.sizes, self.card
         for region in FleqSizes.OUTSIDE:
             place = layout.region(region)
-            layout.put(card, "position", region, encode_unsigned(list(range(place.start, place.stop)), sizes.pointer_bits))
+            layout.put_numbers(card, region, {"position": np.arange(place.start, place.stop)})
             layout.put(card, "outside", region, 1.0)
         layout.put(card, "sink", "zero", 1.0)
         layout.put(card, "unit", "unit", 1.0)
-        layout.get(card, "data", "unit")[0] = 1.0
+        layout.put(card, "data", "unit", np.eye(sizes.data_rows, 1))
         layout.put(card, "scratch", "scratchpad", 1.0)
-        start = encode_unsigned([sizes.instruction_column] * sizes.scratchpad, sizes.pointer_bits)
-        layout.put(card, "program_counter", "scratchpad", start)
+        layout.put_numbers(card, "scratchpad", {"program_counter": [sizes.instruction_column] * sizes.scratchpad})
         layout.put(card, "halted", "scratchpad", -1.0)

@@ -15,10 +15,8 @@ from itertools import groupby
 from typing import ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn
 from punchcard.machines.fleq.blocks.block import Block
@@ -178,15 +176,15 @@ class CompactDesign(FleqDesign):
                               "active", *own])
         )
 
-    def punch_constants(self, card: Tensor) -> None:
+    def punch_constants(self, card: Card) -> None:
         self.punch_shared(card)
         for constant in self._constants():
-            values = torch.tensor([constant.of(column) for column in self.columns], dtype=card.dtype).T
+            values = np.array([constant.of(column) for column in self.columns]).T
             self.card.put(card, constant.name, "scratchpad", values)
         for t in self.transports:
             if t.soft:
                 shut = [float(not t.live(column)) for column in self.columns]
-                self.card.put(card, f"shut_{t.name}", "scratchpad", torch.tensor([shut], dtype=card.dtype))
+                self.card.put(card, f"shut_{t.name}", "scratchpad", np.array([shut]))
                 for region in FleqSizes.OUTSIDE:
                     live = t.live_constants and region in ("zero", "unit")
                     self.card.put(card, f"shut_{t.name}", region, float(not live))

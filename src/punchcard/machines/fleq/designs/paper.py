@@ -18,10 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.machines.fleq.blocks.bench import one_hot
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.lemmas import LemmaBench, TermsLemma
@@ -185,14 +184,14 @@ class PaperFleqDesign(FleqDesign):
             assign(pc, correct(pc)),
         ]
 
-    def punch_constants(self, card: Tensor) -> None:
+    def punch_constants(self, card: Card) -> None:
         self.punch_shared(card)
         d, s = self.sizes.size, self.sizes.scratchpad
         for name, values in self._constants().items():
-            self.card.put(card, name, "scratchpad", torch.tensor(values, dtype=card.dtype).T)
+            self.card.put(card, name, "scratchpad", np.array(values).T)
         live = {"not_ab": range(2 * d), "not_ac": [*range(d), *range(2 * d, 3 * d)], "not_constant": range(0)}
         for name, columns in live.items():
             shut = [float(q not in columns) for q in range(s)]
-            self.card.put(card, name, "scratchpad", torch.tensor([shut], dtype=card.dtype))
+            self.card.put(card, name, "scratchpad", np.array([shut]))
             for region in FleqSizes.OUTSIDE:
                 self.card.put(card, name, region, float(not (name == "not_constant" and region in ("zero", "unit"))))

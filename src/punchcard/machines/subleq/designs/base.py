@@ -7,23 +7,24 @@ memory, and the instructions. A design turns sizes into a layout and layers; it 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
+import numpy as np
 
-from punchcard.card.encoding import encode_unsigned, pointer_bits
-from punchcard.card.layout import Layout, Pattern, Region
+from punchcard.card.encoding import Numbers, encode_unsigned, pointer_bits
+from punchcard.card.layout import Card, Cards, Layout, Pattern, Region
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 
 EVERY_CELL = ("constants", "memory")
 OUTSIDE = ("constants", "memory", "instructions")
 EVERYWHERE = ("scratchpad", *OUTSIDE)
+CONSTANTS = (0, -1)
 MIN_WORD_BITS = 2
 MAX_WORD_BITS = 50  # no number format holds more, and up to here all formulas' constants are exact in float64
-MAX_COLUMNS = 1 << 20
+MAX_COLUMNS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -77,18 +78,21 @@ class SubleqSizes:
 
 @dataclass(frozen=True)
 class SubleqContent:
-    """What is punched: a word for each cell (the two constants first), and pointers (a, b, c) for each instruction."""
+    """What is punched: the words of a program's cells, all others being 0, and the pointers a, b, c of all instructions.
 
-    words: list[int]
-    commands: list[tuple[int, int, int]]
+    The instructions are a matrix, a row for each that there is room for.
+    """
+
+    words: Sequence[int]
+    commands: Numbers
 
 
 @dataclass(frozen=True)
 class Reading:
     """What stands on a card, or on each card of a batch: the program's cells, and the next instruction's column."""
 
-    words: Tensor
-    program_counter: Tensor
+    words: Numbers
+    program_counter: Numbers
 
 
 class SubleqDesign(Design[SubleqSizes]):
@@ -104,12 +108,12 @@ class SubleqDesign(Design[SubleqSizes]):
     }
 
     @abstractmethod
-    def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Tensor) -> None:
+    def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
         """Write words and commands, and the initial scratchpad, on a blank card."""
 
     @abstractmethod
-    def read(self, sizes: SubleqSizes, layout: Layout, card: Tensor) -> Reading:
-        """Read the cells and the program counter off a card, or a batch of them."""
+    def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
+        """Read the cells, or the first so many, and the program counter off a card, or a batch of them."""
 
     def halting(self, sizes: SubleqSizes) -> tuple[Pattern, ...]:
         """The pattern that stands on the card once the EOF instruction has been read."""
@@ -117,16 +121,24 @@ class SubleqDesign(Design[SubleqSizes]):
         return (Pattern(self.halting_register, "scratchpad", tuple(int(b) for b in bits)),)
 
 
-def punch_positions(sizes: SubleqSizes, layout: Layout, card: Tensor) -> None:
+def punch_words(layout: Layout, content: SubleqContent, card: Card, rows: str = "memory") -> None:
+    """Every cell holds its word, the two constants first."""
+    layout.put_numbers(card, "constants", {rows: CONSTANTS}, signed=True)
+    layout.put_numbers(card, "memory", {rows: content.words}, rest=0, signed=True)
+
+
+def punch_positions(layout: Layout, card: Card) -> None:
     """Every column but the scratchpad holds the encoding of its own number."""
     for region in OUTSIDE:
-        place = layout.region(region)
-        numbers = list(range(place.start, place.stop))
-        layout.put(card, "position", region, encode_unsigned(numbers, sizes.pointer_bits))
+        layout.put_numbers(card, region, {"position": own_numbers(layout, region)})
 
 
-def punch_commands(sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Tensor) -> None:
+def punch_commands(layout: Layout, content: SubleqContent, card: Card) -> None:
     """Every instruction column holds the pointers a, b and c."""
-    for i, part in enumerate("abc"):
-        pointers = [command[i] for command in content.commands]
-        layout.put(card, f"command.{part}", "instructions", encode_unsigned(pointers, sizes.pointer_bits))
+    layout.put_numbers(card, "instructions", {f"command.{part}": content.commands[:, i] for i, part in enumerate("abc")})
+
+
+def own_numbers(layout: Layout, region: str) -> Numbers:
+    """The columns of a region."""
+    place = layout.region(region)
+    return np.arange(place.start, place.stop)

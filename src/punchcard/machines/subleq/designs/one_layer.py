@@ -27,12 +27,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from punchcard.card.encoding import decode_signed, decode_unsigned, encode_signed, encode_unsigned
-from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
+    CONSTANTS,
     EVERY_CELL,
     EVERYWHERE,
     OUTSIDE,
@@ -40,7 +39,9 @@ from punchcard.machines.subleq.designs.base import (
     SubleqContent,
     SubleqDesign,
     SubleqSizes,
+    own_numbers,
     punch_positions,
+    punch_words,
 )
 from punchcard.primitives.address import store_factor, store_gap
 from punchcard.primitives.bits import difference_bits
@@ -127,40 +128,31 @@ class OneLayerDesign(SubleqDesign):
             + clip_where(1 - one, cache_b, precision.gate)
         ]
 
-    def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Tensor) -> None:
-        length = sizes.pointer_bits
-        words = encode_signed(content.words, sizes.word_bits)
+    def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
         for rows_name in ("memory", "cache_a", "cache_b"):
-            layout.put(card, rows_name, "constants", words[:, :2])
-            layout.put(card, rows_name, "memory", words[:, 2:])
-        layout.put(card, "memory", "scratchpad", -1.0)
-        layout.put(card, "memory", "instructions", -1.0)
-        first = layout.region("constants").start
+            punch_words(layout, content, card, rows_name)
+        for region in ("scratchpad", "instructions"):
+            layout.put(card, "memory", region, -1.0)
+        words = np.zeros(sizes.columns, dtype=np.int64)
+        for region, numbers in (("constants", CONSTANTS), ("memory", content.words)):
+            start = layout.region(region).start
+            words[start : start + len(numbers)] = numbers
         for i, part in enumerate("ab"):
-            operands = [command[i] for command in content.commands]
-            layout.put(card, f"operands.{part}", "instructions", encode_unsigned(operands, length))
-            layout.put(card, f"cache_{part}", "instructions", words[:, [column - first for column in operands]])
+            operands = content.commands[:, i]
+            layout.put_numbers(card, "instructions", {f"operands.{part}": operands})
+            layout.put_numbers(card, "instructions", {f"cache_{part}": words[operands]}, signed=True)
             for region in EVERY_CELL:
-                place = layout.region(region)
-                own = encode_unsigned(list(range(place.start, place.stop)), length)
-                layout.put(card, f"operands.{part}", region, own)
-        start, last = sizes.instruction_column, sizes.columns - 1
-        following = [min(column + 1, last) for column in range(start, last + 1)]
-        layout.put(card, "targets.c", "instructions", encode_unsigned([c for _, _, c in content.commands], length))
-        layout.put(card, "targets.next", "instructions", encode_unsigned(following, length))
-        punch_positions(sizes, layout, card)
+                layout.put_numbers(card, region, {f"operands.{part}": own_numbers(layout, region)})
+        following = np.minimum(own_numbers(layout, "instructions") + 1, sizes.columns - 1)
+        layout.put_numbers(card, "instructions", {"targets.c": content.commands[:, 2], "targets.next": following})
+        punch_positions(layout, card)
         layout.put(card, "inside", "scratchpad", 1.0)
-        layout.put(card, "program_counter", "scratchpad", encode_unsigned(start, length))
-        layout.put(card, "store_address", "scratchpad", encode_unsigned(sizes.zero_column, length))
-        layout.put(card, "store", "scratchpad", encode_signed(0, sizes.word_bits))
+        layout.put_numbers(card, "scratchpad", {"program_counter": [sizes.instruction_column],
+                                                "store_address": [sizes.zero_column], "store": [0]})
 
-    def read(self, sizes: SubleqSizes, layout: Layout, card: Tensor) -> Reading:
-        words = decode_signed(layout.get(card, "memory", "memory"))
-        pending = decode_signed(layout.get(card, "store", "scratchpad"))
-        address = decode_unsigned(layout.get(card, "store_address", "scratchpad"))
-        place = layout.region("memory")
-        columns = torch.arange(place.start, place.stop, device=card.device)
-        return Reading(
-            torch.where(columns == address, pending, words),
-            decode_unsigned(layout.get(card, "program_counter", "scratchpad"))[..., 0],
-        )
+    def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
+        words = layout.numbers(card, "memory", "memory", slice(cells), signed=True)
+        pending = layout.numbers(card, "store", "scratchpad", signed=True)
+        address = layout.numbers(card, "store_address", "scratchpad")
+        return Reading(np.where(own_numbers(layout, "memory")[:cells] == address, pending, words),
+                       layout.numbers(card, "program_counter", "scratchpad")[..., 0])

@@ -5,10 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
-from torch import Tensor
-
-from punchcard.card.encoding import decode_signed, decode_unsigned, encode_signed, encode_unsigned
-from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
     OUTSIDE,
@@ -18,6 +15,7 @@ from punchcard.machines.subleq.designs.base import (
     SubleqSizes,
     punch_commands,
     punch_positions,
+    punch_words,
 )
 from punchcard.primitives.add import flip_bits, increment_bits, sum_bits
 from punchcard.primitives.correct import correct
@@ -86,20 +84,15 @@ class PaperDesign(SubleqDesign):
             # Step 7, program termination, is the EOF instruction on the card: it changes nothing and jumps to itself.
         ]
 
-    def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Tensor) -> None:
-        length = sizes.pointer_bits
-        words = encode_signed(content.words, sizes.word_bits)
-        layout.put(card, "memory", "constants", words[:, :2])
-        layout.put(card, "memory", "memory", words[:, 2:])
-        punch_commands(sizes, layout, content, card)
-        punch_positions(sizes, layout, card)
+    def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
+        punch_words(layout, content, card)
+        punch_commands(layout, content, card)
+        punch_positions(layout, card)
         layout.put(card, "inside", "scratchpad", 1.0)
-        layout.put(card, "program_counter", "scratchpad", encode_unsigned(sizes.instruction_column, length))
+        layout.put_numbers(card, "scratchpad", {"program_counter": [sizes.instruction_column]})
         # Overwritten by the first read; any pointers will do.
         layout.put(card, "pointer", "scratchpad", -1.0)
 
-    def read(self, sizes: SubleqSizes, layout: Layout, card: Tensor) -> Reading:
-        return Reading(
-            decode_signed(layout.get(card, "memory", "memory")),
-            decode_unsigned(layout.get(card, "program_counter", "scratchpad"))[..., 0],
-        )
+    def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
+        return Reading(layout.numbers(card, "memory", "memory", slice(cells), signed=True),
+                       layout.numbers(card, "program_counter", "scratchpad")[..., 0])

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from torch import Tensor
-
-from punchcard.card.encoding import decode_signed, decode_unsigned, encode_signed, encode_unsigned
-from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
     EVERYWHERE,
     OUTSIDE,
@@ -22,6 +19,7 @@ from punchcard.machines.subleq.designs.base import (
     SubleqSizes,
     punch_commands,
     punch_positions,
+    punch_words,
 )
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.bits import difference_bits, successor_bits
@@ -79,22 +77,18 @@ class TwoLayerDesign(SubleqDesign):
             + assign(following, successor_bits(following, one)),
         ]
 
-    def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Tensor) -> None:
-        length = sizes.pointer_bits
-        words = encode_signed(content.words, sizes.word_bits)
-        layout.put(card, "memory", "scratchpad", -1.0)
-        layout.put(card, "memory", "constants", words[:, :2])
-        layout.put(card, "memory", "memory", words[:, 2:])
-        layout.put(card, "memory", "instructions", -1.0)
-        punch_commands(sizes, layout, content, card)
-        punch_positions(sizes, layout, card)
+    def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
+        punch_words(layout, content, card)
+        for region in ("scratchpad", "instructions"):
+            layout.put(card, "memory", region, -1.0)
+        punch_commands(layout, content, card)
+        punch_positions(layout, card)
         layout.put(card, "inside", "scratchpad", 1.0)
-        reset = {"a": sizes.zero_column, "b": sizes.minus_one_column, "c": sizes.instruction_column}
-        for part, column in reset.items():
-            layout.put(card, f"pointer.{part}", "scratchpad", encode_unsigned(column, length))
-        layout.put(card, "following", "scratchpad", encode_unsigned(sizes.instruction_column, length))
+        start = sizes.instruction_column
+        layout.put_numbers(card, "scratchpad", {"pointer.a": [sizes.zero_column], "pointer.b": [sizes.minus_one_column],
+                                                "pointer.c": [start], "following": [start]})
 
-    def read(self, sizes: SubleqSizes, layout: Layout, card: Tensor) -> Reading:
-        following = decode_unsigned(layout.get(card, "following", "scratchpad"))[..., 0]
-        bits = layout.rows("following").stop - layout.rows("following").start
-        return Reading(decode_signed(layout.get(card, "memory", "memory")), (following - 1) % (1 << bits))
+    def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
+        following = layout.numbers(card, "following", "scratchpad")[..., 0]
+        return Reading(layout.numbers(card, "memory", "memory", slice(cells), signed=True),
+                       (following - 1) % (1 << sizes.pointer_bits))
