@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from punchcard.card.layout import Layout, Pattern
+from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.computer import REALS, Computer, digest_of
 from punchcard.engines.lowered.live import LiveCard
 from punchcard.engines.prepared import Prepared
-from punchcard.errors import LoweringError
+from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.model import LoopedTransformer
 
 SLICE_SECONDS = 0.05
@@ -39,7 +39,7 @@ class Lowered(Runner):
 
     def __init__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
                  kept: Prepared | None = None) -> None:
-        self.engine, self.layout, self.shape, self.model = "lowered", layout, card.shape, model
+        self.engine, self.layout, self.shape, self.packed = "lowered", layout, card.shape, False
         cards = card.reshape(-1, *card.shape[-2:])
         if not len(cards):
             raise LoweringError("the batch is empty")
@@ -58,7 +58,7 @@ class Lowered(Runner):
 
     def take(self, card: Tensor) -> None:
         for live, one in zip(self.lives, card.reshape(-1, *card.shape[-2:]), strict=True):
-            live.take(_packed(self.model, live.computer.layout, one))
+            live.take(self._pack(one))
 
     def run(
         self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Mapping[Pattern, Port] | None = None,
@@ -94,14 +94,16 @@ class Lowered(Runner):
         return self._end(made, "loops")
 
     def _serve(self, made: int) -> Pattern | None:
+        """The ports whose patterns stand on the card, which is shown as the runner was given it."""
         live = self.lives[0]
-        card = live.show()
+        card: Card = live.show() if self.packed else live.show().tensor()
         stopped = None
         for number, (pattern, port) in enumerate(self.stops.ports.items(), start=len(self.stops.until)):
-            if live.stands(number) and not port(made, card):
+            stands = live.stands(number) if self.packed else bool(live.computer.layout.matches(card, pattern))
+            if stands and not port(made, card):
                 stopped = pattern
                 break
-        live.take_back()
+        live.take_back(None if self.packed else self._pack(card))
         return stopped
 
     def _advance(self, count: int) -> tuple[int, int | None]:
@@ -149,15 +151,24 @@ class Lowered(Runner):
         return done, matched
 
     def _shows(self, live: LiveCard, number: int, matched: list[int | None]) -> bool:
-        found = self.stops.matched(live.show())
+        found = self.stops.matched(live.tensor())
         matched[number] = None if found is None else self.stops.until.index(found)
         return found is not None
 
+    def _pack(self, card: Card) -> Card:
+        """A card as words, where its layout allows that; else as it is."""
+        if isinstance(card, PackedCard):
+            return card
+        try:
+            return PackedCard.of(self.lives[0].computer.layout, card)
+        except PunchcardError:
+            return card
+
     def _card(self) -> Tensor:
-        """The card as it is now, which the next loop may change."""
+        """The card as it is now."""
         if len(self.shape) == 2:
-            return self.lives[0].show().tensor()
-        return torch.stack([live.show().tensor() for live in self.lives]).reshape(self.shape)
+            return self.lives[0].tensor()
+        return torch.stack([live.tensor() for live in self.lives]).reshape(self.shape)
 
     def _end(self, made: int, reason: Reason, matched: Pattern | None = None) -> Run:
         card = self.card
@@ -178,7 +189,10 @@ def _packed(model: LoopedTransformer, layout: Layout, card: Tensor) -> PackedCar
     wrong = layout.violations(card)
     if wrong:
         raise LoweringError(f"the card is not what its layout declares: {wrong[0]}")
-    packed = PackedCard.of(layout, card)
+    try:
+        packed = PackedCard.of(layout, card)
+    except PunchcardError as why:
+        raise LoweringError(f"the card is not what its layout declares: {why}") from None
     for block in layout.blocks:
         field, limit = packed.fields.get(block.name), limit_of(block, "real")
         if field is not None and field.dtype.kind == "f" and not float(np.max(np.abs(field))) <= limit:

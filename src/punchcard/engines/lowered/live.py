@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
-from punchcard.card.layout import Pattern
+from punchcard.card.layout import Card, Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis.fields import LINE
 from punchcard.engines.lowered.analysis.plan import Lookup
@@ -26,6 +27,7 @@ class LiveCard:
     """One card being run: the buffer that the code works on, and what it reported.
 
     `card` is the packed card whose fields lie in the buffer; its busy columns are what they were when it was last shown.
+    `strange` is a card that cannot be packed, on which no loop is made.
     """
 
     def __init__(self, computer: Computer, card: PackedCard) -> None:
@@ -42,6 +44,7 @@ class LiveCard:
         self.report = np.zeros(REPORT_CODES + 1 + 2 * MOST_CODES, dtype=np.int64)
         self.nothing = np.zeros(1, dtype=np.int64)
         self.looked_at = self.look_seconds = 0.0
+        self.strange: Any = None
         self.look_for(())
         self.take(card)
 
@@ -81,22 +84,38 @@ class LiveCard:
                    for part in (at, mask, wanted)]
         return [len(words), len(numbers) // 2, *entries, *numbers]
 
-    def take(self, card: PackedCard) -> None:
-        """Begin with this card. One that does not keep the facts is not run."""
+    def take(self, card: Card) -> None:
+        """Begin with this card. One that does not keep the facts, or is not what its layout declares, is not run."""
+        self._hold(card)
+        if self.strange is None:
+            self._look()
+            self._begin()
+
+    def _hold(self, card: Card) -> None:
+        self.strange, self.fits, self.unseen = None, False, False
+        if not isinstance(card, PackedCard):
+            self.strange = card
+            return
         for name, field in card.fields.items():
             self.card.fields[name][:] = field
-        self._look()
-        self._begin()
+
+    def tensor(self) -> Tensor:
+        """The card as it is now."""
+        return self.show().tensor() if self.strange is None else self.strange
 
     def stands(self, number: int) -> bool:
         """Whether a pattern stands on the card that is shown, which a port may have changed."""
         return bool(self.computer.layout.matches(self.card, self.wanted[number]))
 
-    def take_back(self) -> None:
-        """Go on after a port, which may have changed the card.
+    def take_back(self, changed: Card | None) -> None:
+        """Go on after a port, which may have changed the card, in place or as another one.
 
         Its busy columns are looked at every time, and the whole card now and then and at the end.
         """
+        if changed is not None:
+            self._hold(changed)
+            if self.strange is not None:
+                return
         if time.perf_counter() - self.looked_at > LOOK_SHARE * self.look_seconds:
             self._look()
         else:
@@ -126,10 +145,10 @@ class LiveCard:
 
     def keep(self) -> tuple[Any, ...]:
         """All that a loop changes, to come back to."""
-        return self.buffer.copy(), self.visits.copy(), self.fits, self.unseen
+        return self.buffer.copy(), self.visits.copy(), self.fits, self.unseen, self.strange
 
     def come_back(self, kept: tuple[Any, ...]) -> None:
-        self.buffer[:], self.visits[:], self.fits, self.unseen = kept
+        self.buffer[:], self.visits[:], self.fits, self.unseen, self.strange = kept
 
     def show(self) -> PackedCard:
         """The card as it is now; the next loop changes it."""
