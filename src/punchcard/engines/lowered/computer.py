@@ -87,7 +87,7 @@ class Computer:
         self.driver = code.obtain(code.name_of(b"driver", *self._name), self._driver)
         self.fresh += self.driver.fresh
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
-        self.driver_pointers = self._pointers(self.driver_tables)
+        self.driver_pointers = self._pointers(self.driver_tables, self.driver.notes["direct"])
         self.call = ctypes.CFUNCTYPE(
             ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
             ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
@@ -95,12 +95,11 @@ class Computer:
 
     @property
     def _name(self) -> list[bytes]:
-        return [*self.name, b"direct" if self.direct else b"by table"]
+        return [*self.name, self.facts.digest if self.direct else b"by table"]
 
     def _direct(self, plan: LoopPlan) -> list[tables.Direct | None]:
         """The tables of a plan that can be done without."""
-        self._pointers(plan.tables)
-        return [tables.direct(self.filled[table]) if self.direct else None for table in plan.tables]
+        return [tables.direct(table, self.quiet) if self.direct else None for table in plan.tables]
 
     def _trace(self, case: dict[int, float] | None) -> LoopPlan:
         size = self.graph.size
@@ -120,7 +119,7 @@ class Computer:
             loop.linkage = "internal"
             loop.attributes.add("alwaysinline")
             emit_driver(module, None, self.real, self.places, loop)
-        return module, {"tables": [t.describe() for t in plan.tables]}
+        return module, {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in self._direct(plan)]}
 
     def add_case(self, key: int) -> bool:
         """Compile the loop for one setting of the selectors, if it can be lowered."""
@@ -143,11 +142,11 @@ class Computer:
             plan = self._trace(bits)
             module = ir.Module("case")
             emit_loop(module, "loop", plan, self.real, self.places, self._direct(plan))
-            return module, {"tables": [t.describe() for t in plan.tables]}
+            return module, {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in self._direct(plan)]}
 
         compiled = code.obtain(code.name_of(b"case", str(key).encode(), *self._name), build)
         asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
-        pointers = self._pointers(asked)
+        pointers = self._pointers(asked, compiled.notes["direct"])
         self.known[key] = (compiled, asked, pointers)
         place = (key * 0x9E3779B97F4A7C15 % (1 << 64) >> 40) % CASES
         while self.cases[place, 1]:
@@ -155,11 +154,19 @@ class Computer:
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
         self.fresh += compiled.fresh
 
-    def _pointers(self, wanted: list[Lookup]) -> Pointers:
-        for table in wanted:
-            if table not in self.filled:
+    def _pointers(self, wanted: list[Lookup], direct: list[bool]) -> Pointers:
+        """Where the tables lie; those that the code does without are not made."""
+        for table, without in zip(wanted, direct, strict=True):
+            if table not in self.filled and not without:
                 self.filled[table] = tables.fill(table, self.quiet)
-        return np.array([self.filled[table].ctypes.data for table in wanted] or [0], dtype=np.int64)
+        return np.array([self.filled[table].ctypes.data if table in self.filled else 0 for table in wanted] or [0],
+                        dtype=np.int64)
+
+    def entry(self, table: Lookup, code: int) -> int:
+        """The column that a table has for a code; made now, where the code has done without it."""
+        if table not in self.filled:
+            self.filled[table] = tables.fill(table, self.quiet)
+        return int(self.filled[table][code])
 
     def fits(self, layout: Layout, card: PackedCard) -> bool:
         """Whether another card has the same static rows, so that code and tables are good for it too."""
@@ -209,13 +216,13 @@ class Computer:
         found = False
         for number, place in report:
             table = asked[number]
-            if table.kind == "find" and self.filled[table][place] == -1:
+            if table.kind == "find" and self.entry(table, place) == -1:
                 column = tables.find(table, self.quiet, place)
                 if column < 0:
                     return False
                 self.filled[table][place] = column
                 found = True
-            found = found or (self.direct and self.filled[table][place] == -1)
+            found = found or (self.direct and self.entry(table, place) == -1)
         if found and self.direct:  # not every code leads to a column in line: from now on by tables
             self.direct = False
             started = time.perf_counter()

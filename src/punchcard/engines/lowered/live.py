@@ -189,9 +189,9 @@ class LiveCard:
         asked, pairs = self._asked()
         for number, code in pairs:
             table = asked[number]
-            if table.kind == "find" and self.computer.filled[table][code] < 0:
+            if table.kind == "find" and self.computer.entry(table, code) < 0:
                 return f"a pointer matched no column (layer {table.layer + 1}, head {table.head + 1})"
-            if table.kind == "store" and self.computer.filled[table][code] == CLOSED:
+            if table.kind == "store" and self.computer.entry(table, code) == CLOSED:
                 return f"a pointer led to a column that should not change (layer {table.layer + 1}, head {table.head + 1})"
         return "a bit was not ±1, a number was beyond its limit, or two columns stored to one"
 

@@ -59,7 +59,7 @@ class Columns:
         asked = {row for layer in layers for head in layer.heads for side in (head.key, head.query)
                  for entries in side for row, _ in entries}
         self.busy = [r.name for r in layout.regions if any(
-            r.name in b.changes and asked & set(range(*_span(layout, b.name))) for b in layout.blocks)]
+            r.name in b.changes and asked & set(range(*span(layout, b.name))) for b in layout.blocks)]
         if not self.busy:
             raise LoweringError("no region of the layout changes what a head asks for: there is nothing to lower")
         self.quiet_regions = [r.name for r in layout.regions if r.name not in self.busy]
@@ -91,7 +91,7 @@ class Columns:
                 if content is None:
                     continue
                 limit = limit_of(block, content)
-                for row in range(*_span(self.layout, block.name)):
+                for row in range(*span(self.layout, block.name)):
                     rows[row] = self._busy_row(graph, row, number, content, limit, row in shared)
             found.append({row: linear for row, linear in rows.items() if not linear.is_zero})
         return found
@@ -103,7 +103,7 @@ class Columns:
         columns = [c for g in self.groups for c in range(g.start, g.stop)]
         return {
             row for block in self.layout.blocks if set(self.busy) <= set(block.changes)
-            for row in range(*_span(self.layout, block.name))
+            for row in range(*span(self.layout, block.name))
             if bool(np.all((found := row_of(self.card, row, columns)) == found[0]))
         }
 
@@ -127,7 +127,7 @@ class Columns:
             contents: set[str | None] = {block.holds.get(name) for name in self.quiet_regions}
             if contents == {None}:
                 continue
-            for row in range(*_span(self.layout, block.name)):
+            for row in range(*span(self.layout, block.name)):
                 domain = self._domain(row, contents)
                 if domain is not None and len(domain) == 1:
                     rows[row] = constant(domain[0])
@@ -154,7 +154,7 @@ class Columns:
     def changing_rows(self) -> set[int]:
         """Rows that a loop may change in quiet columns."""
         return {row for block in self.layout.blocks if set(block.changes) & set(self.quiet_regions)
-                for row in range(*_span(self.layout, block.name))}
+                for row in range(*span(self.layout, block.name))}
 
     def contents_at(self, column: int) -> dict[int, float]:
         """The rows of one quiet column that are known from the layout: 0 and 1."""
@@ -163,7 +163,7 @@ class Columns:
         for block in self.layout.blocks:
             content = block.holds.get(region)
             if content in (None, "one"):
-                known.update(dict.fromkeys(range(*_span(self.layout, block.name)), 1.0 if content == "one" else 0.0))
+                known.update(dict.fromkeys(range(*span(self.layout, block.name)), 1.0 if content == "one" else 0.0))
         return known
 
     def limits(self) -> dict[int, tuple[str, float]]:
@@ -172,7 +172,7 @@ class Columns:
         for block in self.layout.blocks:
             contents = {block.holds.get(name) for name in self.quiet_regions}
             kind = "real" if "real" in contents else "bits" if "bits" in contents else "fixed"
-            for row in range(*_span(self.layout, block.name)):
+            for row in range(*span(self.layout, block.name)):
                 found[row] = (kind, limit_of(block, "real"))
         return found
 
@@ -183,18 +183,18 @@ class Columns:
         return [
             name for name in self.quiet_regions if any(
                 block.holds.get(name) not in (("real",) if kinds[row][0] == "real" else ("bits", "real"))
-                for block in self.layout.blocks for row in range(*_span(self.layout, block.name)) if row in wanted)
+                for block in self.layout.blocks for row in range(*span(self.layout, block.name)) if row in wanted)
         ]
 
     def selectors(self) -> list[int]:
         """Rows that decide what the rest of a loop does."""
         return [row for block in self.layout.blocks for part in block.selects
-                for row in range(*_span(self.layout, f"{block.name}.{part}"))]
+                for row in range(*span(self.layout, f"{block.name}.{part}"))]
 
     def bits_within(self) -> set[int]:
         """Rows that hold ±1 in the middle of a loop, where they are not 0."""
         return {row for block in self.layout.blocks if block.within == "bits"
-                for row in range(*_span(self.layout, block.name))}
+                for row in range(*span(self.layout, block.name))}
 
 
 def limit_of(block: RowBlock, content: Content) -> float:
@@ -202,7 +202,7 @@ def limit_of(block: RowBlock, content: Content) -> float:
     return 1.0 if content in ("bits", "one") else UNBOUNDED if block.limit is None else block.limit
 
 
-def _span(layout: Layout, rows: str) -> tuple[int, int]:
+def span(layout: Layout, rows: str) -> tuple[int, int]:
     place = layout.rows(rows)
     return place.start, place.stop
 

@@ -6,6 +6,8 @@ elsewhere: when a run begins, after a port, and after a loop that a slower engin
 
 from __future__ import annotations
 
+import hashlib
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,15 @@ class Facts:
                     self.static.append((block.name, place, field[place].copy()))
         self.alike = sorted(columns.shared_rows())
         self.busy = [c for g in columns.groups for c in range(g.start, g.stop)]
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A name for the static rows."""
+        digest = hashlib.sha256()
+        for name, place, values in self.static:
+            digest.update(f"{name} {place.start} {values.dtype} {values.shape}".encode())
+            digest.update(np.ascontiguousarray(values).data)
+        return digest.digest()
 
     def hold(self, card: PackedCard, *, everywhere: bool = True) -> bool:
         """Whether the code was made for cards like this; or at least for its busy columns."""

@@ -11,46 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.engines.lowered.analysis.columns import UNBOUNDED, Columns
+from punchcard.engines.lowered.analysis.columns import UNBOUNDED, Columns, span
 from punchcard.engines.lowered.analysis.contents import row_of
+from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Indices, Vectors, distinct
 from punchcard.engines.lowered.analysis.weights import HeadWeights, LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, leaves
+from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
 from punchcard.engines.lowered.graph.operations import LOAD, MURK
 from punchcard.errors import LoweringError
-
-FEW_KEYS = 8
-MOST_SCORES = 1 << 24
-Indices = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Each dimension of many vectors: least and greatest entry, and the common size, or 0 where sizes differ."""
-
-    low: Array
-    high: Array
-    size: Array
-
-    @classmethod
-    def of(cls, vectors: Array) -> Spread:
-        sizes = np.abs(vectors[0])
-        return cls(vectors.min(axis=0), vectors.max(axis=0), np.where((np.abs(vectors) == sizes).all(axis=0), sizes, 0.0))
-
-    def arrays(self) -> tuple[Array, Array, Array]:
-        return self.low, self.high, self.size
-
-    @property
-    def used(self) -> npt.NDArray[np.bool_]:
-        """Dimensions that are not 0 throughout."""
-        used: npt.NDArray[np.bool_] = (self.low != 0) | (self.high != 0)
-        return used
-
-    def product(self, other: Array) -> tuple[float, float]:
-        """Least and greatest product with another vector."""
-        a, b = self.low * other, self.high * other
-        return float(np.minimum(a, b).sum()), float(np.maximum(a, b).sum())
-
 
 @dataclass(frozen=True)
 class FewKey:
@@ -63,10 +31,10 @@ class FewKey:
 
 @dataclass
 class QuietHead:
-    """One head as quiet columns see it: an array row for every quiet column.
+    """One head as quiet columns see it.
 
-    keys, queries     K x and Q x
-    score             the score of the quiet column found
+    keys, queries     K x and Q x of every quiet column
+    score             the least and the greatest score of the quiet column found
     few               the different keys, where they are few
     moved             V x of a quiet column, symbolic
     own               whether every quiet column finds itself;  default  what it takes then
@@ -74,9 +42,9 @@ class QuietHead:
     """
 
     weights: HeadWeights
-    keys: Array
-    queries: Array
-    score: Array
+    keys: Vectors
+    queries: Vectors
+    score: tuple[float, float]
     few: list[FewKey] | None
     moved: Rows
     own: bool
@@ -84,9 +52,9 @@ class QuietHead:
     loose: bool = False
 
     def __post_init__(self) -> None:
-        self.key_range = Spread.of(self.keys)
-        self.query_range = Spread.of(self.queries)
-        self.least_score, self.greatest_score = float(self.score.min()), float(self.score.max())
+        self.key_range = self.keys.spread
+        self.query_range = self.queries.spread
+        self.least_score, self.greatest_score = self.score
 
     def summary(self) -> bytes:
         """All that the code depends on."""
@@ -108,7 +76,7 @@ class Quiet:
     def __init__(self, columns: Columns, layers: list[LayerLists], graph: Graph) -> None:
         self.columns, self.lists, self.graph = columns, layers, graph
         self._values: dict[Node, Array] = {}
-        self._found: dict[object, tuple[Array, Indices] | None] = {}
+        self._found: dict[object, Found | None] = {}
         self.read: set[int] = set()
         """Rows that keys and queries of quiet columns depend on."""
         self.changing = columns.changing_rows()
@@ -156,8 +124,44 @@ class Quiet:
                 raise LoweringError(f"row {row} of a quiet column goes on changing by itself")
             if row not in self.begin and not linear.same(Linear()):
                 raise LoweringError(f"row {row} of a quiet column, which the layout leaves empty, gets a value")
+        for region in self.columns.quiet_regions:
+            self._check_declared(region)
+
+    def _check_declared(self, region: str) -> None:
+        """What the layout declares constant in a region is the same after a loop, also where it is not in others."""
+        layout = self.columns.layout
+        known, contents = {}, {}
+        for block in layout.blocks:
+            content = block.holds.get(region)
+            for row in range(*span(layout, block.name)):
+                contents[row] = content if region not in block.changes else "changes"
+                if content in (None, "one"):
+                    known.update({node: constant(1.0 if content else 0.0) for node in self.begin.get(row, Linear()).terms
+                                  if node.op is LOAD})
+        for row, linear in self.settles.items():
+            now = self.graph.gathered(self.graph.substitute(linear, known))
+            before = self.graph.gathered(self.graph.substitute(self.begin.get(row, Linear()), known))
+            if contents[row] != "changes" and not now.same(before):
+                raise LoweringError(f"row {row} changes in {region!r}, where the layout says that it never does")
 
     # Numbers
+
+    def vectors(self, forms: list[Linear]) -> Vectors:
+        """K x or Q x of every quiet column."""
+        return Vectors.of([self._dimension(form) for form in forms], len(self.columns.quiet))
+
+    def _dimension(self, form: Linear) -> Array | tuple[float, npt.NDArray[np.bool_]]:
+        """One dimension: a constant, a size and signs, or any numbers."""
+        if form.is_constant:
+            return form.constant[:1]
+        single = form.single
+        if single is None or single[0].op is not LOAD:
+            return self.evaluate(form)
+        value = self._value(single[0])
+        positive = value > 0
+        if not bool(np.all(positive == (value == 1.0))) or not bool(np.all(positive | (value == -1.0))):
+            return single[1] * value
+        return single[1], positive
 
     def evaluate(self, linear: Linear) -> Array:
         """A form of static rows, for every quiet column."""
@@ -185,36 +189,31 @@ class Quiet:
     def _head(self, weights: HeadWeights, rows: Rows, where: str) -> QuietHead:
         key_forms, query_forms = weights.apply(weights.key, rows), weights.apply(weights.query, rows)
         name = (tuple(f.key() for f in key_forms), tuple(f.key() for f in query_forms), weights.gap)
-        keys = np.stack([self.evaluate(f) for f in key_forms], axis=1)
-        queries = np.stack([self.evaluate(f) for f in query_forms], axis=1)
+        keys, queries = self.vectors(key_forms), self.vectors(query_forms)
         moved = weights.moved(rows)
         if name not in self._found:
             try:
                 self._found[name] = best_matches(queries, keys, weights.gap, where)
+            except Others:
+                raise
             except LoweringError:
                 self._found[name] = None
         found = self._found[name]
         if found is None:
             self.columns.assumed.append(b"loose")
             default = {row: self.graph.murk((where, row), -UNBOUNDED, UNBOUNDED) for row in weights.value}
-            result = QuietHead(weights, keys, queries, np.zeros(1), self._few(keys), moved, False, default, loose=True)
+            result = QuietHead(weights, keys, queries, (0.0, 0.0), self._few(keys), moved, False, default, loose=True)
             self.columns.assumed.append(result.summary())
             return result
-        score, winner = found
-        own = bool(np.all(winner == np.arange(len(winner))))
-        if own:
-            default = moved
-        elif len(set(winner.tolist())) == 1:
-            default = self._at(moved, int(self.columns.quiet[winner[0]]), where)
-        else:
-            raise LoweringError(f"{where}: quiet columns find other quiet columns, each its own")
+        own = found.one is None
+        default = moved if found.one is None else self._at(moved, int(self.columns.quiet[found.one]), where)
         few = self._few(keys)
-        self.columns.assumed.append(b"own" if own else str(winner[0]).encode())
-        result = QuietHead(weights, keys, queries, score, few, moved, own, default)
+        self.columns.assumed.append(b"own" if own else str(found.one).encode())
+        result = QuietHead(weights, keys, queries, found.score, few, moved, own, default)
         self.columns.assumed.append(result.summary())
         return result
 
-    def _few(self, keys: Array) -> list[FewKey] | None:
+    def _few(self, keys: Vectors) -> list[FewKey] | None:
         few = few_keys(keys, self.columns.quiet)
         for key in few or ():
             self.columns.assumed.append(key.vector.tobytes() + bytes(f"{key.count > 1} {key.column}", "ascii"))
@@ -234,61 +233,65 @@ class Quiet:
         return found
 
 
-def few_keys(keys: Array, columns: Indices) -> list[FewKey] | None:
+def few_keys(keys: Vectors, columns: Indices) -> list[FewKey] | None:
     """The different keys, if there are few."""
-    if len(np.unique(keys @ np.random.default_rng(1).normal(size=keys.shape[1]))) > FEW_KEYS:
+    found = keys.few()
+    if found is None:
         return None
-    vectors, first, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
-    return [FewKey(v, int(n), int(columns[f])) for v, f, n in zip(vectors, first, counts, strict=True)]
+    return [FewKey(v, int(n), int(columns[f])) for v, f, n in zip(*found, strict=True)]
 
 
-def best_matches(queries: Array, keys: Array, gap: float, where: str) -> tuple[Array, Indices]:
-    """The best score of every query, and the one key that has it.
+@dataclass(frozen=True)
+class Found:
+    """Whom quiet columns find: each itself, or all of them one; with the least and the greatest score."""
 
-    Every other key must score less by at least `gap`. Equal queries and keys are scored once. Where there are many of
-    both, they must be ±1 codes up to a factor for each dimension: then the key with the query's signs has the
-    largest score that any key could have, and a key with another sign in dimension i loses 2 |q_i k_i| at least.
+    one: int | None
+    score: tuple[float, float]
+
+
+class Others(LoweringError):
+    """Quiet columns find others, each its own."""
+
+
+def best_matches(queries: Vectors, keys: Vectors, gap: float, where: str) -> Found:
+    """Whom every query finds: the one key whose score is the best.
+
+    Every other key must score less by at least `gap`. Where there are many of both, they must be ±1 codes up to a factor for
+    each dimension: then the key with the query's signs has the largest score that any key could have, and a key with
+    another sign in dimension i loses 2 |q_i k_i| at least.
     """
-    if len(queries) * len(keys) > MOST_SCORES:
-        try:  # before they are sorted, which takes longer
-            winner, best, second = _by_code(queries, keys, where)
-        except LoweringError:
-            pass
-        else:
-            if bool(np.all(best - second >= gap)):
-                return best, winner
-    different, inverse = np.unique(queries, axis=0, return_inverse=True)
-    if len(different) * len(keys) <= MOST_SCORES:
-        scores = different @ keys.T
-        winner = scores.argmax(axis=1)
-        best = scores[np.arange(len(scores)), winner]
-        scores[np.arange(len(scores)), winner] = -np.inf
-        second = scores.max(axis=1) if keys.shape[0] > 1 else np.full(len(best), -np.inf)
-    else:
-        winner, best, second = _by_code(different, keys, where)
+    found = _by_code(queries, keys, gap)
+    if found is not None:
+        return found
+    different, inverse = np.unique(queries.matrix, axis=0, return_inverse=True)
+    if len(different) * len(keys) > MOST_SCORES:
+        raise LoweringError(f"{where}: too many different keys that are not ±1 codes")
+    scores = different @ keys.matrix.T
+    winner = scores.argmax(axis=1)
+    best = scores[np.arange(len(scores)), winner]
+    scores[np.arange(len(scores)), winner] = -np.inf
+    second = scores.max(axis=1) if len(keys) > 1 else np.full(len(best), -np.inf)
     if bool(np.any(best - second < gap)):
         raise LoweringError(f"{where}: a quiet column finds several others, or nothing that stands out")
-    inverse = inverse.reshape(-1)
-    return best[inverse], winner[inverse]
+    chosen = winner[inverse.reshape(-1)]
+    score = float(best.min()), float(best.max())
+    if bool(np.all(chosen == np.arange(len(chosen)))):
+        return Found(None, score)
+    if len(np.unique(winner)) == 1:
+        return Found(int(winner[0]), score)
+    raise Others(f"{where}: quiet columns find other quiet columns, each its own")
 
 
-def _by_code(queries: Array, keys: Array, where: str) -> tuple[Indices, Array, Array]:
-    used = (queries != 0).any(axis=0)
-    queries, keys = queries[:, used], keys[:, used]
-    sizes = np.abs(queries[0]), np.abs(keys[0])
-    codes = [bool(np.all(np.abs(vectors) == size)) for vectors, size in zip((queries, keys), sizes, strict=True)]
-    if not all(codes) or not bool(np.all(sizes[1] > 0)):
-        raise LoweringError(f"{where}: too many different keys that are not ±1 codes")
-    wanted, held = code_numbers(queries), code_numbers(keys)
-    order = np.argsort(held, kind="stable")
-    place = np.minimum(np.searchsorted(held[order], wanted), len(order) - 1)
-    winner = order[place]
-    if bool(np.any(held[winner] != wanted)) or bool(np.any(np.diff(held[order]) == 0)):
-        raise LoweringError(f"{where}: a quiet column finds several others, or nothing that stands out")
-    best = np.full(len(queries), float(sizes[0] @ sizes[1]))
-    return winner, best, best - 2 * float(np.min(sizes[0] * sizes[1]))
-
-
-def code_numbers(bits: Array) -> Indices:
-    """The integers whose bits are the signs."""
-    return (bits > 0).astype(np.int64) @ (np.int64(1) << np.arange(bits.shape[1], dtype=np.int64))
+def _by_code(queries: Vectors, keys: Vectors, gap: float) -> Found | None:
+    """Signs that are the same in key and query of every column, and no two alike: then each finds itself."""
+    if queries.signs is None or keys.signs is None or len(keys) < 2:
+        return None
+    dims = np.flatnonzero((queries.sizes != 0)).tolist()
+    products = queries.sizes[dims] * keys.sizes[dims]
+    if not dims or not bool(np.all(products != 0)) or float(2 * np.min(np.abs(products))) < gap:
+        return None
+    wanted, held = queries.codes(dims), keys.codes(dims)
+    if not np.array_equal(wanted, held) or not distinct(held):
+        return None
+    best = float(np.abs(products).sum())
+    return Found(None, (best, best))

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from punchcard.engines.lowered.analysis.plan import Lookup
-from punchcard.engines.lowered.analysis.quiet import Quiet, QuietHead, code_numbers
+from punchcard.engines.lowered.analysis.quiet import Quiet, QuietHead
+from punchcard.engines.lowered.analysis.vectors import code_numbers, distinct, in_line
 from punchcard.engines.lowered.graph.nodes import Array
 from punchcard.errors import LoweringError
 
@@ -27,13 +28,34 @@ class Direct:
     column: int
 
 
-def direct(entries: Entries) -> Direct | None:
-    """How a table can be done without."""
-    codes = np.flatnonzero(entries >= 0)
-    if not len(codes) or codes[-1] - codes[0] + 1 != len(codes):
+def direct(table: Lookup, quiet: Quiet) -> Direct | None:
+    """How a table can be done without: the codes of quiet columns follow each other as the columns do."""
+    head = quiet.layers[table.layer].heads[table.head]
+    if not table.dims:
         return None
-    columns = entries[codes]
-    return Direct(int(codes[0]), len(codes), int(columns[0])) if bool(np.all(np.diff(columns) == 1)) else None
+    if table.kind == "store":
+        vectors, columns = head.queries, quiet.columns.quiet
+        for place in map(quiet.columns.layout.region, table.closed):
+            columns = columns[(columns < place.start) | (columns >= place.stop)]
+        chosen = np.searchsorted(quiet.columns.quiet, columns)
+    else:
+        vectors, columns, chosen = head.keys, quiet.columns.quiet, np.arange(len(quiet.columns.quiet))
+        if vectors.signs is None or not _stands_out(table, head):
+            return None
+    codes = vectors.codes(table.dims)[chosen]
+    if not len(codes) or not in_line(codes) or not in_line(columns):
+        return None
+    return Direct(int(codes[0]), len(codes), int(columns[0]))
+
+
+def _stands_out(table: Lookup, head: QuietHead) -> bool:
+    """Whether a key with the right signs beats all others, where every key is a code of the same sizes."""
+    products = np.array(table.sizes) * np.abs(head.keys.sizes[list(table.dims)])
+    rest = np.array(table.rest)
+    low, high = head.keys.spread.product(rest)
+    best = float(products.sum()) + low
+    return bool(low == high and 2 * float(products.min()) >= head.weights.gap and best >= table.least
+                and (table.exact is None or best == table.exact))
 
 
 def fill(table: Lookup, quiet: Quiet) -> Entries:
@@ -42,8 +64,8 @@ def fill(table: Lookup, quiet: Quiet) -> Entries:
     entries = np.full(1 << len(table.dims), -1, dtype=np.int32)
     columns = quiet.columns.quiet
     if table.kind == "store":
-        codes = code_numbers(head.queries[:, list(table.dims)])
-        if len(np.unique(codes)) < len(codes):
+        codes = head.queries.codes(table.dims)
+        if not distinct(codes):
             where = f"layer {table.layer + 1}, head {table.head + 1}"
             raise LoweringError(f"{where}: several quiet columns take from one busy one")
         closed = [np.arange(place.start, place.stop) for place in map(quiet.columns.layout.region, table.closed)]
@@ -52,23 +74,28 @@ def fill(table: Lookup, quiet: Quiet) -> Entries:
     if not table.dims:
         entries[0] = find(table, quiet, 0)
         return entries
+    if head.keys.signs is not None and _stands_out(table, head):
+        codes = head.keys.codes(table.dims)
+        if distinct(codes):
+            entries[codes] = columns
+            return entries
     dims, sizes, rest = list(table.dims), np.array(table.sizes), np.array(table.rest)
-    sides = np.abs(head.keys[:, dims])
+    keys = head.keys.matrix
+    sides = np.abs(keys[:, dims])
     full = sides == sides.max(axis=0)
-    extra = head.keys @ rest
+    extra = keys @ rest
     plain = full.all(axis=1) & (extra == extra.min())
     special = np.flatnonzero(~plain)
     if len(special) > FEW_SPECIAL or not plain.any():
         return entries
-    codes = code_numbers(head.keys[np.ix_(plain, dims)])
+    codes = code_numbers(keys[np.ix_(plain, dims)])
     if len(np.unique(codes)) < len(codes):
         return entries
     products = sizes * sides.max(axis=0)
     best = float(products.sum()) + float(extra.min())
     rivals = np.full(len(codes), best - 2 * float(products.min()))
     for column in special:
-        rivals = np.maximum(rivals, head.keys[np.ix_(plain, dims)] / sides.max(axis=0) * sizes @ head.keys[column, dims]
-                            + extra[column])
+        rivals = np.maximum(rivals, keys[np.ix_(plain, dims)] / sides.max(axis=0) * sizes @ keys[column, dims] + extra[column])
     good = (best - rivals >= head.weights.gap) & (best >= table.least) & (table.exact is None or best == table.exact)
     entries[codes[good]] = columns[plain][good]
     return entries
@@ -77,7 +104,7 @@ def fill(table: Lookup, quiet: Quiet) -> Entries:
 def find(table: Lookup, quiet: Quiet, code: int) -> int:
     """The quiet column for one code, by scoring all of them; -1 when nothing stands out as it should."""
     head = quiet.layers[table.layer].heads[table.head]
-    scores = head.keys @ _query(table, head, code)
+    scores = head.keys.times(_query(table, head, code))
     winner = int(scores.argmax())
     best = float(scores[winner])
     scores[winner] = -np.inf

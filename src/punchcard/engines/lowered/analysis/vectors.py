@@ -1,0 +1,143 @@
+"""K x or Q x of all quiet columns: a matrix, or a word for each column where all columns hold the same sizes.
+
+Addresses are ±1 codes: then a column's vector is a word of signs, and a million columns are a million words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from punchcard.engines.lowered.graph.nodes import Array
+
+Indices = npt.NDArray[np.int64]
+Signs = npt.NDArray[np.uint64]
+FEW_KEYS = 8
+MOST_SCORES = 1 << 24
+PART = 1 << 20
+"""Columns that are scored at once."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Each dimension of many vectors: least and greatest entry, and the common size, or 0 where sizes differ."""
+
+    low: Array
+    high: Array
+    size: Array
+
+    def arrays(self) -> tuple[Array, Array, Array]:
+        return self.low, self.high, self.size
+
+    @property
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Dimensions that are not 0 throughout."""
+        used: npt.NDArray[np.bool_] = (self.low != 0) | (self.high != 0)
+        return used
+
+    def product(self, other: Array) -> tuple[float, float]:
+        """Least and greatest product with another vector."""
+        a, b = self.low * other, self.high * other
+        return float(np.minimum(a, b).sum()), float(np.maximum(a, b).sum())
+
+
+class Vectors:
+    """Vectors, one for each quiet column: signs times sizes, dimension by dimension; or a matrix."""
+
+    def __init__(self, count: int, sizes: Array, signs: Signs | None = None, matrix: Array | None = None) -> None:
+        self.count, self.sizes, self.signs, self._matrix = count, sizes, signs, matrix
+
+    @classmethod
+    def of(cls, dimensions: Sequence[Array | tuple[float, npt.NDArray[np.bool_]]], count: int) -> Vectors:
+        """From the values of each dimension, or from a size and signs."""
+        coded = [d if isinstance(d, tuple) else (float(d[0]), np.ones(1, bool)) if d.size == 1 else None for d in dimensions]
+        if len(dimensions) <= 64 and all(d is not None for d in coded):
+            signs = np.zeros(count, dtype=np.uint64)
+            for place, d in enumerate(coded):
+                assert d is not None
+                signs |= np.where(d[1], np.uint64(1 << place), np.uint64(0))
+            return cls(count, np.array([d[0] for d in coded if d is not None]), signs)
+        whole = [np.broadcast_to(np.where(d[1], d[0], -d[0]) if isinstance(d, tuple) else d, (count,)) for d in dimensions]
+        return cls(count, np.zeros(len(dimensions)), None, np.stack(whole, axis=1) if whole else np.zeros((count, 0)))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def part(self, start: int, stop: int) -> Array:
+        """Some of the vectors as a matrix."""
+        if self.signs is None:
+            assert self._matrix is not None
+            return self._matrix[start:stop]
+        places = np.arange(len(self.sizes), dtype=np.uint64)
+        bits = self.signs[start:stop, None] >> places & np.uint64(1)
+        return np.where(bits == 1, self.sizes, -self.sizes)
+
+    @cached_property
+    def matrix(self) -> Array:
+        return self.part(0, self.count)
+
+    @cached_property
+    def spread(self) -> Spread:
+        if self.signs is None:
+            matrix = self.matrix
+            sizes = np.abs(matrix[0])
+            return Spread(matrix.min(axis=0), matrix.max(axis=0),
+                          np.where((np.abs(matrix) == sizes).all(axis=0), sizes, 0.0))
+        places = np.arange(len(self.sizes), dtype=np.uint64)
+        some, every = (int(of.reduce(self.signs)) for of in (np.bitwise_or, np.bitwise_and))
+        up = np.array([some >> int(place) & 1 for place in places], dtype=bool)
+        down = np.array([not every >> int(place) & 1 for place in places], dtype=bool)
+        high = np.where(up, self.sizes, -self.sizes)
+        low = np.where(down, -self.sizes, self.sizes)
+        return Spread(np.minimum(low, high), np.maximum(low, high), np.abs(self.sizes))
+
+    def times(self, other: Array) -> Array:
+        """The product of every vector with another one."""
+        return np.concatenate([self.part(start, start + PART) @ other for start in range(0, self.count, PART)])
+
+    def codes(self, dims: Sequence[int]) -> Indices:
+        """The integers whose bits are the signs in some dimensions."""
+        if self.signs is None:
+            return code_numbers(self.matrix[:, list(dims)])
+        result = np.zeros(self.count, dtype=np.int64)
+        flipped = sum(1 << i for i, dim in enumerate(dims) if self.sizes[dim] < 0)
+        if list(dims) == list(range(dims[0], dims[0] + len(dims))) if len(dims) else False:
+            result = (self.signs >> np.uint64(dims[0]) & np.uint64((1 << len(dims)) - 1)).astype(np.int64)
+        else:
+            for i, dim in enumerate(dims):
+                result |= (self.signs >> np.uint64(dim) & np.uint64(1)).astype(np.int64) << i
+        return result ^ flipped if flipped else result
+
+    def few(self) -> tuple[Array, Indices, Indices] | None:
+        """The different vectors, where each is first, and how many hold it; if they are few."""
+        if self.signs is not None:
+            if len(np.unique(self.signs[: 4 * FEW_KEYS])) > FEW_KEYS:
+                return None
+            different, first, counts = np.unique(self.signs, return_index=True, return_counts=True)
+            if len(different) > FEW_KEYS:
+                return None
+            return np.stack([self.part(int(f), int(f) + 1)[0] for f in first]), first, counts
+        matrix = self.matrix
+        if len(np.unique(matrix @ np.random.default_rng(1).normal(size=matrix.shape[1]))) > FEW_KEYS:
+            return None
+        vectors, first, counts = np.unique(matrix, axis=0, return_index=True, return_counts=True)
+        return vectors, first, counts
+
+
+def distinct(codes: Indices) -> bool:
+    """Whether no code is there twice."""
+    return in_line(codes) or len(np.unique(codes)) == len(codes)
+
+
+def in_line(codes: Indices) -> bool:
+    """Whether each code is the one before plus 1."""
+    return bool(np.all(codes[1:] - codes[:-1] == 1))
+
+
+def code_numbers(bits: Array) -> Indices:
+    """The integers whose bits are the signs."""
+    return (bits > 0).astype(np.int64) @ (np.int64(1) << np.arange(bits.shape[1], dtype=np.int64))
