@@ -25,6 +25,7 @@ from punchcard.engines.lowered.analysis.quiet import Quiet
 from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
+from punchcard.engines.lowered.codegen.emit import CodeKind
 from punchcard.engines.lowered.codegen.functions import emit_driver, emit_loop
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.errors import LoweringError
@@ -52,7 +53,7 @@ class Computer:
         self.significand = 1 - round(math.log2(torch.finfo(model.dtype).eps))
         self.compile_seconds = 0.0
         self.fresh = 0
-        self.direct = True
+        self.direct, self.empty = True, False
         self.filled: dict[Lookup, tables.Entries] = {}
         self.cases = np.zeros((CASES, 3), dtype=np.int64)
         self.refused: dict[int, str] = {}
@@ -95,11 +96,11 @@ class Computer:
 
     @property
     def _name(self) -> list[bytes]:
-        return [*self.name, self.facts.digest if self.direct else b"by table"]
+        return [*self.name, self.facts.digest if self.direct else b"by table", b"empty" if self.empty else b"held"]
 
-    def _direct(self, plan: LoopPlan) -> list[tables.Direct | None]:
-        """The tables of a plan that can be done without."""
-        return [tables.direct(table, self.quiet) if self.direct else None for table in plan.tables]
+    def _kind(self, plan: LoopPlan) -> CodeKind:
+        """What the code of a plan may take for granted: until a loop shows that it may not."""
+        return CodeKind([tables.direct(table, self.quiet) if self.direct else None for table in plan.tables], self.empty)
 
     def _trace(self, case: dict[int, float] | None) -> LoopPlan:
         size = self.graph.size
@@ -112,14 +113,14 @@ class Computer:
         module = ir.Module("driver")
         if self.selectors:
             plan = self._trace(None)
-            emit_driver(module, plan, self.real, self.places, None, self._direct(plan))
+            emit_driver(module, plan, self.real, self.places, None, self._kind(plan))
         else:
             plan = self._trace({})
-            loop = emit_loop(module, "loop", plan, self.real, self.places, self._direct(plan))
+            loop = emit_loop(module, "loop", plan, self.real, self.places, self._kind(plan))
             loop.linkage = "internal"
             loop.attributes.add("alwaysinline")
             emit_driver(module, None, self.real, self.places, loop)
-        return module, {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in self._direct(plan)]}
+        return module, {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in self._kind(plan).direct]}
 
     def add_case(self, key: int) -> bool:
         """Compile the loop for one setting of the selectors, if it can be lowered."""
@@ -141,8 +142,8 @@ class Computer:
         def build() -> tuple[ir.Module, dict[str, Any]]:
             plan = self._trace(bits)
             module = ir.Module("case")
-            emit_loop(module, "loop", plan, self.real, self.places, self._direct(plan))
-            return module, {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in self._direct(plan)]}
+            emit_loop(module, "loop", plan, self.real, self.places, self._kind(plan))
+            return module, {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in self._kind(plan).direct]}
 
         compiled = code.obtain(code.name_of(b"case", str(key).encode(), *self._name), build)
         asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
@@ -212,23 +213,26 @@ class Computer:
         return np.uint64(mask)
 
     def look_up(self, asked: list[Lookup], report: list[tuple[int, int]]) -> bool:
-        """Fill the entries that a loop missed; whether there were any that could be filled, or are not needed after all."""
-        found = False
+        """Whether a loop that failed should be tried again: with a table's entries, or without what was taken for granted."""
+        filled = outside = empty = False
         for number, place in report:
             table = asked[number]
-            if table.kind == "find" and self.entry(table, place) == -1:
+            column = self.entry(table, place)
+            if table.kind == "find" and column == -1:
                 column = tables.find(table, self.quiet, place)
                 if column < 0:
                     return False
                 self.filled[table][place] = column
-                found = True
-            found = found or (self.direct and self.entry(table, place) == -1)
-        if found and self.direct:  # not every code leads to a column in line: from now on by tables
-            self.direct = False
+                filled = True
+            outside |= self.direct and (column == -1 or filled)
+            empty |= not self.empty and any(start <= column < stop for field in self.places.fields.all
+                                            for start, stop in field.missing)
+        if outside or empty:
+            self.direct, self.empty = self.direct and not outside, self.empty or empty
             started = time.perf_counter()
             self._obtain()
             self.compile_seconds += time.perf_counter() - started
-        return found
+        return filled or outside or empty
 
 
 def _words(card: PackedCard, field: Field) -> npt.NDArray[Any]:

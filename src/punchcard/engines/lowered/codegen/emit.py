@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from llvmlite import ir
@@ -17,7 +18,7 @@ from punchcard.engines.lowered.analysis.tables import Direct
 from punchcard.engines.lowered.codegen.words import WordEmitter
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, reachable
 from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
-from punchcard.engines.lowered.words.few import ONE, SCALE, Few, of_bit
+from punchcard.engines.lowered.words.few import ONE, SCALE, Few, of_bit, scaled, together
 from punchcard.engines.lowered.words.lift import Lifter
 from punchcard.engines.lowered.words.pack import pack
 from punchcard.engines.lowered.words.word import Bit, Word, Words
@@ -35,6 +36,17 @@ EXP = {"double": (13, 6.93147180369123816490e-01, 1.90821492927058770002e-10, 70
 """Terms of the series, ln 2 in two parts, the largest argument, and how a power of two is written."""
 
 
+@dataclass(frozen=True)
+class CodeKind:
+    """What code takes for granted, and checks: which tables it does without, and whether it reads columns that hold nothing."""
+
+    direct: Sequence[Direct | None] = ()
+    empty: bool = False
+
+
+USUAL = CodeKind()
+
+
 class Emitter:
     """Writes the nodes of a plan into a basic block, each once.
 
@@ -42,13 +54,13 @@ class Emitter:
     """
 
     def __init__(self, builder: ir.IRBuilder, real: ir.Type, buffer: ir.Value, tables: ir.Value, places: Places,
-                 direct: Sequence[Direct | None] = (), words: Words | None = None, above: Emitter | None = None,
+                 code: CodeKind = USUAL, words: Words | None = None, above: Emitter | None = None,
                  own: ir.Value | None = None, bound: Mapping[Node, ir.Value] | None = None,
                  given: Mapping[Node, Few | None] | None = None) -> None:
         self.b: ir.IRBuilder = builder
         self.places: Places = places
         self.real, self.buffer, self.tables = real, buffer, tables
-        self.direct = direct
+        self.code_kind = code
         self.words = words or Words()
         self.lifter = Lifter(self.words, self._bits_of, given)
         self.integers = WordEmitter(builder, self._leaf)
@@ -63,7 +75,7 @@ class Emitter:
 
     def at(self, column: ir.Value, bound: Mapping[Node, ir.Value], given: Mapping[Node, Few | None]) -> Emitter:
         """An emitter for a quiet column, with what busy columns hand to it."""
-        return Emitter(self.b, self.real, self.buffer, self.tables, self.places, self.direct, self.words, self,
+        return Emitter(self.b, self.real, self.buffer, self.tables, self.places, self.code_kind, self.words, self,
                        column, bound, given)
 
     def lift(self, forms: Iterable[Linear]) -> None:
@@ -146,12 +158,17 @@ class Emitter:
         field, i = self.places.fields.of_row[node.data]
         if not field.bits or node.domain is None or min(node.domain) >= 0:
             return None
-        if node.op is LOAD:
-            return of_bit(Bit(self.words.leaf("own", field, field.rows), i), -ONE, ONE)
-        return of_bit(Bit(self.words.leaf("gather", (node.args[0], field), field.rows), i), -ONE, ONE)
+        where = None if node.op is LOAD else node.args[0]
+        word = self.words.leaf("own", field, field.rows) if where is None else self.words.leaf(
+            "gather", (where, field), field.rows)
+        few = of_bit(Bit(word, i), -ONE, ONE)
+        if not field.missing or not self.code_kind.empty:
+            return few
+        return together(scaled, few, of_bit(Bit(self.words.leaf("held", (where, field), 1), 0), 0, ONE))
 
     def _leaf(self, word: Word) -> ir.Value:
-        if self.above is not None and (word.op in ("state", "gather") or (word.op == "above" and not _own(word.data[0]))):
+        if self.above is not None and (word.op in ("state", "gather") or (word.op == "held" and word.data[0] is not None)
+                                       or (word.op == "above" and not _own(word.data[0]))):
             return self.above.integers.word(word)
         if word.op == "state":
             return self.b.load(self.place(self.places.words[word.data], I64))
@@ -160,6 +177,8 @@ class Emitter:
         if word.op == "gather":
             index, field = word.data
             return self.word_at(field, self.column_of(index)[0], index)
+        if word.op == "held":
+            return self.held(word.data[1], self.own if word.data[0] is None else self.column_of(word.data[0])[0])
         if word.op == "sign":
             return self.b.fcmp_ordered(">", self.linear(self.forms[word.data]), self.number(0.0))
         node, middle = word.data
@@ -169,7 +188,7 @@ class Emitter:
         """The word of a column, which must hold bits there."""
         if (name, field) not in self.seen:
             self.seen.add((name, field))
-            inside = self.held(field, column)
+            inside = None if self.code_kind.empty else self.held(field, column)
             if inside is not None:
                 self.ok.append(inside)
         word = self.b.load(self.place(self.offset(field, column), ir.IntType(8 * field.item)))
@@ -336,7 +355,7 @@ class Emitter:
                 found.append(ir.Constant(I32, -1))
                 continue
             self.codes.append((one, table))
-            direct = self.direct[table] if table < len(self.direct) else None
+            direct = self.code_kind.direct[table] if self.code_kind.direct else None
             if direct is not None:
                 place = self.b.sub(one, ir.Constant(I32, direct.first))
                 inside = self.b.icmp_unsigned("<", place, ir.Constant(I32, direct.count))

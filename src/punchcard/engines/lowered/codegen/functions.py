@@ -7,15 +7,13 @@ All values are computed before anything is stored, so a loop that fails has not 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 
 from punchcard.engines.lowered.analysis.fields import Field, Places
 from punchcard.engines.lowered.analysis.plan import LoopPlan, Store
-from punchcard.engines.lowered.analysis.tables import Direct
-from punchcard.engines.lowered.codegen.emit import I8, I32, I64, MOST_CODES, REPORT_CODES, Emitter
+from punchcard.engines.lowered.codegen.emit import I8, I32, I64, MOST_CODES, REPORT_CODES, USUAL, CodeKind, Emitter
 from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.engines.lowered.words.few import Few, of_bit
 from punchcard.engines.lowered.words.word import Bit
@@ -23,7 +21,7 @@ from punchcard.errors import LoweringError
 
 
 def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, places: Places,
-              direct: Sequence[Direct | None]) -> ir.Function:
+              code: CodeKind) -> ir.Function:
     """The function of a plan."""
     kind = ir.FunctionType(I32, [I8.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
     function = ir.Function(module, kind, name)
@@ -32,7 +30,7 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, place
         argument.add_attribute("noalias")
     block = function.append_basic_block("compute")
     b = ir.IRBuilder(block)
-    emitter = Emitter(b, real, buffer, tables, places, direct)
+    emitter = Emitter(b, real, buffer, tables, places, code)
     emitter.lift(plan.forms())
     for check in plan.checks:
         emitter.check_form(check.value, check.kind, check.limit)
@@ -172,7 +170,7 @@ def _settle(emitter: Emitter, plan: LoopPlan, visits: ir.Value) -> None:
 
 
 def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places: Places, loop: ir.Function | None,
-                direct: Sequence[Direct | None] = ()) -> None:
+                kind_of_code: CodeKind = USUAL) -> None:
     """run(buffer, tables, visits, report, loops, patterns, cases, size) -> loops made.
 
     Makes loops until one fails, a pattern stands on the card, or a case has no code. `patterns` holds their number, and for
@@ -199,7 +197,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
         failed = b.call(loop, [buffer, tables, visits, report])
     else:
         assert plan is not None
-        emitter = Emitter(b, real, buffer, tables, places, direct)
+        emitter = Emitter(b, real, buffer, tables, places, kind_of_code)
         emitter.lift(plan.forms())
         key = emitter.packed_bits({i: emitter.bit(linear) for i, linear in enumerate(plan.selectors)})
         ok = emitter.all_ok()
