@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from torch import Tensor
 
 from punchcard.card.layout import Card, Pattern
@@ -37,9 +38,12 @@ class LiveCard:
         first = -whole.ctypes.data % LINE
         self.buffer: Buffer = whole[first : first + places.size]
         self.card = PackedCard(computer.layout, card.dtype, {})
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
         for name, field in card.fields.items():
             at = places.arrays[name]
-            self.card.fields[name] = self.buffer[at : at + field.nbytes].view(field.dtype).reshape(field.shape)
+            more = self.buffer[at : at + field.nbytes + field.nbytes // len(field)].view(field.dtype)
+            self._arrays[name] = more.reshape(len(field) + 1, *field.shape[1:])
+            self.card.fields[name] = self._arrays[name][: len(field)]
         self.visits = np.zeros(len(computer.columns.quiet) + 1 + MOST_CODES, dtype=np.int32)
         self.report = np.zeros(REPORT_CODES + 1 + 2 * MOST_CODES, dtype=np.int64)
         self.nothing = np.zeros(1, dtype=np.int64)
@@ -98,6 +102,7 @@ class LiveCard:
             return
         for name, field in card.fields.items():
             self.card.fields[name][:] = field
+            self._arrays[name][-1] = field[self.computer.columns.quiet[-1]]  # where stores without a place go
 
     def tensor(self) -> Tensor:
         """The card as it is now."""

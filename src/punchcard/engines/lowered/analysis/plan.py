@@ -10,7 +10,7 @@ from punchcard.engines.lowered.analysis.columns import Slot
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node
 from punchcard.errors import LoweringError
 
-MOST_DIMS = 22
+MOST_DIMS = 26
 
 
 @dataclass(frozen=True)
