@@ -179,7 +179,8 @@ class PackedCard:
             return
         for piece in _pieces(place):
             for some in _in_turn(columns):
-                chosen = words[some.start - columns.start : some.stop - columns.start] if words.ndim else words
+                part = slice(some.start - columns.start, some.stop - columns.start)
+                chosen = words[part] if isinstance(words, np.ndarray) else words
                 self._insert(field, some, piece, chosen >> np.uint64(piece[2]) & _mask(piece[3]))
 
     def word(self, place: Place, column: int) -> int:

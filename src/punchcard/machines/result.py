@@ -6,14 +6,15 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from torch import Tensor
+from punchcard.card.held import Held
+from punchcard.card.layout import Card
 
 State = TypeVar("State")
 Reason: TypeAlias = Literal["halted", "fault", "steps", "interrupted", "stopped"]
 
 
 @dataclass(frozen=True)
-class Result(Generic[State]):
+class Result(Held, Generic[State]):
     """The end of a run.
 
     state             what of the card's content is the program's, the program counter among it
@@ -32,7 +33,7 @@ class Result(Generic[State]):
     steps: int
     loops: int
     engine: str
-    card: Tensor = field(repr=False)
+    held: Card = field(repr=False)
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     compile_seconds: float = 0.0
