@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
@@ -24,7 +24,7 @@ from punchcard.machines.interpreter import Interpreter, Quick
 from punchcard.machines.judging import AtTheEnd, Check, Judge, Lockstep
 from punchcard.machines.kind import Kind
 from punchcard.machines.ports import Host
-from punchcard.machines.result import Reason, Result
+from punchcard.machines.result import Reason, Result, Seen
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, run_parts
 from punchcard.machines.streams import Input, Output, Read, Write, reader, writer
 from punchcard.transformer.build import LayerWeights, compile_layer, to_weights
@@ -177,6 +177,11 @@ class Machine(ABC, Generic[Program, State]):
         """What of the state on a card is the program's; a machine with much room reads no more than that."""
         return self.own(program, self.read(card))
 
+    def seen(self, program: Program, card: Card) -> Seen:
+        """What a run shows of a card; a machine with much room reads no more than that."""
+        state = self.read_own(program, card)
+        return Seen(self.values(program, state), getattr(state, "program_counter", None), self.at_halt(program, state))
+
     def check_type(self, program: Any) -> None:
         """Refuse a program of another kind of machine."""
         if not self.kind.is_for(program):
@@ -290,9 +295,11 @@ class Machine(ABC, Generic[Program, State]):
         def call(loop: int, card: Card) -> bool:
             if not isinstance(card, PackedCard):
                 return port(loop, card)
-            tensor = card.tensor()
+            before, tensor = card.tensor(), card.tensor()
             goes_on = port(loop, tensor)
-            card.fields.update(PackedCard.of(self.layout, tensor).fields)
+            if not bool((tensor == before).all()):
+                for name, field in PackedCard.of(self.layout, tensor).fields.items():
+                    card.fields[name][...] = field
             return goes_on
 
         return call
@@ -303,17 +310,19 @@ class Machine(ABC, Generic[Program, State]):
 
     def _result(self, program: Program, course: Course, begin: Mark, host: Host | None) -> Result[State]:
         mark = course.mark
-        state = self.read_own(program, mark.held)
+        seen = self.seen(program, mark.held)
         reason: Reason = course.reason if course.reason in ("interrupted", "stopped") else "steps"
-        if mark.ended or self.at_halt(program, state):
+        if mark.ended or seen.at_halt:
             reason = "halted"
         if host is not None and host.ended is not None:
             reason = host.ended
         return Result(
-            state=state, memory=self.values(program, state), reason=reason, steps=self.steps(mark.loops, ended=mark.ended),
+            reading=partial(self.read_own, program, mark.held), memory=seen.values, reason=reason,
+            steps=self.steps(mark.loops, ended=mark.ended),
             loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, held=mark.held, notes=course.notes,
             seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops,
-            output=mark.traffic.written, read=mark.traffic.read, fault=None if host is None else host.fault)
+            output=mark.traffic.written, read=mark.traffic.read, fault=None if host is None else host.fault,
+            program_counter=seen.program_counter)
 
     # Comparing
 

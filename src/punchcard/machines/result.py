@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from functools import cached_property
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from punchcard.card.held import Held
 from punchcard.card.layout import Card
@@ -13,11 +15,18 @@ State = TypeVar("State")
 Reason: TypeAlias = Literal["halted", "fault", "steps", "interrupted", "stopped"]
 
 
+class Seen(NamedTuple):
+    """What a run shows of its last card: values by name, the next instruction, and whether that is a halt."""
+
+    values: dict[str, Any]
+    program_counter: int | None = None
+    at_halt: bool = False
+
+
 @dataclass(frozen=True)
 class Result(Held, Generic[State]):
     """The end of a run.
 
-    state             what of the card's content is the program's, the program counter among it
     memory            values by name, where programs have names
     reason            "halted"; "fault", described by `fault`; "steps", the limit was reached; "interrupted";
                       "stopped", by a port of the caller's, or because it is not as the interpreter has it
@@ -27,7 +36,7 @@ class Result(Held, Generic[State]):
     output            the bytes that the program wrote
     """
 
-    state: State
+    reading: Callable[[], State] = field(repr=False)
     memory: dict[str, Any]
     reason: Reason
     steps: int
@@ -42,6 +51,13 @@ class Result(Held, Generic[State]):
     read: bytes = field(default=b"", repr=False)
     """The bytes that the program has read."""
     fault: Any = None
+    program_counter: int | None = None
+    """The next instruction, where a machine counts them."""
+
+    @cached_property
+    def state(self) -> State:
+        """What of the card's content is the program's; read when somebody asks, since a memory may be large."""
+        return self.reading()
 
     @property
     def halted(self) -> bool:
@@ -50,11 +66,6 @@ class Result(Held, Generic[State]):
     @property
     def interrupted(self) -> bool:
         return self.reason == "interrupted"
-
-    @property
-    def program_counter(self) -> int | None:
-        """The next instruction, where a machine counts them."""
-        return getattr(self.state, "program_counter", None)
 
     @property
     def steps_per_second(self) -> float | None:

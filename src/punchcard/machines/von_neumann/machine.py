@@ -17,7 +17,7 @@ from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
-from punchcard.machines.result import Result
+from punchcard.machines.result import Result, Seen
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.von_neumann.design import AddressMap, VonNeumannDesign
@@ -81,6 +81,12 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         words, counters = self.design.read(self.sizes, self.layout, cards)
         pairs = zip(words.tolist(), counters.tolist(), strict=True)
         return [ImageState(tuple(memory), counter) for memory, counter in pairs]
+
+    def seen(self, program: Image, card: Card) -> Seen:
+        """The labelled cells and no others."""
+        first, counter = self.layout.region("memory").start, self.design.counter(self.sizes, self.layout, card)
+        words = {name: self.layout.number_at(card, "memory", first + address) for name, address in program.labels.items()}
+        return Seen({name: self._signed(word) for name, word in words.items()}, int(counter))
 
     def values(self, program: Image, state: ImageState) -> dict[str, Any]:
         """The labelled words, as signed numbers."""
