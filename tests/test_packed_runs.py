@@ -96,7 +96,7 @@ def test_a_checkpoint_with_a_wrong_field_is_refused(tmp_path: Path) -> None:
                               ("memory", np.zeros(19, np.int8), r"the card's memory is \(19,\) of int8")):
         card = machine.pack(ECHO)
         assert card.fields["memory"].shape == (19,)
-        card.fields[field] = value  # type: ignore[assignment]
+        card.fields[field] = value
         checkpoint.CheckpointFile(path, machine, ECHO, start.plan).write(Mark(card))
         with pytest.raises(StorageError, match=why):
             checkpoint.load(path)

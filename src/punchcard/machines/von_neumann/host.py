@@ -147,7 +147,8 @@ class VonNeumannHost(Host):
         if not self._input_ended:
             self._read.append(value)
         to_cell = destination < sizes.first_port
-        put(card, "memory", self._ports[sizes.input_cell], -value if to_cell and rule != "subtracts" else value)
+        given = -value if to_cell and rule != "subtracts" else value
+        put(card, "memory", self._ports[sizes.input_cell], given % (1 << sizes.word_bits))
         put(card, f"word.{sizes.source}", self._scratch, sizes.input_cell)
         if to_cell and rule == "sets":
             put(card, f"word.{sizes.destination}", self._scratch, sizes.output_port)
