@@ -51,4 +51,4 @@ class PackedDense(Runner):
         return self._end(loops, "loops")
 
     def _end(self, loops: int, reason: Reason, matched: Pattern | None = None) -> Run:
-        return Run(self._card.copy(), loops, reason, self.engine, matched, made={self.engine: loops})
+        return Run(self._card.snapshot(), loops, reason, self.engine, matched, made={self.engine: loops})
