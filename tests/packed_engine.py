@@ -26,6 +26,10 @@ class PackedDense(Runner):
     def card(self) -> torch.Tensor:
         return self._card.tensor()
 
+    @property
+    def held(self) -> PackedCard:
+        return self._card.snapshot()
+
     def take(self, card: Any) -> None:
         self._card = card.copy() if isinstance(card, PackedCard) else PackedCard.of(self.layout, card)
 
@@ -51,4 +55,4 @@ class PackedDense(Runner):
         return self._end(loops, "loops")
 
     def _end(self, loops: int, reason: Reason, matched: Pattern | None = None) -> Run:
-        return Run(self._card.snapshot(), loops, reason, self.engine, matched, made={self.engine: loops})
+        return Run(self.held, loops, reason, self.engine, matched, made={self.engine: loops})

@@ -92,6 +92,10 @@ class Alternating(Runner):
     def card(self) -> Tensor:
         return self._fast.card
 
+    @property
+    def held(self) -> Card:
+        return self._fast.held
+
     def take(self, card: Any) -> None:
         self._fast.take(card)
 

@@ -72,6 +72,11 @@ class Runner(ABC):
     def card(self) -> Tensor:
         """The card as it stands between two calls of `run`; for others to keep."""
 
+    @property
+    def held(self) -> Card:
+        """The same card as the engine has it: packed, if it can."""
+        return self.card
+
     @abstractmethod
     def take(self, card: Any) -> None:
         """Go on from another card of the same shape, with what was prepared for the first."""
