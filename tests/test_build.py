@@ -84,12 +84,12 @@ def test_attention_moves_the_value_of_the_match() -> None:
 
 def test_equal_hidden_units_are_shared() -> None:
     weights = compile_layer(assign(A, A + relu(C) + relu(C)) + assign(B, B - relu(C)), LAYOUT.width)
-    assert weights.shape.hidden == 1
+    assert weights.hidden == 1
     assert weights.w2[:6, 0].tolist() == [2, 2, 2, -1, -1, -1]
 
 
 def test_assigning_a_row_to_itself_costs_nothing() -> None:
-    assert compile_layer(assign(A, A), LAYOUT.width).shape.hidden == 0
+    assert compile_layer(assign(A, A), LAYOUT.width).hidden == 0
 
 
 @pytest.mark.parametrize(("formula", "message"), [

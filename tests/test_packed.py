@@ -182,6 +182,21 @@ def test_another_layout_is_refused_and_an_equal_one_is_not() -> None:
         PackedCard.blank(layout(), "int8")
 
 
+def test_a_snapshot_shares_what_no_loop_changes() -> None:
+    it = layout()
+    card = filled(PackedCard.blank(it))
+    assert isinstance(card, PackedCard)
+    before, kept = card.copy(), card.snapshot()
+    assert kept.fields["command"] is card.fields["command"]
+    it.put_number_at(card, "word", 1, 31)
+    it.put_number_at(card, "command.a", 8, 5)
+    it.put_numbers(card, "code", {"value": [1, 1, 1]})
+    assert kept.equals(before), "neither sees what is written to the other"
+    it.put(kept, "command", "code", -1.0)
+    assert it.number_at(card, "command.a", 8) == 5
+    assert it.number_at(kept, "command.a", 8) == 0
+
+
 def test_copies_and_batches() -> None:
     it = layout()
     first = filled(PackedCard.blank(it))

@@ -78,7 +78,7 @@ def test_descriptions_that_do_not_fit(saved: Path, change: dict[str, Any], messa
 @pytest.mark.parametrize(("tensors", "message"), [
     ({"layers.0.w1": None}, "lacks the tensor 'layers.0.w1'"),
     ({"layers.9.w1": torch.zeros(1)}, "has the tensor 'layers.9.w1', which the machine does not"),
-    ({"layers.0.w1": torch.zeros(2, 2)}, r"tensor 'layers.0.w1' is \(2, 2\) of torch.float32, the machine's is"),
+    ({"layers.0.w1": torch.zeros(2, 2)}, r"tensor 'layers.0.w1' is \(2, 2\) of float32, the machine's is"),
     ({"layers.0.temperature": torch.full((2,), 0.5, dtype=torch.float64)}, "is not what the machine's formulas give"),
     ({"layers.0.temperature": torch.full((2,), torch.nan, dtype=torch.float64)}, "holds an entry that is not finite"),
 ])

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from punchcard.api import run
-from punchcard.card.layout import Layout
+from punchcard.card.layout import Card, Layout
 from punchcard.engines import ENGINES, prepare
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError, StorageError
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann import oracle
+from punchcard.machines.von_neumann.design import AddressMap
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.model import LayerShape
@@ -311,12 +312,12 @@ def test_a_checked_run_notices_a_wrong_bit(
 ) -> None:
     machine = VonNeumannMachine(word_bits=8, memory=16)
     image = Image((9, -1, 3, 9, 9, 6, 0, 0, -1, 65))
-    column, row = machine.layout.region(region).stop - 1, machine.layout.rows(rows).start
+    column = machine.layout.region(region).stop - 1
     before = machine.design.punch
 
-    def punch(*args: object) -> None:
-        before(*args)  # type: ignore[arg-type]
-        args[-1][row, column] *= -1  # type: ignore[index]
+    def punch(sizes: AddressMap, layout: Layout, content: list[int], card: Card) -> None:
+        before(sizes, layout, content, card)
+        layout.put_number_at(card, rows, column, layout.number_at(card, rows, column) ^ 1)
 
     monkeypatch.setattr(machine.design, "punch", punch)
     assert run(image, machine, check="lockstep").differences[0].startswith(difference)

@@ -94,6 +94,25 @@ class PackedCard:
         """The same card with arrays of its own."""
         return PackedCard(self.layout, self.dtype, {name: field.copy() for name, field in self.fields.items()})
 
+    def snapshot(self) -> PackedCard:
+        """The card as it is now, to keep. What no loop changes is shared, until one of the two is written to there."""
+        kept = {}
+        for block in self.layout.blocks:
+            field = self.fields.get(block.name)
+            if field is not None and block.changes:
+                kept[block.name] = field.copy()
+            elif field is not None:
+                field.flags.writeable = False
+                kept[block.name] = field
+        return PackedCard(self.layout, self.dtype, kept)
+
+    def _to_write(self, name: str) -> AnyArray:
+        """A field that is this card's own."""
+        field = self.fields[name]
+        if not field.flags.writeable:
+            field = self.fields[name] = field.copy()
+        return field
+
     def equals(self, other: PackedCard) -> bool:
         """Whether the other card has the same fields, entry by entry, in the same number format."""
         return (self.dtype == other.dtype and self.fields.keys() == other.fields.keys()
@@ -146,9 +165,9 @@ class PackedCard:
         if wrong is not None:
             raise LayoutError(f"{wrong} does not go to {rows!r} in {region!r}: the layout declares "
                               f"{content or 'nothing'} there")
-        field = self.fields.get(place.block.name)
-        if field is None or content in (None, "one"):
+        if content in (None, "one"):
             return  # it is there already
+        field = self._to_write(place.block.name)
         if not given.ndim:
             self._fill(place, columns, float(given))
         elif field.dtype.kind == "f":
@@ -172,14 +191,15 @@ class PackedCard:
 
     def put_words(self, place: Place, columns: slice, words: Words | np.uint64) -> None:
         """Write numbers at a part that holds bits in these columns."""
-        field = self.fields[place.block.name]
+        field = self._to_write(place.block.name)
         if field.dtype.kind == "f":
             bits = unpack_bits(np.atleast_1d(words), place.size)
             field[columns, place.part] = 2.0 * bits.T - 1
             return
         for piece in _pieces(place):
             for some in _in_turn(columns):
-                chosen = words[some.start - columns.start : some.stop - columns.start] if words.ndim else words
+                part = slice(some.start - columns.start, some.stop - columns.start)
+                chosen = words[part] if isinstance(words, np.ndarray) else words
                 self._insert(field, some, piece, chosen >> np.uint64(piece[2]) & _mask(piece[3]))
 
     def word(self, place: Place, column: int) -> int:
@@ -198,6 +218,7 @@ class PackedCard:
         if field is None or _inside(place.empty, column) or (word != ones and _inside(place.ones, column)):
             raise LayoutError(f"{word} does not go to {place.name!r} in {self.layout.column_name(column)!r}: "
                               "the layout declares no bits there")
+        field = self._to_write(place.block.name)
         if place.real:
             field[column, place.part] = [1.0 if word >> i & 1 else -1.0 for i in range(place.size)]
             return
@@ -232,7 +253,7 @@ class PackedCard:
 
     def _fill(self, place: Place, columns: slice, value: float) -> None:
         """The same entry in every row and column."""
-        field = self.fields[place.block.name]
+        field = self._to_write(place.block.name)
         if field.dtype.kind == "f":
             field[columns, place.part] = value
             return

@@ -24,7 +24,7 @@ def begin(
     """A run before its first loop; `checked_run` makes it."""
     machine.check_type(program)
     limit = machine.default_max_steps if max_steps is None else max_steps
-    return Checkpoint(machine, program, Mark(machine.punch(program)), Plan(limit, every, comparison(machine, check), engine))
+    return Checkpoint(machine, program, Mark(machine.pack(program)), Plan(limit, every, comparison(machine, check), engine))
 
 
 def comparison(machine: Machine[Any, Any], wanted: bool | Check | None) -> Check | None:

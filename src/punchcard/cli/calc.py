@@ -116,6 +116,6 @@ def _show(result: Calculation, *, terms: int, as_json: bool, with_program: bool)
     out(f"exact  {result.exact!r}")
     out(f"error  {result.error:.1e}{relative}; bound {result.bound:.1e}")
     out(f"{result.steps} instruction{'s' * (result.steps != 1)} in {result.report.result.loops} loops of a transformer with "
-        f"{len(machine.model.shapes)} layers, {machine.layout.width} rows and {machine.layout.columns} columns")
+        f"{len(machine.weights.layers)} layers, {machine.layout.width} rows and {machine.layout.columns} columns")
     if not result.ok:
         out(f"DISAGREES: {result.report.why or 'the error is beyond its bound'}")

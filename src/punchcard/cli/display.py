@@ -12,7 +12,6 @@ from typing import Any, Self
 import click
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
 
 from punchcard.cli.terminal import out, print_json, remark
 from punchcard.machines.base import Machine
@@ -28,7 +27,7 @@ class Progress:
     """Follows a run: prints every loop that it watches, or says how far a long run has come, unless it is to be silent."""
 
     def __init__(self, machine: AnyMachine, program: Any, mark: Mark, *, trace: bool, silent: bool = False) -> None:
-        self._machine, self._program, self._card = machine, program, mark.card
+        self._machine, self._program, self._card = machine, program, mark.held
         self._quiet = trace or silent
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._status = self._console.status("")
@@ -40,9 +39,9 @@ class Progress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._status.stop()
 
-    def watch(self, loop: int, card: Tensor) -> None:
+    def watch(self, loop: int, card: Any) -> None:
         """Called by the engine after every loop of a traced run."""
-        before, self._card = self._card, card.clone()
+        before, self._card = self._card, card.clone() if hasattr(card, "clone") else card.copy()
         warming = loop <= self._machine.design.warm_up
         did = "warm-up" if warming else self._machine.trace_line(self._program, before, card)
         self._console.print(f"loop {loop:>5}  {did}", markup=False)
@@ -109,7 +108,7 @@ def _summary(machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
     """How a run ended, what ran it, and whether the interpreter agrees."""
     result = report.result
     ending = {"halted": "halted", "interrupted": "interrupted"}.get(result.reason, "stopped without halting")
-    layers, layout = counted(len(machine.model.shapes), "layer"), machine.layout
+    layers, layout = counted(len(machine.weights.layers), "layer"), machine.layout
     yield (f"{ending} after {counted(result.steps, 'instruction')} in {counted(result.loops, 'loop')} of a transformer with "
            f"{layers}, {layout.width} rows and {layout.columns} columns")
     yield _engine(result)

@@ -193,7 +193,7 @@ def show_learned(learned: Learned, epochs: int, saved: Path | None, *, as_json: 
         out(f"loss {learned.initial_loss:.6g} before, {after} {learned.epochs} epoch{'s' * (learned.epochs != 1)}")
         out(f"largest difference from the same algorithm in NumPy: {learned.error:.1e} of the largest weight")
         out(f"{learned.loops:,} loops, {learned.loops_per_point} for a point, of a transformer with "
-            f"{len(machine.model.shapes)} layers, {machine.layout.width} rows and {machine.layout.columns} columns")
+            f"{len(machine.weights.layers)} layers, {machine.layout.width} rows and {machine.layout.columns} columns")
         if saved is not None:
             out(f"saved to {saved}")
     if learned.interrupted:

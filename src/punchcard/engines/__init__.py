@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
-from punchcard.card.layout import Layout
-from punchcard.engines import auto
+from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines.base import Engine, Port, Run, Runner, Watch
-from punchcard.engines.dense import Dense
-from punchcard.engines.lowered import Lowered
 from punchcard.engines.prepared import Prepared
-from punchcard.engines.scratchpad import Scratchpad
 from punchcard.errors import PunchcardError, did_you_mean
-from punchcard.transformer.model import LoopedTransformer
+from punchcard.transformer.weights import Model, as_module
+
+
+@dataclass(frozen=True)
+class Later:
+    """An engine that is imported when it is first used: most of them need torch."""
+
+    module: str
+    name: str
+
+    def __call__(self, *given: Any, **how: Any) -> Runner:
+        runner: Runner = self._engine(*given, **how)
+        return runner
+
+    @property
+    def takes_packed(self) -> bool:
+        return bool(getattr(self._engine, "takes_packed", False))
+
+    @property
+    def _engine(self) -> Any:
+        return getattr(import_module(self.module), self.name)
+
 
 ENGINES: dict[str, Engine] = {
-    "dense": Dense, "scratchpad": Scratchpad, "lowered": Lowered, "auto": auto.prepare}
+    "dense": Later("punchcard.engines.dense", "Dense"),
+    "scratchpad": Later("punchcard.engines.scratchpad", "Scratchpad"),
+    "lowered": Later("punchcard.engines.lowered", "Lowered"),
+    "auto": Later("punchcard.engines.auto", "prepare"),
+}
+LOWERED_OR_SLOWER = Later("punchcard.engines.auto", "lowered_or_slower")
 
 __all__ = ["ENGINES", "Engine", "Port", "Prepared", "Run", "Runner", "Watch", "check_engine", "prepare"]
 
 
-def prepare(name: str, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
+def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
             fall_back: bool = False, kept: Prepared | None = None) -> Runner:
     """A runner of the named engine for a card, or a batch of cards.
 
@@ -29,7 +53,9 @@ def prepare(name: str, model: LoopedTransformer, layout: Layout | None, card: Te
     prepared code is looked for and kept, beyond what is on disk.
     """
     check_engine(name)
-    engine = auto.lowered_or_slower if fall_back and name == "lowered" else ENGINES[name]
+    engine = LOWERED_OR_SLOWER if fall_back and name == "lowered" else ENGINES[name]
+    if not getattr(engine, "takes_packed", False):
+        model, card = as_module(model), as_tensor(card)
     runner: Runner = engine(model, layout, card, loops=loops, kept=kept)
     return runner
 

@@ -11,22 +11,22 @@ What the lowered engine refuses, and single loops that it declines, are left to 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from torch import Tensor
-
-from punchcard.card.layout import Layout, Pattern
+from punchcard.card.layout import Card, Layout, Pattern, as_tensor
 from punchcard.engines.base import Port, Run, Runner, Watch
-from punchcard.engines.dense import Dense
-from punchcard.engines.lowered import Lowered
 from punchcard.engines.prepared import Prepared
-from punchcard.engines.scratchpad import Scratchpad
-from punchcard.engines.stepping import Stepping
 from punchcard.errors import LoweringError
-from punchcard.transformer.model import LoopedTransformer
+from punchcard.transformer.weights import Model, as_module
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from punchcard.engines.stepping import Stepping
 
 FEW_LOOPS = 64
 """Compiling takes longer than so few loops."""
@@ -38,37 +38,51 @@ MOST_DECLINED = 16
 Returned = TypeVar("Returned")
 
 
-def prepare(model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
+def prepare(model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
             kept: Prepared | None = None) -> Runner:
     """See `Engine`."""
-    if card.device.type != "cpu":
-        note = f"lowered: the card is on {card.device}, generated code runs on the CPU"
+    device = str(getattr(card, "device", "cpu"))
+    if not device.startswith("cpu"):
+        note = f"lowered: the card is on {device}, generated code runs on the CPU"
     elif loops is not None and loops <= FEW_LOOPS:
         note = f"lowered: compiling takes longer than {loops} loop{'s' * (loops != 1)}"
     else:
         return lowered_or_slower(model, layout, card, loops=loops, kept=kept)
-    return slower(card)(model, layout, card).noting(note)
+    return slower(model, layout, card).noting(note)
 
 
-def slower(card: Tensor) -> type[Dense] | type[Scratchpad]:
+def slower(model: Model, layout: Layout | None, card: Card) -> Stepping:
     """The fastest engine for cards of this size that makes any loop."""
-    return Dense if card.shape[-1] * card.numel() // card.shape[-2] <= FEW_SCORES else Scratchpad
+    if card.shape[-1] * math.prod(card.shape) // card.shape[-2] <= FEW_SCORES:
+        from punchcard.engines.dense import Dense
+
+        return Dense(as_module(model), layout, as_tensor(card))
+    from punchcard.engines.scratchpad import Scratchpad
+
+    return Scratchpad(as_module(model), layout, as_tensor(card))
 
 
-def lowered_or_slower(model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
+def lowered_or_slower(model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
                       kept: Prepared | None = None) -> Runner:
     """The lowered engine where it applies, and a slower one where it does not."""
+    from punchcard.engines.lowered import Lowered
+
+    takes_packed = getattr(Lowered, "takes_packed", False)
+    given: Any = (model, layout, card) if takes_packed else (as_module(model), layout, as_tensor(card))
     try:
-        fast = Lowered(model, layout, card, loops=loops, kept=kept)
+        fast = Lowered(*given, loops=loops, kept=kept)
     except LoweringError as why:
-        return slower(card)(model, layout, card).noting(f"not lowered: {why}")
-    return Alternating(fast, lambda now: slower(now)(model, layout, now))
+        return slower(model, layout, card).noting(f"not lowered: {why}")
+    return Alternating(fast, lambda now: slower(model, layout, now))
+
+
+prepare.takes_packed = lowered_or_slower.takes_packed = True  # type: ignore[attr-defined]
 
 
 class Alternating(Runner):
     """The lowered engine makes the loops; a slower one makes those that it declines, and hands the card back."""
 
-    def __init__(self, fast: Lowered, slow: Callable[[Tensor], Stepping]) -> None:
+    def __init__(self, fast: Runner, slow: Callable[[Card], Stepping]) -> None:
         self.engine, self.compile_seconds = fast.engine, fast.compile_seconds
         self._fast, self._prepare_slow = fast, slow
         self._slow: Stepping | None = None
@@ -78,7 +92,11 @@ class Alternating(Runner):
     def card(self) -> Tensor:
         return self._fast.card
 
-    def take(self, card: Tensor) -> None:
+    @property
+    def held(self) -> Card:
+        return self._fast.held
+
+    def take(self, card: Any) -> None:
         self._fast.take(card)
 
     def run(
@@ -100,10 +118,10 @@ class Alternating(Runner):
         while (ran := part(self._fast, loops - made.total())).reason == "declined":
             in_a_row = in_a_row + 1 if ran.loops == 0 else 1
             count = 1 if in_a_row <= MOST_DECLINED else 1 << min(in_a_row - MOST_DECLINED + 5, 60)
-            slow, why = self._slower(ran.card), ran.notes[-1]
+            slow, why = self._slower(ran.held), ran.notes[-1]
             ran = part(slow, min(count, loops - made.total()))
             declined[f"loops were made by the {slow.engine} engine: {why}"] += ran.loops
-            self._fast.take(ran.card)
+            self._fast.take(ran.held)
             if ran.reason != "loops" or made.total() == loops:
                 break
         self.compile_seconds = self._fast.compile_seconds
@@ -112,12 +130,12 @@ class Alternating(Runner):
         return replace(ran, loops=made.total(), engine=made.most_common(1)[0][0], notes=_counted(declined), made=made,
                        compile_seconds=self.compile_seconds - before)
 
-    def _slower(self, card: Tensor) -> Stepping:
+    def _slower(self, card: Card) -> Stepping:
         """The slower engine with this card: what it prepared once, it keeps."""
         if self._slow is None:
             self._slow = self._prepare_slow(card)
         else:
-            self._slow.take(card)
+            self._slow.take(as_tensor(card))
         return self._slow
 
 

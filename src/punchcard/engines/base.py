@@ -5,22 +5,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from torch import Tensor
-
-from punchcard.card.layout import Layout, Pattern
+from punchcard.card.held import Held
+from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import LayoutError, PunchcardError
-from punchcard.transformer.model import LoopedTransformer
 
-Watch: TypeAlias = Callable[[int, Tensor], None]
-"""Called after every loop with the number of loops made and the card, which it must not change."""
+if TYPE_CHECKING:
+    from torch import Tensor
 
-Port: TypeAlias = Callable[[int, Tensor], bool]
+Watch: TypeAlias = Callable[[int, Any], None]
+"""Called after every loop with the number of loops made and the card, which it must not change.
+
+A runner that was given a packed card may show it packed; one that was given a tensor shows tensors.
+"""
+
+Port: TypeAlias = Callable[[int, Any], bool]
 """Called when its pattern stands on the card, with the number of loops made and the card; says whether to go on.
 
-It may change the card in place, in the rows and regions that a loop may change.
+It may change the card in place, in the rows and regions that a loop may change. A port that reads and writes by calls of the
+layout serves tensors and packed cards alike; a packed card is shown only by a runner that was given one.
 """
 
 
@@ -28,7 +33,7 @@ Reason: TypeAlias = Literal["matched", "loops", "interrupted", "stopped", "decli
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Held):
     """The card after the last loop, how many loops were made, and why no more.
 
     reason            a pattern of `until` matched, all loops were made, somebody interrupted, a port stopped the run, or
@@ -40,7 +45,7 @@ class Run:
     made              how many loops each engine made
     """
 
-    card: Tensor = field(repr=False)
+    held: Card = field(repr=False)
     loops: int
     reason: Reason
     engine: str
@@ -67,8 +72,13 @@ class Runner(ABC):
     def card(self) -> Tensor:
         """The card as it stands between two calls of `run`; for others to keep."""
 
+    @property
+    def held(self) -> Card:
+        """The same card as the engine has it: packed, if it can."""
+        return self.card
+
     @abstractmethod
-    def take(self, card: Tensor) -> None:
+    def take(self, card: Any) -> None:
         """Go on from another card of the same shape, with what was prepared for the first."""
 
     @abstractmethod
@@ -96,9 +106,12 @@ class Engine(Protocol):
 
     `layout` says what the rows hold and what a loop may change; without it only slow ways are open. `loops` is how many
     are expected, None for many. `kept` holds what was prepared before, for whoever owns it.
+
+    The model is a `LoopedTransformer` and the card a tensor. An engine with an attribute `takes_packed` that is true also
+    takes `Weights`, and a packed card.
     """
 
-    def __call__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
+    def __call__(self, model: Any, layout: Layout | None, card: Any, *, loops: int | None = None,
                  kept: Prepared | None = None) -> Runner: ...
 
 
@@ -111,7 +124,7 @@ class Stops:
     ports: Mapping[Pattern, Port]
 
     @classmethod
-    def of(cls, card: Tensor, facts: Layout | None, until: Pattern | Sequence[Pattern],
+    def of(cls, card: Card, facts: Layout | None, until: Pattern | Sequence[Pattern],
            ports: Mapping[Pattern, Port] | None) -> Stops:
         found = (until,) if isinstance(until, Pattern) else tuple(until)
         if (found or ports) and facts is None:
@@ -124,11 +137,11 @@ class Stops:
                 facts.check_pattern(pattern)
         return cls(facts, found, ports or {})
 
-    def matched(self, card: Tensor) -> Pattern | None:
+    def matched(self, card: Card) -> Pattern | None:
         """The pattern of `until` that stands on the card; for a batch, the last one when each card shows one."""
         if not self.until or self.facts is None:
             return None
-        shown = [self.facts.matches(card, pattern) for pattern in self.until]
+        shown: list[Any] = [self.facts.matches(card, pattern) for pattern in self.until]
         every = shown[0]
         for more in shown[1:]:
             every = every | more
@@ -136,11 +149,11 @@ class Stops:
             return None
         return next(p for p, where in zip(self.until, shown, strict=True) if bool(where.reshape(-1)[-1]))
 
-    def at_port(self, card: Tensor) -> bool:
+    def at_port(self, card: Card) -> bool:
         """Whether there is a port to serve."""
         return self.facts is not None and any(bool(self.facts.matches(card, pattern)) for pattern in self.ports)
 
-    def serve(self, loop: int, card: Tensor) -> Pattern | None:
+    def serve(self, loop: int, card: Card) -> Pattern | None:
         """Call the ports whose patterns stand on the card; the pattern of one that says stop."""
         for pattern, port in self.ports.items():
             if self.facts is not None and bool(self.facts.matches(card, pattern)) and not port(loop, card):

@@ -6,19 +6,17 @@ import math
 from collections.abc import Callable
 from typing import Any, TypedDict
 
-import torch
-from torch import Tensor
-
-from punchcard.card.layout import Pattern
+from punchcard.card.layout import Card, Pattern
 from punchcard.engines import Port
 from punchcard.errors import PunchcardError
 from punchcard.learning.blocks import blocks_of
 from punchcard.learning.programs.network import Network
 from punchcard.learning.programs.sgd import Written
+from punchcard.machines.base import AsPrecision
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.result import Result
-from punchcard.transformer.precision import Precision, as_precision
+from punchcard.transformer.precision import as_precision
 
 DEFAULT_HEADS = 3
 MARGIN = 1.01
@@ -39,7 +37,7 @@ class RunOptions(TypedDict, total=False):
 
     machine: FleqMachine | None
     heads: int | None
-    precision: Precision | torch.dtype | str | None
+    precision: AsPrecision | None
     design: str | None
     size: int | None
     engine: str | None
@@ -93,7 +91,7 @@ def run_whole(
         how["engine"] = options.get("engine")
     ports: dict[Pattern, Port] = {}
     if look is not None:
-        def port(loop: int, card: Tensor) -> bool:
+        def port(loop: int, card: Card) -> bool:
             look(loop, program.named(machine.read(card).memory))
             return True
 

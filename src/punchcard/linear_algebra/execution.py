@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from punchcard.checks.runs import begin, checked_run
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
+from punchcard.machines.base import AsPrecision
 from punchcard.machines.fleq.blocks.block import MatrixProduct
 from punchcard.machines.fleq.dry_run import UNBOUNDED, DryRun, dry_run, with_fitting_range
 from punchcard.machines.fleq.functions import MUL
@@ -20,7 +20,6 @@ from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.writer import disassemble
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
-from punchcard.transformer.precision import Precision
 
 DEFAULT_HEADS = 3
 MOST_ENTRY = 1e60
@@ -37,7 +36,7 @@ class AlgebraOptions(TypedDict, total=False):
 
     machine: FleqMachine | None
     heads: int
-    precision: Precision | torch.dtype | str
+    precision: AsPrecision
     design: str
     engine: str
     check: bool

@@ -9,14 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
-import torch
-from torch import Tensor
-
-from punchcard.card.layout import Card, Cards, Layout, Pattern
+from punchcard.card.formats import FormatName
+from punchcard.card.layout import Card, Cards, Layout, Pattern, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Port, Prepared, Watch, prepare
 from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
@@ -26,18 +24,23 @@ from punchcard.machines.interpreter import Interpreter, Quick
 from punchcard.machines.judging import AtTheEnd, Check, Judge, Lockstep
 from punchcard.machines.kind import Kind
 from punchcard.machines.ports import Host
-from punchcard.machines.result import Reason, Result
-from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, is_observed, run_parts
+from punchcard.machines.result import Reason, Result, Seen
+from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, run_parts
 from punchcard.machines.streams import Input, Output, Read, Write, reader, writer
-from punchcard.trace import Snapshot, observe
-from punchcard.transformer.build import LayerWeights, compile_layer, to_model
+from punchcard.transformer.build import LayerWeights, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
-from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.precision import Precision, as_precision
+from punchcard.transformer.weights import Weights
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from punchcard.trace import Snapshot
+    from punchcard.transformer.model import LoopedTransformer
 
 Program = TypeVar("Program")
 State = TypeVar("State")
-AsPrecision = Precision | torch.dtype | str
+AsPrecision: TypeAlias = "Precision | FormatName"
 NO_LIMIT = 1 << 62
 
 
@@ -64,9 +67,15 @@ class Machine(ABC, Generic[Program, State]):
     design: Design[Any]
     precision: Precision
     layout: Layout
-    model: LoopedTransformer
+    weights: Weights
+    """What the formulas give, as arrays, until somebody wants the `model`."""
     needed_bits: int = 0
     """Significand bits that its sums need so that none is rounded; 0 where numbers are real and rounded anyway."""
+
+    @property
+    def model(self) -> LoopedTransformer:
+        """The weights as an `nn.Module`, which holds them from then on: what is changed there is run."""
+        return self.weights.module
 
     @cached_property
     def prepared(self) -> Prepared:
@@ -85,7 +94,7 @@ class Machine(ABC, Generic[Program, State]):
             layers = self.compile(sizes)
             self.needed_bits = needed_bits(layers, self.layout)
             if self.needed_bits <= wanted.significand:
-                self.model = to_model(layers, self.layout.width, wanted)
+                self.weights = to_weights(layers, self.layout.width, wanted)
                 return
         raise PrecisionError(
             f"the {design!r} design with {', '.join(f'{name}={value}' for name, value in options.items())} needs sums of "
@@ -120,8 +129,8 @@ class Machine(ABC, Generic[Program, State]):
         return cls(**{**cls.sizes_for(program), **given})
 
     def __repr__(self) -> str:
-        return (f"<{type(self).__name__}, design {self.design.name!r}: {len(self.model.shapes)} layers, {self.layout.width} "
-                f"rows, {self.layout.columns} columns, {self.precision.name}>")
+        return (f"<{type(self).__name__}, design {self.design.name!r}: {len(self.weights.layers)} layers, "
+                f"{self.layout.width} rows, {self.layout.columns} columns, {self.precision.name}>")
 
     # Cards
 
@@ -129,6 +138,9 @@ class Machine(ABC, Generic[Program, State]):
         """The card of a program, packed: as its design punches it. A program that does not fit is refused."""
         if type(self).punch is not Machine.punch:  # a machine that punches tensors
             return PackedCard.of(self.layout, self.punch(program))
+        return self._packed(program)
+
+    def _packed(self, program: Program) -> PackedCard:
         self.check_fits(program)
         card = PackedCard.blank(self.layout, self.precision.name)
         self.design.punch(self.sizes, self.layout, self.content(program), card)
@@ -136,7 +148,7 @@ class Machine(ABC, Generic[Program, State]):
 
     def punch(self, program: Program) -> Tensor:
         """The card of a program as a tensor."""
-        return self.pack(program).tensor()
+        return self._packed(program).tensor()
 
     def content(self, program: Program) -> Any:
         """What the design punches of a program, by default the program itself."""
@@ -164,6 +176,11 @@ class Machine(ABC, Generic[Program, State]):
     def read_own(self, program: Program, card: Card) -> State:
         """What of the state on a card is the program's; a machine with much room reads no more than that."""
         return self.own(program, self.read(card))
+
+    def seen(self, program: Program, card: Card) -> Seen:
+        """What a run shows of a card; a machine with much room reads no more than that."""
+        state = self.read_own(program, card)
+        return Seen(self.values(program, state), getattr(state, "program_counter", None), self.at_halt(program, state))
 
     def check_type(self, program: Any) -> None:
         """Refuse a program of another kind of machine."""
@@ -195,6 +212,8 @@ class Machine(ABC, Generic[Program, State]):
         self, program: Program | None = None, callback: Callable[[Snapshot], None] | None = None, *, layers: bool = True
     ) -> AbstractContextManager[list[Snapshot]]:
         """Watch the model at work (see `punchcard.trace`), with columns by the names that a program gives them."""
+        from punchcard.trace import observe
+
         return observe(self.model, self.layout, callback, layers=layers, names=lambda j: self.column_name(j, program))
 
     # Running
@@ -204,7 +223,7 @@ class Machine(ABC, Generic[Program, State]):
         return None
 
     def guard(
-        self, program: Program, punched: Tensor, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
+        self, program: Program, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
         *, every_loop: bool,
     ) -> tuple[Watch | None, Sequence[At]]:
         """What looks whether a program keeps its promises: after every loop, or at marks.
@@ -241,34 +260,49 @@ class Machine(ABC, Generic[Program, State]):
         if limit is not None and limit < 0:
             raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
         loops = NO_LIMIT if limit is None else self.design.warm_up + limit
-        punched = self.punch(program)
+        punched = self.pack(program)
         begin = begin or Mark(punched)
         host = self.host(begin, reader(input, len(begin.traffic.read)), writer(output), loops)
-        card = begin.card if host is None else host.begin(begin.card)
+        card = begin.held if host is None else host.begin(begin.held)
         if begin.ended or (host is not None and host.ended is not None):
             return self._result(program, Course(begin, "matched"), begin, host)
-        name = OBSERVED if engine == DEFAULT_ENGINE and is_observed(self.model) else engine
+        name = OBSERVED if engine == DEFAULT_ENGINE and self.weights.is_observed else engine
         expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
         try:
-            runner = prepare(name, self.model, self.layout, card, loops=expected, kept=self.prepared)
+            runner = prepare(name, self.weights, self.layout, card, loops=expected, kept=self.prepared)
         except LoweringError as why:
             raise LoweringError(f"the engine {name!r} declines: {why}; 'auto' takes a slower one") from None
 
         def again(mark: Mark, until: int, watch: Watch | None) -> Mark:
-            anew = prepare(runner.engine, self.model, self.layout, mark.card, fall_back=True, kept=self.prepared)
+            anew = prepare(runner.engine, self.weights, self.layout, mark.held, fall_back=True, kept=self.prepared)
             return run_parts(anew, mark, until, until=self.halting, watch=watch).mark
 
         marks = [keep] if keep is not None else []
-        seen = [watch] if watch is not None else []
+        seen = [_as_tensors(watch)] if watch is not None else []
         if guarded:
             guard, looks = self.guard(program, punched, begin, again, every_loop=watch is not None or name == OBSERVED)
             seen = [guard, *seen] if guard is not None else seen
             marks = [*looks, *(At(mark.every, look.act) for mark in marks for look in looks), *marks]
-        served = {**(host.ports if host is not None else {}), **(ports or {})}
+        own = {pattern: self._on_tensors(port) for pattern, port in (ports or {}).items()}
+        served = {**(host.ports if host is not None else {}), **own}
         course = run_parts(
             runner, begin, loops, until=self.halting, ports=served or None, marks=marks, interrupted=interrupted,
             progress=progress, watch=in_turn(*seen) if seen else None, host=host)
         return self._result(program, course, begin, host)
+
+    def _on_tensors(self, port: Port) -> Port:
+        """A port of the caller's, which works on a tensor, also where the engine has the card packed."""
+        def call(loop: int, card: Card) -> bool:
+            if not isinstance(card, PackedCard):
+                return port(loop, card)
+            before, tensor = card.tensor(), card.tensor()
+            goes_on = port(loop, tensor)
+            if not bool((tensor == before).all()):
+                for name, field in PackedCard.of(self.layout, tensor).fields.items():
+                    card.fields[name][...] = field
+            return goes_on
+
+        return call
 
     def steps(self, loops: int, *, ended: bool) -> int:
         """Instructions executed in so many loops of a run; `ended` by a halting pattern, or not."""
@@ -276,17 +310,19 @@ class Machine(ABC, Generic[Program, State]):
 
     def _result(self, program: Program, course: Course, begin: Mark, host: Host | None) -> Result[State]:
         mark = course.mark
-        state = self.read_own(program, mark.card)
+        seen = self.seen(program, mark.held)
         reason: Reason = course.reason if course.reason in ("interrupted", "stopped") else "steps"
-        if mark.ended or self.at_halt(program, state):
+        if mark.ended or seen.at_halt:
             reason = "halted"
         if host is not None and host.ended is not None:
             reason = host.ended
         return Result(
-            state=state, memory=self.values(program, state), reason=reason, steps=self.steps(mark.loops, ended=mark.ended),
-            loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, card=mark.card, notes=course.notes,
+            reading=partial(self.read_own, program, mark.held), memory=seen.values, reason=reason,
+            steps=self.steps(mark.loops, ended=mark.ended),
+            loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, held=mark.held, notes=course.notes,
             seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops,
-            output=mark.traffic.written, read=mark.traffic.read, fault=None if host is None else host.fault)
+            output=mark.traffic.written, read=mark.traffic.read, fault=None if host is None else host.fault,
+            program_counter=seen.program_counter)
 
     # Comparing
 
@@ -298,7 +334,7 @@ class Machine(ABC, Generic[Program, State]):
         """What compares a run with the interpreter; `kept` is what a judge of the same run remembered."""
         return AtTheEnd(self, program) if check == "end" else Lockstep(self, program, begin)
 
-    def differences(self, program: Program, card: Tensor, oracle: Interpreter[State]) -> list[str]:
+    def differences(self, program: Program, card: Card, oracle: Interpreter[State]) -> list[str]:
         """Where a card is not what the interpreter has: in what is the program's own, or in the rest of the machine."""
         found, expected = self.read(card), oracle.state
         if found == expected:
@@ -321,7 +357,7 @@ class Machine(ABC, Generic[Program, State]):
 
     # Showing
 
-    def trace_line(self, program: Program, before: Tensor, after: Tensor) -> str:
+    def trace_line(self, program: Program, before: Card, after: Card) -> str:
         """What a loop did to a card, in words; by default the values that are there now."""
         state = self.own(program, self.read(after))
         return ", ".join(f"{name} {value}" for name, value in self.values(program, state).items()) or str(state)
@@ -341,13 +377,12 @@ class Machine(ABC, Generic[Program, State]):
 
     def facts(self) -> dict[str, Any]:
         """The machine's figures, as plain data."""
-        shapes = self.model.shapes
-        parameters, nonzero = self.model.parameter_count()
-        temperatures = [float(t) for key, tensor in self.model.state_dict().items() if key.endswith("temperature")
-                        for t in tensor]
+        layers = self.weights.layers
+        parameters, nonzero = self.weights.parameter_count()
+        temperatures = [float(t) for layer in layers for t in layer.temperature]
         return {
             "machine": self.kind.name, "design": self.design.name, **self.options, "dtype": self.precision.name,
-            "layers": len(shapes), "heads": [s.heads for s in shapes], "hidden": [s.hidden for s in shapes],
+            "layers": len(layers), "heads": [layer.heads for layer in layers], "hidden": [layer.hidden for layer in layers],
             "width": self.layout.width, "columns": self.layout.columns, "parameters": parameters, "nonzero": nonzero,
             "temperature": max(temperatures, default=0.0), "needed_bits": self.needed_bits,
             "significand_bits": self.precision.significand, "paper": dict(self.design.paper),
@@ -362,7 +397,7 @@ class Machine(ABC, Generic[Program, State]):
 
     def save(self, path: str | Path) -> None:
         """Write the machine to one safetensors file."""
-        storage.save(path, self.model, self.describe())
+        storage.save(path, self.weights, self.describe())
 
     @classmethod
     def load(cls, path: str | Path, **objects: Any) -> Self:
@@ -372,7 +407,7 @@ class Machine(ABC, Generic[Program, State]):
         """
         description, tensors = storage.load(path)
         machine = cls.from_description(description, str(path), **objects)
-        storage.fill(machine.model, tensors, str(path))
+        storage.fill(machine.weights, tensors, str(path))
         return machine
 
     @classmethod
@@ -396,3 +431,8 @@ class Machine(ABC, Generic[Program, State]):
         """A program from what `store` gave."""
         program: Program = self.kind.languages[0].assemble(text)
         return program
+
+
+def _as_tensors(watch: Watch) -> Watch:
+    """A watcher of the caller's, which sees tensors, also where the engine has the card packed."""
+    return lambda loop, card: watch(loop, as_tensor(card))

@@ -18,9 +18,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from punchcard.card.formats import AnyArray, as_array, name_of
+from punchcard.card.layout import Card, as_tensor
+from punchcard.card.packed import PackedCard
 from punchcard.engines import check_engine
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import sweep
@@ -30,9 +32,11 @@ from punchcard.machines.judging import Check
 from punchcard.machines.registry import Registry, installed
 from punchcard.machines.running import DEFAULT_ENGINE, Mark
 from punchcard.machines.streams import Traffic
+from punchcard.transformer.weights import Weights, raw_bytes
 
 FORMAT = 2
 KEY = "punchcard-checkpoint"
+CARD = "card"
 DEFAULT_EVERY = 1_000_000
 """Loops between two checkpoints: less than a second of a compiled engine, and some minutes of the dense one."""
 
@@ -75,7 +79,7 @@ class CheckpointFile:
     def __init__(self, path: str | Path, machine: Machine[Any, Any], program: Any, plan: Plan) -> None:
         self.path = Path(path)
         self._fixed = {
-            "format": FORMAT, "machine": machine.describe(), "weights": _digest(machine.model.state_dict()),
+            "format": FORMAT, "machine": machine.describe(), "weights": _weights_digest(machine.weights),
             "program": machine.store(program), "plan": asdict(plan),
         }
         sweep(path)
@@ -86,7 +90,7 @@ class CheckpointFile:
         description = {**self._fixed, "loops": mark.loops, "engine": mark.engine, "ended": mark.ended,
                        "waiting": traffic.waiting,
                        "input_ended": traffic.input_ended, "found": None if found is None else dict(found)}
-        tensors = {"card": mark.card, "read": _as_tensor(traffic.read), "written": _as_tensor(traffic.written)}
+        tensors = {**_fields(mark.held), "read": _as_array(traffic.read), "written": _as_array(traffic.written)}
         storage.write(self.path, tensors, KEY, {**description, "seal": seal(description, tensors)})
 
 
@@ -110,7 +114,7 @@ def load(
             machine = kind.machine_class().from_description(description["machine"], source, **objects)
         if machine.describe() != description["machine"]:
             raise StorageError(f"{source!r} is a checkpoint of another machine than the one given: {machine!r}")
-        if _digest(machine.model.state_dict()) != description["weights"]:
+        if _weights_digest(machine.weights) != description["weights"]:
             raise StorageError(f"{source!r} was made with other weights than {machine!r} has: give the machine that made it")
         program = machine.restore(description["program"])
         machine.check_fits(program)
@@ -130,16 +134,35 @@ def load(
         raise StorageError(f"{source!r} describes a run that cannot go on: {error}") from None
 
 
-def _card(tensors: Mapping[str, Tensor], machine: Machine[Any, Any], source: str) -> Tensor:
-    if set(tensors) != {"card", "read", "written"}:
+def _fields(card: Card) -> dict[str, Any]:
+    """A card as tensors: one, or one for each field of a packed card."""
+    if isinstance(card, PackedCard):
+        return {f"{CARD}.{name}": field for name, field in card.fields.items()}
+    return {CARD: card}
+
+
+def _card(tensors: Mapping[str, Any], machine: Machine[Any, Any], source: str) -> Card:
+    """The card of a checkpoint: dense, or packed."""
+    blank = PackedCard.blank(machine.layout, machine.precision.name)
+    names = {CARD} if CARD in tensors else set(_fields(blank))
+    if set(tensors) != {*names, "read", "written"}:
         raise StorageError(f"{source!r} is not a whole checkpoint: its tensors are {', '.join(sorted(tensors)) or 'none'}, "
                            "not the card and what was read and written")
-    card = tensors["card"]
-    wanted = (machine.layout.width, machine.layout.columns)
-    if tuple(card.shape) != wanted or card.dtype != machine.precision.dtype:
-        raise StorageError(f"{source!r}: the card is {tuple(card.shape)} of {card.dtype}, the machine's is {wanted} of "
-                           f"{machine.precision.dtype}")
-    return card
+    if CARD in tensors:
+        card, wanted = tensors[CARD], (machine.layout.width, machine.layout.columns)
+        if tuple(card.shape) != wanted or name_of(card.dtype) != machine.precision.name:
+            raise StorageError(f"{source!r}: the card is {tuple(card.shape)} of {name_of(card.dtype)}, the machine's is "
+                               f"{wanted} of {machine.precision.name}")
+        return as_tensor(card)
+    for name, field in blank.fields.items():
+        found = tensors[f"{CARD}.{name}"]
+        if (found.shape, found.dtype) != (field.shape, field.dtype):
+            raise StorageError(f"{source!r}: the card's {name} is {found.shape} of {found.dtype}, the machine's is "
+                               f"{field.shape} of {field.dtype}")
+        blank.fields[name] = found
+    for wrong in machine.layout.violations(blank):
+        raise StorageError(f"{source!r} holds a card that is not what its layout declares: {wrong}")
+    return blank
 
 
 def _count(value: object) -> int:
@@ -148,23 +171,28 @@ def _count(value: object) -> int:
     return value
 
 
-def _as_tensor(data: bytes) -> Tensor:
-    return torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.zeros(0, dtype=torch.uint8)
+def _as_array(data: bytes) -> AnyArray:
+    return np.frombuffer(data, dtype=np.uint8)
 
 
-def _as_bytes(tensor: Tensor) -> bytes:
-    return bytes(tensor.tolist())
+def _as_bytes(array: AnyArray) -> bytes:
+    return bytes(array.tolist())
 
 
-def seal(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+def seal(description: Mapping[str, Any], tensors: Mapping[str, Any]) -> str:
     """A fingerprint of all that a checkpoint holds: no damage may turn it into another run."""
     return hashlib.sha256((json.dumps(description, sort_keys=True) + _digest(tensors)).encode()).hexdigest()
 
 
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    """A fingerprint of names, shapes and bits."""
+def _digest(tensors: Mapping[str, Any], dtype: str | None = None) -> str:
+    """A fingerprint of names, shapes, number formats and bits."""
     found = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
-        found.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
-        found.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        array, kind = as_array(tensor), dtype or name_of(tensor.dtype)
+        found.update(f"{name} {array.shape} torch.{kind}\n".encode())
+        found.update(raw_bytes(array, kind))
     return found.hexdigest()
+
+
+def _weights_digest(weights: Weights) -> str:
+    return _digest(dict(weights.state()), weights.dtype)

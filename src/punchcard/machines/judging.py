@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from torch import Tensor
-
+from punchcard.card.layout import Card
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.result import Report, Result
 from punchcard.machines.streams import END_OF_INPUT, Read, Write, reader
@@ -31,7 +30,7 @@ class Judge(ABC):
     guards: bool = False
 
     @abstractmethod
-    def watch(self, loop: int, card: Tensor) -> None:
+    def watch(self, loop: int, card: Card) -> None:
         """Called after every loop, where it watches."""
 
     def reading(self, read: Read) -> Read:
@@ -62,14 +61,14 @@ class AtTheEnd(Judge):
     def __init__(self, machine: Machine[Any, Any], program: Any) -> None:
         self._machine, self._program = machine, program
 
-    def watch(self, loop: int, card: Tensor) -> None:
+    def watch(self, loop: int, card: Card) -> None:
         """It looks only at the end."""
 
     def report(self, result: Result[Any]) -> Report[Any]:
         written = bytearray()
         oracle = self._machine.oracle(self._program, reader(result.read), written.append)
         oracle.run(result.steps)
-        found = self._machine.differences(self._program, result.card, oracle)
+        found = self._machine.differences(self._program, result.held, oracle)
         if bytes(written) != result.output:
             found.append(f"the output is {result.output!r}, the interpreter's {bytes(written)!r}")
         return _report(result, [*found, *_endings(result, oracle)])
@@ -114,7 +113,7 @@ class Lockstep(Judge):
 
         return through
 
-    def watch(self, loop: int, card: Tensor) -> None:
+    def watch(self, loop: int, card: Card) -> None:
         if self._difference:
             return
         if loop > self._machine.design.warm_up:

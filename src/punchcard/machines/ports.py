@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from torch import Tensor
-
-from punchcard.card.layout import Pattern
+from punchcard.card.layout import Card, Pattern
 from punchcard.engines import Port
 from punchcard.machines.streams import Traffic
 
 
 class Host(ABC):
     """Serves the events of a run between loops, and says why it ended, where the card does not.
+
+    Its ports are given the card as the engine has it, a tensor or packed: they use calls of the layout.
 
     ended   "halted", "fault" or "interrupted", once the host has stopped the run
     fault   what went wrong, as the machine's interpreter says it
@@ -33,6 +33,6 @@ class Host(ABC):
     def traffic(self) -> Traffic:
         """What has passed so far."""
 
-    def begin(self, card: Tensor) -> Tensor:
+    def begin(self, card: Card) -> Card:
         """The card to begin with, where something was left to do when the run was stopped."""
         return card

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from functools import cached_property
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from torch import Tensor
+from punchcard.card.held import Held
+from punchcard.card.layout import Card
 
 State = TypeVar("State")
 Reason: TypeAlias = Literal["halted", "fault", "steps", "interrupted", "stopped"]
 
 
+class Seen(NamedTuple):
+    """What a run shows of its last card: values by name, the next instruction, and whether that is a halt."""
+
+    values: dict[str, Any]
+    program_counter: int | None = None
+    at_halt: bool = False
+
+
 @dataclass(frozen=True)
-class Result(Generic[State]):
+class Result(Held, Generic[State]):
     """The end of a run.
 
-    state             what of the card's content is the program's, the program counter among it
     memory            values by name, where programs have names
     reason            "halted"; "fault", described by `fault`; "steps", the limit was reached; "interrupted";
                       "stopped", by a port of the caller's, or because it is not as the interpreter has it
@@ -26,13 +36,13 @@ class Result(Generic[State]):
     output            the bytes that the program wrote
     """
 
-    state: State
+    reading: Callable[[], State] = field(repr=False)
     memory: dict[str, Any]
     reason: Reason
     steps: int
     loops: int
     engine: str
-    card: Tensor = field(repr=False)
+    held: Card = field(repr=False)
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     compile_seconds: float = 0.0
@@ -41,6 +51,13 @@ class Result(Generic[State]):
     read: bytes = field(default=b"", repr=False)
     """The bytes that the program has read."""
     fault: Any = None
+    program_counter: int | None = None
+    """The next instruction, where a machine counts them."""
+
+    @cached_property
+    def state(self) -> State:
+        """What of the card's content is the program's; read when somebody asks, since a memory may be large."""
+        return self.reading()
 
     @property
     def halted(self) -> bool:
@@ -49,11 +66,6 @@ class Result(Generic[State]):
     @property
     def interrupted(self) -> bool:
         return self.reason == "interrupted"
-
-    @property
-    def program_counter(self) -> int | None:
-        """The next instruction, where a machine counts them."""
-        return getattr(self.state, "program_counter", None)
 
     @property
     def steps_per_second(self) -> float | None:

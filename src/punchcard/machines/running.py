@@ -13,14 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from torch import Tensor
-
-from punchcard.card.layout import Pattern
+from punchcard.card.held import Held
+from punchcard.card.layout import Card, Pattern
 from punchcard.engines import Port, Runner, Watch
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.streams import Traffic
-from punchcard.transformer.model import LoopedTransformer
 
 DEFAULT_ENGINE = "auto"
 OBSERVED = "dense"
@@ -29,14 +27,14 @@ MOST_NOTES = 16
 
 
 @dataclass(frozen=True)
-class Mark:
+class Mark(Held):
     """A point of a run, from which it can go on: the card, the loops made, and the engine that made most of them.
 
     `ended`: the program has halted or stopped with a fault, so that no loop is left to make. `traffic`: what was read and
     written.
     """
 
-    card: Tensor = field(repr=False)
+    held: Card = field(repr=False)
     loops: int = 0
     engine: str = ""
     ended: bool = False
@@ -94,7 +92,7 @@ def run_parts(
                                 "slower one")
         engine = max(made, key=made.__getitem__, default=runner.engine)
         ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "fault"))
-        mark = Mark(ran.card, before + ran.loops, engine, ended, Traffic() if host is None else host.traffic)
+        mark = Mark(ran.held, before + ran.loops, engine, ended, Traffic() if host is None else host.traffic)
         reason = ran.reason
         if reason == "loops" and mark.loops < loops and interrupted is not None and interrupted():
             reason = "interrupted"
@@ -109,7 +107,7 @@ def run_parts(
 
 def in_turn(*watchers: Watch) -> Watch:
     """Several watchers as one."""
-    def look(loop: int, card: Tensor) -> None:
+    def look(loop: int, card: Any) -> None:
         for watcher in watchers:
             watcher(loop, card)
 
@@ -121,12 +119,7 @@ def _part(done: int, loops: int, marks: Sequence[At]) -> int:
     return max(0, min([loops - done, *(at.every - done % at.every for at in marks)]))
 
 
-def is_observed(model: LoopedTransformer) -> bool:
-    """Whether forward hooks listen at a layer (see `punchcard.trace`)."""
-    return any(layer._forward_hooks for layer in model.layers)
-
-
-def _shifted(see: Callable[[int, Tensor], Any], before: int) -> Callable[[int, Tensor], Any]:
+def _shifted(see: Callable[[int, Any], Any], before: int) -> Callable[[int, Any], Any]:
     """Loops are counted from the beginning of the run, not of the part."""
     return lambda loop, card: see(before + loop, card)
 

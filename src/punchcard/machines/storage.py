@@ -10,30 +10,32 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import torch
+import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
-from torch import Tensor
+from safetensors.numpy import save as to_bytes
 
+from punchcard.card.formats import as_array, name_of
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import write_whole
-from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.precision import Precision
+from punchcard.transformer.weights import Weights
 
 if TYPE_CHECKING:
     from punchcard.machines.base import Machine
 
 FORMAT = 2
 KEY = "punchcard"
+ONLY_IN_TORCH = ("BF16", "F8_E4M3", "F8_E5M2")
 Built = TypeVar("Built", bound="Machine[Any, Any]")
 
 
-def save(path: str | Path, model: LoopedTransformer, description: Mapping[str, Any]) -> None:
-    """Write a model and its description."""
-    write(path, model.state_dict(), KEY, {"format": FORMAT, **description})
+def save(path: str | Path, weights: Weights, description: Mapping[str, Any]) -> None:
+    """Write the weights of a model and its description."""
+    tensors = weights.module.state_dict() if weights.dtype == "bfloat16" else dict(weights.state())
+    write(path, tensors, KEY, {"format": FORMAT, **description})
 
 
-def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The description and the tensors of a saved machine."""
     description, tensors = read(path, KEY, "saved machine")
     if description.get("format") != FORMAT:
@@ -41,21 +43,36 @@ def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return description, tensors
 
 
-def write(path: str | Path, tensors: Mapping[str, Tensor], key: str, description: Mapping[str, Any]) -> None:
-    """Write tensors, and plain data under a key."""
-    plain = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    write_whole(path, to_bytes(plain, metadata={key: json.dumps(description)}))
+def write(path: str | Path, tensors: Mapping[str, Any], key: str, description: Mapping[str, Any]) -> None:
+    """Write arrays, or tensors where NumPy lacks the number format, and plain data under a key."""
+    metadata = {key: json.dumps(description)}
+    if all(name_of(tensor.dtype) != "bfloat16" for tensor in tensors.values()):
+        plain = {name: np.ascontiguousarray(as_array(tensor)) for name, tensor in tensors.items()}
+        write_whole(path, to_bytes(plain, metadata=metadata))
+        return
+    import torch
+    from safetensors.torch import save as tensors_to_bytes
+
+    write_whole(path, tensors_to_bytes({name: torch.as_tensor(t).contiguous() for name, t in tensors.items()}, metadata))
 
 
-def read(path: str | Path, key: str, what: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The plain data under a key, and the tensors of a file. `what` the file should be is named in errors."""
+def read(path: str | Path, key: str, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The plain data under a key, and the tensors of a file: arrays, or torch's where NumPy lacks the number format.
+
+    `what` the file should be is named in errors.
+    """
     try:
         if not Path(path).is_file():
             raise StorageError(f"no such file: {str(path)!r}")
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, ValueError, SafetensorError) as error:
+            formats = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+            known = [name for name, kind in formats.items() if kind not in ONLY_IN_TORCH]
+            tensors = {name: file.get_tensor(name) for name in known}
+        if len(known) < len(formats):
+            with safe_open(path, framework="pt") as file:
+                tensors |= {name: file.get_tensor(name) for name in formats if name not in known}
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, SafetensorError) as error:
         raise StorageError(f"{str(path)!r} is not a safetensors file: {error}") from None
     try:
         description = json.loads(metadata[key])
@@ -66,26 +83,25 @@ def read(path: str | Path, key: str, what: str) -> tuple[dict[str, Any], dict[st
     return description, tensors
 
 
-def fill(model: LoopedTransformer, tensors: Mapping[str, Tensor], source: str) -> None:
-    """Put saved tensors into a model built from its description; they must be the same one by one.
+def fill(weights: Weights, tensors: Mapping[str, Any], source: str) -> None:
+    """Check that saved tensors are those of a machine built from its description, one by one.
 
     So what is loaded is exactly what the bounds were computed for. Weights of your own go in by `model.load_state_dict`.
     """
-    expected = model.state_dict()
+    expected = dict(weights.state())
     if missing := sorted(expected.keys() - tensors.keys()):
         raise StorageError(f"{source!r} lacks the tensor {missing[0]!r}")
     if extra := sorted(tensors.keys() - expected.keys()):
         raise StorageError(f"{source!r} has the tensor {extra[0]!r}, which the machine does not")
     for name, tensor in tensors.items():
-        want = expected[name]
-        if tensor.shape != want.shape or tensor.dtype != want.dtype:
-            raise StorageError(f"{source!r}: tensor {name!r} is {tuple(tensor.shape)} of {tensor.dtype}, "
-                               f"the machine's is {tuple(want.shape)} of {want.dtype}")
-        if not bool(torch.isfinite(tensor).all()):
+        want, found = expected[name], as_array(tensor)
+        if found.shape != want.shape or name_of(tensor.dtype) != weights.dtype:
+            raise StorageError(f"{source!r}: tensor {name!r} is {found.shape} of {name_of(tensor.dtype)}, "
+                               f"the machine's is {want.shape} of {weights.dtype}")
+        if not np.isfinite(found).all():
             raise StorageError(f"{source!r}: tensor {name!r} holds an entry that is not finite")
-        if not torch.equal(tensor, want):
+        if not np.array_equal(found, want):
             raise StorageError(f"{source!r}: tensor {name!r} is not what the machine's formulas give")
-    model.load_state_dict(dict(tensors))
 
 
 def rebuild(description: Mapping[str, Any], kind: str, build: Callable[..., Built], source: str) -> Built:

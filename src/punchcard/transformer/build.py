@@ -15,14 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from punchcard.errors import FormulaError, PrecisionError
 from punchcard.transformer.expression import Array, Expression, Rows
-from punchcard.transformer.model import LayerShape, LoopedTransformer, TransformerLayer
 from punchcard.transformer.precision import Precision
+from punchcard.transformer.weights import LayerArrays, Weights
+
+if TYPE_CHECKING:
+    from punchcard.transformer.model import LoopedTransformer
 
 
 @dataclass(frozen=True)
@@ -117,8 +120,8 @@ class LayerWeights:
     b2: Array
 
     @property
-    def shape(self) -> LayerShape:
-        return LayerShape(heads=len(self.key), key_size=self.key.shape[1], hidden=len(self.b1))
+    def hidden(self) -> int:
+        return len(self.b1)
 
 
 def compile_layer(part: Part, width: int) -> LayerWeights:
@@ -141,29 +144,26 @@ def compile_layer(part: Part, width: int) -> LayerWeights:
 
 def build(parts: Sequence[Part], width: int, precision: Precision) -> LoopedTransformer:
     """The model whose layers are `parts`."""
-    return to_model([compile_layer(part, width) for part in parts], width, precision)
+    return to_weights([compile_layer(part, width) for part in parts], width, precision).module
 
 
-def to_model(layers: Sequence[LayerWeights], width: int, precision: Precision) -> LoopedTransformer:
-    """Cast compiled layers to the number format and load them into a model."""
-    model = LoopedTransformer(width, [w.shape for w in layers], precision.dtype)
-    for layer, weights in zip(model.layers, layers, strict=True):
-        if not isinstance(layer, TransformerLayer):
-            raise TypeError(f"{type(layer).__name__} is not a TransformerLayer")
-        tensors = {
-            "key": weights.key, "query": weights.query, "value": weights.value,
-            "temperature": np.array([precision.temperature_for(gap) if own is None else own
-                                     for gap, own in zip(weights.gaps, weights.temperatures, strict=True)]),
-            "w1": weights.w1, "b1": weights.b1[:, None], "w2": weights.w2, "b2": weights.b2[:, None],
-        }
-        _check_scores(weights, tensors["temperature"], precision)
-        layer.load_state_dict({name: torch.from_numpy(t).to(precision.dtype) for name, t in tensors.items()})
-    return model
+def to_weights(layers: Sequence[LayerWeights], width: int, precision: Precision) -> Weights:
+    """Cast compiled layers to the number format."""
+    return Weights(width, precision.name, [_cast(layer, precision) for layer in layers])
+
+
+def _cast(weights: LayerWeights, precision: Precision) -> LayerArrays:
+    temperature = np.array([precision.temperature_for(gap) if own is None else own
+                            for gap, own in zip(weights.gaps, weights.temperatures, strict=True)])
+    _check_scores(weights, temperature, precision)
+    return LayerArrays(*map(precision.format.rounded, (
+        weights.key, weights.query, weights.value, temperature,
+        weights.w1, weights.b1[:, None], weights.w2, weights.b2[:, None])))
 
 
 def _check_scores(weights: LayerWeights, temperatures: Array, precision: Precision) -> None:
     """Refuse a temperature whose products with the scores of ±1 entries are not finite in the number format."""
-    limit = float(torch.finfo(precision.dtype).max)
+    limit = precision.format.max
     for key, query, temperature in zip(weights.key, weights.query, temperatures, strict=True):
         largest = float(np.abs(key).sum(axis=1) @ np.abs(query).sum(axis=1)) * max(1.0, float(temperature))
         if not largest <= limit:

@@ -136,7 +136,7 @@ class PartGuard:
 
     def look(self, mark: Mark) -> None:
         """Check the card at a mark."""
-        found = self._broken(mark.card)
+        found = self._broken(mark.held)
         if found is None:
             self.good = mark
             return
@@ -144,7 +144,7 @@ class PartGuard:
         good, bad = first, mark
         while bad.loops - good.loops > FEW_LOOPS:
             middle = self.again(good, (good.loops + bad.loops) // 2, guarded=False)
-            good, bad = (good, middle) if self._broken(middle.card) is not None else (middle, bad)
+            good, bad = (good, middle) if self._broken(middle.held) is not None else (middle, bad)
         for start, end in ((good, bad), (first, mark)):  # the trace may be younger than what left it
             self.again(start, end.loops, guarded=True)
         raise PunchcardError(f"in loops {good.loops + 1} to {bad.loops} {found}, but loop by loop no instruction breaks a "

@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Card, Cards
 from punchcard.engines import Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError
-from punchcard.machines.base import Machine
+from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.blocks.pointers import IncrPointer, ResetPointer
@@ -35,8 +33,8 @@ from punchcard.machines.kind import Kind
 from punchcard.machines.result import Result
 from punchcard.machines.running import At, Mark
 from punchcard.machines.streams import Read, Write
-from punchcard.transformer.build import build
-from punchcard.transformer.precision import Precision, as_precision
+from punchcard.transformer.build import compile_layer, to_weights
+from punchcard.transformer.precision import as_precision
 
 LEAST_RANGE = 2.0**-20
 DEFAULT_FUNCTIONS = ("add", "sub", "mul", "transpose", "sigmoid", "incr_pointer", "reset_pointer")
@@ -72,7 +70,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         memory: int = 32,
         instructions: int = 32,
         design: str = "compact",
-        precision: Precision | torch.dtype | str = "float64",
+        precision: AsPrecision = "float64",
         range: float = 16.0,
         heads: int = 1,
         anchors: bool = False,
@@ -109,7 +107,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         self.reader = FleqReader(self.design)
         self.blocks = {b.name: b for b in self.design.blocks}
         self.scale = Scale(size, self.range, self.unit)
-        self.model = build(self.design.layers(self.sizes, self.layout, self.precision), self.layout.width, self.precision)
+        parts = self.design.layers(self.sizes, self.layout, self.precision)
+        width = self.layout.width
+        self.weights = to_weights([compile_layer(part, width) for part in parts], width, self.precision)
         self.options = {"functions": list(self.blocks), "size": size, "memory": memory, "instructions": instructions,
                         "range": self.range, "heads": heads, "anchors": anchors}
 
@@ -156,7 +156,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return float(self.blocks[function].bound(self.scale))
 
     def guard(
-        self, program: FleqProgram, punched: Tensor, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
+        self, program: FleqProgram, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
         *, every_loop: bool,
     ) -> tuple[Watch | None, Sequence[At]]:
         """Values stay within the range, flags are integers, pointers stay in the memory.
@@ -165,10 +165,10 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         mends within a part goes unnoticed (see `PartGuard`).
         """
         if every_loop:
-            return self.watchman(program, begin.card).watch, ()
+            return self.watchman(program, begin.held).watch, ()
 
         def made_again(mark: Mark, loops: int, *, guarded: bool) -> Mark:
-            return again(mark, loops, self.watchman(program, mark.card).watch if guarded else None)
+            return again(mark, loops, self.watchman(program, mark.held).watch if guarded else None)
 
         return None, [At(LOOK_EVERY, PartGuard(self.watchman(program, punched), begin, made_again).look)]
 
@@ -257,7 +257,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     def judge(self, program: FleqProgram, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None) -> StepErrors:
         """Real numbers have errors: every instruction is compared with the exact function of what was on the card."""
-        return StepErrors(self, program, begin.card, Audit(**kept) if kept else Audit())
+        return StepErrors(self, program, begin.held, Audit(**kept) if kept else Audit())
 
     def near(self, program: FleqProgram, found: FleqState, expected: FleqState) -> bool:
         memory = found.memory[: program.rows, : program.columns] - expected.memory[:, : program.columns]
@@ -284,7 +284,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return found | {"scratchpad": self.sizes.scratchpad, "paper": paper,
                         "bounds": {name: self.bound(name) for name in self.blocks}}
 
-    def trace_line(self, program: FleqProgram, before: Tensor, after: Tensor) -> str:
+    def trace_line(self, program: FleqProgram, before: Card, after: Card) -> str:
         number, following = self.reader.program_counter(before), self.reader.program_counter(after)
         pointers = self.reader.pointers(before, number)
         action, result = getattr(program.instructions[number], "action", None), ""

@@ -7,13 +7,11 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from punchcard.card.encoding import signed_range
 from punchcard.card.layout import Card, Cards
 from punchcard.errors import ProgramError
-from punchcard.machines.base import Machine
+from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.kind import Kind
 from punchcard.machines.streams import Read, Write
@@ -26,7 +24,6 @@ from punchcard.machines.subleq.isa import Program, State, Subleq
 from punchcard.machines.subleq.kind import SUBLEQ
 from punchcard.machines.subleq.oracle import SubleqInterpreter
 from punchcard.transformer.exactness import needed_bits
-from punchcard.transformer.precision import Precision
 
 
 class SubleqMachine(Machine[Program, State]):
@@ -51,7 +48,7 @@ class SubleqMachine(Machine[Program, State]):
         memory: int = 29,
         instructions: int = 32,
         design: str = "paper",
-        precision: Precision | torch.dtype | str = "float64",
+        precision: AsPrecision = "float64",
     ) -> None:
         options = {"word_bits": word_bits, "memory": memory, "instructions": instructions}
         self.build(SubleqSizes(**options), design, precision, options)
@@ -124,7 +121,7 @@ class SubleqMachine(Machine[Program, State]):
     def quickest(self, program: Program) -> FastSubleq:
         return FastSubleq(program, self.sizes.word_bits, self.sizes.memory)
 
-    def trace_line(self, program: Program, before: Tensor, after: Tensor) -> str:
+    def trace_line(self, program: Program, before: Card, after: Card) -> str:
         then, now = self.read(before), self.read(after)
         number = then.program_counter
         if not 0 <= number < len(program.instructions):

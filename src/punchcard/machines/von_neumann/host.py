@@ -12,10 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import torch
-from torch import Tensor
-
-from punchcard.card.layout import Layout, Pattern
+from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.engines import Port
 from punchcard.errors import PunchcardError
 from punchcard.machines.ports import Host
@@ -45,8 +42,6 @@ class VonNeumannHost(Host):
         self._waiting, self._input_ended = begin.traffic.waiting, begin.traffic.input_ended
         self._served, self._over = begin.loops, begin.ended
         self._scratch = layout.region("scratchpad").start
-        self._rows = {name: layout.rows(name) for name in ("memory", "counter", "word.a", "word.b", "away.a", "away.b",
-                                                          *(f"event.{name}" for name in VonNeumannDesign.event_names))}
         self._ports = {address: layout.region("ports").start + i for i, address in enumerate(sizes.port_cells)}
 
     @property
@@ -57,42 +52,49 @@ class VonNeumannHost(Host):
     def traffic(self) -> Traffic:
         return Traffic(bytes(self._read), bytes(self._written), self._waiting, self._input_ended)
 
-    def begin(self, card: Tensor) -> Tensor:
+    def begin(self, card: Card) -> Card:
         """The card to begin with: an instruction that waited is given its input, and a run that has ended says why."""
-        scratch = card[:, self._scratch].tolist()
-        if self._over and self._is_on(scratch, "event.counter"):
-            self._leave_code(self._counter(scratch))
+        if self._over and "counter" in self._events(card):
+            self._leave_code(self._counter(card))
         elif self._over:
-            self._look_at_operands(scratch, self._counter(scratch))
+            self._look_at_operands(card)
         if self._over or not self._waiting or self._served >= self._last:
             return card
-        given = card.clone()
-        self._serve_operands(self._served, given[:, self._scratch].tolist(), given)
+        given = card.clone() if hasattr(card, "clone") else card.copy()
+        self._serve_operands(self._served, given)
         return given
 
-    def __call__(self, loop: int, card: Tensor) -> bool:
+    def __call__(self, loop: int, card: Card) -> bool:
         """Look at all events at once; an engine that finds several on one card asks for each."""
         if loop != self._served:
             self._served, self._waiting = loop, False
             self._serve(loop, card)
         return self.ended is None
 
-    def _serve(self, loop: int, card: Tensor) -> None:
-        scratch = card[:, self._scratch].tolist()
-        if self._is_on(scratch, "event.output"):
+    def _serve(self, loop: int, card: Card) -> None:
+        events = self._events(card)
+        if "output" in events:
             self._take_output(card)
-        if self._is_on(scratch, "event.counter"):
-            self._leave_code(self._counter(scratch))
-        elif self._is_on(scratch, "event.source") or self._is_on(scratch, "event.destination"):
-            self._serve_operands(loop, scratch, card)
+        if "counter" in events:
+            self._leave_code(self._counter(card))
+        elif "source" in events or "destination" in events:
+            self._serve_operands(loop, card)
 
-    def _serve_operands(self, loop: int, scratch: list[float], card: Tensor) -> None:
-        self._look_at_operands(scratch, self._counter(scratch))
+    def _serve_operands(self, loop: int, card: Card) -> None:
+        self._look_at_operands(card)
         if self.ended is None:
-            self._waiting = loop >= self._last or not self._give_input(scratch, card)
+            self._waiting = loop >= self._last or not self._give_input(card)
 
-    def _counter(self, scratch: list[float]) -> int:
-        return (self._number(scratch, "counter") - INSTRUCTION) % (1 << self._sizes.word_bits)
+    def _events(self, card: Card) -> list[str]:
+        """What the card asks the host to look at."""
+        word = self._layout.number_at(card, "event", self._scratch)
+        return [name for i, name in enumerate(VonNeumannDesign.event_names) if word >> i & 1]
+
+    def _word(self, card: Card, operand: str) -> int:
+        return self._layout.number_at(card, f"word.{operand}", self._scratch)
+
+    def _counter(self, card: Card) -> int:
+        return (self._layout.number_at(card, "counter", self._scratch) - INSTRUCTION) % (1 << self._sizes.word_bits)
 
     def _leave_code(self, counter: int) -> None:
         """There is no instruction at the program counter."""
@@ -102,36 +104,36 @@ class VonNeumannHost(Host):
             memory = self._sizes.memory
             self.ended, self.fault = "fault", Fault(counter, "instruction", max(counter, memory), memory)
 
-    def _look_at_operands(self, scratch: list[float], counter: int) -> None:
+    def _look_at_operands(self, card: Card) -> None:
         """Halt or refuse, where an operand says so."""
         names: tuple[Operand, Operand] = ("a", "b")
-        words = {name: self._number(scratch, f"word.{name}") for name in names}
+        words = {name: self._word(card, name) for name in names}
         if self._dialect.halt_port in words.values():
             self.ended = "halted"
             return
         for name in names:
             if self._sizes.data_end <= words[name] < self._sizes.first_port:
-                self.ended, self.fault = "fault", Fault(counter, name, words[name], self._sizes.memory)
+                self.ended, self.fault = "fault", Fault(self._counter(card), name, words[name], self._sizes.memory)
                 return
 
-    def _take_output(self, card: Tensor) -> None:
+    def _take_output(self, card: Card) -> None:
         """Write what the last instruction stored at the output port, and empty the port.
 
         Where ports do not branch the port holds 0 - mem[a], so the character is its negative.
         """
-        cell = card[self._rows["memory"], self._ports[self._sizes.output_port]]
-        word = _number(cell.tolist())
+        column = self._ports[self._sizes.output_port]
+        word = self._layout.number_at(card, "memory", column)
         byte = (word if self._dialect.ports_branch else -word) % (1 << self._sizes.word_bits) & BYTE
         self._written.append(byte)
         self._to(byte)
-        cell.fill_(-1.0)
+        self._layout.put_number_at(card, "memory", column, 0)
 
-    def _give_input(self, scratch: list[float], card: Tensor) -> bool:
+    def _give_input(self, card: Card) -> bool:
         """Put an input in its cell and let the source be read there; False where nobody gave one."""
-        sizes, rule = self._sizes, self._dialect.input
-        source, destination = (self._number(scratch, f"word.{x}") for x in (sizes.source, sizes.destination))
+        sizes, rule, put = self._sizes, self._dialect.input, self._layout.put_number_at
+        source, destination = (self._word(card, x) for x in (sizes.source, sizes.destination))
         if destination in self._ports and destination != sizes.output_port:
-            self._put(card, "memory", self._ports[destination], 0)  # a store to an input port is lost, and reads as 0
+            put(card, "memory", self._ports[destination], 0)  # a store to an input port is lost, and reads as 0
         if source != self._dialect.input_port % (1 << sizes.word_bits):
             return True
         try:
@@ -145,24 +147,10 @@ class VonNeumannHost(Host):
         if not self._input_ended:
             self._read.append(value)
         to_cell = destination < sizes.first_port
-        self._put(card, "memory", self._ports[sizes.input_cell], -value if to_cell and rule != "subtracts" else value)
-        self._put(card, f"word.{sizes.source}", self._scratch, sizes.input_cell)
+        given = -value if to_cell and rule != "subtracts" else value
+        put(card, "memory", self._ports[sizes.input_cell], given % (1 << sizes.word_bits))
+        put(card, f"word.{sizes.source}", self._scratch, sizes.input_cell)
         if to_cell and rule == "sets":
-            self._put(card, f"word.{sizes.destination}", self._scratch, sizes.output_port)
-            card[self._rows[f"away.{sizes.destination}"], self._scratch] = 1.0
+            put(card, f"word.{sizes.destination}", self._scratch, sizes.output_port)
+            put(card, f"away.{sizes.destination}", self._scratch, 1)
         return True
-
-    def _is_on(self, scratch: list[float], row: str) -> bool:
-        return bool(scratch[self._rows[row].start] > 0)
-
-    def _number(self, scratch: list[float], name: str) -> int:
-        return _number(scratch[self._rows[name]])
-
-    def _put(self, card: Tensor, rows: str, column: int, value: int) -> None:
-        bits = [1.0 if value >> i & 1 else -1.0 for i in range(self._sizes.word_bits)]
-        card[self._rows[rows], column] = torch.tensor(bits, dtype=card.dtype, device=card.device)
-
-
-def _number(bits: Sequence[float]) -> int:
-    """The unsigned number of ±1 bits."""
-    return sum(1 << i for i, bit in enumerate(bits) if bit > 0)

@@ -10,16 +10,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from punchcard.card.layout import Card, Cards
-from punchcard.machines.base import Machine
+from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
-from punchcard.machines.result import Result
+from punchcard.machines.result import Result, Seen
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.von_neumann.design import AddressMap, VonNeumannDesign
@@ -27,7 +25,6 @@ from punchcard.machines.von_neumann.host import VonNeumannHost
 from punchcard.machines.von_neumann.isa import Dialect, Image, ImageState, find_dialect
 from punchcard.machines.von_neumann.kind import VON_NEUMANN
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
-from punchcard.transformer.precision import Precision
 
 
 class VonNeumannMachine(Machine[Image, ImageState]):
@@ -54,7 +51,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         memory: int | None = None,
         dialect: Dialect | str = "standard",
         design: str = "two-layer",
-        precision: Precision | torch.dtype | str | None = None,
+        precision: AsPrecision | None = None,
     ) -> None:
         self.dialect = find_dialect(dialect)
         bits, cells = self.dialect.sizes(word_bits, memory)
@@ -84,6 +81,12 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         words, counters = self.design.read(self.sizes, self.layout, cards)
         pairs = zip(words.tolist(), counters.tolist(), strict=True)
         return [ImageState(tuple(memory), counter) for memory, counter in pairs]
+
+    def seen(self, program: Image, card: Card) -> Seen:
+        """The labelled cells and no others."""
+        first, counter = self.layout.region("memory").start, self.design.counter(self.sizes, self.layout, card)
+        words = {name: self.layout.number_at(card, "memory", first + address) for name, address in program.labels.items()}
+        return Seen({name: self._signed(word) for name, word in words.items()}, int(counter))
 
     def values(self, program: Image, state: ImageState) -> dict[str, Any]:
         """The labelled words, as signed numbers."""
@@ -118,7 +121,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
             found.append(f"the program counter is {int(counter)}, the interpreter's {oracle.program_counter}")
         return found
 
-    def trace_line(self, program: Image, before: Tensor, after: Tensor) -> str:
+    def trace_line(self, program: Image, before: Card, after: Card) -> str:
         then, now = self.read(before), self.read(after)
         counter, cells = then.program_counter, self.sizes.memory
         if counter + 3 > cells:

@@ -1,0 +1,132 @@
+"""The weights of a looped transformer: arrays first, and a module once somebody wants one.
+
+The equation itself is `model.py`, which needs torch. To describe, save or compile a model, its numbers are enough.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from punchcard.card.formats import FORMATS, AnyArray, NumberFormat, as_array, name_of
+
+if TYPE_CHECKING:
+    from punchcard.transformer.model import LoopedTransformer
+
+Model: TypeAlias = "LoopedTransformer | Weights"
+"""What an engine runs."""
+
+
+@dataclass(frozen=True)
+class LayerArrays:
+    """The matrices of one layer in the model's number format, with the names and shapes of the module's parameters."""
+
+    key: AnyArray
+    query: AnyArray
+    value: AnyArray
+    temperature: AnyArray
+    w1: AnyArray
+    b1: AnyArray
+    w2: AnyArray
+    b2: AnyArray
+
+    @property
+    def heads(self) -> int:
+        return len(self.key)
+
+    @property
+    def key_size(self) -> int:
+        return int(self.key.shape[1])
+
+    @property
+    def hidden(self) -> int:
+        return len(self.w1)
+
+
+NAMES = tuple(field.name for field in fields(LayerArrays))
+
+
+class Weights:
+    """The weights of a model. Once there is a module, its parameters are the weights, and may be changed in place."""
+
+    def __init__(self, width: int, dtype: str, layers: Sequence[LayerArrays]) -> None:
+        self.width, self.dtype, self._layers = width, dtype, tuple(layers)
+
+    @classmethod
+    def of(cls, model: Model) -> Weights:
+        """Those of a module, which stays the one that holds them."""
+        if isinstance(model, Weights):
+            return model
+        found = cls(model.width, name_of(model.dtype), ())
+        found.__dict__["module"] = model
+        return found
+
+    @property
+    def format(self) -> NumberFormat:
+        """The number format."""
+        return FORMATS[self.dtype]
+
+    @property
+    def has_module(self) -> bool:
+        """Whether somebody wanted the module."""
+        return "module" in self.__dict__
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether forward hooks listen at a layer (see `punchcard.trace`)."""
+        return self.has_module and any(layer._forward_hooks for layer in self.module.layers)
+
+    @property
+    def layers(self) -> tuple[LayerArrays, ...]:
+        """The layers as they are now."""
+        if not self.has_module:
+            return self._layers
+        return tuple(LayerArrays(*(as_array(layer.get_parameter(name)) for name in NAMES)) for layer in self.module.layers)
+
+    @cached_property
+    def module(self) -> LoopedTransformer:
+        """The model as an `nn.Module`; from now on it holds the weights."""
+        import torch
+
+        from punchcard.transformer.model import LayerShape, LoopedTransformer
+
+        shapes = [LayerShape(layer.heads, layer.key_size, layer.hidden) for layer in self._layers]
+        model = LoopedTransformer(self.width, shapes, getattr(torch, self.dtype))
+        model.load_state_dict({name: torch.from_numpy(array) for name, array in self.state()})
+        return model
+
+    def state(self) -> Iterator[tuple[str, AnyArray]]:
+        """All arrays, by the names and in the order of the module's parameters."""
+        for number, layer in enumerate(self.layers):
+            for name in NAMES:
+                yield f"layers.{number}.{name}", getattr(layer, name)
+
+    def parameter_count(self) -> tuple[int, int]:
+        """How many parameters there are, and how many are not zero."""
+        arrays = [array for _, array in self.state()]
+        return sum(a.size for a in arrays), sum(int(np.count_nonzero(a)) for a in arrays)
+
+    def digest(self) -> bytes:
+        """A name for the weights as they are now."""
+        found = hashlib.sha256()
+        for _, array in self.state():
+            found.update(repr(array.shape).encode())
+            found.update(raw_bytes(array, self.dtype))
+        return found.digest()
+
+
+def raw_bytes(array: AnyArray, dtype: str) -> bytes:
+    """The numbers as they lie in memory; of bfloat16, which is held as float32, the half that counts."""
+    if dtype == "bfloat16":
+        array = (np.ascontiguousarray(array, dtype=np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return np.ascontiguousarray(array).tobytes()
+
+
+def as_module(model: Model) -> LoopedTransformer:
+    """The module of any kind of model."""
+    return model.module if isinstance(model, Weights) else model
