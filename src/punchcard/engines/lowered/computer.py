@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from llvmlite import ir
 
 from punchcard.card.layout import Layout
@@ -29,12 +28,9 @@ from punchcard.engines.lowered.codegen.emit import CodeKind
 from punchcard.engines.lowered.codegen.functions import emit_driver, emit_loop
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.errors import LoweringError
-from punchcard.transformer.model import LoopedTransformer
+from punchcard.transformer.weights import Weights
 
-REALS: dict[torch.dtype, tuple[ir.Type, Any]] = {
-    torch.float32: (ir.FloatType(), np.float32),
-    torch.float64: (ir.DoubleType(), np.float64),
-}
+REALS: dict[str, tuple[ir.Type, Any]] = {"float32": (ir.FloatType(), np.float32), "float64": (ir.DoubleType(), np.float64)}
 CASES = 1 << 12
 MASKS = {size: np.uint64((1 << 8 * size) - 1) for size in (1, 2, 4, 8)}
 Buffer = npt.NDArray[np.uint8]
@@ -45,12 +41,12 @@ Pointers = npt.NDArray[np.int64]
 class Computer:
     """Code and tables for a model and all cards with the same static rows."""
 
-    def __init__(self, model: LoopedTransformer, layout: Layout, card: PackedCard) -> None:
-        self.real, self.number = REALS[model.dtype]
-        self.weights = digest_of(model)
+    def __init__(self, weights: Weights, layout: Layout, card: PackedCard) -> None:
+        self.real, self.number = REALS[weights.dtype]
+        self.weights = weights.digest()
         self.layout, self.card = layout, card
-        self.layers = layer_lists(model)
-        self.significand = 1 - round(math.log2(torch.finfo(model.dtype).eps))
+        self.layers = layer_lists(weights)
+        self.significand = 1 - round(math.log2(weights.format.eps))
         self.compile_seconds = 0.0
         self.fresh = 0
         self.direct, self.empty = True, False
@@ -255,13 +251,4 @@ def _put_entries(card: PackedCard, field: Field, row: int, columns: list[int], v
     words = _words(card, field)
     bit = words.dtype.type(1 << row)
     words[columns] = np.where(values > 0, words[columns] | bit, words[columns] & ~bit)
-
-
-def digest_of(model: LoopedTransformer) -> bytes:
-    """A name for the weights as they are now; tensors may have been changed in place without a trace."""
-    digest = hashlib.sha256()
-    for tensor in model.parameters():
-        digest.update(repr(tuple(tensor.shape)).encode())
-        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
-    return digest.digest()
 

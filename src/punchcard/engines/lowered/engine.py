@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch
 from punchcard.engines.lowered.analysis.columns import limit_of
-from punchcard.engines.lowered.computer import REALS, Computer, digest_of
+from punchcard.engines.lowered.computer import REALS, Computer
 from punchcard.engines.lowered.live import LiveCard
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import LoweringError, PunchcardError
-from punchcard.transformer.model import LoopedTransformer
+from punchcard.transformer.weights import Model, Weights
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SLICE_SECONDS = 0.05
 """Between two questions whether the run is interrupted."""
@@ -37,27 +40,40 @@ class Declined(Exception):
 class Lowered(Runner):
     """See `Engine`. Raises a `LoweringError` that says what is in the way."""
 
-    def __init__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
+    takes_packed: ClassVar[bool] = True
+
+    def __init__(self, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
                  kept: Prepared | None = None) -> None:
-        self.engine, self.layout, self.shape, self.packed = "lowered", layout, card.shape, False
-        cards = card.reshape(-1, *card.shape[-2:])
-        if not len(cards):
+        self.engine, self.layout, self.shape, self.packed = "lowered", layout, card.shape, isinstance(card, PackedCard)
+        cards = _single(card)
+        if not cards:
             raise LoweringError("the batch is empty")
         if layout is None:
             raise LoweringError("it needs the card's layout")
-        packed = [_packed(model, layout, one) for one in cards]
+        weights = Weights.of(model)
+        packed = [_packed(weights, layout, one) for one in cards]
         started = time.perf_counter()
-        known = (kept or Prepared()).computers(digest_of(model))
-        self.lives = [LiveCard(_computer(model, layout, one, known), one) for one in packed]
+        known = (kept or Prepared()).computers(weights.digest())
+        self.lives = [LiveCard(_computer(weights, layout, one, known), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
 
     @property
     def card(self) -> Tensor:
-        return self._card()
+        if len(self.shape) == 2:
+            return self.lives[0].tensor()
+        import torch
 
-    def take(self, card: Tensor) -> None:
-        for live, one in zip(self.lives, card.reshape(-1, *card.shape[-2:]), strict=True):
+        return torch.stack([live.tensor() for live in self.lives]).reshape(self.shape)
+
+    @property
+    def held(self) -> Card:
+        """Packed, if the runner was given a packed card, and as long as it can be."""
+        live = self.lives[0]
+        return live.show().copy() if self.packed and live.strange is None else self.card
+
+    def take(self, card: Card) -> None:
+        for live, one in zip(self.lives, _single(card), strict=True):
             live.take(self._pack(one))
 
     def run(
@@ -65,7 +81,7 @@ class Lowered(Runner):
         watch: Watch | None = None, interrupted: Callable[[], bool] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Run:
-        self.stops = Stops.of(self._card(), self.layout, until, ports)
+        self.stops = Stops.of(self.lives[0].card if self.packed else self.card, self.layout, until, ports)
         for live in self.lives:
             live.look_for((*self.stops.until, *self.stops.ports))
         made, piece = 0, 1 << 10
@@ -78,7 +94,7 @@ class Lowered(Runner):
             declined = done < count and matched is None
             piece = max(64, min(piece * 4, int(done * SLICE_SECONDS / max(spent, 1e-6)))) if done == count else piece
             if watch is not None and done:
-                watch(made, self.card)
+                watch(made, self.held)
             if matched is not None and matched < len(self.stops.until):
                 return self._end(made, "matched", self.stops.until[matched])
             if matched is not None:
@@ -164,14 +180,8 @@ class Lowered(Runner):
         except PunchcardError:
             return card
 
-    def _card(self) -> Tensor:
-        """The card as it is now."""
-        if len(self.shape) == 2:
-            return self.lives[0].tensor()
-        return torch.stack([live.tensor() for live in self.lives]).reshape(self.shape)
-
     def _end(self, made: int, reason: Reason, matched: Pattern | None = None) -> Run:
-        card = self.card
+        card = self.held
         for live in self.lives:
             live.seen()
         before = self.compile_seconds
@@ -180,19 +190,24 @@ class Lowered(Runner):
                    self.compile_seconds - before, {self.engine: made})
 
 
-def _packed(model: LoopedTransformer, layout: Layout, card: Tensor) -> PackedCard:
+def _single(card: Any) -> list[Any]:
+    """The cards of a batch, one by one."""
+    return [card] if isinstance(card, PackedCard) else list(card.reshape(-1, *card.shape[-2:]))
+
+
+def _packed(weights: Weights, layout: Layout, card: Any) -> PackedCard:
     """A card for which there may be code."""
-    if model.dtype not in REALS or card.dtype != model.dtype:
-        raise LoweringError(f"there is no code for {str(card.dtype).removeprefix('torch.')}, only for float32 and float64")
-    if card.device.type != "cpu":
-        raise LoweringError(f"the card is on {card.device.type}, the code runs on the cpu")
-    wrong = layout.violations(card)
-    if wrong:
-        raise LoweringError(f"the card is not what its layout declares: {wrong[0]}")
-    try:
-        packed = PackedCard.of(layout, card)
-    except PunchcardError as why:
-        raise LoweringError(f"the card is not what its layout declares: {why}") from None
+    if weights.dtype not in REALS or name_of(card.dtype) != weights.dtype:
+        raise LoweringError(f"there is no code for {name_of(card.dtype)}, only for float32 and float64")
+    packed = card
+    if not isinstance(card, PackedCard):
+        device = str(getattr(card, "device", "cpu"))
+        if not device.startswith("cpu"):
+            raise LoweringError(f"the card is on {device}, the code runs on the cpu")
+        try:
+            packed = PackedCard.of(layout, card)
+        except PunchcardError as why:
+            raise LoweringError(f"the card is not what its layout declares: {why}") from None
     for block in layout.blocks:
         field, limit = packed.fields.get(block.name), limit_of(block, "real")
         if field is not None and field.dtype.kind == "f" and not float(np.max(np.abs(field))) <= limit:
@@ -200,10 +215,10 @@ def _packed(model: LoopedTransformer, layout: Layout, card: Tensor) -> PackedCar
     return packed
 
 
-def _computer(model: LoopedTransformer, layout: Layout, card: PackedCard, known: list[Computer]) -> Computer:
+def _computer(weights: Weights, layout: Layout, card: PackedCard, known: list[Computer]) -> Computer:
     """Code that is known, or new and then known."""
     for computer in known:
         if computer.fits(layout, card):
             return computer
-    known.append(Computer(model, layout, card))
+    known.append(Computer(weights, layout, card))
     return known[-1]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from punchcard.card.layout import Card, Pattern
 from punchcard.card.packed import PackedCard
@@ -18,6 +17,9 @@ from punchcard.engines.lowered.analysis.tables import CLOSED
 from punchcard.engines.lowered.codegen.emit import MOST_CODES, REPORT_CODES
 from punchcard.engines.lowered.computer import CASES, Buffer, Computer
 from punchcard.errors import PunchcardError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LOOK_SHARE = 20
 """A look at the whole of a card may take, after a port, one part in so many of the time."""

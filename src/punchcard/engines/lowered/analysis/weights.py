@@ -8,13 +8,12 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear
 from punchcard.errors import LoweringError
-from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 from punchcard.transformer.precision import hard_product
+from punchcard.transformer.weights import LayerArrays, Weights
 
 ROUNDING = 2.0**-40
 """More than sums of ranges may be off, in proportion."""
@@ -118,18 +117,18 @@ def combine(entries: Sparse, rows: Mapping[int, Linear]) -> Linear:
     return result
 
 
-def layer_lists(model: LoopedTransformer) -> list[LayerLists]:
+def layer_lists(weights: Weights) -> list[LayerLists]:
     """The layers of a model."""
-    return [_layer(layer, model.dtype) for layer in model.layers if isinstance(layer, TransformerLayer)]
+    return [_layer(layer, weights.dtype) for layer in weights.layers]
 
 
-def _layer(layer: TransformerLayer, dtype: torch.dtype) -> LayerLists:
+def _layer(layer: LayerArrays, dtype: str) -> LayerLists:
     key, query, value, w1, b1, w2, b2 = (
-        tensor.detach().to(torch.float64).cpu().numpy()
-        for tensor in (layer.key, layer.query, layer.value, layer.w1, layer.b1, layer.w2, layer.b2)
+        array.astype(np.float64)
+        for array in (layer.key, layer.query, layer.value, layer.w1, layer.b1, layer.w2, layer.b2)
     )
     heads = []
-    for head in range(layer.shape.heads):
+    for head in range(layer.heads):
         temperature = float(layer.temperature[head])
         if not temperature > 0:
             raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only above 0")
