@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import time
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis import tables
 from punchcard.engines.lowered.analysis.columns import Columns
 from punchcard.engines.lowered.analysis.facts import Facts
-from punchcard.engines.lowered.analysis.fields import Field, Fields, places
+from punchcard.engines.lowered.analysis.fields import Field, Fields, StateWord, places
 from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
 from punchcard.engines.lowered.analysis.quiet import Quiet
 from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
@@ -32,7 +33,6 @@ from punchcard.transformer.weights import Weights
 
 REALS: dict[str, tuple[ir.Type, Any]] = {"float32": (ir.FloatType(), np.float32), "float64": (ir.DoubleType(), np.float64)}
 CASES = 1 << 12
-MASKS = {size: np.uint64((1 << 8 * size) - 1) for size in (1, 2, 4, 8)}
 Buffer = npt.NDArray[np.uint8]
 KEY_BITS = 64
 Pointers = npt.NDArray[np.int64]
@@ -169,27 +169,36 @@ class Computer:
         """Whether another card has the same static rows, so that code and tables are good for it too."""
         return (layout is self.layout or layout.describe() == self.layout.describe()) and self.facts.hold(card)
 
+    @cached_property
+    def state_words(self) -> list[tuple[Field, list[int], int, int]]:
+        """States that are words: the field, the columns that carry it, its place in the buffer in words, and its bits."""
+        masks: dict[StateWord, int] = {}
+        for slot in self.columns.slots:
+            found = self.places.word_of(slot)
+            if found is not None:
+                masks[found[0]] = masks.get(found[0], 0) | 1 << found[1]
+        return [(field, self.columns_of(group), at // 8, masks[field, group])
+                for (field, group), at in self.places.words.items()]
+
     def begin(self, buffer: Buffer, card: PackedCard) -> None:
         """States from the busy columns of a card: of one that several columns share, the first one counts."""
-        for (field, group), at in self.places.words.items():
-            column = self.columns_of(group)[0]
-            buffer[at : at + 8].view(np.uint64)[0] = _words(card, field)[column]
-        for slot, at in self.places.slots.items():
-            columns = self.columns_of(slot.group)[: slot.width]
+        states = buffer.view(np.uint64)
+        for field, columns, at, _ in self.state_words:
+            states[at] = _words(card, field)[columns[0]]
+        for slot, place in self.places.slots.items():
             field, i = self.places.fields.of_row[slot.row]
-            self._numbers(buffer, at, slot.width)[:] = _entries(card, field, i, columns)
+            self._numbers(buffer, place, slot.width)[:] = _entries(card, field, i, self.columns_of(slot.group)[: slot.width])
 
     def finish(self, buffer: Buffer, card: PackedCard) -> None:
         """States back to the busy columns of a card."""
-        for (field, group), at in self.places.words.items():
-            word = buffer[at : at + 8].view(np.uint64)[0]
-            rows = self._carried(field, group)
-            there = _words(card, field)
-            columns = self.columns_of(group)
-            there[columns] = there[columns] & there.dtype.type(~rows & MASKS[there.itemsize]) | there.dtype.type(word & rows)
-        for slot, at in self.places.slots.items():
+        states = buffer.view(np.uint64)
+        for field, columns, at, mask in self.state_words:
+            words, state = _words(card, field), states.item(at) & mask
+            for column in columns:
+                words[column] = words.item(column) & ~mask | state
+        for slot, place in self.places.slots.items():
             field, i = self.places.fields.of_row[slot.row]
-            _put_entries(card, field, i, self.columns_of(slot.group), self._numbers(buffer, at, slot.width))
+            _put_entries(card, field, i, self.columns_of(slot.group), self._numbers(buffer, place, slot.width))
 
     def _numbers(self, buffer: Buffer, at: int, width: int) -> npt.NDArray[Any]:
         return buffer[at : at + width * np.dtype(self.number).itemsize].view(self.number)
@@ -198,15 +207,6 @@ class Computer:
         """The columns that carry a state of a group, or of all groups."""
         groups = self.columns.groups if group is None else [self.columns.groups[group]]
         return [column for g in groups for column in range(g.start, g.stop)]
-
-    def _carried(self, field: Field, group: int | None) -> Any:
-        """The bits of a word that a state holds."""
-        mask = 0
-        for slot in self.columns.slots:
-            found = self.places.word_of(slot)
-            if found is not None and found[0] == (field, group):
-                mask |= 1 << found[1]
-        return np.uint64(mask)
 
     def look_up(self, asked: list[Lookup], report: list[tuple[int, int]]) -> bool:
         """Whether a loop that failed should be tried again: with a table's entries, or without what was taken for granted."""

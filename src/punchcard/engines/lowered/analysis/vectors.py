@@ -115,12 +115,18 @@ class Vectors:
     def few(self) -> tuple[Array, Indices, Indices] | None:
         """The different vectors, where each is first, and how many hold it; if they are few."""
         if self.signs is not None:
-            if len(np.unique(self.signs[: 4 * FEW_KEYS])) > FEW_KEYS:
+            firsts, counts = [], []
+            left = np.ones(self.count, dtype=bool)
+            while len(firsts) <= FEW_KEYS and (first := int(left.argmax())) < self.count and left[first]:
+                same = self.signs == self.signs[first]
+                firsts.append(first)
+                counts.append(int(np.count_nonzero(same)))
+                left &= ~same
+            if len(firsts) > FEW_KEYS:
                 return None
-            different, first, counts = np.unique(self.signs, return_index=True, return_counts=True)
-            if len(different) > FEW_KEYS:
-                return None
-            return np.stack([self.part(int(f), int(f) + 1)[0] for f in first]), first, counts
+            order = sorted(range(len(firsts)), key=lambda i: tuple(self.part(firsts[i], firsts[i] + 1)[0]))
+            return (np.stack([self.part(firsts[i], firsts[i] + 1)[0] for i in order]), np.array([firsts[i] for i in order]),
+                    np.array([counts[i] for i in order]))
         matrix = self.matrix
         if len(np.unique(matrix @ np.random.default_rng(1).normal(size=matrix.shape[1]))) > FEW_KEYS:
             return None
@@ -130,7 +136,14 @@ class Vectors:
 
 def distinct(codes: Indices) -> bool:
     """Whether no code is there twice."""
-    return in_line(codes) or len(np.unique(codes)) == len(codes)
+    if in_line(codes) or len(codes) < 2:
+        return True
+    most = int(codes.max())
+    if most > 16 * len(codes) + 4096:
+        return len(np.unique(codes)) == len(codes)
+    seen = np.zeros(most + 1, dtype=bool)
+    seen[codes] = True
+    return int(np.count_nonzero(seen)) == len(codes)
 
 
 def in_line(codes: Indices) -> bool:
