@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import json
 import math
 import time
@@ -98,6 +97,9 @@ class Computer:
         """What the code of a plan may take for granted: until a loop shows that it may not."""
         return CodeKind([tables.direct(table, self.quiet) if self.direct else None for table in plan.tables], self.empty)
 
+    def _notes(self, plan: LoopPlan) -> dict[str, Any]:
+        return {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in self._kind(plan).direct]}
+
     def _trace(self, case: dict[int, float] | None) -> LoopPlan:
         size = self.graph.size
         try:
@@ -116,7 +118,7 @@ class Computer:
             loop.linkage = "internal"
             loop.attributes.add("alwaysinline")
             emit_driver(module, None, self.real, self.places, loop)
-        return module, {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in self._kind(plan).direct]}
+        return module, self._notes(plan)
 
     def add_case(self, key: int) -> bool:
         """Compile the loop for one setting of the selectors, if it can be lowered."""
@@ -139,7 +141,7 @@ class Computer:
             plan = self._trace(bits)
             module = ir.Module("case")
             emit_loop(module, "loop", plan, self.real, self.places, self._kind(plan))
-            return module, {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in self._kind(plan).direct]}
+            return module, self._notes(plan)
 
         compiled = code.obtain(code.name_of(b"case", str(key).encode(), *self._name), build)
         asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
@@ -209,7 +211,7 @@ class Computer:
         return [column for g in groups for column in range(g.start, g.stop)]
 
     def look_up(self, asked: list[Lookup], report: list[tuple[int, int]]) -> bool:
-        """Whether a loop that failed should be tried again: with a table's entries, or without what was taken for granted."""
+        """Whether a loop that failed is tried again, with more entries in a table or less that is taken for granted."""
         filled = outside = empty = False
         for number, place in report:
             table = asked[number]

@@ -199,7 +199,7 @@ def _packed(weights: Weights, layout: Layout, card: Any) -> PackedCard:
     """A card for which there may be code."""
     if weights.dtype not in REALS or name_of(card.dtype) != weights.dtype:
         raise LoweringError(f"there is no code for {name_of(card.dtype)}, only for float32 and float64")
-    packed = card
+    packed: PackedCard = card
     if not isinstance(card, PackedCard):
         device = str(getattr(card, "device", "cpu"))
         if not device.startswith("cpu"):

@@ -20,6 +20,7 @@ from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant,
 from punchcard.engines.lowered.graph.operations import LOAD, MURK
 from punchcard.errors import LoweringError
 
+
 @dataclass(frozen=True)
 class FewKey:
     """A key that one or more quiet columns hold: its vector, how many hold it, and the first that does."""
@@ -286,7 +287,7 @@ def _by_code(queries: Vectors, keys: Vectors, gap: float) -> Found | None:
     """Signs that are the same in key and query of every column, and no two alike: then each finds itself."""
     if queries.signs is None or keys.signs is None or len(keys) < 2:
         return None
-    dims = np.flatnonzero((queries.sizes != 0)).tolist()
+    dims = np.flatnonzero(queries.sizes != 0).tolist()
     products = queries.sizes[dims] * keys.sizes[dims]
     if not dims or not bool(np.all(products != 0)) or float(2 * np.min(np.abs(products))) < gap:
         return None

@@ -95,7 +95,8 @@ def fill(table: Lookup, quiet: Quiet) -> Entries:
     best = float(products.sum()) + float(extra.min())
     rivals = np.full(len(codes), best - 2 * float(products.min()))
     for column in special:
-        rivals = np.maximum(rivals, keys[np.ix_(plain, dims)] / sides.max(axis=0) * sizes @ keys[column, dims] + extra[column])
+        scores = keys[np.ix_(plain, dims)] / sides.max(axis=0) * sizes @ keys[column, dims] + extra[column]
+        rivals = np.maximum(rivals, scores)
     good = (best - rivals >= head.weights.gap) & (best >= table.least) & (table.exact is None or best == table.exact)
     entries[codes[good]] = columns[plain][good]
     return entries

@@ -115,11 +115,12 @@ class Vectors:
     def few(self) -> tuple[Array, Indices, Indices] | None:
         """The different vectors, where each is first, and how many hold it; if they are few."""
         if self.signs is not None:
-            firsts, counts = [], []
+            firsts: list[int] = []
+            counts: list[int] = []
             left = np.ones(self.count, dtype=bool)
-            while len(firsts) <= FEW_KEYS and (first := int(left.argmax())) < self.count and left[first]:
-                same = self.signs == self.signs[first]
-                firsts.append(first)
+            while len(firsts) <= FEW_KEYS and left[at := int(left.argmax())]:
+                same = self.signs == self.signs[at]
+                firsts.append(at)
                 counts.append(int(np.count_nonzero(same)))
                 left &= ~same
             if len(firsts) > FEW_KEYS:
@@ -130,8 +131,8 @@ class Vectors:
         matrix = self.matrix
         if len(np.unique(matrix @ np.random.default_rng(1).normal(size=matrix.shape[1]))) > FEW_KEYS:
             return None
-        vectors, first, counts = np.unique(matrix, axis=0, return_index=True, return_counts=True)
-        return vectors, first, counts
+        vectors, places, numbers = np.unique(matrix, axis=0, return_index=True, return_counts=True)
+        return vectors, places, numbers
 
 
 def distinct(codes: Indices) -> bool:

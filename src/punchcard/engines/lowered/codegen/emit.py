@@ -38,7 +38,7 @@ EXP = {"double": (13, 6.93147180369123816490e-01, 1.90821492927058770002e-10, 70
 
 @dataclass(frozen=True)
 class CodeKind:
-    """What code takes for granted, and checks: which tables it does without, and whether it reads columns that hold nothing."""
+    """What code takes for granted, and checks: the tables it does without, and that no column it reads is empty."""
 
     direct: Sequence[Direct | None] = ()
     empty: bool = False
@@ -64,7 +64,9 @@ class Emitter:
         self.words = words or Words()
         self.lifter = Lifter(self.words, self._bits_of, given)
         self.integers = WordEmitter(builder, self._leaf)
-        self.above, self.own, self.bound = above, own, bound or {}
+        self.above = above
+        self.own: ir.Value | None = own
+        self.bound: Mapping[Node, ir.Value] = bound or {}
         self.values: dict[Node, ir.Value] = {}
         self.bits: list[ir.Value] = []
         self.ok: list[ir.Value] = []
@@ -197,7 +199,8 @@ class Emitter:
     def put_word(self, field: Field, column: ir.Value, word: ir.Value) -> None:
         """Store a word of a column."""
         kind = ir.IntType(8 * field.item)
-        self.b.store(self.b.trunc(word, kind) if field.item < CHUNK // 8 else word, self.place(self.offset(field, column), kind))
+        value = self.b.trunc(word, kind) if field.item < CHUNK // 8 else word
+        self.b.store(value, self.place(self.offset(field, column), kind))
 
     def held(self, field: Field, column: ir.Value | None) -> ir.Value | None:
         """Whether a column holds something in a field; None: all do."""

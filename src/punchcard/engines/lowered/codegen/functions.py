@@ -118,8 +118,8 @@ def _lanes(emitter: Emitter, store: Store) -> list[tuple[ir.Value, ir.Value, Con
     numbers = {node: emitter.linear(linear) for node, linear in store.given.items() if given[node] is None}
     kinds = dict(store.kinds)
     for row, linear in store.rows.items():
-        single = linear.single
-        if single is not None and single[0] in numbers and single[1] == 1.0 and not emitter.places.fields.of_row[row][0].bits:
+        single, field = linear.single, emitter.places.fields.of_row[row][0]
+        if single is not None and single[0] in numbers and single[1] == 1.0 and not field.bits:
             emitter.check(numbers[single[0]], *kinds.pop(row))  # what is handed over is stored as it is
     for lane in lanes:
         column = emitter.lane(index, lane)
@@ -175,8 +175,8 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
 
     Makes loops until one fails, a pattern stands on the card, or a case has no code. `patterns` holds their number, and for
     each how many words it looks at and how many numbers, then a place, a mask and the bits for each word, and a place and
-    ±1 for each number. `cases` is a hash table of `size` entries: case, function, tables. The report begins with the status: 0 done, 1 failed,
-    2 a pattern, 3 an unknown case; then the pattern or the case.
+    ±1 for each number. `cases` is a hash table of `size` entries: case, function, tables. The report begins with the
+    status: 0 done, 1 failed, 2 a pattern, 3 an unknown case; then the pattern or the case.
     """
     tables_kind = I32.as_pointer().as_pointer()
     kind = ir.FunctionType(I64, [I8.as_pointer(), tables_kind, I32.as_pointer(), I64.as_pointer(), I64, I64.as_pointer(),

@@ -59,7 +59,8 @@ class WordEmitter:
         if word.op == "mask":
             return b.and_(self.word(word.args[0]), _number(word.data))
         if word.op == "sum":
-            return self._sum(*word.data, [self.word(arg) for arg in word.args])
+            coefficients, constant = word.data
+            return self._sum(coefficients, constant, [self.word(arg) for arg in word.args])
         if word.op == "at least":
             return b.icmp_signed(">=", self.word(word.args[0]), _number(word.data))
         if word.op == "below":

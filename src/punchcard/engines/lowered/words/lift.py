@@ -26,6 +26,7 @@ LARGEST = 1 << 62
 MOST_GATES = 4
 Terms = dict[Node, int]
 Sum = dict[Few, int]
+Units = list[tuple[int, int, int]]
 Line = tuple[tuple[Word, ...], tuple[int, ...], tuple[int, ...], int, int]
 
 
@@ -156,7 +157,7 @@ class Lifter:
 
     def _sum(self, terms: Terms, constant: int) -> Few | None:
         """A sum of leaves and ReLUs."""
-        relus: dict[Node, list[tuple[int, int, int]]] = {}
+        relus: dict[Node, Units] = {}
         linear: Terms = {}
         for node, c in terms.items():
             if node.op is op.RELU and node.width == 1:
@@ -191,7 +192,7 @@ class Lifter:
             del linear[node]
         return times
 
-    def _function(self, base: Node, units: list[tuple[int, int, int]], share: int) -> Few | None:
+    def _function(self, base: Node, units: Units, share: int) -> Few | None:
         """A sum of ReLUs of one node, and the node itself `share` times."""
         def value(at: int) -> int:
             return scaled(share, at) + sum(scaled(c, max(0, scaled(factor, at) + bias)) for c, factor, bias in units)
@@ -208,8 +209,8 @@ class Lifter:
             return tried
         return stepped
 
-    def _stepped(self, base: Node, units: list[tuple[int, int, int]], value: Callable[[int], int]) -> Few | None:
-        """A function of a sum: bits that stand alone in it are gates, and the rest is an integer with steps, gate by gate."""
+    def _stepped(self, base: Node, units: Units, value: Callable[[int], int]) -> Few | None:
+        """A function of a sum: bits that stand alone in it are gates, and the rest is an integer with steps."""
         summed = self._affine(base)
         if summed is None:
             return None
@@ -228,7 +229,7 @@ class Lifter:
                 return None
         return found
 
-    def _steps(self, terms: Sum, constant: int, units: list[tuple[int, int, int]], value: Callable[[int], int]) -> Few | None:
+    def _steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int]) -> Few | None:
         found = self._total(terms, constant)
         if found is None:
             return None

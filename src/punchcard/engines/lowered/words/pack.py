@@ -63,8 +63,8 @@ def _in_step(bits: Mapping[int, Few], places: list[int]) -> Iterable[tuple[list[
         for j, bit in enumerate(first):
             stays = bit.word.is_flag or (len(left) > 1 and second[j].place == bit.place)
             inputs.append(Input(bit.word, bit.place if stays else bit.place - left[0], stays))
-        group = [place for place in left if all(
-            bit.place == (i.shift if i.everywhere else i.shift + place) for bit, i in zip(bits[place].bits, inputs, strict=True))]
+        group = [place for place in left if all(bit.place == (i.shift if i.everywhere else i.shift + place)
+                                                for bit, i in zip(bits[place].bits, inputs, strict=True))]
         yield group, inputs
         left = [place for place in left if place not in group]
 
