@@ -336,6 +336,12 @@ def test_damaged_files(saved: Path) -> None:
 def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no such file"):
         punchcard.resume(tmp_path / "none")
+    with pytest.raises(StorageError, match="is a folder, not a checkpoint"):
+        punchcard.resume(tmp_path)
+    with pytest.raises(StorageError, match="cannot read '.*': File name too long"):
+        punchcard.resume(tmp_path / ("x" * 300))
+    with pytest.raises(StorageError, match="'/dev/zero' is a pipe or a device, not a checkpoint"):
+        punchcard.resume("/dev/zero")
     (tmp_path / "junk").write_text("junk")
     with pytest.raises(StorageError, match="is not a safetensors file"):
         punchcard.resume(tmp_path / "junk")

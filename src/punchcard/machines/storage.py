@@ -16,7 +16,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.files import write_whole
+from punchcard.files import check_readable, write_whole
 from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.precision import DTYPES, Precision
 
@@ -49,9 +49,8 @@ def write(path: str | Path, tensors: Mapping[str, Tensor], key: str, description
 
 def read(path: str | Path, key: str, what: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The plain data under a key, and the tensors of a file. `what` the file should be is named in errors."""
+    check_readable(path, what)
     try:
-        if not Path(path).is_file():
-            raise StorageError(f"no such file: {str(path)!r}")
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -61,7 +60,7 @@ def read(path: str | Path, key: str, what: str) -> tuple[dict[str, Any], dict[st
         description = json.loads(metadata[key])
         if not isinstance(description, dict):
             raise ValueError("not an object")
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         raise StorageError(f"{str(path)!r} is not a {what}: its metadata has no {key!r} description") from None
     return description, tensors
 
