@@ -42,7 +42,7 @@ def read_whole(path: str | Path, what: str, *, limit: int = TEXT_LIMIT, error: t
 def check_readable(
     path: str | Path, what: str, *, limit: int = TENSORS_LIMIT, error: type[PunchcardError] = StorageError
 ) -> None:
-    """Refuse what a library cannot read by its name: it must be a regular file that may be read, of at most `limit` bytes."""
+    """Refuse what a library cannot read by its name: a regular file that may be read, of at most `limit` bytes."""
     with _reading(path, what, error):
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
