@@ -108,8 +108,9 @@ class Alternating(Runner):
                 break
         self.compile_seconds = self._fast.compile_seconds
         self._declined += declined
-        self.notes = _counted(self._declined)
-        return replace(ran, loops=made.total(), engine=made.most_common(1)[0][0], notes=_counted(declined), made=made,
+        self.notes = (*self._fast.notes, *_counted(self._declined))
+        return replace(ran, loops=made.total(), engine=made.most_common(1)[0][0],
+                       notes=(*self._fast.notes, *_counted(declined)), made=made,
                        compile_seconds=self.compile_seconds - before)
 
     def _slower(self, card: Tensor) -> Stepping:

@@ -35,7 +35,7 @@ class Run:
                       the engine declined the next loop: the last note says why, and the card is as it was before it
     engine            the one that made most of the loops; of no loops, the one that was ready to make them
     matched           the pattern that ended the run: one of `until`, or the one whose port said stop
-    notes             why a faster engine was not used
+    notes             why a faster engine was not used, or code that was kept
     compile_seconds   what was spent on compiling in this call; what preparing took is the runner's
     made              how many loops each engine made
     """
@@ -54,7 +54,7 @@ class Runner(ABC):
     """A card that is ready to be run: what runs it is known before the first loop.
 
     engine            the engine that will make the loops
-    notes             why a faster engine is not used; a run may add to them
+    notes             why a faster engine is not used, or code that was kept; a run may add to them
     compile_seconds   what preparing has cost so far, code that was compiled while running included
     """
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import time
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +54,7 @@ class Computer:
         self.significand = 1 - round(math.log2(torch.finfo(model.dtype).eps))
         self.compile_seconds = 0.0
         self.fresh = 0
+        self.doubts: dict[str, None] = {}
         self.filled: dict[Lookup, tables.Entries] = {}
         self.cases = np.zeros((CASES, 3), dtype=np.int64)
         self.refused: dict[int, str] = {}
@@ -84,8 +86,7 @@ class Computer:
         self.facts = Facts(self.columns, self.quiet.read, self.card)
         described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
-        self.driver = code.obtain(code.name_of(b"driver", *self.name), self._driver)
-        self.fresh += self.driver.fresh
+        self.driver = self._obtain(code.name_of(b"driver", *self.name), self._driver)
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
         self.driver_pointers = self._pointers(self.driver_tables)
         self.real_pointer: Any = ctypes.POINTER(self.scalar)
@@ -137,7 +138,7 @@ class Computer:
             emit_loop(module, "loop", plan, self.real, self.places)
             return module, {"tables": [t.describe() for t in plan.tables]}
 
-        compiled = code.obtain(code.name_of(b"case", str(key).encode(), *self.name), build)
+        compiled = self._obtain(code.name_of(b"case", str(key).encode(), *self.name), build)
         asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
         pointers = self._pointers(asked)
         self.known[key] = (compiled, asked, pointers)
@@ -145,7 +146,13 @@ class Computer:
         while self.cases[place, 1]:
             place = (place + 1) % CASES
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
-        self.fresh += compiled.fresh
+
+    def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> code.LoadedCode:
+        loaded = code.obtain(name, build)
+        self.fresh += loaded.fresh
+        if loaded.doubt is not None:
+            self.doubts[loaded.doubt] = None
+        return loaded
 
     def _pointers(self, wanted: list[Lookup]) -> Pointers:
         for table in wanted:

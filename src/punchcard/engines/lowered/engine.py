@@ -166,7 +166,8 @@ class Lowered(Runner):
             live.seen()
         before = self.compile_seconds
         self.compile_seconds = self.prepare_seconds + sum(live.seconds for live in self.lives)
-        return Run(card, made, reason, self.engine, matched, (self.why,) if reason == "declined" else (),
+        self.notes = tuple({doubt: None for live in self.lives for doubt in live.computer.doubts})
+        return Run(card, made, reason, self.engine, matched, (*self.notes, self.why) if reason == "declined" else self.notes,
                    self.compile_seconds - before, {self.engine: made})
 
 
