@@ -90,6 +90,45 @@ def test_a_message_is_one_line_of_sensible_length() -> None:
     assert "\x1b" not in result.stderr
 
 
+LONG = "1" * 5000  # Python converts 4,300 digits
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["calc", LONG], "has 5000 characters: the most is 1000"),
+    (["calc", f"0.{LONG}"], "has 5002 characters: the most is 1000"),
+    (["calc", f"2^{LONG}"], "the largest is 64"),
+    (["calc", "x", f"x={LONG}"], "has 5000 characters: the most is 1000"),
+    (["calc", "x", "x=1", "--range", f"x=0:-{LONG}"], "has 5001 characters: the most is 1000"),
+    (["bench", "--columns", f"20,{LONG}"], "write positive integers separated by commas, of at most 18 digits"),
+    (["bench", "--columns", "٣"], "write positive integers separated by commas"),
+    (["bench", "--seconds", LONG], "--seconds"),
+    (["learn", str(EXAMPLES / "data.csv"), "--target", "y", "--hidden", LONG], "18 digits are the most"),
+    (["learn", str(EXAMPLES / "data.csv"), "--target", "y", "--epochs", LONG], "Invalid value for '--epochs'"),
+    (["run", MULTIPLY, "--set", f"a={LONG}"], "has 5000 digits: the most is 40"),
+    (["run", MULTIPLY, "--bits", LONG], "Invalid value for '--bits'"),
+    (["run", str(EXAMPLES / "newton.fleq"), "--set", f"A={LONG}"], "is beyond the floating-point numbers"),
+    (["info", "--machine", "fleq", "--range", LONG], "range=inf"),
+])
+def test_numbers_of_thousands_of_digits(arguments: list[str], message: str) -> None:
+    result = invoke(*arguments)
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("a.subleq", ".data\nx LONG\n.code\nhalt\n"), ("b.subleq", ".data\nx[LONG] 1\n.code\nhalt\n"),
+    ("c.asq", "LONG\n"), ("d.dec", "LONG\n"), ("e.minsky", "inc LONG\n"),
+    ("f.fleq", ".data\nx vector LONG\n.code\nhalt\n"), ("g.fleq", ".data\nx matrix LONGxLONG\n.code\nhalt\n"),
+    ("h.fleq", ".data\nx scalar random(LONG)\n.code\nhalt\n"), ("i.fleq", ".code\ngoto LONG\n"),
+    ("j.fleq", ".data\nx vector 2\n.code\nx[LONG] = add(x[0], x[0])\nhalt\n"),
+    ("k.json", '{"isa": "subleq", "instructions": [], "memory": [LONG], "symbols": [], "labels": []}'),
+])
+def test_texts_with_thousands_of_digits(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text.replace("LONG", LONG))
+    result = invoke("asm", str(tmp_path / name))
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+
+
 # Standard streams
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from punchcard.cli.options import MOST_DIGITS, whole_numbers
 from punchcard.errors import PunchcardError
 from punchcard.files import check_writable
 
@@ -132,9 +133,10 @@ def predict(
 
 def hidden_layers(text: str) -> tuple[int, ...]:
     """`8,8` as two layers of 8; `0` as none."""
-    if not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", text):
-        raise PunchcardError(f"--hidden {text!r}: write units of the hidden layers as 8 or 8,8; 0 is none")
-    widths = tuple(int(part) for part in text.split(","))
+    widths = whole_numbers(text)
+    if not widths:
+        raise PunchcardError(f"--hidden {text!r}: write units of the hidden layers as 8 or 8,8; 0 is none, and "
+                             f"{MOST_DIGITS} digits are the most")
     return () if widths == (0,) else widths
 
 
