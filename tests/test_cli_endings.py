@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -241,3 +243,20 @@ def test_a_process_ends_on_the_spot_before_it_has_begun(number: signal.Signals) 
             "sys.meta_path.insert(0, Imported())\ncommand.start()")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "punchcard: interrupted\n")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("arguments", [["calc", "sqrt(2)*exp(1)"], ["info"], ["bench", "--quick", "--machine", "subleq"],
+                                       ["run", MULTIPLY], ["run", str(EXAMPLES / "von_neumann" / "primes.asq")]])
+def test_a_request_to_stop_at_any_moment(arguments: list[str]) -> None:
+    """Also while libraries are imported, and while Python ends."""
+    rng = random.Random(0)
+    for _ in range(12):
+        process = subprocess.Popen([sys.executable, "-m", "punchcard", *arguments], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        time.sleep(0.3 + 2.5 * rng.random())  # Python itself needs a moment before any line of ours runs
+        process.send_signal(rng.choice([signal.SIGINT, signal.SIGTERM]))
+        _, said = process.communicate(timeout=60)
+        assert process.returncode in (0, 1)
+        assert "Traceback" not in said
+        assert process.returncode == 0 or "interrupted" in said
