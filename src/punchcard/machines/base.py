@@ -188,6 +188,12 @@ class Machine(ABC, Generic[Program, State]):
         """Who serves the machine's ports in a run that makes its last loop at `last`; None: it has none."""
         return None
 
+    def check_mark(self, program: Program, mark: Mark) -> None:
+        """Refuse a mark that no run of a program comes to, as far as the card alone tells."""
+        if not bool(torch.isfinite(mark.card).all()):
+            raise PunchcardError("the card holds an entry that is not finite")
+        self.read(mark.card)
+
     def guard(
         self, program: Program, punched: Tensor, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
         *, every_loop: bool,

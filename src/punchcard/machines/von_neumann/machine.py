@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from punchcard.errors import ProgramError
 from punchcard.machines.base import Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
@@ -87,7 +88,8 @@ class VonNeumannMachine(Machine[Image, ImageState]):
 
     def values(self, program: Image, state: ImageState) -> dict[str, Any]:
         """The labelled words, as signed numbers."""
-        return {name: self._signed(state.memory[address]) for name, address in program.labels.items()}
+        return {name: self._signed(state.memory[address]) for name, address in program.labels.items()
+                if address < self.sizes.memory}
 
     def _signed(self, word: int) -> int:
         half = 1 << (self.sizes.word_bits - 1)
@@ -145,8 +147,11 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return json.dumps({"words": program.words, "labels": dict(program.labels), "source": program.source})
 
     def restore(self, text: str) -> Image:
-        kept = json.loads(text)
-        return Image(tuple(kept["words"]), str(kept["source"]), dict(kept["labels"]))
+        try:
+            kept = json.loads(text)
+            return Image(tuple(kept["words"]), kept["source"], dict(kept["labels"]))
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise ProgramError("the program is not an object with words, source and labels") from None
 
     def shown(self, program: Image, result: Result[ImageState]) -> str:
         """An image shows itself by its output."""
