@@ -1,4 +1,4 @@
-"""Single bits of a file turned, one after the other: which files are still accepted."""
+"""Single bits of a safetensors file turned, one after the other: which files are still accepted."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from pathlib import Path
 from punchcard.errors import StorageError
 
 
-def accepted_flips(path: Path, load: Callable[[Path], object], *, every: int = 1) -> list[tuple[int, object]]:
-    """The bits, every so many, whose turning `load` does not see, and what it gives then; the file is left as it was."""
+def accepted_flips(path: Path, load: Callable[[Path], object], count: int) -> list[tuple[int, object]]:
+    """The bits whose turning `load` does not see, and what it gives then, of so many in the header and in the tensors."""
     whole, found = path.read_bytes(), list[tuple[int, object]]()
+    header = 8 * (8 + int.from_bytes(whole[:8], "little"))
+    places = {*range(0, header, max(1, header // count)),
+              *range(header, 8 * len(whole), max(1, (8 * len(whole) - header) // count))}
     with path.open("r+b") as file:
         def put(place: int, value: int) -> None:
             file.seek(place)
             file.write(bytes((value,)))
             file.flush()
 
-        for bit in range(0, 8 * len(whole), every):
+        for bit in sorted(places):
             put(bit // 8, whole[bit // 8] ^ 1 << bit % 8)
             try:
                 found.append((bit, load(path)))

@@ -89,6 +89,8 @@ class Lockstep(Judge):
         self._oracle = machine.oracle(program, self._next_input, self._outputs.append)
         self._oracle.run(machine.steps(begin.loops, ended=begin.ended))
         self._outputs.clear()
+        if begin.loops >= max(1, machine.design.warm_up):  # a run that goes on: it may have no loop left to make
+            self._compare(begin.loops, begin.card)
 
     def _next_input(self) -> int:
         return self._inputs.popleft() if self._inputs else END_OF_INPUT
@@ -122,6 +124,9 @@ class Lockstep(Judge):
                 self._note(f"loop {loop}: the machine goes on, the interpreter has stopped ({self._oracle.fault})")
                 return
             self._oracle.step()
+        self._compare(loop, card)
+
+    def _compare(self, loop: int, card: Tensor) -> None:
         for difference in self._machine.differences(self._program, card, self._oracle)[:1]:
             self._note(f"loop {loop}: {difference}")
 

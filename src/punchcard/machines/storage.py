@@ -129,4 +129,6 @@ def rebuild(description: Mapping[str, Any], kind: str, build: Callable[..., Buil
         raise StorageError(f"{source!r} describes a machine that cannot be built: {error}") from None
     if description.get("layout") != machine.layout.describe():
         raise StorageError(f"{source!r} has another layout than this version gives the machine it describes")
+    if {**description, "format": FORMAT} != {**machine.describe(), "format": FORMAT}:
+        raise StorageError(f"{source!r} describes {machine!r} in other words than this version does")
     return machine
