@@ -42,7 +42,7 @@ def begun(kind: str, path: Path) -> Path:
     return path
 
 
-def forge(path: Path, change: Callable[[dict[str, Any]], object] | None = None, **tensors: torch.Tensor) -> None:
+def forge(path: Path, change: Callable[[dict[str, Any]], object] | None = None, **tensors: Any) -> None:
     """Change what a checkpoint says, and seal it again."""
     description, content = storage.read(path, KEY, "checkpoint")
     del description["seal"]
@@ -116,7 +116,7 @@ def test_a_label_beyond_the_memory(tmp_path: Path) -> None:
     ("read", torch.zeros(2, dtype=torch.int64))])
 def test_forged_traffic(tmp_path: Path, name: str, tensor: torch.Tensor) -> None:
     path = begun("von-neumann", tmp_path / "run")
-    forge(path, **{name: tensor})
+    forge(path, None, **{name: tensor})
     with pytest.raises(StorageError, match=f"what was {name} is .* it must be a row of bytes"):
         load(path)
 

@@ -150,7 +150,7 @@ def _mark(description: Mapping[str, Any], tensors: Mapping[str, Tensor], machine
     if tuple(card.shape) != wanted or card.dtype != machine.precision.dtype:
         raise PunchcardError(f"the card is {tuple(card.shape)} of {card.dtype}, the machine's is {wanted} of "
                              f"{machine.precision.dtype}")
-    traffic = Traffic(*(_as_bytes(name, tensors[name]) for name in ("read", "written")), description["waiting"],
+    traffic = Traffic(_as_bytes("read", tensors), _as_bytes("written", tensors), description["waiting"],
                       description["input_ended"])
     if traffic != Traffic() and not machine.has_ports:
         raise PunchcardError(f"a {machine.kind.name} machine reads and writes nothing, and the run has read or written")
@@ -161,7 +161,8 @@ def _as_tensor(data: bytes) -> Tensor:
     return torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.zeros(0, dtype=torch.uint8)
 
 
-def _as_bytes(name: str, tensor: Tensor) -> bytes:
+def _as_bytes(name: str, tensors: Mapping[str, Tensor]) -> bytes:
+    tensor = tensors[name]
     if tensor.ndim != 1 or tensor.dtype != torch.uint8:
         raise PunchcardError(f"what was {name} is {tuple(tensor.shape)} of {tensor.dtype}: it must be a row of bytes")
     return tensor.numpy().tobytes()

@@ -21,6 +21,7 @@ from punchcard.machines.kind import Kind
 from punchcard.machines.result import Result
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import Read, Write
+from punchcard.machines.von_neumann.comparing import CellsComparer
 from punchcard.machines.von_neumann.design import AddressMap, VonNeumannDesign
 from punchcard.machines.von_neumann.host import VonNeumannHost
 from punchcard.machines.von_neumann.isa import Dialect, Image, ImageState, find_dialect
@@ -110,7 +111,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return ImageInterpreter(program, sizes.word_bits, sizes.memory, dialect=self.dialect, read=read, write=write)
 
     def differences(self, program: Image, card: Tensor, oracle: Interpreter[ImageState]) -> list[str]:
-        """As tensors: a memory of 65,536 cells is compared after every loop."""
+        """As tensors, since a memory may have 65,536 cells."""
         assert isinstance(oracle, ImageInterpreter)
         cells, counter = self.design.read(self.sizes, self.layout, card)
         wrong = (cells != torch.tensor(oracle.cells)).nonzero().flatten().tolist()
@@ -119,6 +120,9 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         if int(counter) != oracle.program_counter:
             found.append(f"the program counter is {int(counter)}, the interpreter's {oracle.program_counter}")
         return found
+
+    def comparer(self, program: Image) -> CellsComparer:
+        return CellsComparer(self.layout, self.sizes.word_bits, super().comparer(program))
 
     def trace_line(self, program: Image, before: Tensor, after: Tensor) -> str:
         then, now = self.read(before), self.read(after)
