@@ -50,7 +50,7 @@ def run_options(command: Any) -> Any:
 @click.option("--standardize", is_flag=True, help="Scale columns to mean 0 and deviation 1.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the first weights.")
 @run_options
-@click.option("--save", type=click.Path(path_type=Path), help="Write the weights, a .npz file.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the model, a safetensors file.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the loss after each epoch (needs matplotlib).")
 @click.option("--program", "show_program", is_flag=True, help="Print the .fleq text and do not run it.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -116,6 +116,9 @@ def predict(
     from punchcard.learning.table import read_table
 
     model = learning.Model.load(weights)
+    if not (model.feature_names and model.target_names):
+        raise PunchcardError(f"{str(weights)!r} has no names of columns: a model that is used with a table has "
+                             "feature_names and target_names")
     table = read_table(file)
     features = table.columns(model.feature_names)
     with interruptible() as (interrupted, _):

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from punchcard.card.layout import Layout
 from punchcard.engines import auto
-from punchcard.engines.base import Engine, Port, Run, Runner, Watch
+from punchcard.engines.base import Engine, Glance, Port, Run, Runner, Watch
 from punchcard.engines.dense import Dense
 from punchcard.engines.lowered import Lowered
 from punchcard.engines.prepared import Prepared
@@ -17,7 +17,7 @@ from punchcard.transformer.model import LoopedTransformer
 ENGINES: dict[str, Engine] = {
     "dense": Dense, "scratchpad": Scratchpad, "lowered": Lowered, "auto": auto.prepare}
 
-__all__ = ["ENGINES", "Engine", "Port", "Prepared", "Run", "Runner", "Watch", "check_engine", "prepare"]
+__all__ = ["ENGINES", "Engine", "Glance", "Port", "Prepared", "Run", "Runner", "Watch", "check_engine", "prepare"]
 
 
 def prepare(name: str, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,

@@ -19,7 +19,7 @@ from typing import TypeVar
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
-from punchcard.engines.base import Port, Run, Runner, Watch
+from punchcard.engines.base import Glance, Port, Run, Runner, Watch
 from punchcard.engines.dense import Dense
 from punchcard.engines.lowered import Lowered
 from punchcard.engines.prepared import Prepared
@@ -93,7 +93,8 @@ class Alternating(Runner):
             done = made.total()
             ran = runner.run(
                 count, until=until, ports=ports and {pattern: _later(done, port) for pattern, port in ports.items()},
-                watch=watch and _later(done, watch), interrupted=interrupted, progress=progress and _later(done, progress))
+                watch=watch and Glance.like(_later(done, watch), watch), interrupted=interrupted,
+                progress=progress and _later(done, progress))
             made.update(ran.made)
             return ran
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
+import torch
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
@@ -16,6 +17,27 @@ from punchcard.transformer.model import LoopedTransformer
 
 Watch: TypeAlias = Callable[[int, Tensor], None]
 """Called after every loop with the number of loops made and the card, which it must not change."""
+
+
+class Glance:
+    """A watch that keeps nothing of the card. It is shown the card itself, where any other watch is given a copy."""
+
+    def __init__(self, look: Watch) -> None:
+        self.look = look
+
+    def __call__(self, loop: int, card: Tensor) -> None:
+        self.look(loop, card)
+
+    @classmethod
+    def like(cls, look: Watch, *watches: Watch) -> Watch:
+        """`look`, a glance too if all these are."""
+        return cls(look) if all(isinstance(watch, Glance) for watch in watches) else look
+
+
+def shown(watch: Watch, card: Tensor) -> Tensor:
+    """What a watch is given of a card that the next loop may change."""
+    return card if isinstance(watch, Glance) else card.clone(memory_format=torch.contiguous_format)
+
 
 Port: TypeAlias = Callable[[int, Tensor], bool]
 """Called when its pattern stands on the card, with the number of loops made and the card; says whether to go on.

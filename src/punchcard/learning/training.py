@@ -9,7 +9,7 @@ from typing import Unpack, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from punchcard.learning.model import Model
+from punchcard.learning.model import Model, check_names
 from punchcard.learning.planning import LearningPlan, Task, plan
 from punchcard.learning.programs.network import Weights
 from punchcard.learning.session import RunOptions, machine_for, run_whole
@@ -96,6 +96,7 @@ def learn(
     should be scaled, so that values are about 1.
     """
     planned = plan(features, labels, **_part(options))
+    check_names(planned.network, feature_names, target_names)  # before the work whose result would not take them
     how = cast(RunOptions, options)
     machine = machine_for(planned.program, planned.network, how)
     history, losses, ran = _train(machine, planned, how, progress)

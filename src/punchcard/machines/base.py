@@ -9,7 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -27,7 +28,7 @@ from punchcard.machines.kind import Kind
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Reason, Result
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, is_observed, run_parts
-from punchcard.machines.streams import Input, Output, Read, Write, reader, writer
+from punchcard.machines.streams import Input, Output, Read, Waiting, Write, reader, writer
 from punchcard.trace import Snapshot, observe
 from punchcard.transformer.build import LayerWeights, compile_layer, to_model
 from punchcard.transformer.exactness import needed_bits
@@ -188,6 +189,12 @@ class Machine(ABC, Generic[Program, State]):
         """Who serves the machine's ports in a run that makes its last loop at `last`; None: it has none."""
         return None
 
+    def check_mark(self, program: Program, mark: Mark) -> None:
+        """Refuse a mark that no run of a program comes to, as far as the card alone tells."""
+        if not bool(torch.isfinite(mark.card).all()):
+            raise PunchcardError("the card holds an entry that is not finite")
+        self.read(mark.card)
+
     def guard(
         self, program: Program, punched: Tensor, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
         *, every_loop: bool,
@@ -216,7 +223,8 @@ class Machine(ABC, Generic[Program, State]):
     ) -> Result[State]:
         """Run a program until it ends or has executed `max_steps` instructions, those before `begin` included.
 
-        input, output   of machines with ports: bytes, a binary file, or a function; a file is flushed after every byte
+        input, output   of machines with ports: bytes, a binary file, or a function; a file is flushed before an input is
+                        waited for, at the end, and at least every 0.05 seconds
         ports           functions that are called when a pattern stands on the card, beside the machine's own
         guarded         stop with an error where a program breaks a promise (see the machine)
         begin           the mark to go on from, by default the program's punched card;  keep  is given marks of the run
@@ -228,7 +236,9 @@ class Machine(ABC, Generic[Program, State]):
         loops = NO_LIMIT if limit is None else self.design.warm_up + limit
         punched = self.punch(program)
         begin = begin or Mark(punched)
-        host = self.host(begin, reader(input, len(begin.traffic.read)), writer(output), loops)
+        out = writer(output)
+        waiting = Waiting(reader(input, len(begin.traffic.read)), before=out.flush)
+        host = self.host(begin, waiting, out, loops)
         card = begin.card if host is None else host.begin(begin.card)
         if begin.ended or (host is not None and host.ended is not None):
             return self._result(program, Course(begin, "matched"), begin, host)
@@ -243,16 +253,26 @@ class Machine(ABC, Generic[Program, State]):
             anew = prepare(runner.engine, self.model, self.layout, mark.card, fall_back=True, kept=self.prepared)
             return run_parts(anew, mark, until, until=self.halting, watch=watch).mark
 
-        marks = [keep] if keep is not None else []
+        marks = [At(keep.every, lambda mark: out.flush()), keep] if keep is not None else []
         seen = [watch] if watch is not None else []
         if guarded:
             guard, looks = self.guard(program, punched, begin, again, every_loop=watch is not None or name == OBSERVED)
             seen = [guard, *seen] if guard is not None else seen
-            marks = [*looks, *(At(mark.every, look.act) for mark in marks for look in looks), *marks]
+            marks = [*looks, *(At(keep.every, look.act) for look in looks if keep is not None), *marks]
         served = {**(host.ports if host is not None else {}), **(ports or {})}
-        course = run_parts(
-            runner, begin, loops, until=self.halting, ports=served or None, marks=marks, interrupted=interrupted,
-            progress=progress, watch=in_turn(*seen) if seen else None, host=host)
+
+        def asked() -> bool:
+            out.flush_if_due()
+            return interrupted is not None and interrupted()
+
+        waited = waiting.seconds
+        try:
+            course = run_parts(
+                runner, begin, loops, until=self.halting, ports=served or None, marks=marks, interrupted=asked,
+                progress=progress, watch=in_turn(*seen) if seen else None, host=host)
+        finally:
+            out.flush()
+        course = replace(course, seconds=max(0.0, course.seconds - (waiting.seconds - waited)))
         return self._result(program, course, begin, host)
 
     def steps(self, loops: int, *, ended: bool) -> int:
@@ -295,6 +315,10 @@ class Machine(ABC, Generic[Program, State]):
         if counters[0] != counters[1]:
             wrong.append(f"the program counter is {counters[0]}, the interpreter's {counters[1]}")
         return wrong or [f"the state is {found}, the interpreter's {expected}"]
+
+    def comparer(self, program: Program) -> Callable[[Tensor, Interpreter[State]], list[str]]:
+        """`differences` for a run that is compared after every loop; a large machine may look only at what has changed."""
+        return partial(self.differences, program)
 
     def near(self, program: Program, found: State, expected: State) -> bool:
         """Whether a state after a long run is the interpreter's, but for what rounding may have done."""

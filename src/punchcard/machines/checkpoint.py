@@ -11,8 +11,6 @@ before.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,7 +23,7 @@ from punchcard.engines import check_engine
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import sweep
 from punchcard.machines import storage
-from punchcard.machines.base import Machine
+from punchcard.machines.base import NO_LIMIT, Machine
 from punchcard.machines.judging import Check
 from punchcard.machines.registry import Registry, installed
 from punchcard.machines.running import DEFAULT_ENGINE, Mark
@@ -35,6 +33,16 @@ FORMAT = 2
 KEY = "punchcard-checkpoint"
 DEFAULT_EVERY = 1_000_000
 """Loops between two checkpoints: less than a second of a compiled engine, and some minutes of the dense one."""
+
+_TRUTH = (bool,), "true or false"
+_TEXT = (str,), "text"
+_OBJECT = (dict,), "an object"
+FIELDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "format": ((int,), "an integer"), "machine": _OBJECT, "weights": _TEXT, "program": _TEXT, "plan": _OBJECT,
+    "loops": ((int,), "an integer, 0 or more"), "engine": _TEXT, "ended": _TRUTH, "waiting": _TRUTH,
+    "input_ended": _TRUTH, "found": ((dict, type(None)), "an object, or null"),
+}
+"""The fields of a description: their types, and the rule in words."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ class CheckpointFile:
     def __init__(self, path: str | Path, machine: Machine[Any, Any], program: Any, plan: Plan) -> None:
         self.path = Path(path)
         self._fixed = {
-            "format": FORMAT, "machine": machine.describe(), "weights": _digest(machine.model.state_dict()),
+            "format": FORMAT, "machine": machine.describe(), "weights": storage.digest(machine.model.state_dict()),
             "program": machine.store(program), "plan": asdict(plan),
         }
         sweep(path)
@@ -87,7 +95,7 @@ class CheckpointFile:
                        "waiting": traffic.waiting,
                        "input_ended": traffic.input_ended, "found": None if found is None else dict(found)}
         tensors = {"card": mark.card, "read": _as_tensor(traffic.read), "written": _as_tensor(traffic.written)}
-        storage.write(self.path, tensors, KEY, {**description, "seal": seal(description, tensors)})
+        storage.write(self.path, tensors, KEY, description)
 
 
 def load(
@@ -99,72 +107,62 @@ def load(
     kept either, only their digest: give the machine.
     """
     source = str(path)
-    description, tensors = storage.read(path, KEY, "checkpoint")
-    if description.get("format") != FORMAT:
-        raise StorageError(f"{source!r} is a checkpoint of another format than {FORMAT}, the one that this version reads")
-    if description.pop("seal", None) != seal(description, tensors):
-        raise StorageError(f"{source!r} is not as it was written: the file is damaged")
+    description, tensors = storage.read_sealed(path, KEY, "checkpoint", FORMAT)
     try:
+        _check_fields(description)
         if machine is None:
-            kind = (machines or installed()).kind(description["machine"]["machine"])
+            kind = (machines or installed()).kind(str(description["machine"].get("machine")))
             machine = kind.machine_class().from_description(description["machine"], source, **objects)
         if machine.describe() != description["machine"]:
             raise StorageError(f"{source!r} is a checkpoint of another machine than the one given: {machine!r}")
-        if _digest(machine.model.state_dict()) != description["weights"]:
+        if storage.digest(machine.model.state_dict()) != description["weights"]:
             raise StorageError(f"{source!r} was made with other weights than {machine!r} has: give the machine that made it")
         program = machine.restore(description["program"])
         machine.check_fits(program)
-        if not isinstance(description["found"], dict | None):
-            raise ValueError(f"found={description['found']!r}: it must be an object, or null")
-        card = _card(tensors, machine, source)
-        traffic = Traffic(_as_bytes(tensors["read"]), _as_bytes(tensors["written"]), bool(description["waiting"]),
-                          bool(description["input_ended"]))
-        mark = Mark(card, _count(description["loops"]), str(description["engine"]),
-                    bool(description["ended"]), traffic)
+        mark = _mark(description, tensors, machine)
+        machine.check_mark(program, mark)
         return Checkpoint(machine, program, mark, Plan(**description["plan"]), description["found"])
     except StorageError:
         raise
-    except KeyError as error:
-        raise StorageError(f"{source!r} is not a whole checkpoint: it has no {error}") from None
-    except (TypeError, ValueError, AttributeError, PunchcardError) as error:
+    except (TypeError, ValueError, PunchcardError) as error:
         raise StorageError(f"{source!r} describes a run that cannot go on: {error}") from None
 
 
-def _card(tensors: Mapping[str, Tensor], machine: Machine[Any, Any], source: str) -> Tensor:
+def _check_fields(description: Mapping[str, Any]) -> None:
+    """Refuse a description that has not all fields, another one, or one of another type."""
+    for name in description.keys() ^ FIELDS.keys():
+        raise PunchcardError(f"it {'has no' if name in FIELDS else 'has a field'} {name!r}")
+    for name, (kinds, rule) in FIELDS.items():
+        if type(description[name]) not in kinds:
+            raise PunchcardError(f"{name}={repr(description[name])[:60]}: it must be {rule}")
+    if not 0 <= description["loops"] < NO_LIMIT:
+        raise PunchcardError(f"loops={description['loops']}: it must be an integer, 0 or more, and less than 2^62")
+    if description["engine"]:
+        check_engine(description["engine"])
+
+
+def _mark(description: Mapping[str, Any], tensors: Mapping[str, Tensor], machine: Machine[Any, Any]) -> Mark:
+    """The mark of a checkpoint, of the machine's own shape and number format."""
     if set(tensors) != {"card", "read", "written"}:
-        raise StorageError(f"{source!r} is not a whole checkpoint: its tensors are {', '.join(sorted(tensors)) or 'none'}, "
-                           "not the card and what was read and written")
-    card = tensors["card"]
-    wanted = (machine.layout.width, machine.layout.columns)
+        raise PunchcardError(f"its tensors are {', '.join(sorted(tensors)) or 'none'}, not the card and what was read and "
+                             "written")
+    card, wanted = tensors["card"], (machine.layout.width, machine.layout.columns)
     if tuple(card.shape) != wanted or card.dtype != machine.precision.dtype:
-        raise StorageError(f"{source!r}: the card is {tuple(card.shape)} of {card.dtype}, the machine's is {wanted} of "
-                           f"{machine.precision.dtype}")
-    return card
-
-
-def _count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"loops={value!r}: it must be an integer, 0 or more")
-    return value
+        raise PunchcardError(f"the card is {tuple(card.shape)} of {card.dtype}, the machine's is {wanted} of "
+                             f"{machine.precision.dtype}")
+    traffic = Traffic(_as_bytes("read", tensors), _as_bytes("written", tensors), description["waiting"],
+                      description["input_ended"])
+    if traffic != Traffic() and not machine.has_ports:
+        raise PunchcardError(f"a {machine.kind.name} machine reads and writes nothing, and the run has read or written")
+    return Mark(card, description["loops"], description["engine"], description["ended"], traffic)
 
 
 def _as_tensor(data: bytes) -> Tensor:
     return torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.zeros(0, dtype=torch.uint8)
 
 
-def _as_bytes(tensor: Tensor) -> bytes:
-    return bytes(tensor.tolist())
-
-
-def seal(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    """A fingerprint of all that a checkpoint holds: no damage may turn it into another run."""
-    return hashlib.sha256((json.dumps(description, sort_keys=True) + _digest(tensors)).encode()).hexdigest()
-
-
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    """A fingerprint of names, shapes and bits."""
-    found = hashlib.sha256()
-    for name, tensor in sorted(tensors.items()):
-        found.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
-        found.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()
+def _as_bytes(name: str, tensors: Mapping[str, Tensor]) -> bytes:
+    tensor = tensors[name]
+    if tensor.ndim != 1 or tensor.dtype != torch.uint8:
+        raise PunchcardError(f"what was {name} is {tuple(tensor.shape)} of {tensor.dtype}: it must be a row of bytes")
+    return tensor.numpy().tobytes()

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from punchcard.card.layout import Pattern
-from punchcard.engines import Port, Runner, Watch
+from punchcard.engines import Glance, Port, Runner, Watch
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.streams import Traffic
@@ -86,7 +86,7 @@ def run_parts(
         ran = runner.run(
             _part(before, loops, marks), until=until, interrupted=interrupted,
             ports=ports and {pattern: _shifted(port, before) for pattern, port in ports.items()},
-            watch=watch and _shifted(watch, before), progress=_counted_on(progress, before))
+            watch=watch and Glance.like(_shifted(watch, before), watch), progress=_counted_on(progress, before))
         seconds += time.perf_counter() - started - (runner.compile_seconds - compiled)
         made.update(ran.made)
         if ran.reason == "declined":
@@ -113,7 +113,7 @@ def in_turn(*watchers: Watch) -> Watch:
         for watcher in watchers:
             watcher(loop, card)
 
-    return look
+    return Glance.like(look, *watchers)
 
 
 def _part(done: int, loops: int, marks: Sequence[At]) -> int:

@@ -1,10 +1,12 @@
 """Machines as files: weights and a description in one safetensors file. Loading executes no code.
 
-`write` and `read` serve checkpoints as well.
+`write` and `read_sealed` serve checkpoints and learned models as well. A file is sealed: damage does not turn it into
+another one. A seal is not a signature. Whoever forges a file can seal it, so all that it says is checked.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,7 +25,7 @@ from punchcard.transformer.precision import DTYPES, Precision
 if TYPE_CHECKING:
     from punchcard.machines.base import Machine
 
-FORMAT = 2
+FORMAT = 3
 KEY = "punchcard"
 Built = TypeVar("Built", bound="Machine[Any, Any]")
 
@@ -35,20 +37,28 @@ def save(path: str | Path, model: LoopedTransformer, description: Mapping[str, A
 
 def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The description and the tensors of a saved machine."""
-    description, tensors = read(path, KEY, "saved machine")
-    if description.get("format") != FORMAT:
-        raise StorageError(f"{str(path)!r} is not of format {FORMAT}, the one that this version reads")
-    return description, tensors
+    return read_sealed(path, KEY, "saved machine", FORMAT)
 
 
 def write(path: str | Path, tensors: Mapping[str, Tensor], key: str, description: Mapping[str, Any]) -> None:
-    """Write tensors, and plain data under a key."""
+    """Write tensors, and plain data under a key, sealed."""
     plain = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    write_whole(path, to_bytes(plain, metadata={key: json.dumps(description)}))
+    write_whole(path, to_bytes(plain, metadata={key: json.dumps({**description, "seal": seal(description, plain)})}))
+
+
+def read_sealed(path: str | Path, key: str, what: str, form: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What `write` wrote, of one format, without the seal."""
+    description, tensors = read(path, key, what)
+    if description.get("format") != form:
+        raise StorageError(f"{str(path)!r} is a {what} of another format than {form}, the one that this version reads: "
+                           "make it again")
+    if description.pop("seal", None) != seal(description, tensors):
+        raise StorageError(f"{str(path)!r} is not as it was written: the file is damaged")
+    return description, tensors
 
 
 def read(path: str | Path, key: str, what: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The plain data under a key, and the tensors of a file. `what` the file should be is named in errors."""
+    """The plain data under a key, the seal among it, and the tensors. `what` the file should be is named in errors."""
     check_readable(path, what)
     try:
         with safe_open(path, framework="pt") as file:
@@ -82,9 +92,28 @@ def fill(model: LoopedTransformer, tensors: Mapping[str, Tensor], source: str) -
                                f"the machine's is {tuple(want.shape)} of {want.dtype}")
         if not bool(torch.isfinite(tensor).all()):
             raise StorageError(f"{source!r}: tensor {name!r} holds an entry that is not finite")
-        if not torch.equal(tensor, want):
+        if bits_of(tensor) != bits_of(want):
             raise StorageError(f"{source!r}: tensor {name!r} is not what the machine's formulas give")
     model.load_state_dict(dict(tensors))
+
+
+def seal(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    """A fingerprint of all that a file holds."""
+    return hashlib.sha256((json.dumps(description, sort_keys=True) + digest(tensors)).encode()).hexdigest()
+
+
+def digest(tensors: Mapping[str, Tensor]) -> str:
+    """A fingerprint of names, shapes and bits."""
+    found = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+        found.update(bits_of(tensor))
+    return found.hexdigest()
+
+
+def bits_of(tensor: Tensor) -> bytes:
+    """The bytes of a tensor's entries: a -0.0 is not 0.0 here."""
+    return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 def rebuild(description: Mapping[str, Any], kind: str, build: Callable[..., Built], source: str) -> Built:
@@ -99,4 +128,6 @@ def rebuild(description: Mapping[str, Any], kind: str, build: Callable[..., Buil
         raise StorageError(f"{source!r} describes a machine that cannot be built: {error}") from None
     if description.get("layout") != machine.layout.describe():
         raise StorageError(f"{source!r} has another layout than this version gives the machine it describes")
+    if {**description, "format": FORMAT} != {**machine.describe(), "format": FORMAT}:
+        raise StorageError(f"{source!r} describes {machine!r} in other words than this version does")
     return machine

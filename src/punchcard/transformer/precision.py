@@ -13,6 +13,7 @@ with its consequences in docs/precision.md.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 
 import torch
@@ -46,9 +47,9 @@ class Precision:
             object.__setattr__(self, "dtype", DTYPES.get(self.dtype, self.dtype))
         if self.dtype not in DTYPES.values():
             raise PrecisionError(f"{self.dtype} is not a number format for a machine: use {', '.join(DTYPES)}")
-        if self.temperature is not None and not 0 < self.temperature < math.inf:
+        if self.temperature is not None and not (_is_number(self.temperature) and self.temperature > 0):
             raise PrecisionError(f"temperature {self.temperature}: it must be a positive number")
-        if self.gate < MIN_GATE or not math.log2(self.gate).is_integer():
+        if not _is_number(self.gate) or self.gate < MIN_GATE or not math.log2(self.gate).is_integer():
             raise PrecisionError(f"gate {self.gate}: it must be a power of two, {MIN_GATE:g} or more")
 
     @property
@@ -69,6 +70,11 @@ class Precision:
         if self.temperature is not None:
             return self.temperature
         return 2.0 ** math.ceil(math.log2(hard_product(self.dtype) / gap))
+
+
+def _is_number(value: object) -> bool:
+    """Whether a value is a finite number that a float holds."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def hard_product(dtype: torch.dtype) -> float:

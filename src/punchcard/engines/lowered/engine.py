@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
-from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch
+from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, shown
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.computer import REALS, Computer, digest_of
 from punchcard.engines.lowered.graph.nodes import Array
@@ -79,7 +79,7 @@ class Lowered(Runner):
             declined = done < count and matched is None
             piece = max(64, min(piece * 4, int(done * SLICE_SECONDS / max(spent, 1e-6)))) if done == count else piece
             if watch is not None and done:
-                watch(made, self.card)
+                watch(made, shown(watch, self._card()))
             if matched is not None and matched < len(self.stops.until):
                 return self._end(made, "matched", self.stops.until[matched])
             if matched is not None:

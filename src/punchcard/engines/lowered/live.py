@@ -67,7 +67,7 @@ class LiveCard:
     def stands(self, number: int) -> bool:
         """Whether a pattern stands on the card that is shown, which a port may have changed."""
         places, bits = self.wanted[number]
-        return bool(np.all(np.abs(self.buffer[places] - bits) < 0.5))
+        return all(abs(self.buffer.item(place) - bit) < 0.5 for place, bit in zip(places, bits, strict=True))
 
     def take_back(self) -> None:
         """Go on after a port, which may have changed the card.

@@ -154,6 +154,11 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         """The largest error of an entry of a function's result, for operands and results within the range."""
         return float(self.blocks[function].bound(self.scale))
 
+    def check_mark(self, program: FleqProgram, mark: Mark) -> None:
+        """The next instruction is one of the program's, and its pointers can be read."""
+        super().check_mark(program, mark)
+        self.watchman(program, mark.card)
+
     def guard(
         self, program: FleqProgram, punched: Tensor, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
         *, every_loop: bool,
@@ -259,7 +264,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     def judge(self, program: FleqProgram, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None) -> StepErrors:
         """Real numbers have errors: every instruction is compared with the exact function of what was on the card."""
-        return StepErrors(self, program, begin.card, Audit(**kept) if kept else Audit())
+        return StepErrors(self, program, begin.card, Audit.of(kept) if kept else Audit())
 
     def near(self, program: FleqProgram, found: FleqState, expected: FleqState) -> bool:
         memory = found.memory[: program.rows, : program.columns] - expected.memory[:, : program.columns]

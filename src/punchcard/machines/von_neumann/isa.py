@@ -137,6 +137,9 @@ class Image:
                 raise ProgramError(f"{self._where}word {address} is {word!r}: a word is an integer")
         if not self.words:
             raise ProgramError(f"{self._where}the image is empty: it needs at least one word")
+        for name, place in self.labels.items():
+            if not isinstance(name, str) or type(place) is not int or place < 0:
+                raise ProgramError(f"{self._where}label {name!r} is at {place!r}: an address is an integer, 0 or more")
 
     @property
     def _where(self) -> str:
@@ -153,6 +156,8 @@ class Image:
                 known = ", ".join(list(self.labels)[:20]) or "no names"
                 raise ProgramError(f"{self._where}unknown label {name!r}{did_you_mean(name, self.labels)}; the image has "
                                    f"{known}")
+            if self.labels[name] >= len(words):
+                raise ProgramError(f"{self._where}label {name!r} is at {self.labels[name]}, beyond the image's words")
             words[self.labels[name]] = value
         return replace(self, words=tuple(words))
 

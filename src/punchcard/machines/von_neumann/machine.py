@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from punchcard.errors import ProgramError
 from punchcard.machines.base import Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
@@ -20,6 +21,7 @@ from punchcard.machines.kind import Kind
 from punchcard.machines.result import Result
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import Read, Write
+from punchcard.machines.von_neumann.comparing import CellsComparer
 from punchcard.machines.von_neumann.design import AddressMap, VonNeumannDesign
 from punchcard.machines.von_neumann.host import VonNeumannHost
 from punchcard.machines.von_neumann.isa import Dialect, Image, ImageState, find_dialect
@@ -87,7 +89,8 @@ class VonNeumannMachine(Machine[Image, ImageState]):
 
     def values(self, program: Image, state: ImageState) -> dict[str, Any]:
         """The labelled words, as signed numbers."""
-        return {name: self._signed(state.memory[address]) for name, address in program.labels.items()}
+        return {name: self._signed(state.memory[address]) for name, address in program.labels.items()
+                if address < self.sizes.memory}
 
     def _signed(self, word: int) -> int:
         half = 1 << (self.sizes.word_bits - 1)
@@ -108,7 +111,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return ImageInterpreter(program, sizes.word_bits, sizes.memory, dialect=self.dialect, read=read, write=write)
 
     def differences(self, program: Image, card: Tensor, oracle: Interpreter[ImageState]) -> list[str]:
-        """As tensors: a memory of 65,536 cells is compared after every loop."""
+        """As tensors, since a memory may have 65,536 cells."""
         assert isinstance(oracle, ImageInterpreter)
         cells, counter = self.design.read(self.sizes, self.layout, card)
         wrong = (cells != torch.tensor(oracle.cells)).nonzero().flatten().tolist()
@@ -117,6 +120,9 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         if int(counter) != oracle.program_counter:
             found.append(f"the program counter is {int(counter)}, the interpreter's {oracle.program_counter}")
         return found
+
+    def comparer(self, program: Image) -> CellsComparer:
+        return CellsComparer(self.layout, self.sizes.word_bits, super().comparer(program))
 
     def trace_line(self, program: Image, before: Tensor, after: Tensor) -> str:
         then, now = self.read(before), self.read(after)
@@ -145,8 +151,11 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return json.dumps({"words": program.words, "labels": dict(program.labels), "source": program.source})
 
     def restore(self, text: str) -> Image:
-        kept = json.loads(text)
-        return Image(tuple(kept["words"]), str(kept["source"]), dict(kept["labels"]))
+        try:
+            kept = json.loads(text)
+            return Image(tuple(kept["words"]), kept["source"], dict(kept["labels"]))
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise ProgramError("the program is not an object with words, source and labels") from None
 
     def shown(self, program: Image, result: Result[ImageState]) -> str:
         """An image shows itself by its output."""
