@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from punchcard.cli.options import memory_option
 from punchcard.errors import ProgramError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
               help="Number format.")
 @click.option("--design", type=click.Choice(["compact", "paper"]), default="compact", show_default=True,
               help="Which transformer.")
+@memory_option
 @click.option("--program", "show_program", is_flag=True, help="Print the .fleq text and do not run it (with --json: both).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def calc(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from punchcard.cli.options import memory_option
 from punchcard.errors import PunchcardError
 from punchcard.files import check_writable
 
@@ -25,6 +26,7 @@ REMARK_EVERY = 10.0  # seconds between remarks when standard error is not a term
 def run_options(command: Any) -> Any:
     """The options that learning and predicting share."""
     for option in (
+        memory_option,
         click.option("--design", type=click.Choice(DESIGNS), help="Which transformer.  [default: compact]"),
         click.option("--dtype", type=click.Choice(DTYPES), help="Number format.  [default: float64]"),
         click.option("--engine", help="What applies the model.  [default: the fastest]"),

@@ -28,6 +28,7 @@ Array: TypeAlias = NDArray[np.float64]
 KINDS = ("matrix", "vector", "scalar")
 FILES = (".npy", ".csv")
 MOST_VALUES = 1 << 24
+"""Of all variables of a text together."""
 _SIZE = re.compile(r"([0-9]{1,18})x([0-9]{1,18})")
 
 
@@ -40,8 +41,8 @@ class Declaration:
     value: Array
 
 
-def take_declaration(line: Line, folder: Path | None) -> Declaration:
-    """The variable that a line of `.data` declares; files are looked for in `folder`."""
+def take_declaration(line: Line, folder: Path | None, room: int = MOST_VALUES) -> Declaration:
+    """The variable that a line of `.data` declares, with at most `room` values; files are looked for in `folder`."""
     name = line.take_name("a variable")
     if name.text in KEYWORDS:
         raise name.error(f"{name.text!r} begins an instruction: a variable needs another name", line.source)
@@ -50,7 +51,7 @@ def take_declaration(line: Line, folder: Path | None) -> Declaration:
     kind = line.take_name(f"after {name.text!r} stands its kind, which is matrix, vector or scalar, and it")
     if kind.text not in KINDS:
         raise unknown("kind", kind, KINDS, "a variable is a matrix, a vector or a scalar", line.source)
-    shape = _take_shape(line, kind.text)
+    shape = _take_shape(line, kind.text, room)
     if line.ahead.kind == "end":
         value = np.zeros((shape.rows, shape.columns))
     elif line.ahead.kind == "file":
@@ -82,7 +83,7 @@ def parse_value(text: str) -> Array:
     return np.array(rows)
 
 
-def _take_shape(line: Line, kind: str) -> Shape:
+def _take_shape(line: Line, kind: str, room: int) -> Shape:
     if kind == "scalar":
         return Shape(1, 1)
     size = line.ahead
@@ -96,8 +97,9 @@ def _take_shape(line: Line, kind: str) -> Shape:
         shape = Shape(int(match[1]), int(match[2]))
     if min(shape.rows, shape.columns) < 1:
         raise size.error(f"size {size.text}: a {kind} has at least one row and one column", line.source)
-    if shape.rows * shape.columns > MOST_VALUES:
-        raise size.error(f"size {size.text}: a variable holds at most {MOST_VALUES} values", line.source)
+    if shape.rows * shape.columns > room:
+        raise size.error(f"size {size.text}: the variables of a program hold at most {MOST_VALUES} values together, "
+                         f"and {room} are left", line.source)
     return shape
 
 
