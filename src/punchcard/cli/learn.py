@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from punchcard.cli.options import memory_option
+from punchcard.cli.patience import heard
 from punchcard.errors import PunchcardError
 from punchcard.files import check_writable
 
@@ -86,8 +87,9 @@ def learn(
     if show_program:
         click.echo(disassemble(learning.plan(*data, **task).program), nl=False)
         return
-    with Bar() as bar, interruptible() as (interrupted, _):
+    with Bar() as bar, interruptible() as (asked, _), heard(asked, keeps=True) as interrupted:
         learned = learning.learn(*data, feature_names=names, target_names=(target,), progress=bar.show,
+                                 rehearsing=lambda epoch: bar.rehearse(epoch, epochs),
                                  interrupted=interrupted, heads=heads, size=size, engine=engine,
                                  precision=dtype, design=design, **task)
     if save is not None and learned.epochs:
@@ -119,7 +121,7 @@ def predict(
     model = learning.Model.load(weights)
     table = read_table(file)
     features = table.columns(model.feature_names)
-    with interruptible() as (interrupted, _):
+    with interruptible() as (asked, _), heard(asked, keeps=False) as interrupted:
         prediction = learning.predict(model, features, interrupted=interrupted, heads=heads, range=range_, size=size,
                                       engine=engine, precision=dtype, design=design)
     rows = prediction.values.reshape(len(features), -1)
@@ -160,18 +162,25 @@ class Bar:
         if self._task is not None:
             self._progress.stop()
 
+    def rehearse(self, epoch: int, epochs: int) -> None:
+        """Called by `learn` while NumPy computes."""
+        self._say(f"in NumPy first: epoch {epoch:,} of {epochs:,}", "", epoch, epochs)
+
     def show(self, stage: Stage) -> None:
-        """Called by `learn`."""
-        text = f"epoch {stage.epoch} of {stage.epochs}, loss {stage.loss:.6g}"
+        """Called by `learn` while the transformer runs."""
+        self._say(f"epoch {stage.epoch} of {stage.epochs}, loss {stage.loss:.6g}",
+                  f", {stage.loops:,} of {stage.all_loops:,} loops", stage.loops, stage.all_loops)
+
+    def _say(self, text: str, more: str, done: int, total: int) -> None:
         if not self._console.is_terminal:
             if time.monotonic() >= self._next:
-                self._console.print(f"{text}, {stage.loops:,} of {stage.all_loops:,} loops")
+                self._console.print(f"{text}{more}")
                 self._next = time.monotonic() + REMARK_EVERY
             return
         if self._task is None:
-            self._task = self._progress.add_task(text, total=stage.all_loops)
+            self._task = self._progress.add_task(text, total=total)
             self._progress.start()
-        self._progress.update(self._task, completed=stage.loops, description=text)
+        self._progress.update(self._task, completed=done, total=total, description=text)
 
 
 def show_learned(learned: Learned, epochs: int, saved: Path | None, *, as_json: bool) -> None:

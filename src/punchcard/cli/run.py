@@ -23,6 +23,7 @@ from punchcard.cli.options import (
     machine_options,
     memory_option,
 )
+from punchcard.cli.patience import heard
 from punchcard.cli.terminal import input_file, interruptible
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_writable, write_whole
@@ -107,7 +108,8 @@ def _run(saved: Checkpoint, *, trace: bool, input_: str | None, silent: bool, **
     ports = saved.machine.has_ports
     with (
         input_file(input_ if ports else None, len(saved.mark.traffic.read)) as source,
-        interruptible(source) as (interrupted, read),
+        interruptible(source) as (asked, read),
+        heard(asked, keeps=how["checkpoint"] is not None) as interrupted,
         Progress(saved.machine, saved.program, saved.mark, trace=trace, silent=ports) as progress,
     ):
         if ports:
