@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,9 @@ from punchcard import budget
 from punchcard.cli import main
 from punchcard.engines import prepare
 from punchcard.errors import PunchcardError, SizeError, SourceError, StorageError
+from punchcard.learning import plan
+from punchcard.learning.programs.network import Network
+from punchcard.learning.programs.reference import descend
 from punchcard.machines import checkpoint, storage
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
@@ -182,6 +186,28 @@ def test_a_tall_and_a_wide_variable_do_not_make_a_square() -> None:
     program = punchcard.assemble_fleq(".data\nA matrix 1x4000000\nB vector 4000000\n.code\nhalt\n")
     assert isinstance(program, FleqProgram)
     assert "4000000 rows and 4000001 columns" in in_time(program.initial_memory)
+
+
+def test_epochs_are_estimated_by_what_is_kept_of_them() -> None:
+    """The estimate is for two such lists, NumPy's and the transformer's."""
+    x = np.linspace(-1, 1, 2)[:, None]
+    with pytest.raises(SizeError, match=r"KiB of memory") as refused, punchcard.max_memory("1K"):
+        plan(x, x, hidden=8, epochs=400)
+    estimate = float(str(refused.value).split("needs about ")[1].split()[0]) * 2**10 / 2
+    network = Network(1, (8,))
+    descend(network, network.initial(0), x, x, epochs=2, rate=0.01)  # what is made once is not counted
+    tracemalloc.start()
+    kept = descend(network, network.initial(0), x, x, epochs=400, rate=0.01).history
+    traced = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(kept) == 400
+    assert 0.5 < estimate / traced < 2
+
+
+def test_progress_in_numpy() -> None:
+    told: list[int] = []
+    plan(np.ones((3, 1)), np.ones((3, 1)), epochs=4, rehearsing=told.append)
+    assert told == [0, 1, 2, 3]
 
 
 MEASURE = """

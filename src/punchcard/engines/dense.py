@@ -22,7 +22,7 @@ class Dense(Stepping):
         super().__init__("dense", layout, card, one_thread=card.shape[-1] <= FEW_COLUMNS)
         # scores, weights and a copy of them are n by n for each card
         require(3 * card.shape[-1] * card.numel() // card.shape[-2] * card.element_size(),
-                f"attention over {card.shape[-1]} columns on the dense engine, the only one that is n by n,")
+                f"attention over {card.shape[-1]} columns on the dense engine")
         self._model, self._card = model, card
 
     @property
