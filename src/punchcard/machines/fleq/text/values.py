@@ -97,6 +97,8 @@ def _take_shape(line: Line, kind: str, room: int) -> Shape:
         shape = Shape(int(match[1]), int(match[2]))
     if min(shape.rows, shape.columns) < 1:
         raise size.error(f"size {size.text}: a {kind} has at least one row and one column", line.source)
+    if shape.rows * shape.columns > MOST_VALUES:
+        raise size.error(f"size {size.text}: a variable holds at most {MOST_VALUES} values", line.source)
     if shape.rows * shape.columns > room:
         raise size.error(f"size {size.text}: the variables of a program hold at most {MOST_VALUES} values together, "
                          f"and {room} are left", line.source)
