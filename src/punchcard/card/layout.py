@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
+from punchcard.budget import require, running
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.errors import LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
 
@@ -144,7 +145,8 @@ class Layout:
         raise UnknownNameError(f"no column {column}: the card has {self.columns}, counted from 0")
 
     def blank(self, dtype: torch.dtype = torch.float64) -> Tensor:
-        """A card of zeros."""
+        """A card of zeros, of which every run begins; one that is too large to run is refused."""
+        require(running(self.width, self.columns), f"a card of {self.width} rows and {self.columns} columns")
         return torch.zeros(self.width, self.columns, dtype=dtype)
 
     def get(self, card: Tensor, rows: str, region: str) -> Tensor:

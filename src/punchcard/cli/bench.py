@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Given, file_argument, given_flags, names, numbers, size_options
+from punchcard.cli.options import Given, file_argument, given_flags, memory_option, names, numbers, size_options
 from punchcard.cli.run import load_program
 from punchcard.cli.terminal import out, print_json, remark
 from punchcard.errors import PunchcardError
@@ -46,6 +46,7 @@ def make_bench(registry: Registry) -> click.Command:
                   help="Length of a timed run.  [default: 0.1]")
     @click.option("--dense-columns", type=click.IntRange(0),
                   help="The largest card for the dense engine; beyond 2048 columns it makes one loop.  [default: 2048]")
+    @memory_option
     @click.option("--quick", is_flag=True, help="A look of some seconds at the smallest cards.")
     @click.option("--json", "as_json", is_flag=True, help="Print the records as one JSON list.")
     def bench(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from punchcard.cli.options import MOST_DIGITS, whole_numbers
+from punchcard.cli.options import MOST_DIGITS, memory_option, whole_numbers
+from punchcard.cli.patience import heard
 from punchcard.errors import PunchcardError
 from punchcard.files import check_writable
 
@@ -26,6 +27,7 @@ REMARK_EVERY = 10.0  # seconds between remarks when standard error is not a term
 def run_options(command: Any) -> Any:
     """The options that learning and predicting share."""
     for option in (
+        memory_option,
         click.option("--design", type=click.Choice(DESIGNS), help="Which transformer.  [default: compact]"),
         click.option("--dtype", type=click.Choice(DTYPES), help="Number format.  [default: float64]"),
         click.option("--engine", help="What applies the model.  [default: the fastest]"),
@@ -85,8 +87,9 @@ def learn(
     if show_program:
         click.echo(disassemble(learning.plan(*data, **task).program), nl=False)
         return
-    with Bar() as bar, interruptible() as (interrupted, _):
+    with Bar() as bar, interruptible() as (asked, _), heard(asked, keeps=True) as interrupted:
         learned = learning.learn(*data, feature_names=names, target_names=(target,), progress=bar.show,
+                                 rehearsing=lambda epoch: bar.rehearse(epoch, epochs),
                                  interrupted=interrupted, heads=heads, size=size, engine=engine,
                                  precision=dtype, design=design, **task)
     if save is not None and learned.epochs:
@@ -121,7 +124,7 @@ def predict(
                              "feature_names and target_names")
     table = read_table(file)
     features = table.columns(model.feature_names)
-    with interruptible() as (interrupted, _):
+    with interruptible() as (asked, _), heard(asked, keeps=False) as interrupted:
         prediction = learning.predict(model, features, interrupted=interrupted, heads=heads, range=range_, size=size,
                                       engine=engine, precision=dtype, design=design)
     rows = prediction.values.reshape(len(features), -1)
@@ -163,18 +166,25 @@ class Bar:
         if self._task is not None:
             self._progress.stop()
 
+    def rehearse(self, epoch: int, epochs: int) -> None:
+        """Called by `learn` while NumPy computes."""
+        self._say(f"in NumPy first: epoch {epoch:,} of {epochs:,}", "", epoch, epochs)
+
     def show(self, stage: Stage) -> None:
-        """Called by `learn`."""
-        text = f"epoch {stage.epoch} of {stage.epochs}, loss {stage.loss:.6g}"
+        """Called by `learn` while the transformer runs."""
+        self._say(f"epoch {stage.epoch} of {stage.epochs}, loss {stage.loss:.6g}",
+                  f", {stage.loops:,} of {stage.all_loops:,} loops", stage.loops, stage.all_loops)
+
+    def _say(self, text: str, more: str, done: int, total: int) -> None:
         if not self._console.is_terminal:
             if time.monotonic() >= self._next:
-                self._console.print(f"{text}, {stage.loops:,} of {stage.all_loops:,} loops")
+                self._console.print(f"{text}{more}")
                 self._next = time.monotonic() + REMARK_EVERY
             return
         if self._task is None:
-            self._task = self._progress.add_task(text, total=stage.all_loops)
+            self._task = self._progress.add_task(text, total=total)
             self._progress.start()
-        self._progress.update(self._task, completed=stage.loops, description=text)
+        self._progress.update(self._task, completed=done, total=total, description=text)
 
 
 def show_learned(learned: Learned, epochs: int, saved: Path | None, *, as_json: bool) -> None:

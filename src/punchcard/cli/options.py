@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from punchcard.budget import DEFAULT, OPTION, max_memory
 from punchcard.errors import PunchcardError
 from punchcard.machines.kind import Kind, Language, Option
 from punchcard.machines.registry import Registry
@@ -21,6 +22,16 @@ MOST_DIGITS = 18
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 file_argument = click.argument("file", type=click.Path(path_type=Path), required=False)
+
+
+def _allow(context: click.Context, option: click.Parameter, text: str | None) -> None:
+    """The budget holds until the command ends."""
+    if text is not None:
+        context.with_resource(max_memory(text))
+
+
+memory_option = click.option(OPTION, metavar="SIZE", expose_value=False, callback=_allow,
+                             help=f"Memory that may be used, such as 512M or 16G.  [default: {DEFAULT >> 30}G]")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 

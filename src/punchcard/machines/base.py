@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import torch
 from torch import Tensor
 
+from punchcard.budget import building, require, running
 from punchcard.card.layout import Layout, Pattern
 from punchcard.engines import Port, Prepared, Watch, prepare
 from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
@@ -80,6 +81,7 @@ class Machine(ABC, Generic[Program, State]):
         self.check_options(design, options)
         self.sizes, self.options, self.design = sizes, dict(options), self.designs[design]
         self.layout = self.design.layout(sizes)
+        require(self.memory_to_build(), f"building {self._sized()}")
         for wanted in map(as_precision, precision if isinstance(precision, tuple) else (precision,)):
             self.precision = wanted
             layers = self.compile(sizes)
@@ -98,6 +100,22 @@ class Machine(ABC, Generic[Program, State]):
                                  f"there are {', '.join(self.designs)}")
         for option in self.kind.options:
             option.check(options.get(option.name))
+
+    def memory_to_build(self) -> int:
+        """About how many bytes building takes at its peak, by the sizes alone."""
+        return building(self.design.weights(self.sizes, self.layout))
+
+    def memory_to_run(self) -> int:
+        """About how many bytes a run takes at its peak, with what the machine has; by the sizes alone."""
+        return self.memory_to_build() + running(self.layout.width, self.layout.columns)
+
+    def check_room(self) -> None:
+        """Refuse a run that would take more memory than the budget, before a card is punched."""
+        require(self.memory_to_run(), f"a run of {self._sized()}")
+
+    def _sized(self) -> str:
+        sizes = ", ".join(f"{name}={value}" for name, value in self.options.items() if type(value) is int)
+        return f"a {self.kind.name} machine with {sizes} ({self.layout.width} rows, {self.layout.columns} columns)"
 
     def compile(self, sizes: Any) -> list[LayerWeights]:
         """The layers for sizes, as matrices."""
@@ -230,6 +248,7 @@ class Machine(ABC, Generic[Program, State]):
         begin           the mark to go on from, by default the program's punched card;  keep  is given marks of the run
         """
         self.check_type(program)
+        self.check_room()
         limit = self.default_max_steps if max_steps is None else max_steps
         if limit is not None and limit < 0:
             raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from punchcard.budget import require
 from punchcard.card.encoding import encode_unsigned
 from punchcard.engines import Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError
@@ -17,7 +18,7 @@ from punchcard.machines.base import Machine
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.blocks.pointers import IncrPointer, ResetPointer
-from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqDesign, FleqSizes
+from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqDesign, FleqSizes, check_room
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.fast import DecodedFleq
@@ -98,6 +99,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         names = [b.name for b in blocks]
         if duplicate := next((name for name in names if names.count(name) > 1), None):
             raise PunchcardError(f"function {duplicate!r} is plugged in twice")
+        check_room(size)
         make = self.designs[design]
         sizes = make(size, memory, instructions, blocks).sizes
         fields = [sizes.field_rows(name) for name in POINTERS]
@@ -105,12 +107,13 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         blocks = [IncrPointer(fields) if isinstance(b, IncrPointer) else b for b in blocks]
         self.design = make(size, memory, instructions, blocks, self.range)
         self.sizes, self.layout = self.design.sizes, self.design.layout(self.design.sizes)
+        self.options = {"functions": list(names), "size": size, "memory": memory, "instructions": instructions,
+                        "range": self.range, "heads": heads, "anchors": anchors}
+        require(self.memory_to_build(), f"building {self._sized()}")
         self.reader = FleqReader(self.design)
         self.blocks = {b.name: b for b in self.design.blocks}
         self.scale = Scale(size, self.range, self.unit)
         self.model = build(self.design.layers(self.sizes, self.layout, self.precision), self.layout.width, self.precision)
-        self.options = {"functions": list(self.blocks), "size": size, "memory": memory, "instructions": instructions,
-                        "range": self.range, "heads": heads, "anchors": anchors}
 
     @classmethod
     def sizes_for(cls, program: FleqProgram) -> dict[str, Any]:
@@ -181,6 +184,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def punch(self, program: FleqProgram) -> Tensor:
         """The card of a program."""
         self.check_fits(program)
+        card = self.layout.blank()  # first, since it refuses what is too large
         sizes, constants = self.sizes, pointer_constants(program)
         memory = torch.zeros(sizes.data_rows, program.columns + len(constants), dtype=torch.float64)
         values = program.initial_memory(sizes.size)[:, : program.columns]
@@ -189,7 +193,6 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             memory[:, program.columns + column] = self._pointer_constant(update)
         padded = [*program.instructions, *[None] * (sizes.instructions - len(program.instructions))]
         code = [self._encode(instruction, number, program, constants) for number, instruction in enumerate(padded)]
-        card = self.layout.blank()
         self.design.punch(sizes, self.layout, FleqContent(memory, torch.stack(code, dim=1)), card)
         return card.to(self.precision.dtype)
 

@@ -35,8 +35,8 @@ class Declaration:
     value: Array
 
 
-def take_declaration(line: Line, folder: Path | None) -> Declaration:
-    """The variable that a line of `.data` declares; files are looked for in `folder`."""
+def take_declaration(line: Line, folder: Path | None, room: int = MOST_VALUES) -> Declaration:
+    """The variable that a line of `.data` declares, with at most `room` values; files are looked for in `folder`."""
     name = line.take_name("a variable")
     if name.text in KEYWORDS:
         raise name.error(f"{name.text!r} begins an instruction: a variable needs another name", line.source)
@@ -45,7 +45,7 @@ def take_declaration(line: Line, folder: Path | None) -> Declaration:
     kind = line.take_name(f"after {name.text!r} stands its kind, which is matrix, vector or scalar, and it")
     if kind.text not in KINDS:
         raise unknown("kind", kind, KINDS, "a variable is a matrix, a vector or a scalar", line.source)
-    shape = _take_shape(line, kind.text)
+    shape = _take_shape(line, kind.text, room)
     if line.ahead.kind == "end":
         value = np.zeros((shape.rows, shape.columns))
     elif line.ahead.kind == "file":
@@ -77,7 +77,7 @@ def parse_value(text: str) -> Array:
     return np.array(rows)
 
 
-def _take_shape(line: Line, kind: str) -> Shape:
+def _take_shape(line: Line, kind: str, room: int) -> Shape:
     if kind == "scalar":
         return Shape(1, 1)
     size = line.ahead
@@ -93,6 +93,9 @@ def _take_shape(line: Line, kind: str) -> Shape:
         raise size.error(f"size {size.text}: a {kind} has at least one row and one column", line.source)
     if shape.rows * shape.columns > MOST_VALUES:
         raise size.error(f"size {size.text}: a variable holds at most {MOST_VALUES} values", line.source)
+    if shape.rows * shape.columns > room:
+        raise size.error(f"size {size.text}: the variables of a program hold at most {MOST_VALUES} values together, "
+                         f"and {room} are left", line.source)
     return shape
 
 
