@@ -29,9 +29,19 @@ BOUNDED: dict[str, tuple[str, ...]] = {
     "seconds": ("0.001", "0", "-1", "nan", "x"), "dense_columns": ("0", "64", "-1", "x"),
 }
 """Always given, where a command has them: a larger value is a longer run, and not a fault."""
+OFTEN = {"given_memory": 0.9}
+"""Options that are given more often than others: images have a large memory where nobody says."""
+USUALLY = 0.09
 READ = ("file", "input_", "resume", "weights")
 WRITTEN = ("output", "checkpoint", "stats", "save", "plot")
+ANYWHERE = ("", ".", "folder", "folder/x.subleq", "link", "loop", "none", "none/none.fleq", "/dev/null", "/dev/full",
+            "x" * 300, "x" * 5000, "-", "\udce9.subleq", "😀.asq", "/proc/nothing", "secret.subleq", "table.csv")
+READ_ONLY = ("/dev/zero", "/dev/zero.subleq", "endless.subleq", "endless.csv", "endless.npy", "fed")
 NUMBER_TYPES = (click.types.IntParamType, click.types.FloatParamType)
+ODD = tuple(word.replace("\ud800", "\udce9") for word in WORDS if word != "\0")
+"""Words as a shell can give them: none holds a NUL, and a byte that is not UTF-8 comes as half of a surrogate pair."""
+SMALL = 400
+"""Bytes of the programs that run: larger ones need larger machines."""
 COSTLY = ("bench", "calc", "learn", "predict")
 """Commands that take much time; they come less often."""
 
@@ -42,9 +52,10 @@ def lines(folder: Path) -> Attempt:
     main = samples.command_line()
     _special_files(folder)
     for line in (["learn", "table.csv", "--target", "y", "--epochs", "1", "--save", "kept.model"],
-                 ["run", "sample0.tm", "--max-steps", "2", "--checkpoint", "kept.checkpoint"]):
+                 ["run", "sample1.tm", "--max-steps", "2", "--checkpoint", "kept.checkpoint"]):
         command(main, line)
-    kept = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and not path.is_symlink()}
+    kept = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and not path.is_symlink()
+            and (path.stat().st_size < SMALL or path.name.startswith("kept"))}
 
     def attempt(rng: random.Random) -> None:
         for name, data in kept.items():  # an output may have gone there
@@ -68,15 +79,16 @@ def line_of(rng: random.Random, main: click.Group, files: list[str]) -> list[str
         if isinstance(parameter, click.Argument):
             for _ in range(rng.randrange(4) if parameter.nargs < 0 else 0 if rng.random() < 0.03 and name != "bench" else 1):
                 arguments.append(_value(rng, parameter, files, wild))
-        elif isinstance(parameter, click.Option) and (parameter.name in BOUNDED or rng.random() < 0.09):
+        elif isinstance(parameter, click.Option) and (
+                parameter.name in BOUNDED or rng.random() < OFTEN.get(str(parameter.name), USUALLY)):
             options.append(_option(rng, parameter, files, wild))
     if wild and rng.random() < 0.2:
-        options.append([rng.choice((*WORDS, "--", "-", "--help", "--nothing", "-x"))])
+        options.append([rng.choice((*ODD, "--", "-", "--help", "--nothing", "-x"))])
     rng.shuffle(options)
     words = [*(word for option in options for word in option), *arguments]
     if wild and rng.random() < 0.1:
         rng.shuffle(words)
-    return [name if rng.random() < 0.99 else rng.choice((*WORDS, name[:-1], "-h", "--version")), *words]
+    return [name if rng.random() < 0.99 else rng.choice((*ODD, name[:-1], "-h", "--version")), *words]
 
 
 def _option(rng: random.Random, option: click.Option, files: list[str], wild: bool) -> list[str]:
@@ -94,27 +106,22 @@ def _value(rng: random.Random, parameter: click.Parameter, files: list[str], wil
     if name in READ or name in WRITTEN:
         return _path(rng, files, written=name in WRITTEN, wild=wild)
     if wild and rng.random() < 0.3:
-        return rng.choice(NUMBERS + WORDS)
+        return rng.choice(NUMBERS + ODD)
     if isinstance(kind, click.Choice):
         return str(rng.choice(list(kind.choices)))
     if isinstance(kind, NUMBER_TYPES):
-        return rng.choice(NUMBERS) if wild else str(rng.choice((1, 2, 3, 8, 8, 16, 16, 64, 100)))
-    return rng.choice(FITTING.get(name, NUMBERS + WORDS))
+        return rng.choice(NUMBERS) if wild else str(rng.choice((1, 2, 3, 8, 8, 16, 16, 64)))
+    return rng.choice(FITTING.get(name, NUMBERS + ODD))
 
 
 def _path(rng: random.Random, files: list[str], *, written: bool, wild: bool) -> str:
     if not wild:
         return f"written{rng.randrange(3)}" if written else rng.choice(files)
-    everywhere = ("", ".", "folder", "folder/x.subleq", "link", "loop", "none", "none/none.fleq", "/dev/null", "/dev/full",
-                  "a\0b", "x" * 300, "x" * 5000, "-", "\udce9.subleq", "😀.asq", "/proc/nothing", "secret.subleq")
-    only = ("drained",) if written else ("/dev/zero", "/dev/zero.subleq", "endless.subleq", "endless.csv", "endless.npy", "fed")
-    return rng.choice((*everywhere, *only))
+    return rng.choice((*ANYWHERE, "drained") if written else (*ANYWHERE, *READ_ONLY))
 
 
 def _environment(rng: random.Random) -> dict[str, str]:
-    if rng.random() < 0.95:
-        return {}
-    return {"PUNCHCARD_CACHE": rng.choice(("", "none", "folder", "link", "loop", "/dev/null", "/proc", "table.csv", "x" * 300))}
+    return {"PUNCHCARD_CACHE": rng.choice(ANYWHERE)} if rng.random() < 0.05 else {}
 
 
 def _special_files(folder: Path) -> None:

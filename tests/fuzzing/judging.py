@@ -19,10 +19,14 @@ class Fault(Exception):
     """Something that went wrong without an exception."""
 
 
+REFUSED = (PunchcardError, click.ClickException, click.Abort)
+"""What says that an input is bad, or that a run was given up."""
+
+
 def fault_of(error: BaseException) -> str | None:
     """What is wrong with an exception: its type and place. None: it is as it should be."""
-    if isinstance(error, PunchcardError):
-        return _unclear(str(error))
+    if isinstance(error, REFUSED):
+        return _unclear(str(error)) if isinstance(error, PunchcardError) else None
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "punchcard" in Path(frame.filename).parts] or frames
     where = Path(own[-1].filename)
@@ -31,17 +35,21 @@ def fault_of(error: BaseException) -> str | None:
 
 
 def command(main: click.Group, arguments: list[str], *, stdin: bytes = b"", env: dict[str, str] | None = None) -> None:
-    """A command line; an exception that only became a line of text is raised here as it was."""
+    """A command line; an exception that became a line of text is raised here as it was."""
     result = CliRunner(env=env).invoke(main, arguments, input=stdin)
     left: BaseException | None = result.exception
     if isinstance(left, SystemExit):
         left = left.__context__
-    if left is not None and not isinstance(left, PunchcardError | click.ClickException | click.Abort):
+    if left is not None:
+        left.add_note(f"the command line: {arguments!r}")
+    if left is not None and not isinstance(left, REFUSED):
         raise left
     if result.exit_code not in STATUSES:
         raise Fault(f"status {result.exit_code}: {_short(result.stderr)}")
     if result.exit_code == 2 and (wrong := _unclear(result.stderr.removesuffix("\n"))):
         raise Fault(wrong)
+    if left is not None:
+        raise left
 
 
 def _unclear(message: str) -> str | None:

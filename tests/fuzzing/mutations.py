@@ -104,7 +104,7 @@ def _number(rng: random.Random, data: bytes, samples: Sequence[bytes]) -> bytes:
 
 def _lend(rng: random.Random, data: bytes, samples: Sequence[bytes]) -> bytes:
     """A word of a sample instead of one of the data's."""
-    lent = re.findall(rb"[\w.]+|[^\w\s]", rng.choice(samples)) or [b""]
+    lent: list[bytes] = re.findall(rb"[\w.]+|[^\w\s]", rng.choice(samples)) or [b""]
     found = list(re.finditer(rb"[\w.]+|[^\w\s]", data))
     if not found:
         return rng.choice(lent)

@@ -110,16 +110,18 @@ def texts() -> Mapping[str, tuple[bytes, ...]]:
     return {extension: tuple(written) for extension, written in found.items()}
 
 
+SIZES: Mapping[str, Mapping[str, Any]] = {
+    "subleq": {"word_bits": 8, "memory": 8, "instructions": 8, "design": "two-layer"},
+    "fleq": {"functions": ("add",), "size": 2, "memory": 12, "instructions": 8, "range": 8, "heads": 1},
+    "von-neumann": {"word_bits": 8, "memory": 32},
+    "turing": {"states": 4, "symbols": 3, "squares": 8},
+}
+
+
 @cache
 def machine(kind: str) -> Any:
     """A small machine of a kind: what runs, is saved and is kept in checkpoints."""
-    if kind == "subleq":
-        return punchcard.SubleqMachine(word_bits=8, memory=8, instructions=16, design="two-layer")
-    if kind == "fleq":
-        return punchcard.FleqMachine(functions=("add",), size=2, memory=12, instructions=8, range=8, heads=1)
-    if kind == "von-neumann":
-        return punchcard.VonNeumannMachine(word_bits=8, memory=32)
-    return registry().kind(kind).machine_class()(states=4, symbols=3, squares=8)
+    return registry().kind(kind).machine_class()(**SIZES[kind])
 
 
 SMALL_PROGRAMS = {

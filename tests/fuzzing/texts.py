@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,9 @@ from tests.fuzzing.workers import Attempt
 RUNS = 0.04
 """The share of inputs that also run, which costs much more than reading them."""
 STEPS = 6
-EXPRESSIONS = ("a+b", "sqrt(1/((a+b-c)*d))/100", "-a^2*3 - b%", "exp(a)*log(b+2)/sin(c)", "tanh(a)+cos(-b)", "inverse(a)^3",
-               "((((a))))", "a/b/c/d", "1e-3*a", "2*(a-b)*(a+b)")
-VALUES = ("a=1", "b=0.5", "c=-2", "d=1e-3")
+VALUES = ("1", "0.5", "-2", "1e-3", "3")
+OPERATORS = ("+", "-", "*", "/", "^", " % * ", "**")
+FUNCTIONS = ("sqrt", "inverse", "exp", "log", "sin", "cos", "tanh", "abs", "min", "max", "pi")
 
 
 def programs(extension: str) -> object:
@@ -68,23 +69,38 @@ def _again(text: str, program: object) -> None:
 
 def expressions(folder: Path) -> Attempt:
     """The calculator: compiled, and sometimes computed."""
-    known = [text.encode() for text in EXPRESSIONS]
-
     def attempt(rng: random.Random) -> None:
-        expression = mutated(rng, rng.choice(known), known).decode("utf-8", "replace").replace("\0", "?")
-        values = [_changed(rng, value) for value in VALUES if rng.random() < 0.9]
-        ranges = ["--range", _changed(rng, "a=-1:1")] if rng.random() < 0.2 else []
+        expression = _expression(rng, rng.randrange(5))
+        if rng.random() < 0.01:
+            expression = rng.choice(("(", "-", "sqrt(", "1/(")) * rng.randrange(400) + expression
+        if rng.random() < 0.5:
+            expression = mutated(rng, expression.encode(), [b"a+b*2"]).decode("utf-8", "replace").replace("\0", "?")[:2000]
+        variables = sorted(set(re.findall(r"[A-Za-z_]\w*", expression)) - set(FUNCTIONS))
+        values = [_changed(rng, f"{name}={rng.choice(VALUES)}") for name in variables]
+        ranges = ["--range", _changed(rng, "a=-1:1")] if rng.random() < 0.1 else []
         how = [] if rng.random() < 0.01 else ["--program"]
-        command(samples.command_line(), ["calc", *how, *ranges, "--", expression[:2000], *values])
+        command(samples.command_line(), ["calc", *how, *ranges, "--", expression, *values])
 
     return attempt
 
 
+def _expression(rng: random.Random, depth: int) -> str:
+    if depth == 0 or rng.random() < 0.1:
+        return rng.choice(("a", "b", "c", "a", "b", rng.choice(VALUES), rng.choice(NUMBERS)))
+    inner = _expression(rng, depth - 1)
+    choice = rng.randrange(5)
+    if choice == 0:
+        return f"{rng.choice(FUNCTIONS)}({inner})"
+    if choice == 1:
+        return f"-({inner})"
+    return f"({inner}{rng.choice(OPERATORS)}{_expression(rng, depth - 1)})"
+
+
 def _changed(rng: random.Random, text: str) -> str:
     """Mostly as it is."""
-    if rng.random() < 0.9:
+    if rng.random() < 0.95:
         return text
-    return mutated(rng, text.encode(), [b"b=1", b"c=0:2"]).decode("utf-8", "replace")
+    return mutated(rng, text.encode(), [b"b=1", b"c=0:2"]).decode("utf-8", "replace").replace("\0", "?")
 
 
 def tables(folder: Path) -> Attempt:
@@ -139,4 +155,5 @@ def _npy(rng: random.Random) -> bytes:
             text = text.replace(word, rng.choice((*NUMBERS, "|O", "<c16", "<M8[s]", "(" * 300)), 1)
     data = encoded(text)
     length = len(data).to_bytes(2, "little") if len(data) < 1 << 16 else b"\xff\xff"
-    return b"\x93NUMPY" + bytes([rng.choice((1, 1, 1, 2, 3, 9)), 0]) + length + data + rng.randbytes(rng.choice((0, 32, 32, 40)))
+    version = bytes([rng.choice((1, 1, 1, 2, 3, 9)), 0])
+    return b"\x93NUMPY" + version + length + data + rng.randbytes(rng.choice((0, 32, 32, 40)))

@@ -14,6 +14,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import time
 import traceback
 from collections.abc import Callable
@@ -21,8 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from punchcard.errors import PunchcardError
-from tests.fuzzing.judging import fault_of
+from tests.fuzzing.judging import REFUSED, fault_of
 
 SECONDS = 10.0
 """The limit of an input. Most take some milliseconds; the rest is for a computer that has other things to do."""
@@ -43,6 +43,11 @@ class Finding:
     seed: int
     what: str
 
+    @property
+    def place(self) -> str:
+        """What tells it from other faults."""
+        return self.what.split(": ")[0]
+
     def __str__(self) -> str:
         return f"python -m tests.fuzzing {self.target} --seed {self.seed}\n    {self.what}"
 
@@ -57,6 +62,10 @@ class Outcome:
     grown: float = 0.0
     slowest: tuple[float, int] = (0.0, 0)
     findings: list[Finding] = field(default_factory=list)
+
+    def different(self) -> list[Finding]:
+        """The first finding of each fault."""
+        return list({finding.place: finding for finding in reversed(self.findings)}.values())[::-1]
 
     def __str__(self) -> str:
         return (f"{self.inputs} inputs, {self.refused} of them refused, in {self.seconds:.1f} s; the slowest took "
@@ -73,12 +82,14 @@ def explore(target: str, begin: Begin, seeds: range, folder: Path) -> Outcome:
     """Try the inputs of these seeds; everything that they write goes below the folder."""
     outcome = Outcome()
     started = time.monotonic()
-    log = folder / "log"
+    log, room = folder / "log", folder / "room"
     with mmap.mmap(-1, 8) as place:
         while seeds:
             log.write_text("")
+            shutil.rmtree(room, ignore_errors=True)
+            room.mkdir()
             place[:] = seeds.start.to_bytes(8, "little")
-            status = _forked(lambda seeds=seeds: _work(target, begin, seeds, folder, log, place))  # type: ignore[misc]
+            status = _forked(lambda seeds=seeds: _work(target, begin, seeds, room, log, place))  # type: ignore[misc]
             _account(outcome, target, log)
             if status == 0:
                 break
@@ -136,7 +147,7 @@ def _try(attempt: Attempt, target: str, seed: int, notes: TextIO) -> None:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        refused, what = isinstance(error, PunchcardError), fault_of(error)
+        refused, what = isinstance(error, REFUSED), fault_of(error)
     _write(notes, seed=seed, seconds=time.monotonic() - started, refused=refused, what=what)
 
 
