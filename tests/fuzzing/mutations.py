@@ -12,6 +12,9 @@ LONGEST = 1 << 16
 LONG = 0.005
 """The share of repetitions that grow so far; the others stay small, so that an input costs little."""
 
+WINDOW = 1 << 12
+"""Of more bytes than these only a part is changed, so that the search for words and numbers costs little."""
+
 NUMBERS = ("0", "-1", "1", "2", "7", "-0", "127", "128", "255", "256", "32767", "32768", "-32769", "65536", "1000000",
            str(2**31), str(-2**31 - 1), str(2**63), str(2**64), str(10**30), "9" * 5000, "0x10", "0b1", "0x", "1_0", "+3",
            "1.5", "-0.0", ".5", "5.", "1e3", "1e308", "1e309", "-1e400", "5e-324", "1e-400", "nan", "inf", "-inf", "1/3",
@@ -35,6 +38,10 @@ def encoded(text: str) -> bytes:
 
 def mutated(rng: random.Random, data: bytes, samples: Sequence[bytes]) -> bytes:
     """The data with one change or a few, mostly of one; `samples` lend their parts."""
+    if len(data) > WINDOW:
+        at = rng.randrange(len(data) - WINDOW)
+        part = mutated(rng, data[at : at + WINDOW], [sample[at : at + WINDOW] for sample in samples])
+        return data[:at] + part + data[at + WINDOW :] if rng.random() < 0.9 else data[:at] + part
     while True:
         data = rng.choice(CHANGES)(rng, data, samples)
         if rng.random() < 0.5:

@@ -59,6 +59,13 @@ WRITTEN = {
     ".fleq": (TINY_FLEQ, FROM_FILES), ".asq": (MACROS, "a b (-1)\n. a:1 b:2\n"), ".subleq": (HALVED,),
     ".bf": (",[.,]", "+[>++[-]<-]."), ".dec": ("3 4 6 7 7 7 3 0 0\n", "9 -1 3 0 0 -1 72\n"),
 }
+SMALL_PROGRAMS = {
+    "subleq": HALVED,
+    "fleq": ".range 8\n.data\na scalar -2\none scalar 1\n.code\nloop: a = add(a, one); if a <= 0 goto loop\nhalt\n",
+    "von-neumann": "a (-1) 3\n(-1) a 0\n. a:65\n",
+    "turing": "tape [1]01\ngo 1 -> 0 R go\ngo 0 -> 1 R go\n",
+}
+"""Programs that fit the small machine of a kind, and run for some steps."""
 FOLDERS = (EXAMPLES, EXAMPLES / "von_neumann", EXAMPLES / "turing")
 IMAGES = (".dec", ".sq", ".slq")
 
@@ -103,6 +110,8 @@ def texts() -> Mapping[str, tuple[bytes, ...]]:
                 found[path.suffix].append(path.read_bytes())
     for extension, written in WRITTEN.items():
         found[extension] += map(str.encode, written)
+    for kind, text in SMALL_PROGRAMS.items():
+        found[registry().kind(kind).languages[0].extensions[0]].append(text.encode())
     halved = punchcard.assemble(HALVED)
     found[".json"].append(registry().kind_of(halved).assembled(halved).encode())
     for extension in IMAGES:
@@ -112,7 +121,8 @@ def texts() -> Mapping[str, tuple[bytes, ...]]:
 
 SIZES: Mapping[str, Mapping[str, Any]] = {
     "subleq": {"word_bits": 8, "memory": 8, "instructions": 8, "design": "two-layer"},
-    "fleq": {"functions": ("add",), "size": 2, "memory": 12, "instructions": 8, "range": 8, "heads": 1},
+    "fleq": {"functions": ("add",), "size": 1, "memory": 6, "instructions": 4, "range": 8, "heads": 1,
+             "precision": "float32"},
     "von-neumann": {"word_bits": 8, "memory": 32},
     "turing": {"states": 4, "symbols": 3, "squares": 8},
 }
@@ -124,17 +134,9 @@ def machine(kind: str) -> Any:
     return registry().kind(kind).machine_class()(**SIZES[kind])
 
 
-SMALL_PROGRAMS = {
-    "subleq": HALVED,
-    "fleq": ".range 8\n.data\na scalar -2\none scalar 1\n.code\nloop: a = add(a, one); if a <= 0 goto loop\nhalt\n",
-    "von-neumann": "a (-1) 3\n(-1) a 0\n. a:65\n",
-    "turing": "tape [1]01\ngo 1 -> 0 R go\ngo 0 -> 1 R go\n",
-}
-
-
 @cache
 def small_program(kind: str) -> Any:
-    """A program that fits the small machine of a kind, and runs for some steps."""
+    """The small program of a kind, assembled."""
     language = registry().kind(kind).languages[0]
     return language.assemble(SMALL_PROGRAMS[kind], "")
 

@@ -125,9 +125,10 @@ def _tensor(rng: random.Random, tensor: Tensor) -> Tensor:
     if not tensor.numel():
         return torch.ones(3, dtype=tensor.dtype)
     flat = tensor.clone().reshape(-1)
-    values = (float("nan"), float("inf"), -1e30, 1e308, 0.5, -1.0, 1.0, 0.0) if tensor.is_floating_point() else (0, 1, 255)
+    values = torch.tensor((float("nan"), float("inf"), -1e30, 1e308, 0.5, -1.0, 1.0, 0.0)
+                          if tensor.is_floating_point() else (0, 1, 255), dtype=torch.float64).to(tensor.dtype)
     for _ in range(rng.choice((1, 1, 10))):
-        flat[rng.randrange(len(flat))] = rng.choice(values)
+        flat[rng.randrange(len(flat))] = values[rng.randrange(len(values))]
     return flat.reshape(tensor.shape)
 
 
