@@ -12,6 +12,7 @@ import click
 from tests.fuzzing import samples
 from tests.fuzzing.judging import command
 from tests.fuzzing.mutations import NUMBERS, WORDS
+from tests.fuzzing.tensors import learned
 from tests.fuzzing.workers import Attempt
 
 FITTING: dict[str, tuple[str, ...]] = {
@@ -51,9 +52,8 @@ def lines(folder: Path) -> Attempt:
     samples.shared_folder(folder)
     main = samples.command_line()
     _special_files(folder)
-    for line in (["learn", "table.csv", "--target", "y", "--epochs", "1", "--save", "kept.model"],
-                 ["run", "sample1.tm", "--max-steps", "2", "--checkpoint", "kept.checkpoint"]):
-        command(main, line)
+    learned(folder / "kept.model")
+    command(main, ["run", "sample1.tm", "--max-steps", "2", "--checkpoint", "kept.checkpoint"])
     kept = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and not path.is_symlink()
             and (path.stat().st_size < SMALL or path.name.startswith("kept"))}
 

@@ -25,8 +25,8 @@ WORDS = ("", " ", "\0", "\t", "\r", "\n", "\r\n", "\x0b", "\x85", "\u2028", "\uf
          "__class__", "(" * 50, "[" * 50, "-" * 50)
 JSON_VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 3, 255, 10**6, 2**31, 2**63, 10**30, 0.5, -0.0, 1e308, float("nan"), float("inf"), "",
-    "x", "0", "\0", "float64", "float16", "int8", "subleq", "fleq", "mul", [], [0], [[]], ["x"], {}, {"x": 1}, [1] * 100,
-    "y" * 10_000)
+    "x", "0", "\0", "float64", "float16", "int8", "subleq", "fleq", "mul", "huber", "relu", [], [0], [[]], ["x"], {},
+    {"x": 1}, [1] * 100, "y" * 10_000)
 
 Change = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
 

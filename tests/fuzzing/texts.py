@@ -14,6 +14,7 @@ from punchcard.errors import PunchcardError
 from tests.fuzzing import samples
 from tests.fuzzing.judging import Fault, command
 from tests.fuzzing.mutations import NUMBERS, encoded, forged, mutated
+from tests.fuzzing.tensors import learned
 from tests.fuzzing.workers import Attempt
 
 RUNS = 0.04
@@ -29,8 +30,7 @@ def programs(extension: str) -> object:
     def begin(folder: Path) -> Attempt:
         samples.shared_folder(folder)
         known, registry, path = samples.texts()[extension], samples.registry(), folder / f"input{extension}"
-        for kind in registry:
-            samples.machine(kind.name)
+        samples.machine(registry.language_of(path)[0].name)
 
         def attempt(rng: random.Random) -> None:
             path.write_bytes(mutated(rng, rng.choice(known), known))
@@ -108,7 +108,7 @@ def tables(folder: Path) -> Attempt:
     samples.shared_folder(folder)
     path, model = folder / "input.csv", folder / "model"
     known = [b"x,y\n-0.5,-0.4\n0.5,0.6\n", b'"a ""b""",y,z\r\n1,2,3\r\n4,5,6\r\n', b"x,y\n1,2\n"]
-    command(samples.command_line(), ["learn", "table.csv", "--target", "y", "--epochs", "1", "--save", str(model)])
+    learned(model)
 
     def attempt(rng: random.Random) -> None:
         path.write_bytes(mutated(rng, rng.choice(known), known))

@@ -68,7 +68,7 @@ class Outcome:
         return list({finding.place: finding for finding in reversed(self.findings)}.values())[::-1]
 
     def __str__(self) -> str:
-        return (f"{self.inputs} inputs, {self.refused} of them refused, in {self.seconds:.1f} s; the slowest took "
+        return (f"{self.inputs} inputs, {self.refused} of them refused, in {self.seconds:.1f} s of CPU; the slowest took "
                 f"{self.slowest[0]:.2f} s (seed {self.slowest[1]}); {self.grown:.0f} bytes of growth an input; "
                 f"{len(self.findings)} faults")
 
@@ -81,7 +81,7 @@ def input_of(target: str, seed: int) -> random.Random:
 def explore(target: str, begin: Begin, seeds: range, folder: Path) -> Outcome:
     """Try the inputs of these seeds; everything that they write goes below the folder."""
     outcome = Outcome()
-    started = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     log, room = folder / "log", folder / "room"
     with mmap.mmap(-1, 8) as place:
         while seeds:
@@ -97,7 +97,8 @@ def explore(target: str, begin: Begin, seeds: range, folder: Path) -> Outcome:
             outcome.inputs += 1
             outcome.findings.append(Finding(target, seed, _end_of(status, log)))
             seeds = range(seed + 1, seeds.stop)
-    outcome.seconds = time.monotonic() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    outcome.seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return outcome
 
 
