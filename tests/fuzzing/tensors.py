@@ -21,8 +21,10 @@ from tests.fuzzing.judging import command
 from tests.fuzzing.mutations import encoded, forged, mutated
 from tests.fuzzing.workers import Attempt
 
-GOES_ON = 0.05
-"""The share of inputs that also run."""
+GOES_ON = 0.3
+"""The share of checkpoints that also run on."""
+PREDICTS = 0.05
+"""The share of models that also predict."""
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int8, torch.uint8, torch.bool,
           torch.complex64)
 
@@ -70,7 +72,7 @@ def models(folder: Path) -> Attempt:
 
     def attempt(rng: random.Random) -> None:
         path.write_bytes(damaged(rng, data))
-        table = "table.csv" if rng.random() < GOES_ON else "/dev/null"  # an empty one is refused after the model is read
+        table = "table.csv" if rng.random() < PREDICTS else "/dev/null"  # an empty one is refused after the model is read
         command(samples.command_line(), ["predict", str(path), table, "--engine", "dense"])
 
     return attempt
