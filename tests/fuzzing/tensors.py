@@ -103,12 +103,13 @@ def _written_anew(
     rng: random.Random, metadata: dict[str, str], tensors: dict[str, Tensor], seal: Callable[..., dict[str, Any]] | None
 ) -> bytes:
     """Every checksum is right in it: only the content can be refused."""
-    if rng.random() < 0.35:
+    another = rng.random() < 0.5
+    if another:
         name = rng.choice(sorted(tensors))
         tensors[name] = _tensor(rng, tensors[name])
     key = rng.choice(sorted(metadata))
     description = json.loads(metadata[key])
-    if rng.random() < 0.8:
+    if not another or rng.random() < 0.2:
         description = forged(rng, description)
     if seal is not None and isinstance(description, dict) and rng.random() < 0.95:
         description = seal(description, tensors)
