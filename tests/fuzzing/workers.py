@@ -122,6 +122,7 @@ def _work(target: str, begin: Begin, seeds: range, folder: Path, log: Path, plac
         for descriptor, file in ((0, nothing), (1, nothing), (2, notes)):
             os.dup2(file.fileno(), descriptor)
         os.chdir(folder)
+        os.environ["PUNCHCARD_CACHE"] = str(log.with_name("code"))  # and not the user's
         faulthandler.enable(notes)
         faulthandler.dump_traceback_later(SECONDS_BEFORE, exit=True, file=notes)
         attempt = begin(folder)
