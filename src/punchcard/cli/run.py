@@ -132,6 +132,8 @@ def load_program(file: Path, given: Given, registry: Registry) -> tuple[Any, Kin
     kind, language = registry.language_of(file)
     options = given.for_machine(kind, language)
     sizes = kind.resolve(options) if kind.resolve is not None else options
+    names = {option.name for option in kind.options if option.many}  # plugged into a machine; no text must fit them
+    sizes = {name: value for name, value in sizes.items() if name not in names}
     return registry.load(file, **{**sizes, **given.for_language(language)}), kind, options
 
 
