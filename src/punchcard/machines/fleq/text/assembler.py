@@ -26,7 +26,8 @@ from punchcard.machines.fleq.isa import (
 )
 from punchcard.machines.fleq.text.code import BranchText, CallText, PlaceText, PointerText, Statement, take_statement
 from punchcard.machines.fleq.text.source import lines, take_number
-from punchcard.machines.fleq.text.values import MOST_VALUES, Declaration, beyond, take_declaration
+from punchcard.machines.fleq.text.value_files import MOST_VALUES
+from punchcard.machines.fleq.text.values import Declaration, beyond, take_declaration
 from punchcard.machines.fleq.text.writer import disassemble
 from punchcard.machines.source import Line, Token, unknown
 from punchcard.machines.subleq.assembler import labelled, take_labels, take_section
