@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
+from punchcard.errors import shortened
 from punchcard.machines import source as shared
 from punchcard.machines.source import Line, Token
 
@@ -45,10 +46,10 @@ def take_number(line: Line, what: str) -> tuple[float, Token]:
         raise line.wrong(f"{what} must be a number such as 3, -0.5 or 1e-3")
     line.take()
     if not _DECIMAL.fullmatch(token.text):
-        raise token.error(f"{shown(token)!r} is not a number: {what} is written as 3, -0.5 or 1e-3", line.source)
+        raise token.error(f"{shortened(token.text)} is not a number: {what} is written as 3, -0.5 or 1e-3", line.source)
     value = float(token.text)
     if math.isinf(value):
-        raise token.error(f"{shown(token)!r} is beyond the floating-point numbers: {what} must be finite", line.source)
+        raise token.error(f"{shortened(token.text)} is beyond the floating-point numbers: {what} must be finite", line.source)
     return -value if negative else value, first
 
 
@@ -67,5 +68,5 @@ def take_mark(line: Line, mark: str, rule: str) -> Token:
 
 
 def shown(token: Token) -> str:
-    """A token's text, cut where it is long."""
-    return token.text if len(token.text) <= 40 else token.text[:40] + "..."
+    """A token's text without quotes, cut where it is long."""
+    return shortened(token.text)[1:-1]
