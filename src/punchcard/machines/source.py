@@ -181,7 +181,7 @@ class _Scanner:
 
     def tokens(self, content: str, number: int) -> Iterator[Token]:
         match_at, place, length = self._pattern.match, 0, len(content)
-        self._count += 1
+        self._checked(Token("", "", number, 1))
         while place < length:
             match = match_at(content, place)
             if match is None:

@@ -112,7 +112,8 @@ class Program:
         for kind, names in (("memory cell", [s.name for s in self.symbols]), ("label", [n for n, _ in self.labels])):
             for name in names:
                 if not NAME.fullmatch(name):
-                    raise ProgramError(f"{kind} {shortened(name)}: a name is letters, digits and _, and starts with no digit")
+                    raise ProgramError(f"{kind} {shortened(name)}: a name is letters, digits and _, and starts with no "
+                                       "digit")
             if len(set(names)) < len(names):
                 twice = next(name for name, count in Counter(names).items() if count > 1)
                 raise ProgramError(f"{kind} {shortened(twice)} is declared twice")

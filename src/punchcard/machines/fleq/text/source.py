@@ -49,7 +49,8 @@ def take_number(line: Line, what: str) -> tuple[float, Token]:
         raise token.error(f"{shortened(token.text)} is not a number: {what} is written as 3, -0.5 or 1e-3", line.source)
     value = float(token.text)
     if math.isinf(value):
-        raise token.error(f"{shortened(token.text)} is beyond the floating-point numbers: {what} must be finite", line.source)
+        raise token.error(f"{shortened(token.text)} is beyond the floating-point numbers: {what} must be finite",
+                          line.source)
     return -value if negative else value, first
 
 
