@@ -22,7 +22,7 @@ class ImageInterpreter(Interpreter[ImageState]):
         self, image: Image, word_bits: int, memory: int, *, dialect: Dialect = STANDARD, read: Read | None = None,
         write: Write | None = None,
     ) -> None:
-        self.cells = image.loaded(word_bits, memory)
+        self.cells = image.loaded(word_bits, memory, dialect)
         self.program_counter = 0
         self.stop: Stop | None = None
         self._fault: Fault | None = None

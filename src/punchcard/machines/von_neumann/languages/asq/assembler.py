@@ -17,7 +17,7 @@ from functools import cache
 
 from punchcard.errors import ProgramError
 from punchcard.machines.source import unknown
-from punchcard.machines.von_neumann.isa import Image
+from punchcard.machines.von_neumann.isa import STANDARD, Dialect, Image, find_dialect
 from punchcard.machines.von_neumann.languages.asq import parser as asq_source
 from punchcard.machines.von_neumann.languages.asq.library import LIBRARY
 from punchcard.machines.von_neumann.languages.asq.macros import Expanded, Expander
@@ -33,21 +33,22 @@ class LabelledWords:
     labels: Mapping[str, int]
 
 
-def assemble(text: str, source: str = "", *, word_bits: int | None = None) -> Image:
+def assemble(text: str, source: str = "", *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
     """The image of an `.asq` text; `source` names it in error messages, and `word_bits` limits its words."""
-    listed = listing(text, source, word_bits=word_bits)
+    listed = listing(text, source, word_bits=word_bits, dialect=dialect)
     inside = {name: address for name, address in listed.labels.items() if 0 <= address < len(listed.words)}
     return Image(listed.words, source, inside)
 
 
-def listing(text: str, source: str = "", *, word_bits: int | None = None) -> LabelledWords:
+def listing(text: str, source: str = "", *, word_bits: int | None = None,
+            dialect: str | Dialect = STANDARD) -> LabelledWords:
     """As `assemble`, with the addresses of the labels."""
     parsed = asq_source.parse(text, source)
     expander = Expander(parsed, standard_macros())
     items = expander.expand(parsed.items)
     _refuse_written_constants(items, source)
     layout = _Layout(_with_pool(items, list(expander.constants)), source)
-    words = tuple(layout.words(word_bits))
+    words = tuple(layout.words(word_bits, find_dialect(dialect)))
     if not words:
         where = f"{source}: " if source else ""
         raise ProgramError(f"{where}the program is empty: it needs at least one instruction or data line")
@@ -111,10 +112,10 @@ class _Layout:
             else:
                 self.labels[item.name] = len(self._cells)
 
-    def words(self, word_bits: int | None) -> Iterator[int]:
+    def words(self, word_bits: int | None, dialect: Dialect) -> Iterator[int]:
         for address, cell in enumerate(self._cells):
             word = sum(term.factor * self._value(term, address) for term in cell.expression)
-            check_word(word, cell.token, word_bits, self._source)
+            check_word(word, cell.token, word_bits, self._source, dialect)
             yield word
 
     def _value(self, term: Term, address: int) -> int:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from punchcard.errors import SourceError
 from punchcard.machines.source import Token, unknown
 from punchcard.machines.von_neumann.languages.asq.parser import (
+    MAX_CELLS,
     Call,
     Cell,
     Expression,
@@ -25,7 +26,6 @@ from punchcard.machines.von_neumann.languages.asq.parser import (
     collected,
 )
 
-MAX_CELLS = 1 << 18
 MAX_USES = 1 << 18
 MAX_DEPTH = 100  # so that what walks macros, or constants within constants, may call itself
 MAX_TERMS = 1 << 22

@@ -17,7 +17,7 @@ from punchcard.machines.source import Line, Token, lines, unescape
 _TOKEN = re.compile(r"""
     (?P<space>\s+)
   | (?P<comment>(?:\#|//).*)
-  | (?P<string>"[^\\"]*(?:\\.[^\\"]*)*")
+  | (?P<string>"[^\\"]*+(?:\\.[^\\"]*+)*+")
   | (?P<character>'(?:\\.|[^\\'])')
   | (?P<unclosed>["'].*)
   | (?P<macro>@[A-Za-z_][A-Za-z0-9_]*)
@@ -28,6 +28,7 @@ _TOKEN = re.compile(r"""
 """, re.VERBOSE)
 
 MAX_DEPTH = 100  # of parentheses
+MAX_CELLS = 1 << 18  # of a program
 OPERANDS = 3
 TermKind: TypeAlias = Literal["number", "name", "next", "scratch", "constant"]
 
@@ -133,6 +134,7 @@ class _Parser:
         self._source = source
         self._macro: tuple[Token, tuple[str, ...]] | None = None
         self._body: list[Item] = []
+        self._cells = 0
 
     def parse(self, text: str) -> Text:
         for line in lines(text, self._source, _TOKEN):
@@ -145,7 +147,13 @@ class _Parser:
         return self._text
 
     def _add(self, item: Item) -> None:
-        (self._text.items if self._macro is None else self._body).append(item)
+        if self._macro is not None:
+            self._body.append(item)
+            return
+        self._text.items.append(item)
+        self._cells += isinstance(item, Cell)
+        if self._cells > MAX_CELLS:  # macros only add to them
+            raise self._error(item.token, f"the program has more than {MAX_CELLS:,} cells")
 
     def _statement(self, line: Line) -> None:
         self._labels(line)
