@@ -77,13 +77,16 @@ class Dialect:
             return f"a word has at most {MAX_WORD_BITS} bits"
         return f"use words of {bits} bits or more (--bits {bits})"
 
-    def larger(self, words: int, word_bits: int) -> str:
-        """What to do about a memory that is too small for so many words; words must be able to count the cells."""
+    def larger(self, words: int, word_bits: int, bits: int = 0) -> str:
+        """What to do about a memory that is too small for so many words, where words have `word_bits` and need `bits`.
+
+        A word must be able to count the cells.
+        """
         if self.memory is not None:
             return f"the dialect {self.name!r} has a memory of {self.memory}"
         if words > MAX_MEMORY:
             return f"a memory has at most {MAX_MEMORY} cells"
-        bits = (words - 1).bit_length()
+        bits = max(bits, (words - 1).bit_length())
         if bits > word_bits:
             return f"use a memory of {words} or more and words of {bits} bits or more (--memory {words} --bits {bits})"
         return f"use a memory of {words} or more (--memory {words})"

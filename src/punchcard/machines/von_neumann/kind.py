@@ -31,7 +31,7 @@ VON_NEUMANN = Kind(
             Option("cells", "what a cell holds", str, choices=brainfuck.CELLS),
             Option("eof", "what the end of the input does", str, choices=brainfuck.ENDS_OF_INPUT),
             Option("tape", "cells of the tape", least=1, most=MAX_CELLS),
-        ), takes=("word_bits", "dialect")),
+        ), takes=("word_bits", "memory", "dialect")),
     ),
     disassemble=writer.disassemble,
     write=images.write,

@@ -70,23 +70,24 @@ class Step:
 
 
 def assemble(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfInput = "0", tape: int = DEFAULT_TAPE,
-             word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
+             word_bits: int | None = None, memory: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
     """The image of a Brainfuck program; `tape` is how many cells of the tape belong to it.
 
-    Where the machine's words are given, a program whose code would be beyond the positive addresses is refused.
+    Where the machine's sizes are given, a program whose code would be beyond the positive addresses is refused.
     """
     writer = _written(text, source, cells, eof, tape)
     try:
         listed = asq.listing(writer.finish(tape), source)
     except SourceError as error:
         raise _at(text, writer.places[error.line - 1], error.message, source) from None
-    if word_bits is not None:
-        code = listed.labels["tape"]
-        needed = max(LEAST_WORD_BITS, code.bit_length() + 1)
-        if word_bits < needed:
-            where = f"{source}: " if source else ""
-            raise ProgramError(f"{where}the program has {code:,} words of code, for which words of {word_bits} bits are too "
-                               f"short: {find_dialect(dialect).wider(needed)}")
+    code, size = listed.labels["tape"], len(listed.words)
+    needed = max(LEAST_WORD_BITS, code.bit_length() + 1)
+    if word_bits is not None and word_bits < needed:
+        here = find_dialect(dialect)
+        fits = memory is None or memory >= size
+        where = f"{source}: " if source else ""
+        raise ProgramError(f"{where}the program has {code} words of code, for which words of {word_bits} bits are too short"
+                           f": {here.wider(needed) if fits else here.larger(size, word_bits, needed)}")
     return Image(listed.words, source)
 
 

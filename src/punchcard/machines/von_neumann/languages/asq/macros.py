@@ -28,7 +28,7 @@ from punchcard.machines.von_neumann.languages.asq.parser import (
 
 MAX_USES = 1 << 18
 MAX_DEPTH = 100  # so that what walks macros, or constants within constants, may call itself
-MAX_TERMS = 1 << 22
+MAX_TERMS = 1 << 21
 Expanded: TypeAlias = Label | Cell | Pool
 
 
