@@ -16,7 +16,9 @@ from click.testing import CliRunner
 
 from punchcard import cli
 from punchcard.errors import ProgramError, SourceError, did_you_mean, shortened
+from punchcard.machines.fleq.text.assembler import assemble as assemble_fleq
 from punchcard.machines.registry import built_in
+from punchcard.machines.subleq.text import assemble as assemble_subleq
 from punchcard.machines.von_neumann.isa import DIALECTS, Image
 from punchcard.machines.von_neumann.languages import brainfuck, images
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble
@@ -76,13 +78,28 @@ def test_ten_megabytes(tmp_path: Path, extension: str, before: str, piece: str, 
 @pytest.mark.parametrize(("extension", "text"), [
     (".asq", ". " + "1 " * 2000), (".asq", "1\n" * 2000), (".asq", "#\n" * 2000), (".asq", ";" * 2000),
     (".asq", ". " + "-" * 2000),
-    (".subleq", ".data\nx " + "1 " * 2000), (".subleq", ".data\nx 1\n.code\n" + "subleq x, x\n" * 400),
-    (".minsky", "add x\n" * 2000), (".fleq", ".data\nx vector 2000 " + "1 " * 2000),
+    (".subleq", ".data\nx " + "0x1 " * 2000), (".subleq", ".data\nx 1\n.code\n" + "subleq x, x\n" * 400),
+    (".minsky", "add x\n" * 2000), (".fleq", ".data\nx vector 2000 " + "- 1 " * 2000),
     (".fleq", ".data\nx scalar 1\n.code\nx = add(" + "x, " * 2000 + ")"),
 ])
 def test_a_text_has_so_many_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, text: str) -> None:
     monkeypatch.setattr("punchcard.machines.source.MAX_TOKENS", 1000)
     assert "the text has more than 1,000 words, numbers and marks" in refused(tmp_path, extension, text)
+
+
+def test_long_rows_of_numbers_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where some of them have to be looked at one by one; and they mean what they mean as tokens."""
+    monkeypatch.setattr("punchcard.machines.source.MAX_TOKENS", 1000)
+    values = assemble_fleq(".data\nx vector 200000 " + "1 -2.5 .5e-3 7. " * 50_000 + "\n.code\nhalt").values["x"]
+    assert values.ravel().tolist() == [1, -2.5, 0.0005, 7] * 50_000
+    text = ".range 1e200\n.data\nx matrix 2x4 1e-300 - 2 3 +4;5 1e99 1e100 6# end\n.code\nhalt"
+    assert assemble_fleq(text).values["x"].tolist() == [[1e-300, -2, 3, 4], [5, 1e99, 1e100, 6]]
+    with pytest.raises(SourceError, match=r"line 2, column 16: '1e999' is beyond the floating-point numbers"):
+        assemble_fleq(".data\nx vector 3 1 2 1e999\n.code\nhalt")
+    program = assemble_subleq(".data\nx " + "1, -2 ,+3 4 " * 50_000 + "0x10 'a', 5,;6\n.code\nhalt")
+    assert program.memory == (1, -2, 3, 4) * 50_000 + (16, 97, 5)
+    with pytest.raises(SourceError, match=r"line 2, column 5: found ',': a value must be"):
+        assemble_subleq(".data\nx 1,,2\n.code\nhalt")
 
 
 def levels(count: int, body: str, operand: str = "") -> str:
@@ -220,9 +237,9 @@ HUGE: dict[str, Callable[[], str]] = {
     "doubling.asq": lambda: levels(40, "@m{0}; @m{0}") + "@m39",
     "wide.asq": lambda: ("".join(f". n{i}:0\n" for i in range(30_000)) + "@def m x; " + "x 1; " * 30_000 + "@end\n@m "
                          + "+".join(f"n{i}" for i in range(30_000))),
-    "values.subleq": lambda: ".data\nx " + "1 " * (LONG // 2),
+    "values.subleq": lambda: ".data\nx " + "1 " * (LONG // 2) + "y",
     "lines.minsky": lambda: "add x\n" * (LONG // 6),
-    "values.fleq": lambda: ".data\nx vector 5000000 " + "1 " * (LONG // 2),
+    "values.fleq": lambda: ".data\nx vector 5000000 " + "1 " * (LONG // 2) + "1",
     "words.dec": lambda: "1 " * (LONG // 2),
     "writes.bf": lambda: "." * LONG,
     "loops.bf": lambda: "[" * 200_000 + "]" * 200_000,

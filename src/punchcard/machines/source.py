@@ -24,8 +24,8 @@ _TOKEN = re.compile(r"""
   | (?P<mark>[,:+\-])
 """, re.VERBOSE)
 MAX_DIGITS = 40  # no word is that long
-MAX_TOKENS = 1 << 20
-"""The most words, numbers and marks of a text; a line counts as one more."""
+MAX_TOKENS = 1 << 21
+"""The most words, numbers and marks of a text; a line counts as one more. Numbers that are taken as a run do not count."""
 _SKIPPED = ("space", "comment")
 _OF_ANY_LENGTH = ("string", "unclosed", "number")  # whoever takes one of these cuts it in messages
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"'}
@@ -51,12 +51,13 @@ class Token(NamedTuple):
 class Line:
     """The tokens of one line, taken from left to right; `ahead` is the next one, an empty one at the end of the line."""
 
-    def __init__(self, tokens: Iterator[Token], end: Token, source: str) -> None:
-        self._tokens = tokens
-        self._end = end
+    def __init__(self, content: str, number: int, scanner: _Scanner) -> None:
+        self._content, self._scanner = content, scanner
+        self._end = Token("end", "", number, len(content.rstrip()) + 1)
+        self._tokens = scanner.tokens(content, number)
         self._second: Token | None = None
-        self.ahead = next(tokens, end)
-        self.source = source
+        self.ahead = next(self._tokens, self._end)
+        self.source = scanner.source
 
     def at(self, *texts: str) -> bool:
         return self.ahead.text in texts
@@ -71,6 +72,15 @@ class Line:
         self.ahead = next(self._tokens, self._end) if self._second is None else self._second
         self._second = None
         return token
+
+    def take_run(self, pattern: re.Pattern[str]) -> str:
+        """What a pattern finds from the next token on, all at once; it ends where a token does."""
+        start = self.ahead.column - 1
+        end = match.end() if (match := pattern.match(self._content, start)) else start
+        if end > start:
+            self._tokens = self._scanner.tokens(self._content, self._end.line, end)
+            self.ahead, self._second = next(self._tokens, self._end), None
+        return self._content[start:end]
 
     def take_name(self, what: str) -> Token:
         if self.ahead.kind != "name":
@@ -112,9 +122,8 @@ def lines(text: str, source: str = "", pattern: re.Pattern[str] = _TOKEN) -> Ite
     """The lines that hold more than blanks and comments; the groups of `pattern` are the kinds of tokens."""
     scanner = _Scanner(source, pattern)
     for number, content in numbered_lines(text):
-        end = Token("end", "", number, len(content.rstrip()) + 1)
-        line = Line(scanner.tokens(content, number), end, source)
-        if line.ahead is not end:
+        line = Line(content, number, scanner)
+        if line.ahead.kind != "end":
             yield line
 
 
@@ -175,18 +184,18 @@ class _Scanner:
     """Cuts the lines of one text into tokens, and counts them."""
 
     def __init__(self, source: str, pattern: re.Pattern[str]) -> None:
-        self._source = source
+        self.source = source
         self._pattern = pattern
         self._count = 0
 
-    def tokens(self, content: str, number: int) -> Iterator[Token]:
-        match_at, place, length = self._pattern.match, 0, len(content)
+    def tokens(self, content: str, number: int, place: int = 0) -> Iterator[Token]:
+        match_at, length = self._pattern.match, len(content)
         self._checked(Token("", "", number, 1))
         while place < length:
             match = match_at(content, place)
             if match is None:
                 raise Token("", content[place], number, place + 1).error(f"unexpected character {content[place]!r}",
-                                                                         self._source)
+                                                                         self.source)
             kind = match.lastgroup or ""
             if kind not in _SKIPPED:
                 yield self._checked(Token(kind, match.group(), number, place + 1))
@@ -196,8 +205,8 @@ class _Scanner:
         self._count += 1
         if self._count > MAX_TOKENS:
             raise token.error(f"the text has more than {MAX_TOKENS:,} words, numbers and marks, which is the most",
-                              self._source)
+                              self.source)
         if len(token.text) > LONGEST_NAME and token.kind not in _OF_ANY_LENGTH:
             raise token.error(f"{shortened(token.text)} has {len(token.text)} characters: the most is {LONGEST_NAME}",
-                              self._source)
+                              self.source)
         return token

@@ -21,6 +21,8 @@ _TOKEN = re.compile(r"""
   | (?P<mark>[<>]=?|[,:;()\[\]=+\-.])
 """, re.VERBOSE)
 _DECIMAL = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+# Numbers in a row that are short enough to be finite. Any other is taken as a token, and refused at its place.
+_RUN = re.compile(r"(?:[+-]?(?:[0-9]{1,40}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,2})?(?:\s++|(?=;)|$))*+")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _NOT_FINITE = ("nan", "inf", "infinity")
 
@@ -52,6 +54,15 @@ def take_number(line: Line, what: str) -> tuple[float, Token]:
         raise token.error(f"{shortened(token.text)} is beyond the floating-point numbers: {what} must be finite",
                           line.source)
     return -value if negative else value, first
+
+
+def take_numbers(line: Line, what: str) -> list[float]:
+    """The numbers up to the end of the line or a `;`, as many at once as can be."""
+    found: list[float] = []
+    while line.ahead.kind != "end" and not line.at(";"):
+        run = line.take_run(_RUN)
+        found += map(float, run.split()) if run else [take_number(line, what)[0]]
+    return found
 
 
 def take_whole(line: Line, what: str) -> Token:
