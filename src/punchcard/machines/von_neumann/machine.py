@@ -73,11 +73,11 @@ class VonNeumannMachine(Machine[Image, ImageState]):
                 f"{self.sizes.word_bits} bits")
 
     def check_fits(self, program: Image) -> None:
-        program.loaded(self.sizes.word_bits, self.sizes.memory)
+        program.loaded(self.sizes.word_bits, self.sizes.memory, self.dialect)
 
     def punch(self, image: Image) -> Tensor:
         """The card of an image: a matrix of `layout.width` rows and `layout.columns` columns."""
-        cells = image.loaded(self.sizes.word_bits, self.sizes.memory)
+        cells = image.loaded(self.sizes.word_bits, self.sizes.memory, self.dialect)
         card = self.layout.blank(self.precision.dtype)
         self.design.punch(self.sizes, self.layout, cells, card)
         return card

@@ -18,7 +18,7 @@ import numpy as np
 
 from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.fleq.functions import Shape
-from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_mark, take_number, take_whole
+from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_mark, take_numbers, take_whole
 from punchcard.machines.fleq.text.value_files import MOST_VALUES, Array, read_values
 from punchcard.machines.source import Line, Token, unknown
 
@@ -66,7 +66,7 @@ def parse_value(text: str) -> Array:
     rows = []
     try:
         while True:
-            rows.append(_take_row(line, "the value"))
+            rows.append(take_numbers(line, "a value of 'the value'"))
             if line.ahead.kind == "end":
                 break
             line.take()
@@ -99,18 +99,11 @@ def _take_shape(line: Line, kind: str, room: int) -> Shape:
     return shape
 
 
-def _take_row(line: Line, name: str) -> list[float]:
-    row = []
-    while line.ahead.kind != "end" and not line.at(";"):
-        row.append(take_number(line, f"a value of {name!r}")[0])
-    return row
-
-
 def _take_rows(line: Line, name: str, shape: Shape) -> Array:
     first, rows = line.ahead, list[list[float]]()
     while True:
         start = line.ahead
-        rows.append(_take_row(line, name))
+        rows.append(take_numbers(line, f"a value of {name!r}"))
         if len(rows[-1]) != shape.columns:
             raise start.error(f"row {len(rows)} of {name!r} has {_count(len(rows[-1]), 'value')}: {shape.columns} "
                               f"{_are(shape.columns)} wanted, and rows are separated by `;`", line.source)
@@ -124,7 +117,7 @@ def _take_rows(line: Line, name: str, shape: Shape) -> Array:
 
 
 def _take_column(line: Line, name: str, shape: Shape) -> Array:
-    first, row = line.ahead, _take_row(line, name)
+    first, row = line.ahead, take_numbers(line, f"a value of {name!r}")
     if line.at(";"):
         raise line.wrong("only the rows of a matrix are separated by `;`")
     if len(row) != shape.rows:
