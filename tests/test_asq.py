@@ -44,6 +44,9 @@ def words(text: str) -> tuple[int, ...]:
     ("?+2-?", (2, 2, 3)),
     ("?+?+5", (7, 7, 3)),
     ("(1+2)-(3-(4+5)) 7 - 2 (-(-(1)))", (9, 5, 1)),
+    ("7 -1 (-1)", (6, -1, 3)),                                 # blanks around a sign mean nothing, as in the original
+    (". x:5 -1 2 +3; . (1) -x", (4, 5, 1)),
+    (". a:[3] b:7 [2]; a b", (0, 0, 0, 7, 0, 0, 0, 3, 9)),     # so many cells that are 0
     ("0x1f 'a' '\\n'", (31, 97, 10)),
     ('. "Hi\\n" \'"\' "\\"\\\\\\0"', (72, 105, 10, 34, 34, 92, 0)),
     ('. "é"', (0xC3, 0xA9)),                                   # a string is the bytes that it writes
@@ -79,15 +82,17 @@ def test_the_pool_has_a_place() -> None:
     ("1 2 3\nx lop y\nloop: . 1\nx:y:0", 2, 3, r"unknown label 'lop' \(did you mean 'loop'\?\): declare it before a cell"),
     ("x: 1; x: 2", 1, 7, "label 'x' is declared twice"),
     ("1 2 3 4", 1, 7, r"found '4': an instruction has one to three operands; data begin with '\.'"),
-    ("H -1", 1, 3, r"'H -1' can be read as one operand or as two: write 'H-1' or 'H \(-1\)'"),
-    (". 1 2 +3", 1, 7, r"'2 \+3' can be read as one operand or as two"),
-    (". (1) -x", 1, 7, r"can be read as one operand or as two"),
+    (". [0]", 1, 4, r"\[0\] has no cells: write 1 or more"),
+    (". [-1]", 1, 4, r"\[-1\] has no cells"),
+    (". [x]", 1, 4, "found 'x': the number of cells must be a decimal"),
+    (". [5", 1, 5, "the line ends here: an opened bracket is closed with '\\]'"),
+    ("x [5]", 1, 3, "a number of cells in brackets, stands on a data line"),
     ("1 (2+3", 1, 7, "the line ends here: an opened parenthesis is closed with '\\)'"),
     ("1 2) 3", 1, 4, "found '\\)': an operand is a sum"),
     ("1 + ; 2", 1, 5, "found ';': an operand is a sum"),
     ("1 + ", 1, 4, "the line ends here: an operand is a sum"),
     ("1 * 2", 1, 3, r"unexpected character '\*'"),
-    ("1 2 3\n\"Hi\"", 2, 1, "a string stands on a data line"),
+    ("1 2 3\n\"Hi\"", 2, 1, "a string, or a number of cells in brackets, stands on a data line"),
     ('. "Hi', 1, 3, '"Hi is not closed: a string ends on its line'),
     (". 'ab'", 1, 3, "'ab' is not closed: a character is 'a'"),
     ('. ""', 1, 3, "is empty: it has no cells"),
@@ -126,7 +131,8 @@ def test_words_that_do_not_fit() -> None:
                                                ("", "macros are used more than 999 times")])
 def test_a_program_that_grows_without_bounds_is_refused(body: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each macro uses the one before it twice."""
-    monkeypatch.setattr("punchcard.machines.von_neumann.languages.asq.macros.MAX_CELLS", 999)
+    for limit in ("MAX_CELLS", "MAX_USES"):
+        monkeypatch.setattr(f"punchcard.machines.von_neumann.languages.asq.macros.{limit}", 999)
     powers = f"@def m0; {body} @end\n" + "".join(f"@def m{i}; @m{i - 1}; @m{i - 1}; @end\n" for i in range(1, 60))
     with pytest.raises(SourceError, match=f"line 61, column 7: {message}"):
         assemble(powers + "1 2 3;@m59")

@@ -481,3 +481,12 @@ def test_wide_blocks_have_the_error_they_promise() -> None:
         block = fitted(wide(function, 10), 64, 2.0**-52)
         x = np.exp(np.random.default_rng(0).uniform(np.log(block.low), np.log(block.high), 5000))
         assert np.abs(block(x) - function.reference(x)).max() <= STANDARD_BLOCKS.error(wide(function, 10), 1.0)
+
+
+def test_a_long_calculation_takes_a_faster_engine_and_tells_how_far_it_is() -> None:
+    told: list[tuple[int, int]] = []
+    result = punchcard.calc("1" + "/1.01" * 33, progress=lambda done, of: told.append((done, of)))
+    assert result.ok
+    assert result.report.result.engine == "scratchpad"
+    assert told[-1] == (result.steps, result.steps)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 import punchcard
 from punchcard.api import Report
@@ -23,7 +23,7 @@ from punchcard.checks.runs import begin
 from punchcard.engines import ENGINES
 from punchcard.errors import ProgramError, PunchcardError, StorageError
 from punchcard.machines import storage
-from punchcard.machines.checkpoint import KEY, CheckpointFile, load, seal
+from punchcard.machines.checkpoint import KEY, CheckpointFile, load
 from punchcard.machines.fleq.blocks.block import Elementwise
 from punchcard.machines.fleq.functions import Function, same_shape
 from punchcard.machines.fleq.isa import FleqProgram
@@ -265,17 +265,27 @@ def rewrite(path: Path, change: dict[str, Any], tensors: dict[str, torch.Tensor]
             del description[field]
         else:
             description[field] = value
-    tensors = load_file(path) if tensors is None else tensors
     del description["seal"]
-    description["seal"] = seal(description, tensors)
-    save_file(tensors, path, metadata={KEY: json.dumps(description)})
+    storage.write(path, load_file(path) if tensors is None else tensors, KEY, description)
 
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"format": 9}, "is a checkpoint of another format than 2"),
-    ({"loops": None}, "is not a whole checkpoint: it has no 'loops'"),
+    ({"loops": None}, "describes a run that cannot go on: it has no 'loops'"),
     ({"loops": -1}, "describes a run that cannot go on: loops=-1: it must be an integer, 0 or more"),
     ({"loops": "many"}, "loops='many'"),
+    ({"loops": True}, "loops=True: it must be an integer, 0 or more"),
+    ({"loops": 1 << 62}, "it must be an integer, 0 or more, and less than 2"),
+    ({"more": 1}, "cannot go on: it has a field 'more'"),
+    ({"engine": "abacus"}, "cannot go on: unknown engine 'abacus'"),
+    ({"engine": ["dense"]}, r"engine=\['dense'\]: it must be text"),
+    ({"ended": "yes"}, "ended='yes': it must be true or false"),
+    ({"waiting": 1}, "waiting=1: it must be true or false"),
+    ({"waiting": True}, "a subleq machine reads and writes nothing"),
+    ({"input_ended": 0}, "input_ended=0: it must be true or false"),
+    ({"plan": []}, r"plan=\[\]: it must be an object"),
+    ({"plan": {"engine": []}}, "cannot go on"),
+    ({"plan": {"check": []}}, "cannot go on: check="),
     ({"machine": {"machine": "abacus"}}, "unknown machine 'abacus': there are subleq"),
     ({"machine": []}, "describes a run that cannot go on"),
     ({"weights": "00"}, "was made with other weights than"),
@@ -336,6 +346,12 @@ def test_damaged_files(saved: Path) -> None:
 def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no such file"):
         punchcard.resume(tmp_path / "none")
+    with pytest.raises(StorageError, match="is a folder, not a checkpoint"):
+        punchcard.resume(tmp_path)
+    with pytest.raises(StorageError, match=r"cannot read .*: File name too long"):
+        punchcard.resume(tmp_path / ("x" * 300))
+    with pytest.raises(StorageError, match=r"zero' is a pipe or a device, not a checkpoint"):
+        punchcard.resume("/dev/zero")
     (tmp_path / "junk").write_text("junk")
     with pytest.raises(StorageError, match="is not a safetensors file"):
         punchcard.resume(tmp_path / "junk")

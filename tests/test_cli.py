@@ -286,7 +286,7 @@ def test_a_reader_that_goes_away() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-m", "punchcard", "disasm", MULTIPLY], stdout=full, stderr=subprocess.PIPE,
                               text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "punchcard: cannot write: No space left on device\n")
+    assert (done.returncode, done.stderr) == (1, "punchcard: cannot write to standard output: No space left on device\n")
 
 
 def test_help_does_not_import_torch() -> None:

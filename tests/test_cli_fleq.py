@@ -61,6 +61,15 @@ def test_info() -> None:
     assert "error bound of mul" in invoke("info", "--machine", "fleq").stdout
 
 
+def test_functions_beside_a_program() -> None:
+    """A machine may have more functions than its program calls; one that lacks some says so."""
+    program = str(EXAMPLES / "columns.fleq")
+    more = json.loads(invoke("info", program, "--functions", "sub,add,incr_pointer,reset_pointer", "--json").stdout)
+    assert more["functions"] == ["sub", "add", "incr_pointer", "reset_pointer"]
+    assert "the program calls 'reset_pointer', which the machine does not have: it has sub" in invoke(
+        "run", program, "--functions", "sub").stderr
+
+
 def test_disasm() -> None:
     text = invoke("disasm", NEWTON).stdout
     assert assemble(text) == assemble(Path(NEWTON).read_text())

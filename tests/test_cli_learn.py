@@ -52,7 +52,7 @@ def learned_as_json(*arguments: object) -> dict[str, Any]:
 
 
 def test_learn_save_and_predict(table: Path, tmp_path: Path) -> None:
-    weights = tmp_path / "weights.npz"
+    weights = tmp_path / "weights.safetensors"
     result = call("learn", table, "--target", "score", "--epochs", 2, "--rate", 0.2, "--save", weights)
     assert result.exit_code == 0, result.stderr
     assert "after 2 epochs" in result.stdout
@@ -82,7 +82,7 @@ def test_the_line_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     result = call(*line.split()[1:], "--epochs", 1)
     assert result.exit_code == 0, result.stderr
     assert "after 1 epoch\n" in result.stdout
-    assert Path("weights.npz").exists()
+    assert Path("weights.safetensors").exists()
 
 
 def test_any_column_is_the_target_and_options_reach_the_run(table: Path) -> None:
@@ -100,7 +100,7 @@ def test_any_column_is_the_target_and_options_reach_the_run(table: Path) -> None
 def test_standardised_logistic_regression(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("x,label\n100,0\n300,1\n")
-    weights = tmp_path / "w.npz"
+    weights = tmp_path / "w.safetensors"
     found = learned_as_json(path, "--target", "label", "--loss", "logistic", "--standardize", "--rate", 1, "--epochs", 1,
                             "--save", weights, "--batch", "all")
     assert found["saved"] == str(weights)
@@ -156,7 +156,7 @@ def test_without_matplotlib(table: Path, tmp_path: Path, monkeypatch: pytest.Mon
     ("a,y\n1,2\n", ("--rate", "0"), "rate=0.0: it must be positive and finite"),
     ("a,y\n1,2\n", ("--rate", "9"), "learning diverges: a value reached"),
     ("a,y\n1,2\n", ("--range", "1"), "range=1.0: values up to 2 occur; declare 2.02 or more"),
-    ("a,y\n1,2\n", ("--save", "none/w.npz"), "cannot write 'none/w.npz': No such file or directory"),
+    ("a,y\n1,2\n", ("--save", "none/w.safetensors"), "cannot write 'none/w.safetensors': No such file or directory"),
     ("a,y\n1,2\n", ("--save", "."), "cannot write '.': Is a directory"),
     ("a,y\n1,2\n", ("--plot", "loss.jpeg2"), "plot 'loss.jpeg2': use the extension .png, .svg or .pdf"),
     ("a,y\n1,2\n", ("--engine", "steam"), "unknown engine 'steam'"),
@@ -181,13 +181,13 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("bytes.csv").write_bytes(b"a,y\n\xff\n")
     assert "bytes.csv: byte 4 is not UTF-8 text" in call("learn", "bytes.csv", "--target", "y").stderr
     Path("data.csv").write_text(TABLE)
-    assert "'data.csv' is not a model that `punchcard learn` saved" in call("predict", "data.csv", "data.csv").stderr
-    assert "cannot read 'none.npz'" in call("predict", "none.npz", "data.csv").stderr
+    assert "'data.csv' is not a safetensors file" in call("predict", "data.csv", "data.csv").stderr
+    assert "no such file: 'none.safetensors'" in call("predict", "none.safetensors", "data.csv").stderr
 
 
 def test_predicting_takes_features_by_name(table: Path, tmp_path: Path) -> None:
     """Another order of columns, and columns that the model does not know, change nothing; a missing one is named."""
-    weights = tmp_path / "w.npz"
+    weights = tmp_path / "w.safetensors"
     assert call("learn", table, "--target", "score", "--epochs", 1, "--save", weights).exit_code == 0
     turned = tmp_path / "turned.csv"
     turned.write_text("height,other,age\n0.5,9,1\n-0.4,9,0.2\n0.1,9,-0.7\n")
@@ -215,17 +215,18 @@ def test_ctrl_c_keeps_the_epochs_that_were_finished(tmp_path: Path) -> None:
     often = "import punchcard.cli.learn as learn; learn.REMARK_EVERY = 0.05; from punchcard.cli import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", often, "learn", str(table), "--target", "score", "--epochs", "300", "--rate", "0.01",
-         "--engine", "dense", "--save", str(tmp_path / "w.npz")], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+         "--engine", "dense", "--save", str(tmp_path / "w.safetensors")],
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stderr is not None
     line = process.stderr.readline()
-    while "epoch 0 of" in line:  # until one is finished
+    while "NumPy" in line or "epoch 0 of" in line:  # until one is finished on the transformer
         line = process.stderr.readline()
     assert "of 300, loss" in line
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "punchcard: interrupted in epoch" in err
-    assert Model.load(tmp_path / "w.npz").target_names == ("score",)
+    assert Model.load(tmp_path / "w.safetensors").target_names == ("score",)
 
 
 def test_help_does_not_wait_for_torch() -> None:

@@ -6,12 +6,13 @@ import os
 import re
 import stat
 from pathlib import Path
-from threading import Thread
+from threading import Thread, get_native_id
 
 import pytest
 
+import punchcard
 from punchcard.errors import ProgramError, StorageError
-from punchcard.files import check_writable, read_whole, write_whole
+from punchcard.files import PART, check_readable, check_writable, read_whole, sweep, write_whole
 
 
 def test_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,5 +77,65 @@ def test_reading_has_a_limit(tmp_path: Path) -> None:
     ("a" * 300, "cannot read '{}': File name too long"), ("a\0b", "cannot read {!r}: embedded null byte")])
 def test_what_cannot_be_read_is_named(tmp_path: Path, name: str, reason: str) -> None:
     path = f"{tmp_path}/{name}"
-    with pytest.raises(StorageError, match=re.escape(reason.format(path))):
-        read_whole(path, "model")
+    for read in (read_whole, check_readable):
+        with pytest.raises(StorageError, match=re.escape(reason.format(path))):
+            read(path, "model")
+
+
+def test_what_a_library_opens_is_a_regular_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe would wait for a writer, a device may never end; a file that may not be read is not a missing one."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(StorageError, match=f"'{path}' is a pipe or a device, not a model: it must be a regular file"):
+            check_readable(path, "model")
+    (tmp_path / "file").write_bytes(b"12345")
+    check_readable(tmp_path / "file", "model", limit=5)
+    with pytest.raises(StorageError, match="has more than 4 bytes, the most that a model may have"):
+        check_readable(tmp_path / "file", "model", limit=4)
+
+    def refuse(path: Path, flags: int) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)  # these tests may run as root, who may read everything
+    with pytest.raises(StorageError, match=r"cannot read '.*file': Permission denied"):
+        check_readable(tmp_path / "file", "model")
+
+
+def test_a_link_in_the_place_of_a_part_is_not_followed(tmp_path: Path) -> None:
+    """Names of parts can be guessed; in a folder that others can write to, one may lead to another file."""
+    (tmp_path / "precious").write_text("mine")
+    part = tmp_path / f".file.{os.getpid()}-{get_native_id()}{PART}"
+    part.symlink_to(tmp_path / "precious")
+    write_whole(tmp_path / "file", "text", mode=0o600)
+    assert ((tmp_path / "precious").read_text(), (tmp_path / "file").read_text()) == ("mine", "text")
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
+
+
+def test_sweeping_names_the_path_and_leaves_what_it_may_not_remove(tmp_path: Path) -> None:
+    (tmp_path / ".file.4194305.part").mkdir()  # no process has such a number, and nobody unlinks a folder
+    sweep(tmp_path / "file")
+    assert (tmp_path / ".file.4194305.part").exists()
+    with pytest.raises(StorageError, match="embedded null byte"):
+        sweep("a\0b")
+
+
+def test_checkpoints_and_machines_go_through_what_is_not_a_file(tmp_path: Path) -> None:
+    """A pipe stays a pipe, and its reader gets the bytes; a link stays a link; so a device stays a device."""
+    machine = punchcard.SubleqMachine(word_bits=4, memory=1, instructions=1)
+    machine.save(tmp_path / "plain")
+    os.mkfifo(tmp_path / "pipe")
+    got: list[bytes] = []
+    reader = Thread(target=lambda: got.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    machine.save(tmp_path / "pipe")
+    reader.join()
+    assert got == [(tmp_path / "plain").read_bytes()]
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    (tmp_path / "link").symlink_to("target")
+    (tmp_path / "device").symlink_to("/dev/null")
+    program = punchcard.assemble(".data\nx 1\n.code\nhalt\n")
+    for name in ("link", "device"):
+        punchcard.run(program, checkpoint=tmp_path / name, engine="dense")
+        assert (tmp_path / name).is_symlink()
+    assert (tmp_path / "target").stat().st_size > 0
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)

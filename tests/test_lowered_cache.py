@@ -1,14 +1,17 @@
-"""Compiled code is kept on disk: found again, shared between processes, compiled anew when it is damaged, trimmed."""
+"""Compiled code is kept on disk: found again, shared between processes, compiled anew when in doubt, trimmed."""
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
+import pwd
 import random
+import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -16,7 +19,7 @@ import pytest
 import torch
 
 from punchcard.card.encoding import encode_unsigned
-from punchcard.engines.lowered.codegen import objects
+from punchcard.engines.lowered.codegen import kept as code_kept
 from punchcard.engines.lowered.computer import Computer
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
@@ -38,10 +41,10 @@ def fresh_machine() -> Machine:
     return operations(OPERATIONS, 4)
 
 
-def prepared(machine: Machine) -> Computer:
-    """The machine's code with all cases that 40 loops meet; the loops agree with the equation."""
+def prepared(machine: Machine, *notes: str) -> Computer:
+    """The machine's code with all cases that 40 loops meet; the loops agree with the equation, and there are these notes."""
     ran = run_lowered(machine.model, machine.card, 40, facts=machine.layout)
-    assert (ran.engine, ran.notes) == ("lowered", ())
+    assert (ran.engine, ran.notes) == ("lowered", notes)
     assert torch.equal(ran.card, run_dense(machine.model, machine.card, 40).card)
     return computer_of(machine.model, machine.card, machine.layout)
 
@@ -51,15 +54,16 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of the machine's code."""
     with code_kept_in(tmp_path_factory.mktemp("compiled")):
         assert prepared(fresh_machine()).fresh == 5
-        return kept(objects.folder())
+        return kept(code_kept.folder())
 
 
 @pytest.fixture
 def filled(folder: Path, compiled: dict[str, bytes]) -> Path:
     """A folder that holds the code already."""
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     for name, data in compiled.items():
         (folder / name).write_bytes(data)
+        (folder / name).chmod(0o600)
     return folder
 
 
@@ -104,7 +108,7 @@ def test_two_processes_compile_at_once_and_a_third_finds_the_code(folder: Path) 
     assert (first, second, value) == ("lowered", "lowered", other)
     assert fresh + more >= 5
     assert len(kept(folder)) == 5, "no file that was being written is left"
-    assert all(objects._read(folder / name) is not None for name in kept(folder))
+    assert all(isinstance(code_kept.find(name.removesuffix(".code")), tuple) for name in kept(folder))
     assert fresh_process() == ("lowered", 0, value)
     assert prepared(fresh_machine()).fresh == 0
 
@@ -116,8 +120,10 @@ def test_two_processes_compile_at_once_and_a_third_finds_the_code(folder: Path) 
 def test_damaged_files_are_compiled_anew(filled: Path, compiled: dict[str, bytes], damage: object) -> None:
     for name, data in compiled.items():
         (filled / name).write_bytes(damage(data))  # type: ignore[operator]
-    assert prepared(fresh_machine()).fresh == 5
+    note = f"kept code is not used: a file in '{filled}' is not as it was written"
+    assert prepared(fresh_machine(), note).fresh == 5
     assert kept(filled) == compiled, "and what is compiled anew is the same"
+    assert prepared(fresh_machine()).fresh == 0
 
 
 def test_a_folder_that_cannot_be_is_no_error(tmp_path: Path) -> None:
@@ -126,6 +132,132 @@ def test_a_folder_that_cannot_be_is_no_error(tmp_path: Path) -> None:
         assert prepared(fresh_machine()).fresh == 5
         assert prepared(fresh_machine()).fresh == 5
     assert (tmp_path / "file").read_text() == "not a folder"
+
+
+# Code is executed as it is found: only the user's own is looked at
+
+
+NOT_USED = "kept code is not used: "
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
+
+
+def test_nobody_else_can_write_to_the_folder(tmp_path: Path) -> None:
+    """Whatever the process masks; folders on the way are made so too."""
+    before = os.umask(0)
+    try:
+        with code_kept_in(tmp_path / "on the way" / "code"):
+            assert prepared(fresh_machine()).fresh == 5
+            assert prepared(fresh_machine()).fresh == 0
+    finally:
+        os.umask(before)
+    made = [tmp_path / "on the way", tmp_path / "on the way" / "code", *(tmp_path / "on the way" / "code").iterdir()]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o700] * 2 + [0o600] * 5
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o1777])
+def test_a_folder_that_others_can_write_to(filled: Path, compiled: dict[str, bytes], mode: int) -> None:
+    filled.chmod(mode)
+    (filled / next(iter(compiled))).write_bytes(b"planted")
+    before = kept(filled)
+    assert prepared(fresh_machine(), f"{NOT_USED}others can write to '{filled}': chmod go-w forbids it").fresh == 5
+    assert kept(filled) == before, "and nothing is kept there"
+
+
+def test_a_folder_that_others_can_exchange(tmp_path: Path, compiled: dict[str, bytes]) -> None:
+    """Where others can write, they can rename what is there, unless the sticky bit is set."""
+    shared = tmp_path / "shared"
+    for mode, notes in ((0o1777, ()), (0o777, (f"{NOT_USED}others can write to '{shared}': chmod go-w forbids it",))):
+        shared.mkdir(exist_ok=True)
+        shared.chmod(mode)
+        with code_kept_in(shared / "code"):
+            assert prepared(fresh_machine(), *notes).fresh == 5
+    assert kept(shared / "code") == compiled, "the first one kept it"
+
+
+@as_root
+def test_a_folder_and_a_link_of_another_user(tmp_path: Path, filled: Path) -> None:
+    """As root in a home folder of somebody else, or by way of a link that somebody else made."""
+    link, theirs = tmp_path / "link", tmp_path / "theirs"
+    link.symlink_to(filled.parent)
+    with code_kept_in(link / "code"):
+        assert prepared(fresh_machine()).fresh == 0, "one's own link is followed"
+        os.chown(link, 1, 1, follow_symlinks=False)
+        assert prepared(fresh_machine(), f"{NOT_USED}'{link}' is another user's folder").fresh == 5
+    theirs.mkdir()
+    os.chown(theirs, 1, 1)
+    with code_kept_in(theirs / "code"):
+        assert prepared(fresh_machine(), f"{NOT_USED}'{theirs}' is another user's folder").fresh == 5
+    assert kept(theirs) == {}, "and nothing is made there"
+
+
+@pytest.mark.parametrize("plant", [
+    lambda path: path.chmod(0o602), lambda path: path.chmod(0o620),
+    pytest.param(lambda path: os.chown(path, 1, 1), marks=as_root),
+])
+def test_files_that_others_can_write(filled: Path, compiled: dict[str, bytes], plant: Callable[[Path], None]) -> None:
+    for name in compiled:
+        plant(filled / name)
+    note = f"{NOT_USED}a file in '{filled}' is another user's, or others can write to it"
+    assert prepared(fresh_machine(), note).fresh == 5
+    assert prepared(fresh_machine()).fresh == 0, "what was written anew is one's own"
+
+
+def test_files_that_are_not_files(filled: Path, compiled: dict[str, bytes], tmp_path: Path) -> None:
+    """A link is not followed, neither for reading nor for writing; a pipe is not waited for; a folder stays."""
+    for name, (link, pipe, below) in zip(["linked", "piped", "folded"], [(1, 0, 0), (0, 1, 0), (0, 0, 1)], strict=True):
+        path = filled / f"{name}.code"
+        (tmp_path / "elsewhere").write_bytes(next(iter(compiled.values())))
+        if link:
+            path.symlink_to(tmp_path / "elsewhere")
+        if pipe:
+            os.mkfifo(path, 0o600)
+        if below:
+            path.mkdir(mode=0o700)
+        assert not isinstance(code_kept.find(name), tuple), name
+        code_kept.keep(name, {}, b"code")
+        assert isinstance(code_kept.find(name), tuple) != below, name
+    assert (tmp_path / "elsewhere").read_bytes() == next(iter(compiled.values()))
+
+
+def test_a_file_belongs_to_its_key(filled: Path, compiled: dict[str, bytes]) -> None:
+    """Whole files under each other's names: each has its checksum, and none is executed."""
+    names = list(compiled)
+    for name, other in zip(names, names[1:] + names[:1], strict=True):
+        (filled / name).write_bytes(compiled[other])
+    assert prepared(fresh_machine(), f"{NOT_USED}a file in '{filled}' is not as it was written").fresh == 5
+    assert kept(filled) == compiled
+
+
+@pytest.mark.parametrize("header", [b"", b"[", b"[]", b'{"key": 1}', b'{"key": "KEY"}', b'{"key": "KEY", "notes": 7}',
+                                    b"[" * 100_000, b'{"key": "other", "notes": {}}', b'{"key": ' + b"1" * 5000 + b"}"])
+def test_a_header_that_makes_no_sense(folder: Path, header: bytes) -> None:
+    """With a checksum that is right."""
+    folder.mkdir(mode=0o700)
+    rest = len(header).to_bytes(8, "little") + header + b"no code at all"
+    (folder / "KEY.code").write_bytes(hashlib.sha256(rest).digest() + rest)
+    (folder / "KEY.code").chmod(0o600)
+    assert code_kept.find("KEY") == f"{NOT_USED}a file in '{folder}' is not as it was written"
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PUNCHCARD_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)  # a user that no list names
+    note = f"{NOT_USED}there is no home folder: PUNCHCARD_CACHE can name a folder"
+    assert prepared(fresh_machine(), note).fresh == 5
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert code_kept.find("KEY") == note, "as the rules of XDG have it"
+    monkeypatch.setenv("PUNCHCARD_CACHE", "relative")
+    assert code_kept.folder() == Path.cwd() / "relative"
+
+
+def test_what_was_never_finished_goes(filled: Path) -> None:
+    old, new = filled / ".x.code.1-1.part", filled / ".y.code.1-1.part"
+    for part in (old, new):
+        part.write_bytes(b"half")
+    os.utime(old, (1000.0, 1000.0))
+    code_kept.keep("z", {}, b"code")
+    assert (old.exists(), new.exists()) == (False, True)
 
 
 @pytest.mark.usefixtures("filled")
@@ -152,13 +284,13 @@ def test_the_least_recently_used_files_go_first(filled: Path, monkeypatch: pytes
     for age, name in enumerate(sizes):
         os.utime(filled / name, (now - 1000 + age, now - 1000 + age))
     other = turing_machine(random_rules(random.Random(2)), [0] * 16, 3, 4)
-    monkeypatch.setattr(objects, "MOST_BYTES", sum(sizes.values()) + 1)
+    monkeypatch.setattr(code_kept, "MOST_BYTES", sum(sizes.values()) + 1)
     computer_of(other.model, other.card, other.layout)
     left = kept(filled)
     assert old not in left
-    assert sum(map(len, left.values())) <= objects.MOST_BYTES
+    assert sum(map(len, left.values())) <= code_kept.MOST_BYTES
     assert set(left) - set(sizes), "the newest stays"
-    monkeypatch.setattr(objects, "MOST_BYTES", 1)
+    monkeypatch.setattr(code_kept, "MOST_BYTES", 1)
     assert prepared(fresh_machine()).fresh > 0, "a limit that nothing fits under is not an error"
 
 

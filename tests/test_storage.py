@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from punchcard.errors import StorageError
+from punchcard.machines import storage
 from punchcard.machines.fleq.blocks.block import Elementwise
 from punchcard.machines.fleq.functions import Function, same_shape
 from punchcard.machines.fleq.machine import FleqMachine
@@ -41,26 +41,21 @@ def saved(tmp_path: Path) -> Path:
 
 
 def rewrite(path: Path, change: dict[str, Any], tensors: dict[str, torch.Tensor | None]) -> None:
-    """Change the description or the tensors of a saved machine."""
-    description = json.loads(_metadata(path)["punchcard"])
+    """Change the description or the tensors of a saved machine, and seal it again."""
+    description, content = storage.read(path, storage.KEY, "machine")
+    del description["seal"]
     description.update(change)
-    content = load_file(path)
     for key, tensor in tensors.items():
         if tensor is None:
             del content[key]
         else:
             content[key] = tensor
-    save_file(content, path, metadata={"punchcard": json.dumps(description)})
-
-
-def _metadata(path: Path) -> dict[str, str]:
-    length = int.from_bytes(path.read_bytes()[:8], "little")
-    return dict(json.loads(path.read_bytes()[8 : 8 + length])["__metadata__"])
+    storage.write(path, content, storage.KEY, description)
 
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"machine": "fleq"}, "holds a 'fleq' machine, not 'subleq'"),
-    ({"format": 99}, "is not of format 2"),
+    ({"format": 99}, "is a saved machine of another format than 3"),
     ({"design": "three-layer"}, "describes a machine that cannot be built: unknown design 'three-layer'"),
     ({"sizes": {"word_bits": 5, "memory": 2, "instructions": 2}}, "has another layout"),
     ({"sizes": {"word_bits": 4, "memory": 2}}, "has another layout"),
@@ -68,6 +63,7 @@ def _metadata(path: Path) -> dict[str, str]:
     ({"sizes": None}, "cannot be built"),
     ({"precision": {"dtype": "float8"}}, "cannot be built"),
     ({"layout": {}}, "has another layout"),
+    ({"more": 1}, "in other words than this version does"),
 ])
 def test_descriptions_that_do_not_fit(saved: Path, change: dict[str, Any], message: str) -> None:
     rewrite(saved, change, {})

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         resume,
         run,
     )
+    from punchcard.budget import max_memory
     from punchcard.calculator.calculation import Calculation, calc
     from punchcard.cli import command_line
     from punchcard.errors import PunchcardError
@@ -76,6 +77,7 @@ _HOMES = {
     "load": "punchcard.api",
     "load_machine": "punchcard.api",
     "kinds": "punchcard.api",
+    "max_memory": "punchcard.budget",
     "observe": "punchcard.trace",
     "power_iteration": "punchcard.linear_algebra",
     "predict": "punchcard.learning",
@@ -114,6 +116,7 @@ __all__ = [
     "least_squares",
     "load",
     "load_machine",
+    "max_memory",
     "observe",
     "power_iteration",
     "predict",

@@ -1,5 +1,33 @@
-"""`python -m punchcard`."""
+"""`python -m punchcard`, and the command `punchcard`."""
 
-from punchcard.cli import main
+from __future__ import annotations
 
-main(prog_name="punchcard")
+import os
+import signal
+from contextlib import suppress
+
+SHOW_CURSOR = b"\x1b[?25h"
+
+
+def start() -> None:
+    """The command line, as a process of its own.
+
+    Ctrl-C and SIGTERM end it on the spot, unless a command asks to be told (`interruptible`): an exception would pass
+    through the imports of libraries, some of which abort, or lose it. Files are whole at any moment.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    from punchcard.cli import main
+
+    main(prog_name="punchcard")
+
+
+def stop(signum: int, frame: object) -> None:
+    """End in one line with the status of an interrupted command."""
+    with suppress(OSError):
+        os.write(2, (SHOW_CURSOR if os.isatty(2) else b"") + b"punchcard: interrupted\n")  # progress may have hidden it
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    start()

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import islice
+
+LONGEST_NAME = 255
+MOST_COMPARED = 1000
 
 
 class PunchcardError(Exception):
@@ -83,9 +87,17 @@ class SourceError(ProgramError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'loop'?)`, or nothing when no known name is near."""
-    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    """` (did you mean 'loop'?)`, or nothing when no known name is near. Of very many names only the first are compared."""
+    near = get_close_matches(name[:LONGEST_NAME], list(islice(known, MOST_COMPARED)), n=1, cutoff=0.6)
     return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def shortened(value: object, most: int = 40) -> str:
+    """The value as a message repeats it: its repr, of which a long one is cut."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= most else repr(value[:most] + "...")
+    text = repr(value)
+    return text if len(text) <= most else text[:most] + "..."
 
 
 class LoweringError(PunchcardError):

@@ -5,6 +5,7 @@ machine goes down there is the old file or the new one. A link is followed. What
 a device, is written to as it is.
 
 A file is read up to a limit, whatever it is: a device that never ends, or many gigabytes, are refused with the limit.
+What a library opens by its name is checked first, by the same rules.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import errno
 import glob
 import os
 import stat
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from punchcard.errors import PunchcardError, StorageError
@@ -28,20 +30,41 @@ TENSORS_LIMIT = 4 << 30
 
 def read_whole(path: str | Path, what: str, *, limit: int = TEXT_LIMIT, error: type[PunchcardError] = StorageError) -> bytes:
     """The bytes of a file, at most `limit`; anything else is an `error` that names the path and `what` it should be."""
+    with _reading(path, what, error), open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size > limit:
+            raise error(_too_long(path, what, limit))
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise error(_too_long(path, what, limit))
+    return data
+
+
+def check_readable(
+    path: str | Path, what: str, *, limit: int = TENSORS_LIMIT, error: type[PunchcardError] = StorageError
+) -> None:
+    """Refuse what a library cannot read by its name: a regular file that may be read, of at most `limit` bytes."""
+    with _reading(path, what, error):
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError
+        if not stat.S_ISREG(status.st_mode):
+            raise error(f"{str(path)!r} is a pipe or a device, not a {what}: it must be a regular file")
+        os.close(os.open(path, os.O_RDONLY))
+        if status.st_size > limit:
+            raise error(_too_long(path, what, limit))
+
+
+@contextmanager
+def _reading(path: str | Path, what: str, error: type[PunchcardError]) -> Iterator[None]:
+    """What goes wrong with a path that is read is an `error` that says what is true of it."""
     try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size > limit:
-                raise error(_too_long(path, what, limit))
-            data = file.read(limit + 1)
+        yield
     except FileNotFoundError:
         raise error(f"no such file: {str(path)!r}") from None
     except IsADirectoryError:
         raise error(f"{str(path)!r} is a folder, not a {what}") from None
     except (OSError, ValueError) as reason:
         raise error(f"cannot read {str(path)!r}: {getattr(reason, 'strerror', None) or reason}") from None
-    if len(data) > limit:
-        raise error(_too_long(path, what, limit))
-    return data
 
 
 def _too_long(path: str | Path, what: str, limit: int) -> str:
@@ -49,17 +72,23 @@ def _too_long(path: str | Path, what: str, limit: int) -> str:
     return f"{str(path)!r} has more than {size}, the most that a {what} may have"
 
 
-def write_whole(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
-    """Write bytes, or text as UTF-8. What can be made again need not be `durable`, and does not wait for the disk."""
+def write_whole(path: str | Path, data: bytes | str, *, durable: bool = True, mode: int = 0o666) -> None:
+    """Write bytes, or text as UTF-8. What can be made again need not be `durable`, and does not wait for the disk.
+
+    `mode` is a new file's, less what the process masks; a file that is replaced keeps its own.
+    """
     content = data.encode() if isinstance(data, str) else data
     with _named(path) as target:
         before = target.stat() if target.exists() else None
         if before is not None and not stat.S_ISREG(before.st_mode):
             target.write_bytes(content)
             return
-        part = target.with_name(f"{_prefix(target)}{os.getpid()}{PART}")
+        part = target.with_name(f"{_prefix(target)}{os.getpid()}-{threading.get_native_id()}{PART}")
         try:
-            part.write_bytes(content)
+            part.unlink(missing_ok=True)  # of a process that was killed, whose numbers are ours now
+            # A file of its own: a link that somebody has put there is not followed.
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                file.write(content)
             if before is not None:
                 part.chmod(stat.S_IMODE(before.st_mode))
             if durable:
@@ -102,11 +131,12 @@ def _prefix(target: Path) -> str:
 
 def sweep(path: str | Path) -> None:
     """Remove what processes that have ended left behind when they were killed while they wrote this file."""
-    target = Path(os.path.realpath(path))
-    for part in target.parent.glob(f"{glob.escape(_prefix(target))}*{PART}"):
-        writer = part.name.removeprefix(_prefix(target)).removesuffix(PART)
-        if writer.isdecimal() and not _is_alive(int(writer)):
-            part.unlink(missing_ok=True)
+    with _named(path) as target:
+        for part in target.parent.glob(f"{glob.escape(_prefix(target))}*{PART}"):
+            writer = part.name.removeprefix(_prefix(target)).removesuffix(PART).partition("-")[0]
+            if writer.isdecimal() and not _is_alive(int(writer)):
+                with suppress(OSError):  # somebody else's, in a folder that we share
+                    part.unlink()
 
 
 def _to_disk(path: Path) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,6 +46,8 @@ REACH = 16.0
 RANGES = {53: 2.0**40, 24: 2.0**16}
 """Every value stays within ± this, by the significand bits of the number format."""
 MEMORY, INSTRUCTIONS = 32, 64
+SMALL = 192
+"""Columns up to which the dense engine computes, which needs no preparing; beyond it another is several times as fast."""
 HEADS = 3
 MOST_TERMS = 512
 
@@ -141,8 +143,9 @@ def calc(
     precision: str = "float64",
     design: str = "compact",
     newton: int | None = None,
-    engine: str = "dense",
+    engine: str | None = None,
     watch: Watch | None = None,
+    progress: Callable[[int, int], None] | None = None,
     interrupted: Callable[[], bool] | None = None,
     **named: Number,
 ) -> Calculation:
@@ -150,7 +153,8 @@ def calc(
 
     Variables are given by name, or in a mapping when a name is also an option's. `ranges` maps variables to (low, high):
     the program is then compiled for all values in them. `heads` is for products, 1 to 3, `terms` for sums of sigmoids,
-    `newton` the number of steps that refine 1/x and sqrt x, by default as many as they need.
+    `newton` the number of steps that refine 1/x and sqrt x, by default as many as they need. `progress` is told after every
+    loop how many instructions are done, of how many.
     """
     compiled, blocks = compile_calculation(expression, {**(variables or {}), **named}, ranges=ranges, heads=heads,
                                            terms=terms, precision=precision, newton=newton)
@@ -158,7 +162,9 @@ def calc(
     machine = calculator_machine(
         blocks, compiled.extra_functions, design,
         memory=_room(program.columns, MEMORY), instructions=_room(len(program.instructions), INSTRUCTIONS))
-    report = checked_run(begin(program, machine, engine=engine), watch=watch, interrupted=interrupted)
+    start = begin(program, machine, engine=engine or ("dense" if machine.layout.columns <= SMALL else "scratchpad"))
+    told = None if progress is None else partial(_told, progress, len(program.instructions) - 1)
+    report = checked_run(start, watch=watch, interrupted=interrupted, progress=told)
     value = float(report.result.memory[compiled.result][0, 0])
     error = float(abs(Fraction(value) - compiled.exact)) if math.isfinite(value) else math.inf
     # one rounding more, for those who compare with `exact`, which is a float64 too
@@ -208,6 +214,11 @@ def program_text(expression: str, program: FleqProgram) -> str:
             low, high = function.domain
             notes.append(f"# {name}: {base_name(function)} of {low:g} to {high:g} as a sum of sigmoids")
     return "\n".join([*notes, disassemble(program)])
+
+
+def _told(progress: Callable[[int, int], None], instructions: int, loops: int) -> None:
+    """A program without branches executes an instruction a loop, and in one loop more reads its halt."""
+    progress(min(loops, instructions), instructions)
 
 
 def _room(needed: int, least: int) -> int:

@@ -16,12 +16,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from punchcard.errors import SourceError, did_you_mean
+from punchcard.errors import ProgramError, SourceError, did_you_mean
 
 FUNCTIONS = ("sqrt", "inverse", "exp", "log", "sin", "cos", "tanh")
 MOST_NESTED = 50
 MOST_CHARACTERS = 10_000
 MOST_EXPONENT = 64
+MOST_DIGITS = 1000
+"""Of a number: more than any float64 has, and fewer than Python converts."""
 LARGEST_POWER_OF_TEN = 400
 """Beyond the exponents of float64; a larger one would only make large integers."""
 
@@ -76,6 +78,8 @@ def number(text: str) -> Fraction | None:
     exponent = re.search(r"[eE]([+-]?[0-9]+)", text)
     if exponent is not None and (len(exponent.group(1)) > 5 or abs(int(exponent.group(1))) > LARGEST_POWER_OF_TEN):
         return None
+    if len(text) > MOST_DIGITS:
+        raise ProgramError(f"{text[:40]}... has {len(text)} characters: the most is {MOST_DIGITS}")
     return Fraction(text.strip())
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args, ov
 
 import numpy as np
 
+from punchcard.budget import require, running
 from punchcard.card.encoding import MOST_BITS, Numbers, checked_words, decode, unpack_bits
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
 from punchcard.card.packed import PackedCard, departs
@@ -197,7 +198,8 @@ class Layout:
         return tuple((place.start, place.stop) for place in places)
 
     def blank(self, dtype: FormatName = "float64") -> Tensor:
-        """A card of zeros."""
+        """A card of zeros, of which a run may begin; one that is too large to run is refused."""
+        require(running(self.width, self.columns), f"a card of {self.width} rows and {self.columns} columns")
         import torch
 
         return torch.zeros(self.width, self.columns, dtype=getattr(torch, name_of(dtype)))

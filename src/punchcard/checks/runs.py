@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from punchcard.card.layout import Pattern
-from punchcard.engines import Port, Watch
+from punchcard.engines import Glance, Port, Watch
 from punchcard.machines.base import Machine
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint, CheckpointFile, Plan
 from punchcard.machines.judging import Check
@@ -23,6 +23,7 @@ def begin(
 ) -> Checkpoint:
     """A run before its first loop; `checked_run` makes it."""
     machine.check_type(program)
+    machine.check_room()
     limit = machine.default_max_steps if max_steps is None else max_steps
     return Checkpoint(machine, program, Mark(machine.pack(program)), Plan(limit, every, comparison(machine, check), engine))
 
@@ -59,7 +60,8 @@ def checked_run(
         how |= {"input": judge.reading(read), "output": judge.writing(write),
                 "interrupted": lambda: judge.stops or (interrupted is not None and interrupted())}
         if judge.watches:
-            how["watch"] = judge.watch if watch is None else in_turn(judge.watch, watch)
+            look = Glance(judge.watch) if judge.glances else judge.watch
+            how["watch"] = look if watch is None else in_turn(look, watch)
     result = machine.run(program, engine=plan.engine, max_steps=plan.max_steps, begin=mark, progress=progress, ports=ports,
                          guarded=judge is None or not judge.guards, **how)
     if judge is None:

@@ -35,6 +35,9 @@ class Commands(Group):
                          callback=lambda: None)
         self._machines = machines
         click.version_option(__version__)(self)
+        click.option("--debug", is_flag=True, envvar="PUNCHCARD_DEBUG", is_eager=True, expose_value=False,
+                     callback=lambda context, option, given: setattr(self, "debug", given),
+                     help="Show the traceback of an error.")(self)
 
     @property
     def commands(self) -> MutableMapping[str, click.Command]:

@@ -8,13 +8,15 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Given, file_argument, given_flags, names, numbers, size_options
+from punchcard.cli.options import Given, file_argument, given_flags, memory_option, names, numbers, size_options
 from punchcard.cli.run import load_program
 from punchcard.cli.terminal import out, print_json, remark
 from punchcard.errors import PunchcardError
 from punchcard.machines.registry import Registry
 
 Record = dict[str, Any]
+LONGEST = 3600
+"""Seconds of a timed run."""
 FIGURES = ("engine", "steps_per_second", "compile_seconds", "notes", "machine", "dtype", "ratio_to_dense")
 
 
@@ -40,9 +42,11 @@ def make_bench(registry: Registry) -> click.Command:
                   help="Which engines, beside dense.  [default: all]")
     @size_options(registry)
     @click.option("--max-steps", type=click.IntRange(1), help="FILE: instructions of a run.  [default: to its end]")
-    @click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Length of a timed run.  [default: 0.1]")
+    @click.option("--seconds", type=click.FloatRange(0, LONGEST, min_open=True),
+                  help="Length of a timed run.  [default: 0.1]")
     @click.option("--dense-columns", type=click.IntRange(0),
                   help="The largest card for the dense engine; beyond 2048 columns it makes one loop.  [default: 2048]")
+    @memory_option
     @click.option("--quick", is_flag=True, help="A look of some seconds at the smallest cards.")
     @click.option("--json", "as_json", is_flag=True, help="Print the records as one JSON list.")
     def bench(

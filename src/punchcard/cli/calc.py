@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from punchcard.cli.options import memory_option
 from punchcard.errors import ProgramError
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from punchcard.calculator.calculation import Calculation
 
-REMARK_EVERY = 10.0  # seconds
+REMARK_EVERY = 5.0  # seconds
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -35,6 +34,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
               help="Number format.")
 @click.option("--design", type=click.Choice(["compact", "paper"]), default="compact", show_default=True,
               help="Which transformer.")
+@memory_option
 @click.option("--program", "show_program", is_flag=True, help="Print the .fleq text and do not run it (with --json: both).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def calc(
@@ -63,25 +63,25 @@ def calc(
         click.echo(program_text(expression, compiled.program), nl=False)
         return
     result = calculate(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype, design=design,
-                       newton=newton, watch=_progress())
+                       newton=newton, progress=_progress())
     _show(result, terms=terms, as_json=as_json, with_program=show_program)
     sys.stdout.flush()
     sys.exit(0 if result.ok else 1)
 
 
-def _progress() -> Callable[[int, Tensor], None]:
+def _progress() -> Callable[[int, int], None]:
     """Says now and then how far a long run has come."""
     from punchcard.cli.terminal import remark
 
     last = time.monotonic()
 
-    def watch(loop: int, card: Tensor) -> None:
+    def tell(done: int, instructions: int) -> None:
         nonlocal last
         if time.monotonic() > last + REMARK_EVERY:
             last = time.monotonic()
-            remark(f"{loop} instructions")
+            remark(f"{done} of {instructions} instructions")
 
-    return watch
+    return tell
 
 
 def _assignment(text: str, rule: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Given, file_argument, json_option, machine_options
+from punchcard.cli.options import Given, file_argument, json_option, machine_options, memory_option
 from punchcard.cli.run import load_program
 from punchcard.errors import PunchcardError
 from punchcard.machines.registry import Registry
@@ -21,6 +21,7 @@ def make_info(registry: Registry) -> click.Command:
     @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
                   help="Which computer.  [default: FILE's, or the first of these]")
     @machine_options(registry)
+    @memory_option
     @json_option
     def info(file: Path | None, kind_name: str | None, as_json: bool, **given: Any) -> None:
         """Show the size of a machine: layers, heads, width, hidden units, parameters, temperature.

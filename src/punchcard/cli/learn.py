@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from punchcard.cli.options import MOST_DIGITS, memory_option, whole_numbers
+from punchcard.cli.patience import heard
 from punchcard.errors import PunchcardError
 from punchcard.files import check_writable
 
@@ -25,6 +27,7 @@ REMARK_EVERY = 10.0  # seconds between remarks when standard error is not a term
 def run_options(command: Any) -> Any:
     """The options that learning and predicting share."""
     for option in (
+        memory_option,
         click.option("--design", type=click.Choice(DESIGNS), help="Which transformer.  [default: compact]"),
         click.option("--dtype", type=click.Choice(DTYPES), help="Number format.  [default: float64]"),
         click.option("--engine", help="What applies the model.  [default: the fastest]"),
@@ -49,7 +52,7 @@ def run_options(command: Any) -> Any:
 @click.option("--standardize", is_flag=True, help="Scale columns to mean 0 and deviation 1.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the first weights.")
 @run_options
-@click.option("--save", type=click.Path(path_type=Path), help="Write the weights, a .npz file.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the model, a safetensors file.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the loss after each epoch (needs matplotlib).")
 @click.option("--program", "show_program", is_flag=True, help="Print the .fleq text and do not run it.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -84,8 +87,9 @@ def learn(
     if show_program:
         click.echo(disassemble(learning.plan(*data, **task).program), nl=False)
         return
-    with Bar() as bar, interruptible() as (interrupted, _):
+    with Bar() as bar, interruptible() as (asked, _), heard(asked, keeps=True) as interrupted:
         learned = learning.learn(*data, feature_names=names, target_names=(target,), progress=bar.show,
+                                 rehearsing=lambda epoch: bar.rehearse(epoch, epochs),
                                  interrupted=interrupted, heads=heads, size=size, engine=engine,
                                  precision=dtype, design=design, **task)
     if save is not None and learned.epochs:
@@ -115,9 +119,12 @@ def predict(
     from punchcard.learning.table import read_table
 
     model = learning.Model.load(weights)
+    if not (model.feature_names and model.target_names):
+        raise PunchcardError(f"{str(weights)!r} has no names of columns: a model that is used with a table has "
+                             "feature_names and target_names")
     table = read_table(file)
     features = table.columns(model.feature_names)
-    with interruptible() as (interrupted, _):
+    with interruptible() as (asked, _), heard(asked, keeps=False) as interrupted:
         prediction = learning.predict(model, features, interrupted=interrupted, heads=heads, range=range_, size=size,
                                       engine=engine, precision=dtype, design=design)
     rows = prediction.values.reshape(len(features), -1)
@@ -132,9 +139,10 @@ def predict(
 
 def hidden_layers(text: str) -> tuple[int, ...]:
     """`8,8` as two layers of 8; `0` as none."""
-    if not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", text):
-        raise PunchcardError(f"--hidden {text!r}: write units of the hidden layers as 8 or 8,8; 0 is none")
-    widths = tuple(int(part) for part in text.split(","))
+    widths = whole_numbers(text)
+    if not widths:
+        raise PunchcardError(f"--hidden {text!r}: write units of the hidden layers as 8 or 8,8; 0 is none, and "
+                             f"{MOST_DIGITS} digits are the most")
     return () if widths == (0,) else widths
 
 
@@ -158,18 +166,25 @@ class Bar:
         if self._task is not None:
             self._progress.stop()
 
+    def rehearse(self, epoch: int, epochs: int) -> None:
+        """Called by `learn` while NumPy computes."""
+        self._say(f"in NumPy first: epoch {epoch:,} of {epochs:,}", "", epoch, epochs)
+
     def show(self, stage: Stage) -> None:
-        """Called by `learn`."""
-        text = f"epoch {stage.epoch} of {stage.epochs}, loss {stage.loss:.6g}"
+        """Called by `learn` while the transformer runs."""
+        self._say(f"epoch {stage.epoch} of {stage.epochs}, loss {stage.loss:.6g}",
+                  f", {stage.loops:,} of {stage.all_loops:,} loops", stage.loops, stage.all_loops)
+
+    def _say(self, text: str, more: str, done: int, total: int) -> None:
         if not self._console.is_terminal:
             if time.monotonic() >= self._next:
-                self._console.print(f"{text}, {stage.loops:,} of {stage.all_loops:,} loops")
+                self._console.print(f"{text}{more}")
                 self._next = time.monotonic() + REMARK_EVERY
             return
         if self._task is None:
-            self._task = self._progress.add_task(text, total=stage.all_loops)
+            self._task = self._progress.add_task(text, total=total)
             self._progress.start()
-        self._progress.update(self._task, completed=stage.loops, description=text)
+        self._progress.update(self._task, completed=done, total=total, description=text)
 
 
 def show_learned(learned: Learned, epochs: int, saved: Path | None, *, as_json: bool) -> None:

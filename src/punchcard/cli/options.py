@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +11,27 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from punchcard.budget import DEFAULT, OPTION, max_memory
 from punchcard.errors import PunchcardError
 from punchcard.machines.kind import Kind, Language, Option
 from punchcard.machines.registry import Registry
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
+MOST_DIGITS = 18
+"""Of a size; Python would not convert more than some thousand."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 file_argument = click.argument("file", type=click.Path(path_type=Path), required=False)
+
+
+def _allow(context: click.Context, option: click.Parameter, text: str | None) -> None:
+    """The budget holds until the command ends."""
+    if text is not None:
+        context.with_resource(max_memory(text))
+
+
+memory_option = click.option(OPTION, metavar="SIZE", expose_value=False, callback=_allow,
+                             help=f"Memory that may be used, such as 512M or 16G.  [default: {DEFAULT >> 30}G]")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
@@ -35,10 +49,18 @@ def numbers(context: click.Context, option: click.Parameter, text: str | None) -
     """Positive integers separated by commas."""
     if text is None:
         return None
-    found = tuple(int(part) if part.strip().isdecimal() else 0 for part in text.split(","))
-    if min(found) < 1:
-        raise click.BadParameter(f"{text!r}: write positive integers separated by commas.")
+    found = whole_numbers(text)
+    if min(found, default=0) < 1:
+        raise click.BadParameter(f"{text!r}: write positive integers separated by commas, of at most {MOST_DIGITS} digits.")
     return found
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """Whole numbers separated by commas; none when the text is something else, or a number is too long to be a size."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(f"[0-9]{{1,{MOST_DIGITS}}}", part) for part in parts):
+        return ()
+    return tuple(map(int, parts))
 
 
 def machine_options(registry: Registry) -> Callable[[Command], Command]:

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.options import Given, file_argument, given_flags, json_option, language_options, machine_options
+from punchcard.cli.options import (
+    Given,
+    file_argument,
+    given_flags,
+    json_option,
+    language_options,
+    machine_options,
+    memory_option,
+)
+from punchcard.cli.patience import heard
 from punchcard.cli.terminal import input_file, interruptible
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_writable, write_whole
@@ -49,6 +58,7 @@ def make_run(registry: Registry) -> click.Command:
     @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
     @click.option("--resume", metavar="FILE", help="Go on with the run in this file, and keep it there.")
     @click.option("--trace", is_flag=True, help="Show every loop.")
+    @memory_option
     @json_option
     @click.option("--stats", metavar="FILE", help="Write that JSON object to a file.")
     @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
@@ -98,7 +108,8 @@ def _run(saved: Checkpoint, *, trace: bool, input_: str | None, silent: bool, **
     ports = saved.machine.has_ports
     with (
         input_file(input_ if ports else None, len(saved.mark.traffic.read)) as source,
-        interruptible(source) as (interrupted, read),
+        interruptible(source) as (asked, read),
+        heard(asked, keeps=how["checkpoint"] is not None) as interrupted,
         Progress(saved.machine, saved.program, saved.mark, trace=trace, silent=ports) as progress,
     ):
         if ports:
@@ -121,6 +132,8 @@ def load_program(file: Path, given: Given, registry: Registry) -> tuple[Any, Kin
     kind, language = registry.language_of(file)
     options = given.for_machine(kind, language)
     sizes = kind.resolve(options) if kind.resolve is not None else options
+    names = {option.name for option in kind.options if option.many}  # plugged into a machine; no text must fit them
+    sizes = {name: value for name, value in sizes.items() if name not in names}
     return registry.load(file, **{**sizes, **given.for_language(language)}), kind, options
 
 

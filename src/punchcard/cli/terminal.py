@@ -1,60 +1,95 @@
-"""What a command line shares with its terminal: one-line errors, exit status, Ctrl-C, standard streams."""
+"""What a command line shares with its terminal: Ctrl-C and SIGTERM, standard streams."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, BinaryIO, NoReturn
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import Any, BinaryIO
 
 import click
 
+from punchcard.cli.endings import end
 from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
 from punchcard.machines.streams import END_OF_INPUT
 
-BROKEN_PIPE = 128 + signal.SIGPIPE
-"""The status of a program whose reader has gone, as `head` does."""
-
 
 class Group(click.Group):
-    """A group that reports every error in one line: status 2 for bad input, 1 for an interrupted or failed output."""
+    """A group whose commands end with one line and an exit status, whatever happens: see `endings`."""
+
+    debug = False
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         kwargs["standalone_mode"] = False
-        try:
-            status = super().main(*args, **kwargs)
-        except click.exceptions.NoArgsIsHelpError as error:  # nothing was asked for: the help is the answer
-            click.echo(error.format_message())
-            sys.exit(0)
-        except click.ClickException as error:
-            fail(error.format_message(), 2)
-        except PunchcardError as error:
-            fail(str(error), 2)
-        except (click.Abort, KeyboardInterrupt):
-            fail("interrupted", 1)
-        except OSError as error:
-            fail(f"cannot write: {error.strerror}", 1)
+        open_streams()
+        self.debug = False
+        with sigterm_as_ctrl_c():
+            try:
+                status = self._main(*args, **kwargs)
+            except (Exception, KeyboardInterrupt) as error:
+                end(error, debug=self.debug)
         sys.exit(status if isinstance(status, int) else 0)
 
+    def _main(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().main(*args, **kwargs)
+        except click.exceptions.NoArgsIsHelpError as error:  # nothing was asked for: the help is the answer
+            click.echo(error.format_message())
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Here, since click would end with status 1 by itself when nobody reads the output."""
+        """Here, since click has endings of its own for some exceptions."""
         try:
             found = super().invoke(ctx)
             sys.stdout.flush()
             return found
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(BROKEN_PIPE)
+        except (OSError, EOFError, KeyboardInterrupt) as error:
+            end(error, debug=self.debug)
 
 
-def fail(message: str, status: int) -> NoReturn:
-    """Say why in one line, and end."""
-    click.echo(f"punchcard: {message}".replace("\n", " "), err=True)
-    sys.exit(status)
+@contextmanager
+def sigterm_as_ctrl_c() -> Iterator[None]:
+    """Where nobody else handles SIGTERM, it is a KeyboardInterrupt."""
+    unhandled = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    with handling(signal.default_int_handler, signal.SIGTERM) if unhandled else nullcontext():
+        yield
+
+
+@contextmanager
+def handling(handler: Callable[[int, Any], Any], *numbers: signal.Signals) -> Iterator[Callable[[], None]]:
+    """Have signals handled so; yields a function that brings back the handlers from before, as the end does."""
+    main = threading.current_thread() is threading.main_thread()  # the only one that may
+    previous = {number: signal.signal(number, handler) for number in numbers if main}
+
+    def restore() -> None:
+        for number, before in previous.items():
+            signal.signal(number, before)
+
+    try:
+        yield restore
+    finally:
+        restore()
+
+
+def open_streams() -> None:
+    """Fill standard streams that are closed, lowest first, so that no file gets their number and what is printed to them.
+
+    Nothing is read, and what is remarked goes nowhere; a result that cannot be written is an error. Where a stream cannot
+    write a character, it writes its code.
+    """
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def out(text: str) -> None:
@@ -87,7 +122,6 @@ def interruptible(source: BinaryIO | None = None) -> Iterator[tuple[Callable[[],
     the first while the program waits for input.
     """
     asked = waiting = ended = False
-    signals = (signal.SIGINT, signal.SIGTERM)
 
     def ask(signum: int, frame: object) -> None:
         nonlocal asked
@@ -103,33 +137,32 @@ def interruptible(source: BinaryIO | None = None) -> Iterator[tuple[Callable[[],
             if asked:
                 raise KeyboardInterrupt
             byte = b"" if ended or source is None else source.read(1)
+        except OSError as error:
+            raise _unreadable(getattr(source, "name", "input"), error) from None
         finally:
             waiting = False
         ended = not byte
         return byte[0] if byte else END_OF_INPUT
 
-    def restore() -> None:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-    previous = {number: signal.signal(number, ask) for number in signals}
-    try:
+    with handling(ask, signal.SIGINT, signal.SIGTERM) as restore:
         yield lambda: asked, read
-    finally:
-        restore()
 
 
 @contextmanager
 def input_file(name: str | None, done: int = 0) -> Iterator[BinaryIO | None]:
-    """A program's input: a file, of which the first bytes are done, or standard input, which may be closed."""
+    """A program's input: a file, of which the first bytes are done, or standard input."""
     if name is None or name == "-":
-        yield sys.stdin.buffer if sys.stdin is not None else None
+        yield sys.stdin.buffer
         return
-    try:
-        file = open(name, "rb")  # noqa: SIM115
-    except OSError as error:
-        raise PunchcardError(f"cannot read {name!r}: {error.strerror}") from None
-    with file:
-        while done > 0 and (skipped := file.read(min(done, 1 << 16))):
-            done -= len(skipped)
+    with ExitStack() as opened:
+        try:
+            file = opened.enter_context(open(name, "rb"))
+            while done > 0 and (skipped := file.read(min(done, 1 << 16))):
+                done -= len(skipped)
+        except (OSError, ValueError) as error:
+            raise _unreadable(name, error) from None
         yield file
+
+
+def _unreadable(name: str, error: Exception) -> PunchcardError:
+    return PunchcardError(f"cannot read {name!r}: {getattr(error, 'strerror', None) or error}")

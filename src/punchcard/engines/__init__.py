@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from punchcard.card.layout import Card, Layout, as_tensor
-from punchcard.engines.base import Engine, Port, Run, Runner, Watch
+from punchcard.engines.base import Engine, Glance, Port, Run, Runner, Watch
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.transformer.weights import Model, as_module
@@ -41,7 +41,7 @@ ENGINES: dict[str, Engine] = {
 }
 LOWERED_OR_SLOWER = Later("punchcard.engines.auto", "lowered_or_slower")
 
-__all__ = ["ENGINES", "Engine", "Port", "Prepared", "Run", "Runner", "Watch", "check_engine", "prepare"]
+__all__ = ["ENGINES", "Engine", "Glance", "Port", "Prepared", "Run", "Runner", "Watch", "check_engine", "prepare"]
 
 
 def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,

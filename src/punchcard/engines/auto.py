@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from punchcard.card.layout import Card, Layout, Pattern, as_tensor
-from punchcard.engines.base import Port, Run, Runner, Watch
+from punchcard.engines.base import Glance, Port, Run, Runner, Watch
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import LoweringError
 from punchcard.transformer.weights import Model, as_module
@@ -111,7 +111,8 @@ class Alternating(Runner):
             done = made.total()
             ran = runner.run(
                 count, until=until, ports=ports and {pattern: _later(done, port) for pattern, port in ports.items()},
-                watch=watch and _later(done, watch), interrupted=interrupted, progress=progress and _later(done, progress))
+                watch=watch and Glance.like(_later(done, watch), watch), interrupted=interrupted,
+                progress=progress and _later(done, progress))
             made.update(ran.made)
             return ran
 
@@ -126,8 +127,9 @@ class Alternating(Runner):
                 break
         self.compile_seconds = self._fast.compile_seconds
         self._declined += declined
-        self.notes = _counted(self._declined)
-        return replace(ran, loops=made.total(), engine=made.most_common(1)[0][0], notes=_counted(declined), made=made,
+        self.notes = (*self._fast.notes, *_counted(self._declined))
+        return replace(ran, loops=made.total(), engine=made.most_common(1)[0][0],
+                       notes=(*self._fast.notes, *_counted(declined)), made=made,
                        compile_seconds=self.compile_seconds - before)
 
     def _slower(self, card: Card) -> Stepping:

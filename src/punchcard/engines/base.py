@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+import numpy as np
+
 from punchcard.card.held import Held
 from punchcard.card.layout import Card, Layout, Pattern
+from punchcard.card.packed import PackedCard
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import LayoutError, PunchcardError
 
@@ -20,6 +23,33 @@ Watch: TypeAlias = Callable[[int, Any], None]
 
 A runner that was given a packed card may show it packed; one that was given a tensor shows tensors.
 """
+
+
+class Glance:
+    """A watch that keeps nothing of the card. It is shown the card itself, as the engine has it, and no copy is made."""
+
+    def __init__(self, look: Watch) -> None:
+        self.look = look
+
+    def __call__(self, loop: int, card: Card) -> None:
+        self.look(loop, card)
+
+    @classmethod
+    def like(cls, look: Watch, *watches: Watch) -> Watch:
+        """`look`, a glance too if all these are."""
+        return cls(look) if all(isinstance(watch, Glance) for watch in watches) else look
+
+
+def shown(watch: Watch, card: Card) -> Card:
+    """What a watch is given of a card that the next loop may change."""
+    if isinstance(watch, Glance):
+        return card
+    if isinstance(card, PackedCard | np.ndarray):
+        return card.copy()
+    import torch
+
+    return card.clone(memory_format=torch.contiguous_format)
+
 
 Port: TypeAlias = Callable[[int, Any], bool]
 """Called when its pattern stands on the card, with the number of loops made and the card; says whether to go on.
@@ -40,7 +70,7 @@ class Run(Held):
                       the engine declined the next loop: the last note says why, and the card is as it was before it
     engine            the one that made most of the loops; of no loops, the one that was ready to make them
     matched           the pattern that ended the run: one of `until`, or the one whose port said stop
-    notes             why a faster engine was not used
+    notes             why a faster engine was not used, or code that was kept
     compile_seconds   what was spent on compiling in this call; what preparing took is the runner's
     made              how many loops each engine made
     """
@@ -59,7 +89,7 @@ class Runner(ABC):
     """A card that is ready to be run: what runs it is known before the first loop.
 
     engine            the engine that will make the loops
-    notes             why a faster engine is not used; a run may add to them
+    notes             why a faster engine is not used, or code that was kept; a run may add to them
     compile_seconds   what preparing has cost so far, code that was compiled while running included
     """
 

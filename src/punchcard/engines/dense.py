@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from punchcard.budget import require
 from punchcard.card.layout import Layout
 from punchcard.engines.prepared import Prepared
 from punchcard.engines.stepping import Stepping
-from punchcard.errors import PunchcardError
 from punchcard.transformer.model import LoopedTransformer
 
-MOST_BYTES = 16 * 2**30
-"""Scores, weights and a copy of them are n by n for each card; beyond this a run could not end."""
 FEW_COLUMNS = 512
 """Up to here the matrices are so small that more than one thread makes torch slower, many times so under load."""
 
@@ -22,10 +20,9 @@ class Dense(Stepping):
     def __init__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
                  kept: Prepared | None = None) -> None:
         super().__init__("dense", layout, card, one_thread=card.shape[-1] <= FEW_COLUMNS)
-        needed = 3 * card.shape[-1] * card.numel() // card.shape[-2] * card.element_size()
-        if needed > MOST_BYTES:
-            raise PunchcardError(f"the dense engine needs {needed / 2**30:.0f} GiB for attention over {card.shape[-1]} "
-                                 f"columns: the most is {MOST_BYTES // 2**30} GiB; use another engine")
+        # scores, weights and a copy of them are n by n for each card
+        require(3 * card.shape[-1] * card.numel() // card.shape[-2] * card.element_size(),
+                f"attention over {card.shape[-1]} columns on the dense engine")
         self._model, self._card = model, card
 
     @property

@@ -1,24 +1,22 @@
-"""A model that was learned: its network and weights, the names and scales of its data; saved to one .npz file."""
+"""A model that was learned: its network and weights, the names and scales of its data; saved to one safetensors file."""
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from zipfile import is_zipfile
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from punchcard.card.formats import name_of
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.files import write_whole
+from punchcard.learning.description import FORMAT, describe, network_of
 from punchcard.learning.programs.network import Array, Network, Weights
-from punchcard.learning.programs.rules import ACTIVATIONS, LOSSES, huber
+from punchcard.machines import storage
 
-FORMAT = "punchcard model 1"
-HEADER = "about"
+KEY = "punchcard-model"
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,16 @@ class Scaling:
     def of(cls, values: Array) -> Scaling:
         deviation = values.std(axis=0)
         return cls(values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
+
+    def check(self, name: str, columns: int) -> None:
+        """Refuse what is not a finite mean and a positive deviation for each column."""
+        for what, values in (("mean", self.mean), ("deviation", self.deviation)):
+            if np.shape(values) != (columns,):
+                raise PunchcardError(f"the {what} of {name} has the shape {np.shape(values)}: it must be {(columns,)}")
+            if not np.isfinite(values).all():
+                raise PunchcardError(f"the {what} of {name} holds NaN or infinity: it must be finite")
+        if not (self.deviation > 0).all():
+            raise PunchcardError(f"the deviation of {name} is {self.deviation.min():g}: it must be positive")
 
     def apply(self, values: Array) -> Array:
         return np.asarray((values - self.mean) / self.deviation)
@@ -55,6 +63,15 @@ class Model:
     inputs: Scaling | None = field(default=None, repr=False)
     outputs: Scaling | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        network = self.network
+        check_names(network, self.feature_names, self.target_names)
+        network.checked(self.weights)
+        if self.inputs is not None:
+            self.inputs.check("inputs", network.features)
+        if self.outputs is not None:
+            self.outputs.check("outputs", network.outputs)
+
     def features(self, values: ArrayLike) -> Array:
         """Points in rows, checked and scaled as the network takes them."""
         points = as_matrix(values, "features")
@@ -63,54 +80,51 @@ class Model:
         return points if self.inputs is None else self.inputs.apply(points)
 
     def save(self, path: str | Path) -> None:
-        """Write the model to a .npz file, whole or not at all."""
-        network = self.network
-        if ACTIVATIONS.get(network.activation.name) is not network.activation:
-            raise StorageError(f"activation {network.activation.name!r} is code of your own, which no file holds")
-        if network.loss.name not in LOSSES:
-            raise StorageError(f"loss {network.loss.name!r} is code of your own, which no file holds")
-        about = {
-            "format": FORMAT, "features": network.features, "hidden": list(network.hidden), "outputs": network.outputs,
-            "activation": network.activation.name, "loss": network.loss.name, "bias": network.bias,
-            "limit": network.loss.limit, "feature_names": list(self.feature_names),
-            "target_names": list(self.target_names),
-        }
-        arrays = {HEADER: np.array(json.dumps(about)), **self.weights}
+        """Write the model to one safetensors file, whole or not at all."""
+        arrays = dict(self.weights)
         for name, scaling in (("inputs", self.inputs), ("outputs", self.outputs)):
             if scaling is not None:
                 arrays |= {f"{name}_mean": scaling.mean, f"{name}_deviation": scaling.deviation}
-        data = io.BytesIO()
-        np.savez(data, **arrays)  # type: ignore[arg-type]  # names of arrays, none of them `allow_pickle`
-        write_whole(path, data.getvalue())
+        storage.write(path, arrays, KEY, describe(self))
 
     @classmethod
     def load(cls, path: str | Path) -> Model:
-        """A model from its file; nothing in the file is executed."""
+        """A model from its file; nothing in the file is executed, and all that it says is checked."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            about = json.loads(str(arrays.pop(HEADER)))
-            if about["format"] != FORMAT:
-                raise KeyError
-            return cls._restored(about, arrays)
-        except OSError as error:
-            raise StorageError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
-        except (KeyError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
-            raise StorageError(f"{str(path)!r} is not a model that `punchcard learn` saved") from None
+            description, tensors = storage.read_sealed(path, KEY, "model", FORMAT)
+        except StorageError as error:
+            if Path(path).is_file() and is_zipfile(path):
+                raise StorageError(f"{str(path)!r} is a .npz file, as older versions wrote models: learn it again with "
+                                   "`punchcard learn --save`") from None
+            raise error from None
+        try:
+            network = network_of(description)
+            for name, tensor in tensors.items():
+                if name_of(tensor.dtype) != "float64":
+                    raise StorageError(f"{name!r} is of {name_of(tensor.dtype)}: it must be of float64")
+            arrays = dict(tensors)
+            scalings = [_take_scaling(arrays, name) for name in ("inputs", "outputs")]
+            return cls(network, arrays, tuple(description["feature_names"]), tuple(description["target_names"]), *scalings)
         except PunchcardError as error:
-            raise StorageError(f"{str(path)!r}: {error}") from None
+            raise StorageError(f"{str(path)!r} is not a model that can be used: {error}") from None
 
-    @classmethod
-    def _restored(cls, about: dict[str, Any], arrays: dict[str, Array]) -> Model:
-        loss = huber(about["limit"]) if about["loss"] == "huber" else LOSSES[about["loss"]]
-        network = Network(about["features"], tuple(about["hidden"]), about["outputs"], ACTIVATIONS[about["activation"]],
-                          loss, about["bias"])
-        scalings = {
-            name: Scaling(arrays.pop(f"{name}_mean"), arrays.pop(f"{name}_deviation")) if f"{name}_mean" in arrays else None
-            for name in ("inputs", "outputs")
-        }
-        return cls(network, network.checked(arrays), tuple(about["feature_names"]), tuple(about["target_names"]),
-                   scalings["inputs"], scalings["outputs"])
+
+def _take_scaling(arrays: dict[str, Array], name: str) -> Scaling | None:
+    """The scaling of a name, taken out of the arrays; half of one stays, and is refused as a weight."""
+    names = f"{name}_mean", f"{name}_deviation"
+    return Scaling(*map(arrays.pop, names)) if all(part in arrays for part in names) else None
+
+
+def check_names(network: Network, features: Sequence[str], targets: Sequence[str]) -> None:
+    """Refuse names of columns that are not text, twice the same, or not as many as the columns; there may be none."""
+    for what, names, columns in (("feature", features, network.features), ("target", targets, network.outputs)):
+        for name in names:
+            if not isinstance(name, str) or not name or name.encode(errors="ignore").decode() != name:
+                raise PunchcardError(f"{what} name {name!r}: a name is text, and not empty")
+        if len(set(names)) != len(names):
+            raise PunchcardError(f"{what} names {', '.join(names)}: each column has a name of its own")
+        if names and len(names) != columns:
+            raise PunchcardError(f"{len(names)} {what} names: the network has {columns} {what}{'s' * (columns != 1)}")
 
 
 def as_matrix(values: ArrayLike, what: str) -> Array:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from punchcard.budget import require
 from punchcard.errors import PunchcardError
 from punchcard.learning.model import Scaling, as_matrix
 from punchcard.learning.programs.network import Network, Weights
@@ -16,7 +18,11 @@ from punchcard.learning.programs.reference import Reference, descend
 from punchcard.learning.programs.rules import ACTIVATIONS, LOSSES, Activation, Loss, named
 from punchcard.learning.programs.sgd import Written, learning_program
 from punchcard.learning.session import range_for
+from punchcard.machines.fleq.designs.base import check_room
 from punchcard.machines.fleq.isa import Array, FleqProgram
+
+BYTES_OF_ARRAY = 200
+"""What NumPy adds to the numbers of an array, and Python to a name and to a dictionary."""
 
 
 class Task(TypedDict, total=False):
@@ -66,14 +72,20 @@ class LearningPlan:
         return self.written.program
 
 
-def plan(features: ArrayLike, labels: ArrayLike, **task: Unpack[Task]) -> LearningPlan:
-    """The program that learns from these points; `plan(...).program` is it."""
+def plan(
+    features: ArrayLike, labels: ArrayLike, *, rehearsing: Callable[[int], None] | None = None, **task: Unpack[Task]
+) -> LearningPlan:
+    """The program that learns from these points; `plan(...).program` is it.
+
+    `rehearsing` is told now and then how many epochs NumPy has finished.
+    """
     x, y = as_matrix(features, "features"), as_matrix(labels, "labels")
     loss = named("loss", task.get("loss", "squared"), LOSSES)
     activation = named("activation", task.get("activation", "sigmoid"), ACTIVATIONS)
     network = Network(x.shape[1], _widths(task.get("hidden", ())), y.shape[1], activation, loss, task.get("bias", True))
     epochs, rate, batch = task.get("epochs", 20), task.get("rate", 0.1), task.get("batch", "point")
     _check(x, y, loss, epochs, rate, batch)
+    _check_memory(network, len(x), epochs)
     scaled = task.get("standardize", False)
     inputs, outputs = Scaling.of(x) if scaled else None, Scaling.of(y) if scaled and loss.labels is None else None
     x, y = (inputs.apply(x) if inputs else x), (outputs.apply(y) if outputs else y)
@@ -81,7 +93,7 @@ def plan(features: ArrayLike, labels: ArrayLike, **task: Unpack[Task]) -> Learni
     given = task.get("weights")
     first = network.initial(task.get("seed", 0)) if given is None else network.checked(given)
     at_once = batch == "all"
-    reference = descend(network, first, x, y, epochs=epochs, rate=rate, at_once=at_once)
+    reference = descend(network, first, x, y, epochs=epochs, rate=rate, at_once=at_once, progress=rehearsing)
     limit = range_for(reference.largest, task.get("range"))
     written = learning_program(network, network.to_memory(first), network.inputs(x), y.T, epochs=epochs, rate=rate,
                                limit=limit, at_once=at_once)
@@ -93,6 +105,14 @@ def _widths(hidden: int | Sequence[int]) -> tuple[int, ...]:
     if isinstance(hidden, int | np.integer):
         return (int(hidden),) if hidden else ()
     return tuple(int(width) for width in hidden)
+
+
+def _check_memory(network: Network, points: int, epochs: int) -> None:
+    """Refuse what is too large before anything is computed: of every epoch the weights are kept, NumPy's and the run's."""
+    weights = [math.prod(shape) for shape in network.shapes().values()]
+    each = sum(8 * count + BYTES_OF_ARRAY for count in weights) + BYTES_OF_ARRAY
+    require(2 * epochs * each, f"keeping the {sum(weights)} weights after each of {epochs} epochs")
+    check_room(network.size, points + sum(network.sizes))
 
 
 def _check(x: Array, y: Array, loss: Loss, epochs: int, rate: float, batch: str) -> None:

@@ -13,8 +13,9 @@ from punchcard.errors import PunchcardError
 from punchcard.learning.model import Model
 from punchcard.learning.programs.reference import outputs
 from punchcard.learning.programs.sgd import prediction_program
-from punchcard.learning.session import RunOptions, machine_for, range_for, run_whole
+from punchcard.learning.session import RunOptions, check_size, machine_for, range_for, run_whole
 from punchcard.learning.training import Learned
+from punchcard.machines.fleq.designs.base import check_room
 from punchcard.machines.fleq.isa import Array, FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
 
@@ -38,6 +39,8 @@ def predict(model: Model | Learned | str | Path, features: ArrayLike, **options:
     """What a model, a run of `learn`, or a saved model says for points in rows."""
     known = Model.load(model) if isinstance(model, str | Path) else model.model if isinstance(model, Learned) else model
     network, x = known.network, known.features(features)
+    check_size(options)
+    check_room(network.size, len(x) + sum(network.sizes))
     expected, largest = outputs(network, known.weights, x)
     limit = range_for(largest, options.get("range"))
     written = prediction_program(network, network.to_memory(known.weights), network.inputs(x), limit=limit)

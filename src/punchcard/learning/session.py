@@ -13,6 +13,7 @@ from punchcard.learning.blocks import blocks_of
 from punchcard.learning.programs.network import Network
 from punchcard.learning.programs.sgd import Written
 from punchcard.machines.base import AsPrecision
+from punchcard.machines.fleq.designs.base import check_room
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.result import Result
@@ -54,6 +55,13 @@ def range_for(largest: float, declared: float | None) -> float:
         raise PunchcardError(f"range={declared}: values up to {largest:.6g} occur; declare {MARGIN * largest:.6g} or more, "
                              "or leave it out")
     return float(declared)
+
+
+def check_size(options: RunOptions) -> None:
+    """Refuse a size of the machine that is too large, before NumPy runs."""
+    size = options.get("size")
+    if isinstance(size, int):
+        check_room(size)
 
 
 def machine_for(program: FleqProgram, network: Network, options: RunOptions) -> FleqMachine:

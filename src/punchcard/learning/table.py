@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,17 +50,24 @@ def read_table(path: str | Path) -> DataTable:
         text = read_whole(path, "table", error=TableError).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TableError(f"{source}: byte {error.start} is not UTF-8 text: a table is a CSV file") from None
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    names: tuple[str, ...] = ()
+    values = array("d")  # row by row: as lists of texts, a table takes a hundred times its size
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-        lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if not names:
+                names = _names(cells, source)
+            else:
+                values.extend(_row(cells, names, reader.line_num, source))
     except csv.Error as error:
         raise TableError(f"{source}: line {reader.line_num}: {error}") from None
-    if not lines:
+    if not names:
         raise TableError(f"{source}: the file is empty: the first line names the columns, each further line is a point")
-    names = _names(lines[0][1], source)
-    if len(lines) == 1:
+    if not values:
         raise TableError(f"{source}: no points: there is nothing after the header line")
-    return DataTable(names, np.array([_row(cells, names, number, source) for number, cells in lines[1:]]), source)
+    return DataTable(names, np.array(values).reshape(-1, len(names)), source)
 
 
 def _names(cells: list[str], source: str) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ from typing import Unpack, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from punchcard.learning.model import Model
+from punchcard.learning.model import Model, check_names
 from punchcard.learning.planning import LearningPlan, Task, plan
 from punchcard.learning.programs.network import Weights
-from punchcard.learning.session import RunOptions, machine_for, run_whole
+from punchcard.learning.session import RunOptions, check_size, machine_for, run_whole
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.writer import disassemble
@@ -87,16 +87,20 @@ def learn(
     feature_names: Sequence[str] = (),
     target_names: Sequence[str] = (),
     progress: Callable[[Stage], None] | None = None,
+    rehearsing: Callable[[int], None] | None = None,
     **options: Unpack[LearnOptions],
 ) -> Learned:
     """Learn a linear model, or a network with hidden layers, by gradient descent on the transformer.
 
     `features` has a row for each point, `labels` a number or a row for each. The options are those of `Task` and
     `RunOptions`: `hidden`, `epochs`, `rate`, `loss`, `activation`, ...; `machine`, `heads`, `precision`, `engine`, ... Data
-    should be scaled, so that values are about 1.
+    should be scaled, so that values are about 1. The algorithm runs in NumPy first, and `rehearsing` is told how many epochs
+    are finished there; `progress` is told of the run on the transformer.
     """
-    planned = plan(features, labels, **_part(options))
     how = cast(RunOptions, options)
+    check_size(how)
+    planned = plan(features, labels, rehearsing=rehearsing, **_part(options))
+    check_names(planned.network, feature_names, target_names)  # before the work whose result would not take them
     machine = machine_for(planned.program, planned.network, how)
     history, losses, ran = _train(machine, planned, how, progress)
     model = Model(planned.network, history[-1] if history else planned.first, tuple(feature_names), tuple(target_names),

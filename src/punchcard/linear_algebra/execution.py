@@ -13,6 +13,7 @@ from punchcard.checks.runs import begin, checked_run
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision
 from punchcard.machines.fleq.blocks.block import MatrixProduct
+from punchcard.machines.fleq.designs.base import check_room
 from punchcard.machines.fleq.dry_run import UNBOUNDED, DryRun, dry_run, with_fitting_range
 from punchcard.machines.fleq.functions import MUL
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
@@ -182,6 +183,7 @@ def as_matrix(given: ArrayLike, call: str, *, square: bool = False) -> Array:
         raise MatrixError(f"{call}: the matrix is {shape}, and must be square")
     if not square and matrix.shape[0] < matrix.shape[1]:
         raise MatrixError(f"{call}: the matrix is {shape}, and must have at least as many rows as columns")
+    check_room(max(matrix.shape))  # before anything is computed on the host
     _check_entries(matrix, f"{call}: the matrix")
     return matrix
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
-from punchcard.card.formats import FormatName
+import numpy as np
+
+from punchcard.budget import building, require, running
+from punchcard.card.formats import FormatName, as_array
 from punchcard.card.layout import Card, Cards, Layout, Pattern, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines import Port, Prepared, Watch, prepare
+from punchcard.engines import Glance, Port, Prepared, Watch, prepare
 from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines import storage
 from punchcard.machines.design import Design
@@ -26,7 +30,7 @@ from punchcard.machines.kind import Kind
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Reason, Result, Seen
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, run_parts
-from punchcard.machines.streams import Input, Output, Read, Write, reader, writer
+from punchcard.machines.streams import Input, Output, Read, Waiting, Write, reader, writer
 from punchcard.transformer.build import LayerWeights, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.precision import Precision, as_precision
@@ -89,6 +93,7 @@ class Machine(ABC, Generic[Program, State]):
         self.check_options(design, options)
         self.sizes, self.options, self.design = sizes, dict(options), self.designs[design]
         self.layout = self.design.layout(sizes)
+        require(self.memory_to_build(), f"building {self._sized()}")
         for wanted in map(as_precision, precision if isinstance(precision, tuple) else (precision,)):
             self.precision = wanted
             layers = self.compile(sizes)
@@ -107,6 +112,22 @@ class Machine(ABC, Generic[Program, State]):
                                  f"there are {', '.join(self.designs)}")
         for option in self.kind.options:
             option.check(options.get(option.name))
+
+    def memory_to_build(self) -> int:
+        """About how many bytes building takes at its peak, by the sizes alone."""
+        return building(self.design.weights(self.sizes, self.layout))
+
+    def memory_to_run(self) -> int:
+        """About how many bytes a run takes at its peak, with what the machine has; by the sizes alone."""
+        return self.memory_to_build() + running(self.layout.width, self.layout.columns)
+
+    def check_room(self) -> None:
+        """Refuse a run that would take more memory than the budget, before a card is punched."""
+        require(self.memory_to_run(), f"a run of {self._sized()}")
+
+    def _sized(self) -> str:
+        sizes = ", ".join(f"{name}={value}" for name, value in self.options.items() if type(value) is int)
+        return f"a {self.kind.name} machine with {sizes} ({self.layout.width} rows, {self.layout.columns} columns)"
 
     def compile(self, sizes: Any) -> list[LayerWeights]:
         """The layers for sizes, as matrices."""
@@ -222,6 +243,13 @@ class Machine(ABC, Generic[Program, State]):
         """Who serves the machine's ports in a run that makes its last loop at `last`; None: it has none."""
         return None
 
+    def check_mark(self, program: Program, mark: Mark) -> None:
+        """Refuse a mark that no run of a program comes to, as far as the card alone tells."""
+        fields = mark.packed.fields.values() if mark.packed is not None else [as_array(mark.held)]
+        if not all(np.isfinite(field).all() for field in fields):
+            raise PunchcardError("the card holds an entry that is not finite")
+        self.read(mark.held)
+
     def guard(
         self, program: Program, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
         *, every_loop: bool,
@@ -250,19 +278,23 @@ class Machine(ABC, Generic[Program, State]):
     ) -> Result[State]:
         """Run a program until it ends or has executed `max_steps` instructions, those before `begin` included.
 
-        input, output   of machines with ports: bytes, a binary file, or a function; a file is flushed after every byte
+        input, output   of machines with ports: bytes, a binary file, or a function; a file is flushed before an input is
+                        waited for, at the end, and at least every 0.05 seconds
         ports           functions that are called when a pattern stands on the card, beside the machine's own
         guarded         stop with an error where a program breaks a promise (see the machine)
         begin           the mark to go on from, by default the program's punched card;  keep  is given marks of the run
         """
         self.check_type(program)
+        self.check_room()
         limit = self.default_max_steps if max_steps is None else max_steps
         if limit is not None and limit < 0:
             raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
         loops = NO_LIMIT if limit is None else self.design.warm_up + limit
         punched = self.pack(program)
         begin = begin or Mark(punched)
-        host = self.host(begin, reader(input, len(begin.traffic.read)), writer(output), loops)
+        out = writer(output)
+        waiting = Waiting(reader(input, len(begin.traffic.read)), before=out.flush)
+        host = self.host(begin, waiting, out, loops)
         card = begin.held if host is None else host.begin(begin.held)
         if begin.ended or (host is not None and host.ended is not None):
             return self._result(program, Course(begin, "matched"), begin, host)
@@ -277,17 +309,27 @@ class Machine(ABC, Generic[Program, State]):
             anew = prepare(runner.engine, self.weights, self.layout, mark.held, fall_back=True, kept=self.prepared)
             return run_parts(anew, mark, until, until=self.halting, watch=watch).mark
 
-        marks = [keep] if keep is not None else []
+        marks = [At(keep.every, lambda mark: out.flush()), keep] if keep is not None else []
         seen = [_as_tensors(watch)] if watch is not None else []
         if guarded:
             guard, looks = self.guard(program, punched, begin, again, every_loop=watch is not None or name == OBSERVED)
             seen = [guard, *seen] if guard is not None else seen
-            marks = [*looks, *(At(mark.every, look.act) for mark in marks for look in looks), *marks]
+            marks = [*looks, *(At(keep.every, look.act) for look in looks if keep is not None), *marks]
         own = {pattern: self._on_tensors(port) for pattern, port in (ports or {}).items()}
         served = {**(host.ports if host is not None else {}), **own}
-        course = run_parts(
-            runner, begin, loops, until=self.halting, ports=served or None, marks=marks, interrupted=interrupted,
-            progress=progress, watch=in_turn(*seen) if seen else None, host=host)
+
+        def asked() -> bool:
+            out.flush_if_due()
+            return interrupted is not None and interrupted()
+
+        waited = waiting.seconds
+        try:
+            course = run_parts(
+                runner, begin, loops, until=self.halting, ports=served or None, marks=marks, interrupted=asked,
+                progress=progress, watch=in_turn(*seen) if seen else None, host=host)
+        finally:
+            out.flush()
+        course = replace(course, seconds=max(0.0, course.seconds - (waiting.seconds - waited)))
         return self._result(program, course, begin, host)
 
     def _on_tensors(self, port: Port) -> Port:
@@ -346,6 +388,10 @@ class Machine(ABC, Generic[Program, State]):
         if counters[0] != counters[1]:
             wrong.append(f"the program counter is {counters[0]}, the interpreter's {counters[1]}")
         return wrong or [f"the state is {found}, the interpreter's {expected}"]
+
+    def comparer(self, program: Program) -> Callable[[Card, Interpreter[State]], list[str]]:
+        """`differences` for a run that is compared after every loop; a large machine may look only at what has changed."""
+        return partial(self.differences, program)
 
     def near(self, program: Program, found: State, expected: State) -> bool:
         """Whether a state after a long run is the interpreter's, but for what rounding may have done."""
@@ -434,5 +480,5 @@ class Machine(ABC, Generic[Program, State]):
 
 
 def _as_tensors(watch: Watch) -> Watch:
-    """A watcher of the caller's, which sees tensors, also where the engine has the card packed."""
-    return lambda loop, card: watch(loop, as_tensor(card))
+    """A watcher of the caller's, which sees tensors, also where the engine has the card packed; a glance takes any card."""
+    return watch if isinstance(watch, Glance) else lambda loop, card: watch(loop, as_tensor(card))

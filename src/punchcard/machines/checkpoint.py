@@ -11,8 +11,6 @@ before.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,18 +25,28 @@ from punchcard.engines import check_engine
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import sweep
 from punchcard.machines import storage
-from punchcard.machines.base import Machine
+from punchcard.machines.base import NO_LIMIT, Machine
 from punchcard.machines.judging import Check
 from punchcard.machines.registry import Registry, installed
 from punchcard.machines.running import DEFAULT_ENGINE, Mark
 from punchcard.machines.streams import Traffic
-from punchcard.transformer.weights import Weights, raw_bytes
+from punchcard.transformer.weights import Weights
 
 FORMAT = 2
 KEY = "punchcard-checkpoint"
 CARD = "card"
 DEFAULT_EVERY = 1_000_000
 """Loops between two checkpoints: less than a second of a compiled engine, and some minutes of the dense one."""
+
+_TRUTH = (bool,), "true or false"
+_TEXT = (str,), "text"
+_OBJECT = (dict,), "an object"
+FIELDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "format": ((int,), "an integer"), "machine": _OBJECT, "weights": _TEXT, "program": _TEXT, "plan": _OBJECT,
+    "loops": ((int,), "an integer, 0 or more"), "engine": _TEXT, "ended": _TRUTH, "waiting": _TRUTH,
+    "input_ended": _TRUTH, "found": ((dict, type(None)), "an object, or null"),
+}
+"""The fields of a description: their types, and the rule in words."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,7 @@ class CheckpointFile:
     def __init__(self, path: str | Path, machine: Machine[Any, Any], program: Any, plan: Plan) -> None:
         self.path = Path(path)
         self._fixed = {
-            "format": FORMAT, "machine": machine.describe(), "weights": _weights_digest(machine.weights),
+            "format": FORMAT, "machine": machine.describe(), "weights": _digest(machine.weights),
             "program": machine.store(program), "plan": asdict(plan),
         }
         sweep(path)
@@ -91,7 +99,7 @@ class CheckpointFile:
                        "waiting": traffic.waiting,
                        "input_ended": traffic.input_ended, "found": None if found is None else dict(found)}
         tensors = {**_fields(mark.held), "read": _as_array(traffic.read), "written": _as_array(traffic.written)}
-        storage.write(self.path, tensors, KEY, {**description, "seal": seal(description, tensors)})
+        storage.write(self.path, tensors, KEY, description)
 
 
 def load(
@@ -103,35 +111,38 @@ def load(
     kept either, only their digest: give the machine.
     """
     source = str(path)
-    description, tensors = storage.read(path, KEY, "checkpoint")
-    if description.get("format") != FORMAT:
-        raise StorageError(f"{source!r} is a checkpoint of another format than {FORMAT}, the one that this version reads")
-    if description.pop("seal", None) != seal(description, tensors):
-        raise StorageError(f"{source!r} is not as it was written: the file is damaged")
+    description, tensors = storage.read_sealed(path, KEY, "checkpoint", FORMAT)
     try:
+        _check_fields(description)
         if machine is None:
-            kind = (machines or installed()).kind(description["machine"]["machine"])
+            kind = (machines or installed()).kind(str(description["machine"].get("machine")))
             machine = kind.machine_class().from_description(description["machine"], source, **objects)
         if machine.describe() != description["machine"]:
             raise StorageError(f"{source!r} is a checkpoint of another machine than the one given: {machine!r}")
-        if _weights_digest(machine.weights) != description["weights"]:
+        if _digest(machine.weights) != description["weights"]:
             raise StorageError(f"{source!r} was made with other weights than {machine!r} has: give the machine that made it")
         program = machine.restore(description["program"])
         machine.check_fits(program)
-        if not isinstance(description["found"], dict | None):
-            raise ValueError(f"found={description['found']!r}: it must be an object, or null")
-        card = _card(tensors, machine, source)
-        traffic = Traffic(_as_bytes(tensors["read"]), _as_bytes(tensors["written"]), bool(description["waiting"]),
-                          bool(description["input_ended"]))
-        mark = Mark(card, _count(description["loops"]), str(description["engine"]),
-                    bool(description["ended"]), traffic)
+        mark = _mark(description, tensors, machine)
+        machine.check_mark(program, mark)
         return Checkpoint(machine, program, mark, Plan(**description["plan"]), description["found"])
     except StorageError:
         raise
-    except KeyError as error:
-        raise StorageError(f"{source!r} is not a whole checkpoint: it has no {error}") from None
-    except (TypeError, ValueError, AttributeError, PunchcardError) as error:
+    except (TypeError, ValueError, PunchcardError) as error:
         raise StorageError(f"{source!r} describes a run that cannot go on: {error}") from None
+
+
+def _check_fields(description: Mapping[str, Any]) -> None:
+    """Refuse a description that has not all fields, another one, or one of another type."""
+    for name in description.keys() ^ FIELDS.keys():
+        raise PunchcardError(f"it {'has no' if name in FIELDS else 'has a field'} {name!r}")
+    for name, (kinds, rule) in FIELDS.items():
+        if type(description[name]) not in kinds:
+            raise PunchcardError(f"{name}={repr(description[name])[:60]}: it must be {rule}")
+    if not 0 <= description["loops"] < NO_LIMIT:
+        raise PunchcardError(f"loops={description['loops']}: it must be an integer, 0 or more, and less than 2^62")
+    if description["engine"]:
+        check_engine(description["engine"])
 
 
 def _fields(card: Card) -> dict[str, Any]:
@@ -141,58 +152,51 @@ def _fields(card: Card) -> dict[str, Any]:
     return {CARD: card}
 
 
-def _card(tensors: Mapping[str, Any], machine: Machine[Any, Any], source: str) -> Card:
-    """The card of a checkpoint: dense, or packed."""
+def _card(tensors: Mapping[str, Any], machine: Machine[Any, Any]) -> Card:
+    """The card of a checkpoint, dense or packed, of the machine's own shape and number format."""
     blank = PackedCard.blank(machine.layout, machine.precision.name)
     names = {CARD} if CARD in tensors else set(_fields(blank))
     if set(tensors) != {*names, "read", "written"}:
-        raise StorageError(f"{source!r} is not a whole checkpoint: its tensors are {', '.join(sorted(tensors)) or 'none'}, "
-                           "not the card and what was read and written")
+        raise PunchcardError(f"its tensors are {', '.join(sorted(tensors)) or 'none'}, not the card and what was read and "
+                             "written")
     if CARD in tensors:
         card, wanted = tensors[CARD], (machine.layout.width, machine.layout.columns)
         if tuple(card.shape) != wanted or name_of(card.dtype) != machine.precision.name:
-            raise StorageError(f"{source!r}: the card is {tuple(card.shape)} of {name_of(card.dtype)}, the machine's is "
-                               f"{wanted} of {machine.precision.name}")
+            raise PunchcardError(f"the card is {tuple(card.shape)} of {name_of(card.dtype)}, the machine's is {wanted} of "
+                                 f"{machine.precision.name}")
         return as_tensor(card)
     for name, field in blank.fields.items():
         found = tensors[f"{CARD}.{name}"]
-        if (found.shape, found.dtype) != (field.shape, field.dtype):
-            raise StorageError(f"{source!r}: the card's {name} is {found.shape} of {found.dtype}, the machine's is "
-                               f"{field.shape} of {field.dtype}")
-        blank.fields[name] = found
+        if (tuple(found.shape), name_of(found.dtype)) != (field.shape, name_of(field.dtype)):
+            raise PunchcardError(f"the card's {name} is {tuple(found.shape)} of {name_of(found.dtype)}, the machine's is "
+                                 f"{field.shape} of {field.dtype}")
+        blank.fields[name] = as_array(found)
     for wrong in machine.layout.violations(blank):
-        raise StorageError(f"{source!r} holds a card that is not what its layout declares: {wrong}")
+        raise PunchcardError(f"the card is not what its layout declares: {wrong}")
     return blank
 
 
-def _count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"loops={value!r}: it must be an integer, 0 or more")
-    return value
+def _mark(description: Mapping[str, Any], tensors: Mapping[str, Any], machine: Machine[Any, Any]) -> Mark:
+    """The mark of a checkpoint."""
+    card = _card(tensors, machine)
+    traffic = Traffic(_as_bytes("read", tensors), _as_bytes("written", tensors), description["waiting"],
+                      description["input_ended"])
+    if traffic != Traffic() and not machine.has_ports:
+        raise PunchcardError(f"a {machine.kind.name} machine reads and writes nothing, and the run has read or written")
+    return Mark(card, description["loops"], description["engine"], description["ended"], traffic)
 
 
 def _as_array(data: bytes) -> AnyArray:
     return np.frombuffer(data, dtype=np.uint8)
 
 
-def _as_bytes(array: AnyArray) -> bytes:
-    return bytes(array.tolist())
+def _as_bytes(name: str, tensors: Mapping[str, Any]) -> bytes:
+    found = tensors[name]
+    if found.ndim != 1 or name_of(found.dtype) != "uint8":
+        raise PunchcardError(f"what was {name} is {tuple(found.shape)} of {name_of(found.dtype)}: it must be a row of bytes")
+    return as_array(found).tobytes()
 
 
-def seal(description: Mapping[str, Any], tensors: Mapping[str, Any]) -> str:
-    """A fingerprint of all that a checkpoint holds: no damage may turn it into another run."""
-    return hashlib.sha256((json.dumps(description, sort_keys=True) + _digest(tensors)).encode()).hexdigest()
-
-
-def _digest(tensors: Mapping[str, Any], dtype: str | None = None) -> str:
-    """A fingerprint of names, shapes, number formats and bits."""
-    found = hashlib.sha256()
-    for name, tensor in sorted(tensors.items()):
-        array, kind = as_array(tensor), dtype or name_of(tensor.dtype)
-        found.update(f"{name} {array.shape} torch.{kind}\n".encode())
-        found.update(raw_bytes(array, kind))
-    return found.hexdigest()
-
-
-def _weights_digest(weights: Weights) -> str:
-    return _digest(dict(weights.state()), weights.dtype)
+def _digest(weights: Weights) -> str:
+    """A fingerprint of the weights, the same whether there is a module or not."""
+    return storage.digest(dict(weights.state()), weights.dtype)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from punchcard.card.layout import Card
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.result import Report, Result
-from punchcard.machines.streams import END_OF_INPUT, Read, Write, reader
+from punchcard.machines.streams import END_OF_INPUT, Read, Write, reader, writer
 
 if TYPE_CHECKING:
     from punchcard.machines.base import Machine
@@ -23,10 +23,12 @@ Check: TypeAlias = Literal["end", "lockstep"]
 class Judge(ABC):
     """Compares one run with the interpreter.
 
-    `watches`: it must see the card after every loop. `guards`: it looks after the program's promises by itself.
+    `watches`: it must see the card after every loop. `glances`: it keeps nothing of that card, which need not be copied.
+    `guards`: it looks after the program's promises by itself.
     """
 
     watches: bool = False
+    glances: bool = False
     guards: bool = False
 
     @abstractmethod
@@ -81,13 +83,16 @@ class Lockstep(Judge):
     """
 
     watches = True
+    glances = True
 
     def __init__(self, machine: Machine[Any, Any], program: Any, begin: Mark) -> None:
-        self._machine, self._program, self._difference = machine, program, ""
+        self._machine, self._difference, self._differences = machine, "", machine.comparer(program)
         self._inputs, self._outputs = deque(begin.traffic.read), deque[int]()
         self._oracle = machine.oracle(program, self._next_input, self._outputs.append)
         self._oracle.run(machine.steps(begin.loops, ended=begin.ended))
         self._outputs.clear()
+        if begin.loops >= max(1, machine.design.warm_up):  # a run that goes on: it may have no loop left to make
+            self._compare(begin.loops, begin.held)
 
     def _next_input(self) -> int:
         return self._inputs.popleft() if self._inputs else END_OF_INPUT
@@ -111,7 +116,7 @@ class Lockstep(Judge):
                 self._note(f"the machine writes {byte}, the interpreter {'nothing' if expected is None else expected}")
             write(byte)
 
-        return through
+        return writer(write).seen_by(through)
 
     def watch(self, loop: int, card: Card) -> None:
         if self._difference:
@@ -121,7 +126,10 @@ class Lockstep(Judge):
                 self._note(f"loop {loop}: the machine goes on, the interpreter has stopped ({self._oracle.fault})")
                 return
             self._oracle.step()
-        for difference in self._machine.differences(self._program, card, self._oracle)[:1]:
+        self._compare(loop, card)
+
+    def _compare(self, loop: int, card: Card) -> None:
+        for difference in self._differences(card, self._oracle)[:1]:
             self._note(f"loop {loop}: {difference}")
 
     def _note(self, difference: str) -> None:

@@ -32,7 +32,8 @@ class Result(Held, Generic[State]):
                       "stopped", by a port of the caller's, or because it is not as the interpreter has it
     steps, loops      instructions executed, and loops made; `begun` are the loops that a resumed run had made before
     engine            the one that made the loops; `notes` say why a faster one was not used
-    seconds           what the loops took; `compile_seconds`, what it took to compile the weights
+    seconds           what the loops took, without the time spent waiting for input; `compile_seconds`, what it took to
+                      compile the weights
     output            the bytes that the program wrote
     """
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from punchcard.card.held import Held
 from punchcard.card.layout import Card, Pattern
-from punchcard.engines import Port, Runner, Watch
+from punchcard.engines import Glance, Port, Runner, Watch
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.streams import Traffic
@@ -84,7 +84,7 @@ def run_parts(
         ran = runner.run(
             _part(before, loops, marks), until=until, interrupted=interrupted,
             ports=ports and {pattern: _shifted(port, before) for pattern, port in ports.items()},
-            watch=watch and _shifted(watch, before), progress=_counted_on(progress, before))
+            watch=watch and Glance.like(_shifted(watch, before), watch), progress=_counted_on(progress, before))
         seconds += time.perf_counter() - started - (runner.compile_seconds - compiled)
         made.update(ran.made)
         if ran.reason == "declined":
@@ -111,7 +111,7 @@ def in_turn(*watchers: Watch) -> Watch:
         for watcher in watchers:
             watcher(loop, card)
 
-    return look
+    return Glance.like(look, *watchers)
 
 
 def _part(done: int, loops: int, marks: Sequence[At]) -> int:

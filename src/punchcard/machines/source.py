@@ -1,13 +1,17 @@
-"""Source text as lines of tokens that know where they stand, so that every error can say so."""
+"""Source text as lines of tokens that know where they stand, so that every error can say so.
+
+Tokens are made as they are taken, so that a text is refused where it first goes wrong, however long it is. Two limits keep
+work and messages small for any text: how many tokens there are, and how long a name is.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from punchcard.errors import ProgramError, SourceError, did_you_mean
+from punchcard.errors import LONGEST_NAME, ProgramError, SourceError, did_you_mean, shortened
 from punchcard.files import read_whole
 
 _TOKEN = re.compile(r"""
@@ -20,11 +24,14 @@ _TOKEN = re.compile(r"""
   | (?P<mark>[,:+\-])
 """, re.VERBOSE)
 MAX_DIGITS = 40  # no word is that long
+MAX_TOKENS = 1 << 21
+"""The most words, numbers and marks of a text; a line counts as one more. Numbers that are taken as a run do not count."""
+_SKIPPED = ("space", "comment")
+_OF_ANY_LENGTH = ("string", "unclosed", "number")  # whoever takes one of these cuts it in messages
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"'}
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A piece of a line: its kind, its text, and where it begins (both counted from 1)."""
 
     kind: str
@@ -42,36 +49,38 @@ class Token:
 
 
 class Line:
-    """The tokens of one line, taken from left to right."""
+    """The tokens of one line, taken from left to right; `ahead` is the next one, an empty one at the end of the line."""
 
-    def __init__(self, tokens: list[Token], end: Token, source: str) -> None:
-        self._tokens = tokens
-        self._end = end
-        self._next = 0
-        self.source = source
-
-    @property
-    def ahead(self) -> Token:
-        """The next token; an empty one at the end of the line."""
-        return self._at(self._next)
+    def __init__(self, content: str, number: int, scanner: _Scanner) -> None:
+        self._content, self._scanner = content, scanner
+        self._end = Token("end", "", number, len(content.rstrip()) + 1)
+        self._tokens = scanner.tokens(content, number)
+        self._second: Token | None = None
+        self.ahead = next(self._tokens, self._end)
+        self.source = scanner.source
 
     def at(self, *texts: str) -> bool:
         return self.ahead.text in texts
 
     def second_is(self, text: str) -> bool:
-        return self._next + 1 < len(self._tokens) and self._tokens[self._next + 1].text == text
-
-    def around(self) -> tuple[Token, Token, Token]:
-        """The token before the next one, the next one, and the one after it; empty ones where the line ends."""
-        return self._at(self._next - 1), self._at(self._next), self._at(self._next + 1)
-
-    def _at(self, place: int) -> Token:
-        return self._tokens[place] if 0 <= place < len(self._tokens) else self._end
+        if self._second is None:
+            self._second = next(self._tokens, self._end)
+        return self._second.text == text
 
     def take(self) -> Token:
         token = self.ahead
-        self._next += 1
+        self.ahead = next(self._tokens, self._end) if self._second is None else self._second
+        self._second = None
         return token
+
+    def take_run(self, pattern: re.Pattern[str]) -> str:
+        """What a pattern finds from the next token on, all at once; it ends where a token does."""
+        start = self.ahead.column - 1
+        end = match.end() if (match := pattern.match(self._content, start)) else start
+        if end > start:
+            self._tokens = self._scanner.tokens(self._content, self._end.line, end)
+            self.ahead, self._second = next(self._tokens, self._end), None
+        return self._content[start:end]
 
     def take_name(self, what: str) -> Token:
         if self.ahead.kind != "name":
@@ -92,8 +101,7 @@ class Line:
             raise self.wrong(f"{what} must be a decimal (12), hexadecimal (0x0c) or character ('a') constant")
         self.take()
         if len(token.text) > MAX_DIGITS:
-            raise token.error(f"{token.text[:MAX_DIGITS]!r}... has {len(token.text)} digits: the most is {MAX_DIGITS}",
-                              self.source)
+            raise token.error(f"{shortened(token.text)} has {len(token.text)} digits: the most is {MAX_DIGITS}", self.source)
         try:
             return sign * int(token.text, 16 if token.text[:2].lower() == "0x" else 10), first
         except ValueError:
@@ -103,19 +111,31 @@ class Line:
     def finish(self, what: str) -> None:
         """Refuse anything that is left on the line."""
         if self.ahead.kind != "end":
-            raise self.ahead.error(f"unexpected {self.ahead.text!r} after {what}", self.source)
+            raise self.ahead.error(f"unexpected {shortened(self.ahead.text)} after {what}", self.source)
 
     def wrong(self, rule: str) -> SourceError:
-        found = "the line ends here" if self.ahead.kind == "end" else f"found {self.ahead.text!r}"
+        found = "the line ends here" if self.ahead.kind == "end" else f"found {shortened(self.ahead.text)}"
         return self.ahead.error(f"{found}: {rule}", self.source)
 
 
 def lines(text: str, source: str = "", pattern: re.Pattern[str] = _TOKEN) -> Iterator[Line]:
     """The lines that hold more than blanks and comments; the groups of `pattern` are the kinds of tokens."""
-    for number, content in enumerate(re.split(r"\r\n|\n|\r", text), start=1):
-        tokens = list(_tokens(content, number, source, pattern))
-        if tokens:
-            yield Line(tokens, Token("end", "", number, len(content.rstrip()) + 1), source)
+    scanner = _Scanner(source, pattern)
+    for number, content in numbered_lines(text):
+        line = Line(content, number, scanner)
+        if line.ahead.kind != "end":
+            yield line
+
+
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text that are not empty, with their numbers, counted from 1. A line ends with CR, LF or both."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    number, place = 1, 0
+    for match in re.finditer(r"[^\n]+", text):
+        number += text.count("\n", place, match.start())
+        place = match.end()
+        yield number, match.group()
 
 
 def unescape(token: Token, source: str = "") -> str:
@@ -123,7 +143,7 @@ def unescape(token: Token, source: str = "") -> str:
     def character(match: re.Match[str]) -> str:
         if match[1] not in _ESCAPES:
             known = ", ".join("\\" + letter for letter in _ESCAPES)
-            raise token.error(f"unknown escape {match[0]} in {token.text}: there are {known}", source)
+            raise token.error(f"unknown escape {match[0]} in {shortened(token.text[1:-1])}: there are {known}", source)
         return _ESCAPES[match[1]]
 
     return re.sub(r"\\(.)", character, token.text[1:-1], flags=re.DOTALL)
@@ -131,7 +151,7 @@ def unescape(token: Token, source: str = "") -> str:
 
 def unknown(kind: str, token: Token, known: Iterable[str], rule: str, source: str) -> SourceError:
     """`unknown label 'lop' (did you mean 'loop'?): ...`."""
-    return token.error(f"unknown {kind} {token.text!r}{did_you_mean(token.text, known)}: {rule}", source)
+    return token.error(f"unknown {kind} {shortened(token.text)}{did_you_mean(token.text, known)}: {rule}", source)
 
 
 def parse_integer(text: str) -> int:
@@ -160,14 +180,33 @@ def read_text(path: str | Path) -> str:
     return text
 
 
-def _tokens(content: str, number: int, source: str, pattern: re.Pattern[str]) -> Iterator[Token]:
-    place = 0
-    while place < len(content):
-        match = pattern.match(content, place)
-        if match is None:
-            text = content[place]
-            raise SourceError(f"unexpected character {text!r}", line=number, column=place + 1, text=text, source=source)
-        kind = match.lastgroup or ""
-        if kind not in ("space", "comment"):
-            yield Token(kind, match.group(), number, place + 1)
-        place = match.end()
+class _Scanner:
+    """Cuts the lines of one text into tokens, and counts them."""
+
+    def __init__(self, source: str, pattern: re.Pattern[str]) -> None:
+        self.source = source
+        self._pattern = pattern
+        self._count = 0
+
+    def tokens(self, content: str, number: int, place: int = 0) -> Iterator[Token]:
+        match_at, length = self._pattern.match, len(content)
+        self._checked(Token("", "", number, 1))
+        while place < length:
+            match = match_at(content, place)
+            if match is None:
+                raise Token("", content[place], number, place + 1).error(f"unexpected character {content[place]!r}",
+                                                                         self.source)
+            kind = match.lastgroup or ""
+            if kind not in _SKIPPED:
+                yield self._checked(Token(kind, match.group(), number, place + 1))
+            place = match.end()
+
+    def _checked(self, token: Token) -> Token:
+        self._count += 1
+        if self._count > MAX_TOKENS:
+            raise token.error(f"the text has more than {MAX_TOKENS:,} words, numbers and marks, which is the most",
+                              self.source)
+        if len(token.text) > LONGEST_NAME and token.kind not in _OF_ANY_LENGTH:
+            raise token.error(f"{shortened(token.text)} has {len(token.text)} characters: the most is {LONGEST_NAME}",
+                              self.source)
+        return token

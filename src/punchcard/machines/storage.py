@@ -1,10 +1,12 @@
 """Machines as files: weights and a description in one safetensors file. Loading executes no code.
 
-`write` and `read` serve checkpoints as well.
+`write` and `read_sealed` serve checkpoints and learned models as well. A file is sealed: damage does not turn it into
+another one. A seal is not a signature. Whoever forges a file can seal it, so all that it says is checked.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,16 +18,16 @@ from safetensors.numpy import save as to_bytes
 
 from punchcard.card.formats import as_array, name_of
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.files import write_whole
+from punchcard.files import check_readable, write_whole
 from punchcard.transformer.precision import Precision
-from punchcard.transformer.weights import Weights
+from punchcard.transformer.weights import Weights, raw_bytes
 
 if TYPE_CHECKING:
     from punchcard.machines.base import Machine
 
-FORMAT = 2
+FORMAT = 3
 KEY = "punchcard"
-ONLY_IN_TORCH = ("BF16", "F8_E4M3", "F8_E5M2")
+ONLY_IN_TORCH = "BF16"
 Built = TypeVar("Built", bound="Machine[Any, Any]")
 
 
@@ -37,15 +39,12 @@ def save(path: str | Path, weights: Weights, description: Mapping[str, Any]) -> 
 
 def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The description and the tensors of a saved machine."""
-    description, tensors = read(path, KEY, "saved machine")
-    if description.get("format") != FORMAT:
-        raise StorageError(f"{str(path)!r} is not of format {FORMAT}, the one that this version reads")
-    return description, tensors
+    return read_sealed(path, KEY, "saved machine", FORMAT)
 
 
 def write(path: str | Path, tensors: Mapping[str, Any], key: str, description: Mapping[str, Any]) -> None:
-    """Write arrays, or tensors where NumPy lacks the number format, and plain data under a key."""
-    metadata = {key: json.dumps(description)}
+    """Write arrays, or tensors where NumPy lacks the number format, and plain data under a key, sealed."""
+    metadata = {key: json.dumps({**description, "seal": seal(description, tensors)})}
     if all(name_of(tensor.dtype) != "bfloat16" for tensor in tensors.values()):
         plain = {name: np.ascontiguousarray(as_array(tensor)) for name, tensor in tensors.items()}
         write_whole(path, to_bytes(plain, metadata=metadata))
@@ -56,18 +55,28 @@ def write(path: str | Path, tensors: Mapping[str, Any], key: str, description: M
     write_whole(path, tensors_to_bytes({name: torch.as_tensor(t).contiguous() for name, t in tensors.items()}, metadata))
 
 
+def read_sealed(path: str | Path, key: str, what: str, form: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `write` wrote, of one format, without the seal."""
+    description, tensors = read(path, key, what)
+    if description.get("format") != form:
+        raise StorageError(f"{str(path)!r} is a {what} of another format than {form}, the one that this version reads: "
+                           "make it again")
+    if description.pop("seal", None) != seal(description, tensors):
+        raise StorageError(f"{str(path)!r} is not as it was written: the file is damaged")
+    return description, tensors
+
+
 def read(path: str | Path, key: str, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The plain data under a key, and the tensors of a file: arrays, or torch's where NumPy lacks the number format.
+    """The plain data under a key, the seal among it, and the tensors: arrays, or torch's where NumPy lacks their format.
 
     `what` the file should be is named in errors.
     """
+    check_readable(path, what)
     try:
-        if not Path(path).is_file():
-            raise StorageError(f"no such file: {str(path)!r}")
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
             formats = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
-            known = [name for name, kind in formats.items() if kind not in ONLY_IN_TORCH]
+            known = [name for name, kind in formats.items() if kind != ONLY_IN_TORCH]
             tensors = {name: file.get_tensor(name) for name in known}
         if len(known) < len(formats):
             with safe_open(path, framework="pt") as file:
@@ -78,7 +87,7 @@ def read(path: str | Path, key: str, what: str) -> tuple[dict[str, Any], dict[st
         description = json.loads(metadata[key])
         if not isinstance(description, dict):
             raise ValueError("not an object")
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         raise StorageError(f"{str(path)!r} is not a {what}: its metadata has no {key!r} description") from None
     return description, tensors
 
@@ -100,8 +109,26 @@ def fill(weights: Weights, tensors: Mapping[str, Any], source: str) -> None:
                                f"the machine's is {want.shape} of {weights.dtype}")
         if not np.isfinite(found).all():
             raise StorageError(f"{source!r}: tensor {name!r} holds an entry that is not finite")
-        if not np.array_equal(found, want):
+        if raw_bytes(found, weights.dtype) != raw_bytes(want, weights.dtype):
             raise StorageError(f"{source!r}: tensor {name!r} is not what the machine's formulas give")
+
+
+def seal(description: Mapping[str, Any], tensors: Mapping[str, Any]) -> str:
+    """A fingerprint of all that a file holds."""
+    return hashlib.sha256((json.dumps(description, sort_keys=True) + digest(tensors)).encode()).hexdigest()
+
+
+def digest(tensors: Mapping[str, Any], dtype: str | None = None) -> str:
+    """A fingerprint of names, shapes, number formats and bits: a -0.0 is not 0.0 here.
+
+    `dtype` is the format of all of them, where it is not the one that NumPy holds them in.
+    """
+    found = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        kind = dtype or name_of(tensor.dtype)
+        found.update(f"{name} {tuple(tensor.shape)} torch.{kind}\n".encode())
+        found.update(raw_bytes(as_array(tensor), kind))
+    return found.hexdigest()
 
 
 def rebuild(description: Mapping[str, Any], kind: str, build: Callable[..., Built], source: str) -> Built:
@@ -116,4 +143,6 @@ def rebuild(description: Mapping[str, Any], kind: str, build: Callable[..., Buil
         raise StorageError(f"{source!r} describes a machine that cannot be built: {error}") from None
     if description.get("layout") != machine.layout.describe():
         raise StorageError(f"{source!r} has another layout than this version gives the machine it describes")
+    if {**description, "format": FORMAT} != {**machine.describe(), "format": FORMAT}:
+        raise StorageError(f"{source!r} describes {machine!r} in other words than this version does")
     return machine

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, TypeAlias
 
+HOLD_SECONDS = 0.05
+"""How long a byte may wait for others before it is handed to a file: a person sees no delay."""
+HOLD_BYTES = 1 << 13
 END_OF_INPUT = -1
 """What is read once the input has ended."""
 Read: TypeAlias = Callable[[], int]
@@ -49,16 +53,66 @@ def _bytes(data: bytes) -> Iterator[bytes]:
     return (data[i : i + 1] for i in range(len(data)))
 
 
-def writer(target: Output | None) -> Write:
-    """A function that takes a byte; a file is flushed after each."""
-    if target is None:
-        return lambda byte: None
-    if callable(target):
+class Waiting:
+    """A reader that counts the seconds spent waiting for a byte; `before` is called ahead of each."""
+
+    def __init__(self, read: Read, before: Callable[[], None]) -> None:
+        self._read, self._before, self.seconds = read, before, 0.0
+
+    def __call__(self) -> int:
+        self._before()
+        started = time.perf_counter()
+        try:
+            return self._read()
+        finally:
+            self.seconds += time.perf_counter() - started
+
+
+class Writer:
+    """Takes bytes; `flush` hands on what it still holds, `flush_if_due` does so when that was held long enough."""
+
+    def __init__(self, take: Write, flush: Callable[[], None] = lambda: None,
+                 flush_if_due: Callable[[], None] = lambda: None) -> None:
+        self._take, self.flush, self.flush_if_due = take, flush, flush_if_due
+
+    def __call__(self, byte: int) -> None:
+        self._take(byte)
+
+    def seen_by(self, take: Write) -> Writer:
+        """A writer whose bytes go to `take` first, which hands them on to this one."""
+        return Writer(take, self.flush, self.flush_if_due)
+
+
+class _Buffer:
+    """Bytes on their way to a file. The first goes at once, later ones within `HOLD_SECONDS`, or `HOLD_BYTES`, together."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._held, self._due = file, bytearray(), 0.0
+
+    def take(self, byte: int) -> None:
+        self._held.append(byte)
+        if len(self._held) >= HOLD_BYTES or time.monotonic() >= self._due:
+            self.flush()
+
+    def flush_if_due(self) -> None:
+        if self._held and time.monotonic() >= self._due:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._held:
+            held, self._held = bytes(self._held), bytearray()  # what could not be written is not tried again
+            self._file.write(held)
+            self._file.flush()
+            self._due = time.monotonic() + HOLD_SECONDS
+
+
+def writer(target: Output | None) -> Writer:
+    """A writer to a function, which takes each byte at once, or to a file, which may be some bytes behind."""
+    if isinstance(target, Writer):
         return target
-    file = target
-
-    def write(byte: int) -> None:
-        file.write(bytes((byte,)))
-        file.flush()
-
-    return write
+    if target is None:
+        return Writer(lambda byte: None)
+    if callable(target):
+        return Writer(target)
+    buffer = _Buffer(target)
+    return Writer(buffer.take, buffer.flush, buffer.flush_if_due)

@@ -6,6 +6,7 @@ import ctypes
 import json
 import math
 import time
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +50,7 @@ class Computer:
         self.compile_seconds = 0.0
         self.fresh = 0
         self.direct, self.empty = True, False
+        self.doubts: dict[str, None] = {}
         self.filled: dict[Lookup, tables.Entries] = {}
         self.cases = np.zeros((CASES, 3), dtype=np.int64)
         self.refused: dict[int, str] = {}
@@ -74,14 +76,13 @@ class Computer:
         self.facts = Facts(self.columns, self.quiet.read, self.card)
         described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
-        self._obtain()
+        self._get_driver()
 
-    def _obtain(self) -> None:
+    def _get_driver(self) -> None:
         """The driver, and no cases yet."""
         self.cases[:] = 0
         self.known.clear()
-        self.driver = code.obtain(code.name_of(b"driver", *self._name), self._driver)
-        self.fresh += self.driver.fresh
+        self.driver = self._obtain(code.name_of(b"driver", *self._name), self._driver)
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
         self.driver_pointers = self._pointers(self.driver_tables, self.driver.notes["direct"])
         self.call = ctypes.CFUNCTYPE(
@@ -143,7 +144,7 @@ class Computer:
             emit_loop(module, "loop", plan, self.real, self.places, self._kind(plan))
             return module, self._notes(plan)
 
-        compiled = code.obtain(code.name_of(b"case", str(key).encode(), *self._name), build)
+        compiled = self._obtain(code.name_of(b"case", str(key).encode(), *self._name), build)
         asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
         pointers = self._pointers(asked, compiled.notes["direct"])
         self.known[key] = (compiled, asked, pointers)
@@ -151,7 +152,13 @@ class Computer:
         while self.cases[place, 1]:
             place = (place + 1) % CASES
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
-        self.fresh += compiled.fresh
+
+    def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> code.LoadedCode:
+        loaded = code.obtain(name, build)
+        self.fresh += loaded.fresh
+        if loaded.doubt is not None:
+            self.doubts[loaded.doubt] = None
+        return loaded
 
     def _pointers(self, wanted: list[Lookup], direct: list[bool]) -> Pointers:
         """Where the tables lie; those that the code does without are not made."""
@@ -228,7 +235,7 @@ class Computer:
         if outside or empty:
             self.direct, self.empty = self.direct and not outside, self.empty or empty
             started = time.perf_counter()
-            self._obtain()
+            self._get_driver()
             self.compile_seconds += time.perf_counter() - started
         return filled or outside or empty
 

@@ -15,7 +15,7 @@ import numpy as np
 from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch
+from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, shown
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.computer import REALS, Computer
 from punchcard.engines.lowered.live import LiveCard
@@ -72,6 +72,10 @@ class Lowered(Runner):
         live = self.lives[0]
         return live.show().copy() if self.packed and live.strange is None else self.card
 
+    def _shown(self, watch: Watch) -> Card:
+        """What a watch is given: the card as the runner was given it. A tensor is made anew, and so a copy already."""
+        return shown(watch, self.lives[0].show()) if self.packed else self.card
+
     def take(self, card: Card) -> None:
         for live, one in zip(self.lives, _single(card), strict=True):
             live.take(self._pack(one))
@@ -94,7 +98,7 @@ class Lowered(Runner):
             declined = done < count and matched is None
             piece = max(64, min(piece * 4, int(done * SLICE_SECONDS / max(spent, 1e-6)))) if done == count else piece
             if watch is not None and done:
-                watch(made, self.held)
+                watch(made, self._shown(watch))
             if matched is not None and matched < len(self.stops.until):
                 return self._end(made, "matched", self.stops.until[matched])
             if matched is not None:
@@ -186,7 +190,8 @@ class Lowered(Runner):
             live.seen()
         before = self.compile_seconds
         self.compile_seconds = self.prepare_seconds + sum(live.seconds for live in self.lives)
-        return Run(card, made, reason, self.engine, matched, (self.why,) if reason == "declined" else (),
+        self.notes = tuple({doubt: None for live in self.lives for doubt in live.computer.doubts})
+        return Run(card, made, reason, self.engine, matched, (*self.notes, self.why) if reason == "declined" else self.notes,
                    self.compile_seconds - before, {self.engine: made})
 
 

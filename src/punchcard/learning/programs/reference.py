@@ -6,6 +6,7 @@ same, since point by point the order matters.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -19,6 +20,8 @@ Array: TypeAlias = NDArray[np.float64]
 
 MOST = 2.0**40
 """Values beyond this are divergence: no number format of a machine would hold them with any accuracy."""
+TOLD_EVERY = 1000
+"""Points between two reports of progress."""
 
 
 @dataclass
@@ -45,16 +48,22 @@ class Reference:
 
 
 def descend(
-    network: Network, weights: Weights, features: Array, labels: Array, *, epochs: int, rate: float, at_once: bool = False
+    network: Network, weights: Weights, features: Array, labels: Array, *, epochs: int, rate: float, at_once: bool = False,
+    progress: Callable[[int], None] | None = None,
 ) -> Reference:
-    """Gradient descent point by point, or with `at_once` by the sum over all points after each epoch."""
+    """Gradient descent point by point, or with `at_once` by the sum over all points after each epoch.
+
+    `progress` is told now and then how many epochs are finished.
+    """
     seen = Largest()
     seen.see(features, labels, np.array(rate), *weights.values())
     current = {name: value.copy() for name, value in weights.items()}
-    history = []
+    history: list[Weights] = []
     for _ in range(epochs):
         total = {name: np.zeros_like(value) for name, value in current.items()}
-        for x, y in zip(features, labels, strict=True):
+        for number, (x, y) in enumerate(zip(features, labels, strict=True)):
+            if progress is not None and number % TOLD_EVERY == 0:
+                progress(len(history))
             steps = _steps(network, current, x, y, rate, seen)
             for name, step in steps.items():
                 if at_once:

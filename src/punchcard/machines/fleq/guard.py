@@ -35,6 +35,7 @@ class Guard:
         self.before = self.state
         self.pointers: dict[str, int] = {}
         self.loop = 0
+        self._check_counter(self.state, "the card")
 
     def watch(self, loop: int, card: Card) -> None:
         """Check one loop."""
@@ -52,7 +53,7 @@ class Guard:
         self.card = card
         # Only now: a flag that is not an integer leaves no program counter that could be read.
         self.state = FleqState(memory, self.reader.program_counter(card))
-        self._check_counter(self.state)
+        self._check_counter(self.state, self._where(number))
 
     def _where(self, number: int) -> str:
         """Which instruction, by number and label, and in which loop."""
@@ -85,10 +86,10 @@ class Guard:
             raise ProgramError(f"{self._where(number)}: the flag {self.program.column_name(column)!r} is {value:g}: "
                                "a flag must be an integer")
 
-    def _check_counter(self, state: FleqState) -> None:
+    def _check_counter(self, state: FleqState, where: str) -> None:
         if not 0 <= state.program_counter < len(self.program.instructions):
-            raise ProgramError(f"{self._where(self.before.program_counter)}: jumps to instruction {state.program_counter}, "
-                               f"the program has {len(self.program.instructions)}")
+            raise ProgramError(f"{where}: jumps to instruction {state.program_counter}, the program has "
+                               f"{len(self.program.instructions)}")
 
     def _check_range(self, memory: Array, number: int) -> None:
         found = self.beyond(memory)

@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from punchcard.budget import require
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.fleq.functions import Function, Shape
 from punchcard.machines.subleq.isa import Halt as Halt
@@ -169,7 +170,9 @@ class FleqProgram:
 
     def initial_memory(self, rows: int | None = None) -> Array:
         """All variables side by side, padded with zeros to `rows` rows."""
-        memory = np.zeros((rows or self.rows, max(1, self.columns)))
+        shape = rows or self.rows, max(1, self.columns)
+        require(8 * shape[0] * shape[1], f"a memory of {shape[0]} rows and {shape[1]} columns for all variables")
+        memory = np.zeros(shape)
         for variable in self.variables:
             memory[: variable.shape.rows, variable.address : variable.columns.stop] = self.values[variable.name]
         return memory

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from punchcard.budget import require
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Card, Cards
 from punchcard.engines import Watch
@@ -16,7 +17,7 @@ from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.blocks.pointers import IncrPointer, ResetPointer
-from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqDesign, FleqSizes
+from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqDesign, FleqSizes, check_room
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.fast import DecodedFleq
@@ -97,6 +98,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         names = [b.name for b in blocks]
         if duplicate := next((name for name in names if names.count(name) > 1), None):
             raise PunchcardError(f"function {duplicate!r} is plugged in twice")
+        check_room(size)
         make = self.designs[design]
         sizes = make(size, memory, instructions, blocks).sizes
         fields = [sizes.field_rows(name) for name in POINTERS]
@@ -104,14 +106,15 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         blocks = [IncrPointer(fields) if isinstance(b, IncrPointer) else b for b in blocks]
         self.design = make(size, memory, instructions, blocks, self.range)
         self.sizes, self.layout = self.design.sizes, self.design.layout(self.design.sizes)
+        self.options = {"functions": list(names), "size": size, "memory": memory, "instructions": instructions,
+                        "range": self.range, "heads": heads, "anchors": anchors}
+        require(self.memory_to_build(), f"building {self._sized()}")
         self.reader = FleqReader(self.design)
         self.blocks = {b.name: b for b in self.design.blocks}
         self.scale = Scale(size, self.range, self.unit)
         parts = self.design.layers(self.sizes, self.layout, self.precision)
         width = self.layout.width
         self.weights = to_weights([compile_layer(part, width) for part in parts], width, self.precision)
-        self.options = {"functions": list(self.blocks), "size": size, "memory": memory, "instructions": instructions,
-                        "range": self.range, "heads": heads, "anchors": anchors}
 
     @classmethod
     def sizes_for(cls, program: FleqProgram) -> dict[str, Any]:
@@ -154,6 +157,11 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def bound(self, function: str) -> float:
         """The largest error of an entry of a function's result, for operands and results within the range."""
         return float(self.blocks[function].bound(self.scale))
+
+    def check_mark(self, program: FleqProgram, mark: Mark) -> None:
+        """The next instruction is one of the program's, and its pointers can be read."""
+        super().check_mark(program, mark)
+        self.watchman(program, mark.held)
 
     def guard(
         self, program: FleqProgram, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
@@ -257,7 +265,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     def judge(self, program: FleqProgram, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None) -> StepErrors:
         """Real numbers have errors: every instruction is compared with the exact function of what was on the card."""
-        return StepErrors(self, program, begin.held, Audit(**kept) if kept else Audit())
+        return StepErrors(self, program, begin.held, Audit.of(kept) if kept else Audit())
 
     def near(self, program: FleqProgram, found: FleqState, expected: FleqState) -> bool:
         memory = found.memory[: program.rows, : program.columns] - expected.memory[:, : program.columns]

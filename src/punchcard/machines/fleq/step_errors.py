@@ -7,12 +7,15 @@ interpreter's whole run.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from punchcard.card.layout import Card
+from punchcard.errors import StorageError
 from punchcard.machines.fleq import oracle
 from punchcard.machines.fleq.isa import Call, FleqProgram, FleqState, Step
 from punchcard.machines.judging import Judge
@@ -30,6 +33,19 @@ class Audit:
     bound: float = 0.0
     worst: str = ""
     why: str = ""
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> Audit:
+        """What `kept` gave, from a file: every field is checked."""
+        if kept.keys() != asdict(cls()).keys():
+            raise StorageError(f"an audit with {', '.join(kept) or 'nothing'}: it has {', '.join(asdict(cls()))}")
+        for name, value in kept.items():
+            if name in ("max_step_error", "bound"):
+                if not isinstance(value, float) or not 0 <= value < math.inf:
+                    raise StorageError(f"{name} of an audit is {repr(value)[:60]}: it must be a finite number, 0 or more")
+            elif not isinstance(value, str):
+                raise StorageError(f"{name} of an audit is {repr(value)[:60]}: it must be text")
+        return cls(**kept)
 
 
 class StepErrors(Judge):

@@ -10,13 +10,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from punchcard.machines.source import Line, Token, lines, unknown
+from punchcard.machines.source import MAX_DIGITS, Line, Token, lines, unknown
 from punchcard.machines.subleq.isa import Operation, Symbol
 
 SECTIONS = (".data", ".code")
+_RUN = re.compile(rf"(?:[+-]?[0-9]{{1,{MAX_DIGITS}}}(?:\s*+,\s*+|\s++|$))*+")  # decimal values in a row
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,12 @@ def _parse_data(line: Line, listing: Listing) -> None:
     listing.symbol_tokens[name.text] = name
     address = len(listing.values)
     while line.ahead.kind != "end":
-        listing.values.append(line.take_integer("a value")[0])
-        if line.at(","):
+        run = line.take_run(_RUN)
+        if run:
+            listing.values += map(int, run.replace(",", " ").split())
+        else:
+            listing.values.append(line.take_integer("a value")[0])
+        if line.at(",") and not run.rstrip().endswith(","):
             line.take()
     if len(listing.values) == address:
         listing.values.append(0)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
-from punchcard.errors import ProgramError, did_you_mean
+from punchcard.errors import ProgramError, did_you_mean, shortened
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OperandKind: TypeAlias = Literal["cell", "target"]
@@ -112,13 +112,14 @@ class Program:
         for kind, names in (("memory cell", [s.name for s in self.symbols]), ("label", [n for n, _ in self.labels])):
             for name in names:
                 if not NAME.fullmatch(name):
-                    raise ProgramError(f"{kind} {name!r}: a name is letters, digits and _, and starts with no digit")
+                    raise ProgramError(f"{kind} {shortened(name)}: a name is letters, digits and _, and starts with no "
+                                       "digit")
             if len(set(names)) < len(names):
                 twice = next(name for name, count in Counter(names).items() if count > 1)
-                raise ProgramError(f"{kind} {twice!r} is declared twice")
+                raise ProgramError(f"{kind} {shortened(twice)} is declared twice")
         for label, target in self.labels:
             if target not in targets:
-                raise ProgramError(f"label {label!r} names instruction {target}: there are {len(targets)}")
+                raise ProgramError(f"label {shortened(label)} names instruction {target}: there are {len(targets)}")
         for number, instruction in enumerate(self.instructions):
             if isinstance(instruction, Subleq):
                 for operand in (instruction.a, instruction.b):
@@ -173,7 +174,7 @@ class Program:
             if not isinstance(data, dict):
                 raise TypeError("it is not a JSON object")
             if data["isa"] != "subleq":
-                raise ProgramError(f"a program for {data['isa']!r}, not for 'subleq'")
+                raise ProgramError(f"a program for {shortened(data['isa'])}, not for 'subleq'")
             return cls(
                 tuple(Halt() if i is None else _subleq(i) for i in data["instructions"]),
                 tuple(map(_integer, data["memory"])),
@@ -188,11 +189,11 @@ class Program:
 
 def _subleq(operands: object) -> Subleq:
     if not isinstance(operands, list) or len(operands) != 3:
-        raise TypeError(f"{operands!r} is not an instruction: it has three operands")
+        raise TypeError(f"{shortened(operands)} is not an instruction: it has three operands")
     return Subleq(*map(_integer, operands))
 
 
 def _integer(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is not an integer")
+        raise TypeError(f"{shortened(value)} is not an integer")
     return value

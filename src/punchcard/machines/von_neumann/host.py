@@ -129,12 +129,12 @@ class VonNeumannHost(Host):
         self._layout.put_number_at(card, "memory", column, 0)
 
     def _give_input(self, card: Card) -> bool:
-        """Put an input in its cell and let the source be read there; False where nobody gave one."""
+        """Put an input where the instruction reads it; False where nobody gave one."""
         sizes, rule, put = self._sizes, self._dialect.input, self._layout.put_number_at
         source, destination = (self._word(card, x) for x in (sizes.source, sizes.destination))
-        if destination in self._ports and destination != sizes.output_port:
-            put(card, "memory", self._ports[destination], 0)  # a store to an input port is lost, and reads as 0
-        if source != self._dialect.input_port % (1 << sizes.word_bits):
+        port = self._dialect.input_port % (1 << sizes.word_bits)
+        minuend = destination == port != sizes.output_port
+        if source != port and not minuend:
             return True
         try:
             value = END_OF_INPUT if self._input_ended else self._from()
@@ -146,6 +146,10 @@ class VonNeumannHost(Host):
         self._input_ended = value == END_OF_INPUT  # a terminal could go on after its end: the program must not see that
         if not self._input_ended:
             self._read.append(value)
+        if minuend:  # the store that follows is lost: the next input takes its place
+            put(card, "memory", self._ports[port], value % (1 << sizes.word_bits))
+        if source != port:
+            return True
         to_cell = destination < sizes.first_port
         given = -value if to_cell and rule != "subtracts" else value
         put(card, "memory", self._ports[sizes.input_cell], given % (1 << sizes.word_bits))

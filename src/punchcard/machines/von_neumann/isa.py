@@ -35,8 +35,9 @@ class Dialect:
     program counter halts. `input` tells the variants of the family apart.
 
     In SIC-1 ports stand for cells of an otherwise ordinary subtraction, and it does branch (`ports_branch`). The destination
-    is operand a (`destination_first`). Reading 254 gives 0, a store to 253 is lost, using 255 halts, and so does
-    a program counter of 253 or more. Word and memory sizes are fixed.
+    is operand a (`destination_first`). An instruction that has 253 among its operands takes one input, and reads it
+    wherever 253 stands; a store to 253 is lost. Reading 254 gives 0, using 255 halts, and so does a program counter of
+    253 or more. Word and memory sizes are fixed.
     """
 
     name: str
@@ -67,6 +68,28 @@ class Dialect:
         if not MIN_MEMORY <= cells <= most:
             raise SizeError(f"memory={cells}: with words of {bits} bits a memory has {MIN_MEMORY} to {most} cells")
         return bits, cells
+
+    def wider(self, bits: int) -> str:
+        """What to do about words that are too short, where so many bits are needed."""
+        if self.word_bits is not None:
+            return f"the dialect {self.name!r} has words of {self.word_bits} bits"
+        if bits > MAX_WORD_BITS:
+            return f"a word has at most {MAX_WORD_BITS} bits"
+        return f"use words of {bits} bits or more (--bits {bits})"
+
+    def larger(self, words: int, word_bits: int, bits: int = 0) -> str:
+        """What to do about a memory that is too small for so many words, where words have `word_bits` and need `bits`.
+
+        A word must be able to count the cells.
+        """
+        if self.memory is not None:
+            return f"the dialect {self.name!r} has a memory of {self.memory}"
+        if words > MAX_MEMORY:
+            return f"a memory has at most {MAX_MEMORY} cells"
+        bits = max(bits, (words - 1).bit_length())
+        if bits > word_bits:
+            return f"use a memory of {words} or more and words of {bits} bits or more (--memory {words} --bits {bits})"
+        return f"use a memory of {words} or more (--memory {words})"
 
     def halts_from(self, word_bits: int) -> int:
         """The least program counter that halts, as an unsigned number."""
@@ -137,6 +160,9 @@ class Image:
                 raise ProgramError(f"{self._where}word {address} is {word!r}: a word is an integer")
         if not self.words:
             raise ProgramError(f"{self._where}the image is empty: it needs at least one word")
+        for name, place in self.labels.items():
+            if not isinstance(name, str) or type(place) is not int or place < 0:
+                raise ProgramError(f"{self._where}label {name!r} is at {place!r}: an address is an integer, 0 or more")
 
     @property
     def _where(self) -> str:
@@ -153,6 +179,8 @@ class Image:
                 known = ", ".join(list(self.labels)[:20]) or "no names"
                 raise ProgramError(f"{self._where}unknown label {name!r}{did_you_mean(name, self.labels)}; the image has "
                                    f"{known}")
+            if self.labels[name] >= len(words):
+                raise ProgramError(f"{self._where}label {name!r} is at {self.labels[name]}, beyond the image's words")
             words[self.labels[name]] = value
         return replace(self, words=tuple(words))
 
@@ -162,19 +190,26 @@ class Image:
         place, name = max(before, default=(0, ""))
         return str(address) if not name else name if place == address else f"{name}+{address - place}"
 
-    def loaded(self, word_bits: int, memory: int) -> list[int]:
+    def loaded(self, word_bits: int, memory: int, dialect: Dialect = STANDARD) -> list[int]:
         """All cells of a memory that holds the image, as unsigned numbers; refused when it does not fit."""
-        own = self.unsigned(word_bits, memory)
+        own = self.unsigned(word_bits, memory, dialect)
         return own + [0] * (memory - len(own))
 
-    def unsigned(self, word_bits: int, memory: int) -> list[int]:
+    def unsigned(self, word_bits: int, memory: int, dialect: Dialect = STANDARD) -> list[int]:
         """The image's own words as unsigned numbers; refused when it does not fit a memory."""
         if len(self.words) > memory:
             raise ProgramError(f"{self._where}the image has {len(self.words)} words, the memory {memory} cells: "
-                               f"use a memory of {len(self.words)} or more")
-        least, greatest = -(1 << (word_bits - 1)), (1 << word_bits) - 1
-        if min(self.words) < least or max(self.words) > greatest:
-            address, word = next((i, w) for i, w in enumerate(self.words) if not least <= w <= greatest)
-            raise ProgramError(f"{self._where}word {address} is {word}, which does not fit a word of {word_bits} bits: "
-                               f"the range is {least} to {greatest}")
-        return [word & greatest for word in self.words]
+                               f"{dialect.larger(len(self.words), word_bits)}")
+        for word in (min(self.words), max(self.words)):
+            if why := misfit(word, word_bits, dialect):
+                raise ProgramError(f"{self._where}word {self.words.index(word)} is {word}, which {why}")
+        return [word & ((1 << word_bits) - 1) for word in self.words]
+
+
+def misfit(word: int, word_bits: int, dialect: Dialect = STANDARD) -> str:
+    """Why a number is not a word of so many bits, signed or unsigned, and what to do; nothing where it is one."""
+    least, greatest = -(1 << (word_bits - 1)), (1 << word_bits) - 1
+    if least <= word <= greatest:
+        return ""
+    needed = word.bit_length() if word >= 0 else (-word - 1).bit_length() + 1
+    return f"does not fit a word of {word_bits} bits: the range is {least} to {greatest}; {dialect.wider(needed)}"

@@ -11,6 +11,7 @@ from punchcard.machines.von_neumann.isa import DIALECTS, Image, find_dialect
 from punchcard.machines.von_neumann.languages import brainfuck, images
 from punchcard.machines.von_neumann.languages.asq import assembler as asq
 from punchcard.machines.von_neumann.languages.asq import writer
+from punchcard.machines.von_neumann.languages.asq.parser import MAX_CELLS
 
 DESIGNS = ("two-layer",)
 
@@ -24,13 +25,13 @@ def resolve(given: Mapping[str, Any]) -> Mapping[str, Any]:
 VON_NEUMANN = Kind(
     "von-neumann", "SUBLEQ with one memory for code and data, input and output", Image,
     languages=(
-        Language("SUBLEQ assembly, one memory", (".asq",), asq.assemble, takes=("word_bits",)),
-        Language("memory image, decimal words", images.EXTENSIONS, images.parse, takes=("word_bits", "memory")),
+        Language("SUBLEQ assembly, one memory", (".asq",), asq.assemble, takes=("word_bits", "dialect")),
+        Language("memory image, decimal words", images.EXTENSIONS, images.parse, takes=("word_bits", "memory", "dialect")),
         Language("Brainfuck", (".bf",), brainfuck.assemble, options=(
             Option("cells", "what a cell holds", str, choices=brainfuck.CELLS),
             Option("eof", "what the end of the input does", str, choices=brainfuck.ENDS_OF_INPUT),
-            Option("tape", "cells of the tape", least=1),
-        )),
+            Option("tape", "cells of the tape", least=1, most=MAX_CELLS),
+        ), takes=("word_bits", "memory", "dialect")),
     ),
     disassemble=writer.disassemble,
     write=images.write,

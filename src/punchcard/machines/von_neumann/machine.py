@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from punchcard.card.layout import Card, Cards
+from punchcard.errors import ProgramError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
@@ -20,6 +21,7 @@ from punchcard.machines.kind import Kind
 from punchcard.machines.result import Result, Seen
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import Read, Write
+from punchcard.machines.von_neumann.comparing import CellsComparer
 from punchcard.machines.von_neumann.design import AddressMap, VonNeumannDesign
 from punchcard.machines.von_neumann.host import VonNeumannHost
 from punchcard.machines.von_neumann.isa import Dialect, Image, ImageState, find_dialect
@@ -75,7 +77,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
 
     def content(self, program: Image) -> list[int]:
         """The image's own words, as unsigned numbers."""
-        return program.unsigned(self.sizes.word_bits, self.sizes.memory)
+        return program.unsigned(self.sizes.word_bits, self.sizes.memory, self.dialect)
 
     def read_all(self, cards: Cards) -> list[ImageState]:
         words, counters = self.design.read(self.sizes, self.layout, cards)
@@ -90,7 +92,8 @@ class VonNeumannMachine(Machine[Image, ImageState]):
 
     def values(self, program: Image, state: ImageState) -> dict[str, Any]:
         """The labelled words, as signed numbers."""
-        return {name: self._signed(state.memory[address]) for name, address in program.labels.items()}
+        return {name: self._signed(state.memory[address]) for name, address in program.labels.items()
+                if address < self.sizes.memory}
 
     def _signed(self, word: int) -> int:
         half = 1 << (self.sizes.word_bits - 1)
@@ -121,6 +124,9 @@ class VonNeumannMachine(Machine[Image, ImageState]):
             found.append(f"the program counter is {int(counter)}, the interpreter's {oracle.program_counter}")
         return found
 
+    def comparer(self, program: Image) -> CellsComparer:
+        return CellsComparer(self.layout, self.sizes.word_bits, super().comparer(program))
+
     def trace_line(self, program: Image, before: Card, after: Card) -> str:
         then, now = self.read(before), self.read(after)
         counter, cells = then.program_counter, self.sizes.memory
@@ -148,8 +154,11 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return json.dumps({"words": program.words, "labels": dict(program.labels), "source": program.source})
 
     def restore(self, text: str) -> Image:
-        kept = json.loads(text)
-        return Image(tuple(kept["words"]), str(kept["source"]), dict(kept["labels"]))
+        try:
+            kept = json.loads(text)
+            return Image(tuple(kept["words"]), kept["source"], dict(kept["labels"]))
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise ProgramError("the program is not an object with words, source and labels") from None
 
     def shown(self, program: Image, result: Result[ImageState]) -> str:
         """An image shows itself by its output."""

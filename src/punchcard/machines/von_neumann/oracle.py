@@ -22,7 +22,7 @@ class ImageInterpreter(Interpreter[ImageState]):
         self, image: Image, word_bits: int, memory: int, *, dialect: Dialect = STANDARD, read: Read | None = None,
         write: Write | None = None,
     ) -> None:
-        self.cells = image.loaded(word_bits, memory)
+        self.cells = image.loaded(word_bits, memory, dialect)
         self.program_counter = 0
         self.stop: Stop | None = None
         self._fault: Fault | None = None
@@ -137,10 +137,11 @@ class ImageInterpreter(Interpreter[ImageState]):
         self.steps += 1
 
     def _execute_mapped(self) -> None:
-        """Ports in the place of cells: the rest is an ordinary instruction."""
+        """Ports in the place of cells: the rest is an ordinary instruction. It takes one input, whoever reads it."""
         cells, (source, destination) = self.cells, self.operands()
-        subtracted = self._read() if source == self._input else cells[source] if source < self._data_end else 0
-        old = cells[destination] if destination < self._data_end else 0
+        taken = self._read() if self._input in (source, destination) else 0
+        old, subtracted = (taken if place == self._input else cells[place] if place < self._data_end else 0
+                           for place in (destination, source))
         result = (old - subtracted) % (1 << self._bits)
         jump = cells[self.program_counter + 2]
         if destination == self._output:

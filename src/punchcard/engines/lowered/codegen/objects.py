@@ -1,17 +1,13 @@
-"""Machine code: LLVM compiles a module for this processor, and compiled objects are kept on disk.
+"""Machine code: LLVM compiles a module for this processor, and compiled objects are kept on disk (`kept`).
 
 An object is kept under a name made of everything that it depends on: the weights, the layout, the facts taken from the
-card, the processor and the versions. Files are written whole under another name and then renamed, so that processes may
-share the folder; a file that is damaged is compiled anew.
+card, the processor and the versions.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,20 +16,17 @@ from typing import Any
 import llvmlite
 from llvmlite import binding, ir
 
-from punchcard.errors import StorageError
-from punchcard.files import write_whole
-
-MOST_BYTES = 1 << 28
-"""The folder is kept below this size; the files that were used least recently go first."""
+from punchcard.engines.lowered.codegen import kept
 
 
 @dataclass(frozen=True)
 class LoadedCode:
-    """A loaded object, what was noted with it, and whether it had to be compiled."""
+    """A loaded object, what was noted with it, whether it had to be compiled, and why the one on disk was not used."""
 
     engine: binding.ExecutionEngine
     notes: dict[str, Any]
     fresh: bool
+    doubt: str | None = None
 
     def address(self, name: str) -> int:
         return int(self.engine.get_function_address(name))
@@ -55,15 +48,6 @@ def processor() -> tuple[str, str]:
     return binding.get_host_cpu_name(), features.flatten() if features else ""
 
 
-def folder() -> Path:
-    """Where objects are kept: `PUNCHCARD_CACHE`, or punchcard in the user's cache folder."""
-    named = os.environ.get("PUNCHCARD_CACHE")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "punchcard"
-
-
 def name_of(*parts: bytes) -> str:
     """A name for code that depends on these parts."""
     digest = hashlib.sha256()
@@ -76,9 +60,9 @@ def name_of(*parts: bytes) -> str:
 def obtain(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> LoadedCode:
     """The object of this name: from disk, or built, compiled and kept."""
     machine = _target_machine()
-    kept = _read(folder() / f"{name}.code")
-    if kept is not None:
-        notes, code = kept
+    found = kept.find(name)
+    if isinstance(found, tuple):
+        notes, code = found
         return LoadedCode(_load(machine, code), notes, fresh=False)
     module, notes = build()
     module.triple = machine.triple
@@ -91,8 +75,8 @@ def obtain(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> 
     passes = binding.create_pass_builder(machine, options)
     passes.getModulePassManager().run(parsed, passes)
     code = machine.emit_object(parsed)
-    _write(folder() / f"{name}.code", notes, code)
-    return LoadedCode(_load(machine, code), notes, fresh=True)
+    kept.keep(name, notes, code)
+    return LoadedCode(_load(machine, code), notes, fresh=True, doubt=found)
 
 
 def _target_machine() -> binding.TargetMachine:
@@ -106,46 +90,3 @@ def _load(machine: binding.TargetMachine, code: bytes) -> binding.ExecutionEngin
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine
-
-
-def _read(path: Path) -> tuple[dict[str, Any], bytes] | None:
-    try:
-        data = path.read_bytes()
-        checksum, rest = data[:32], data[32:]
-        if hashlib.sha256(rest).digest() != checksum:
-            return None
-        size = int.from_bytes(rest[:8], "little")
-        notes = json.loads(rest[8 : 8 + size])
-    except (OSError, ValueError):
-        return None
-    with suppress(OSError):  # somebody else's file: as good, and not ours to mark as used
-        os.utime(path)
-    return notes, rest[8 + size :]
-
-
-def _write(path: Path, notes: dict[str, Any], code: bytes) -> None:
-    """Keep an object; a folder that cannot be written to only costs time."""
-    header = json.dumps(notes).encode()
-    rest = len(header).to_bytes(8, "little") + header + code
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, hashlib.sha256(rest).digest() + rest, durable=False)
-        _trim(path.parent)
-    except (OSError, StorageError):
-        return
-
-
-def _trim(where: Path) -> None:
-    files = []
-    for file in where.glob("*.code"):
-        try:
-            status = file.stat()
-        except OSError:
-            continue
-        files.append((status.st_mtime, status.st_size, file))
-    total = sum(size for _, size, _ in files)
-    for _, size, file in sorted(files):
-        if total <= MOST_BYTES:
-            break
-        file.unlink(missing_ok=True)
-        total -= size

@@ -61,6 +61,10 @@ class Transport(ABC):
         """Rows that are 0 between loops: names and sizes."""
         return ()
 
+    def units(self, d: int) -> int:
+        """Hidden units of `prepare`, where they are more than its rows: what building is refused by."""
+        return 0
+
     @abstractmethod
     def prepare(self, bench: Bench) -> Part:
         """Formulas right after the operands were read."""
@@ -131,6 +135,9 @@ class Turn(Transport):
 
     def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
         return (("turn_query", d), ("turned", d))
+
+    def units(self, d: int) -> int:
+        return 2 * d * d
 
     def prepare(self, bench: Bench) -> Part:
         d, off = bench.size, bench.off(self.name)

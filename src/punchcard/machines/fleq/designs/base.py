@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from punchcard.budget import building, require, running
 from punchcard.card.encoding import Numbers, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
@@ -26,6 +27,10 @@ from punchcard.transformer.gate import gated
 from punchcard.transformer.precision import Precision, hard_product
 
 MAX_COLUMNS = 1 << 20
+TALL = 7
+"""Blocks of d rows that every design has: data, incoming, deep, over, result, and two for operands."""
+LEAST_WEIGHTS = 10
+"""No design has fewer weights than this times the square of its rows."""
 GATE = 2.0**60
 POINTERS = ("a", "b", "c", "flag", "p")
 WIDTHS = ("a_width", "b_width", "c_width", "a_height", "c_height")
@@ -51,8 +56,8 @@ class FleqSizes:
             if not isinstance(value, int) or value < least:
                 raise SizeError(f"{name}={value!r}: it must be an integer, at least {least}")
         if self.columns > MAX_COLUMNS:
-            raise SizeError(f"memory={self.memory} and instructions={self.instructions} make a card of {self.columns} "
-                            f"columns: the most is {MAX_COLUMNS}")
+            raise SizeError(f"memory={self.memory}, instructions={self.instructions} and a scratchpad of {self.scratchpad} "
+                            f"columns for size={self.size} make a card of {self.columns} columns: the most is {MAX_COLUMNS}")
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -122,6 +127,12 @@ class FleqSizes:
                 return slice(start, start + size)
             start += size
         raise SizeError(f"an instruction has no field {field!r}")
+
+
+def check_room(size: int, memory: int = 0) -> None:
+    """Refuse sizes that no design can be built for within the budget, before anything of them is listed."""
+    require(building(LEAST_WEIGHTS * (TALL * size) ** 2) + running(TALL * size, memory),
+            f"a fleq machine with size={size}" + f" and memory={memory}" * bool(memory))
 
 
 @dataclass(frozen=True)

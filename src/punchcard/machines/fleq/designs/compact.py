@@ -85,6 +85,11 @@ class CompactDesign(FleqDesign):
         blocks += [RowBlock(name, size) for t in self.transports for name, size in t.scratch_rows(d)]
         return Layout(blocks, self.sizes.regions)
 
+    def weights(self, sizes: FleqSizes, layout: Layout) -> int:
+        """Four layers of one head, further heads of soft products, hidden units as many as rows, and those of transports."""
+        heads = 3 + max((getattr(t, "heads", 1) for t in self.transports), default=1)
+        return layout.width * ((8 + heads) * layout.width + 2 * sum(t.units(sizes.size) for t in self.transports))
+
     def formulas(self, scales: Scales) -> list[Part]:
         bench = Bench(self.card, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
         return [self._fetch(bench), self._read(bench), self._function(bench), self._write(bench, scales)]

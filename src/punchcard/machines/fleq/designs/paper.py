@@ -48,26 +48,28 @@ class PaperFleqDesign(FleqDesign):
         self.terms = max((b.lemma.terms for b in blocks if isinstance(b.lemma, TermsLemma)), default=1)
         self.card = self._layout().limited(self._limits())
 
-    def _constants(self) -> dict[str, list[list[float]]]:
-        """Rows that never change: for each name, the values of every scratchpad column."""
-        d, s = self.sizes.size, self.sizes.scratchpad
-        bits = max(1, (d - 1).bit_length())
-        part = [q // d for q in range(s)]  # 0: a, 1: b, 2: c
-        lane = [q % d for q in range(s)]
-        found: dict[str, list[list[float]]] = {
-            "lane": [[float(lane[q] >> k & 1) for k in range(bits)] for q in range(s)],
-            "grid_lane": [one_hot(d, lane[q] if q < d * d else None) for q in range(s)],
-            "grid_group": [one_hot(d, part[q] if q < d * d else None) for q in range(s)],
-            "first_group_lane": [one_hot(d, lane[q] if q < d else None) for q in range(s)],
-            "term": [one_hot(self.terms, q if q < self.terms else None) for q in range(s)],
+    def _constants(self, q: int) -> dict[str, list[float]]:
+        """Rows that never change: for each name, the values in column q of the scratchpad."""
+        d, part, lane = self.sizes.size, q // self.sizes.size, q % self.sizes.size  # parts 0: a, 1: b, 2: c
+        found: dict[str, list[float]] = {
+            "lane": [float(lane >> k & 1) for k in range(max(1, (d - 1).bit_length()))],
+            "grid_lane": one_hot(d, lane if q < d * d else None),
+            "grid_group": one_hot(d, part if q < d * d else None),
+            "first_group_lane": one_hot(d, lane if q < d else None),
+            "term": one_hot(self.terms, q if q < self.terms else None),
         }
         for number, x in enumerate("abc"):
-            found[f"{x}_lane"] = [one_hot(d, lane[q] if part[q] == number else None) for q in range(s)]
-            found[f"in_{x}"] = [[float(part[q] == number)] for q in range(s)]
-            found[f"not_{x}"] = [[float(part[q] != number)] for q in range(s)]
+            found[f"{x}_lane"] = one_hot(d, lane if part == number else None)
+            found[f"in_{x}"] = [float(part == number)]
+            found[f"not_{x}"] = [float(part != number)]
         for name in ("a_lane", "b_lane", "grid_group", "term"):
-            found[f"not_{name}"] = [[1 - value for value in column] for column in found[name]]
+            found[f"not_{name}"] = [1 - value for value in found[name]]
         return found
+
+    def weights(self, sizes: FleqSizes, layout: Layout) -> int:
+        """Heads of all blocks side by side, five more, and hidden units as many as four times the rows."""
+        heads = 5 + sum(b.lemma.depth - 1 + b.lemma.heads for b in self.blocks)
+        return (heads + 8) * layout.width**2
 
     def _layout(self) -> Layout:
         d, length = self.sizes.size, self.sizes.pointer_bits
@@ -85,7 +87,7 @@ class PaperFleqDesign(FleqDesign):
             RowBlock("read_b", self.height, "mem[b + i]"),
             RowBlock("operand", self.height, "the scratchpad's memory"),
         ]
-        blocks += [RowBlock(name, len(values[0]), holds=holding("fixed", pad)) for name, values in self._constants().items()]
+        blocks += [RowBlock(name, len(values), holds=holding("fixed", pad)) for name, values in self._constants(0).items()]
         blocks += [RowBlock(name, 1, "1: not live in a soft match", holds=holding("fixed", pad, *outside))
                    for name in ("not_ab", "not_ac", "not_constant")]
         for block in self.blocks:
@@ -187,11 +189,12 @@ class PaperFleqDesign(FleqDesign):
     def punch_constants(self, card: Card) -> None:
         self.punch_shared(card)
         d, s = self.sizes.size, self.sizes.scratchpad
-        for name, values in self._constants().items():
-            self.card.put(card, name, "scratchpad", np.array(values).T)
+        columns = [self._constants(q) for q in range(s)]
+        for name in columns[0]:
+            self.card.put(card, name, "scratchpad", np.array([column[name] for column in columns]).T)
         live = {"not_ab": range(2 * d), "not_ac": [*range(d), *range(2 * d, 3 * d)], "not_constant": range(0)}
-        for name, columns in live.items():
-            shut = [float(q not in columns) for q in range(s)]
+        for name, open_ in live.items():
+            shut = [float(q not in open_) for q in range(s)]
             self.card.put(card, name, "scratchpad", np.array([shut]))
             for region in FleqSizes.OUTSIDE:
                 self.card.put(card, name, region, float(not (name == "not_constant" and region in ("zero", "unit"))))

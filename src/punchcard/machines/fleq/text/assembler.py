@@ -26,6 +26,7 @@ from punchcard.machines.fleq.isa import (
 )
 from punchcard.machines.fleq.text.code import BranchText, CallText, PlaceText, PointerText, Statement, take_statement
 from punchcard.machines.fleq.text.source import lines, take_number
+from punchcard.machines.fleq.text.value_files import MOST_VALUES
 from punchcard.machines.fleq.text.values import Declaration, beyond, take_declaration
 from punchcard.machines.fleq.text.writer import disassemble
 from punchcard.machines.source import Line, Token, unknown
@@ -118,14 +119,15 @@ def _all_functions(extra: Mapping[str, Function]) -> Mapping[str, Function]:
 
 
 def _parse(text: str, listing: _Listing, folder: Path | None) -> None:
-    section = None
+    section, room = None, MOST_VALUES
     for line in lines(text, listing.source):
         if line.ahead.text.lower() == ".range":
             _take_range(line, listing)
         elif line.ahead.kind == "directive":
             section = take_section(line, (".range",))
         elif section == ".data":
-            declaration = take_declaration(line, folder)
+            declaration = take_declaration(line, folder, room)
+            room -= declaration.value.size
             if declaration.name.text in listing.declarations:
                 raise declaration.name.error(f"variable {declaration.name.text!r} is declared twice", listing.source)
             listing.declarations[declaration.name.text] = declaration

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
+from punchcard.errors import shortened
 from punchcard.machines import source as shared
 from punchcard.machines.source import Line, Token
 
@@ -16,10 +17,12 @@ _TOKEN = re.compile(r"""
   | (?P<directive>(?<![A-Za-z0-9_])\.[A-Za-z_]+)
   | (?P<file>file\s*\([^()\#]*\))
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
-  | (?P<number>\.?[0-9](?:[eE][+-](?=[0-9])|[A-Za-z0-9_.])*)
+  | (?P<number>\.?[0-9](?:[eE][+-](?=[0-9])|[A-Za-z0-9_.])*+)
   | (?P<mark>[<>]=?|[,:;()\[\]=+\-.])
 """, re.VERBOSE)
 _DECIMAL = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+# Numbers in a row that are short enough to be finite. Any other is taken as a token, and refused at its place.
+_RUN = re.compile(r"(?:[+-]?(?:[0-9]{1,40}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,2})?(?:\s++|(?=;)|$))*+")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _NOT_FINITE = ("nan", "inf", "infinity")
 
@@ -45,11 +48,21 @@ def take_number(line: Line, what: str) -> tuple[float, Token]:
         raise line.wrong(f"{what} must be a number such as 3, -0.5 or 1e-3")
     line.take()
     if not _DECIMAL.fullmatch(token.text):
-        raise token.error(f"{shown(token)!r} is not a number: {what} is written as 3, -0.5 or 1e-3", line.source)
+        raise token.error(f"{shortened(token.text)} is not a number: {what} is written as 3, -0.5 or 1e-3", line.source)
     value = float(token.text)
     if math.isinf(value):
-        raise token.error(f"{shown(token)!r} is beyond the floating-point numbers: {what} must be finite", line.source)
+        raise token.error(f"{shortened(token.text)} is beyond the floating-point numbers: {what} must be finite",
+                          line.source)
     return -value if negative else value, first
+
+
+def take_numbers(line: Line, what: str) -> list[float]:
+    """The numbers up to the end of the line or a `;`, as many at once as can be."""
+    found: list[float] = []
+    while line.ahead.kind != "end" and not line.at(";"):
+        run = line.take_run(_RUN)
+        found += map(float, run.split()) if run else [take_number(line, what)[0]]
+    return found
 
 
 def take_whole(line: Line, what: str) -> Token:
@@ -67,5 +80,5 @@ def take_mark(line: Line, mark: str, rule: str) -> Token:
 
 
 def shown(token: Token) -> str:
-    """A token's text, cut where it is long."""
-    return token.text if len(token.text) <= 40 else token.text[:40] + "..."
+    """A token's text without quotes, cut where it is long."""
+    return shortened(token.text)[1:-1]

@@ -12,22 +12,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path, PurePath
-from typing import TypeAlias
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.fleq.functions import Shape
-from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_mark, take_number, take_whole
-from punchcard.machines.source import Line, Token, read_text, unknown
-
-Array: TypeAlias = NDArray[np.float64]
+from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_mark, take_numbers, take_whole
+from punchcard.machines.fleq.text.value_files import MOST_VALUES, Array, read_values
+from punchcard.machines.source import Line, Token, unknown
 
 KINDS = ("matrix", "vector", "scalar")
-FILES = (".npy", ".csv")
-MOST_VALUES = 1 << 24
 _SIZE = re.compile(r"([0-9]{1,18})x([0-9]{1,18})")
 
 
@@ -40,8 +35,8 @@ class Declaration:
     value: Array
 
 
-def take_declaration(line: Line, folder: Path | None) -> Declaration:
-    """The variable that a line of `.data` declares; files are looked for in `folder`."""
+def take_declaration(line: Line, folder: Path | None, room: int = MOST_VALUES) -> Declaration:
+    """The variable that a line of `.data` declares, with at most `room` values; files are looked for in `folder`."""
     name = line.take_name("a variable")
     if name.text in KEYWORDS:
         raise name.error(f"{name.text!r} begins an instruction: a variable needs another name", line.source)
@@ -50,7 +45,7 @@ def take_declaration(line: Line, folder: Path | None) -> Declaration:
     kind = line.take_name(f"after {name.text!r} stands its kind, which is matrix, vector or scalar, and it")
     if kind.text not in KINDS:
         raise unknown("kind", kind, KINDS, "a variable is a matrix, a vector or a scalar", line.source)
-    shape = _take_shape(line, kind.text)
+    shape = _take_shape(line, kind.text, room)
     if line.ahead.kind == "end":
         value = np.zeros((shape.rows, shape.columns))
     elif line.ahead.kind == "file":
@@ -71,7 +66,7 @@ def parse_value(text: str) -> Array:
     rows = []
     try:
         while True:
-            rows.append(_take_row(line, "the value"))
+            rows.append(take_numbers(line, "a value of 'the value'"))
             if line.ahead.kind == "end":
                 break
             line.take()
@@ -82,7 +77,7 @@ def parse_value(text: str) -> Array:
     return np.array(rows)
 
 
-def _take_shape(line: Line, kind: str) -> Shape:
+def _take_shape(line: Line, kind: str, room: int) -> Shape:
     if kind == "scalar":
         return Shape(1, 1)
     size = line.ahead
@@ -98,21 +93,17 @@ def _take_shape(line: Line, kind: str) -> Shape:
         raise size.error(f"size {size.text}: a {kind} has at least one row and one column", line.source)
     if shape.rows * shape.columns > MOST_VALUES:
         raise size.error(f"size {size.text}: a variable holds at most {MOST_VALUES} values", line.source)
+    if shape.rows * shape.columns > room:
+        raise size.error(f"size {size.text}: the variables of a program hold at most {MOST_VALUES} values together, "
+                         f"and {room} are left", line.source)
     return shape
-
-
-def _take_row(line: Line, name: str) -> list[float]:
-    row = []
-    while line.ahead.kind != "end" and not line.at(";"):
-        row.append(take_number(line, f"a value of {name!r}")[0])
-    return row
 
 
 def _take_rows(line: Line, name: str, shape: Shape) -> Array:
     first, rows = line.ahead, list[list[float]]()
     while True:
         start = line.ahead
-        rows.append(_take_row(line, name))
+        rows.append(take_numbers(line, f"a value of {name!r}"))
         if len(rows[-1]) != shape.columns:
             raise start.error(f"row {len(rows)} of {name!r} has {_count(len(rows[-1]), 'value')}: {shape.columns} "
                               f"{_are(shape.columns)} wanted, and rows are separated by `;`", line.source)
@@ -126,7 +117,7 @@ def _take_rows(line: Line, name: str, shape: Shape) -> Array:
 
 
 def _take_column(line: Line, name: str, shape: Shape) -> Array:
-    first, row = line.ahead, _take_row(line, name)
+    first, row = line.ahead, take_numbers(line, f"a value of {name!r}")
     if line.at(";"):
         raise line.wrong("only the rows of a matrix are separated by `;`")
     if len(row) != shape.rows:
@@ -144,62 +135,13 @@ def _random(line: Line, shape: Shape) -> Array:
 
 
 def _from_file(token: Token, name: str, shape: Shape, folder: Path | None, source: str) -> Array:
-    """The value in `file(name)`, checked; every failure is an error at the token."""
-    path = PurePath(token.text[token.text.index("(") + 1 : -1].strip())
-    suffix = path.suffix.lower()
-    if suffix not in FILES:
-        raise token.error(f"{shown(token)}: values are read from {' and '.join(FILES)} files", source)
-    if path.is_absolute() or ".." in path.parts:
-        raise token.error(f"{shown(token)}: a file of values lies in the folder of the source or below it", source)
+    """The value in `file(name)`; every failure is an error at the token."""
     if folder is None:
         raise token.error(f"{shown(token)}: the text does not stand in a folder, so there are no files beside it", source)
     try:
-        array = _read_csv(folder / path) if suffix == ".csv" else _read_npy(folder / path)
-    except (ProgramError, OSError, ValueError, EOFError) as error:
+        return read_values(token.text[token.text.index("(") + 1 : -1].strip(), folder, name, shape)
+    except (ProgramError, OSError, ValueError) as error:
         raise token.error(f"{shown(token)}: {' '.join(str(error).split())}", source) from None
-    if array.dtype.kind not in "iufb":
-        raise token.error(f"{shown(token)} holds {array.dtype} values: {name!r} needs real numbers", source)
-    one_dimensional = array.ndim == 1 or (suffix == ".csv" and array.shape[0] == 1)
-    if one_dimensional and shape.columns == 1 and array.size == shape.rows:
-        array = array.reshape(shape.rows, 1)
-    if array.shape != (shape.rows, shape.columns):
-        found = "x".join(map(str, array.shape)) or "a single number"
-        raise token.error(f"{shown(token)} is {found}: {name!r} is {shape}", source)
-    value = np.array(array, dtype=np.float64)
-    if not np.isfinite(value).all():
-        raise token.error(f"{shown(token)} holds NaN or infinity: a value of {name!r} must be finite", source)
-    return value
-
-
-def _read_npy(path: Path) -> NDArray[np.generic]:
-    """The array of a .npy file, mapped, so that its shape is known before its values are read."""
-    if not path.is_file():
-        raise ProgramError(f"no such file: {str(path)!r}")
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError):
-        raise ProgramError(f"{str(path)!r} is not a .npy file with an array of numbers") from None
-    if not isinstance(array, np.ndarray):
-        raise ProgramError(f"{str(path)!r} is not a .npy file")
-    return array
-
-
-def _read_csv(path: Path) -> Array:
-    """Numbers separated by commas, a row a line; blank lines do not count."""
-    rows: list[list[float]] = []
-    for number, content in enumerate(read_text(path).splitlines(), start=1):
-        if not content.strip():
-            continue
-        try:
-            rows.append([float(entry) for entry in content.split(",")])
-        except ValueError:
-            raise ProgramError(f"line {number} of {str(path)!r} is not a list of numbers separated by commas") from None
-        if len(rows[-1]) != len(rows[0]):
-            raise ProgramError(f"line {number} of {str(path)!r} has {_count(len(rows[-1]), 'value')}, the first has "
-                               f"{len(rows[0])}")
-    if not rows:
-        raise ProgramError(f"{str(path)!r} holds no values")
-    return np.array(rows)
 
 
 def beyond(declaration: Declaration, limit: float) -> float | None:

@@ -12,20 +12,24 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from punchcard.errors import ProgramError, SourceError
-from punchcard.machines.von_neumann.isa import Image
+from punchcard.machines.von_neumann.isa import STANDARD, Dialect, Image, find_dialect
 from punchcard.machines.von_neumann.languages.asq import assembler as asq
+from punchcard.machines.von_neumann.languages.asq.parser import MAX_CELLS
 
 Cells: TypeAlias = Literal["byte", "word"]
 EndOfInput: TypeAlias = Literal["0", "-1", "unchanged"]
 CELLS: tuple[Cells, ...] = ("byte", "word")
 ENDS_OF_INPUT: tuple[EndOfInput, ...] = ("0", "-1", "unchanged")
 DEFAULT_TAPE = 100
+LEAST_WORD_BITS = 10  # 256 is a positive number, and more than that of code has an address
+INSTRUCTION = 3
 MOST_ADDITIONS = 16  # beyond that, a loop is shorter
 
+_COMMANDS = re.compile(r"[+-]+|[<>]+|[.,[\]]")
 _BYTE_TEST = "{top}: =-256 $r {top}; =255 $r {go}; =1 $r {end}; =256 $r {top}; @jump {top}; {go}: =1 $r"
 _WORD_TEST = "{top}: @jz $r {end}"
 _INPUT: dict[EndOfInput, str] = {
@@ -61,54 +65,80 @@ class Step:
     count: int = 0
     loop: int = 0
     adds: tuple[tuple[int, int], ...] = ()
+    place: int = field(default=0, compare=False)
+    """Where it begins in the text."""
 
 
-def assemble(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfInput = "0",
-             tape: int = DEFAULT_TAPE) -> Image:
-    """The image of a Brainfuck program; `tape` is how many cells of the tape belong to it."""
-    program = translate(text, source, cells=cells, eof=eof, tape=tape)
-    return Image(asq.assemble(program, source).words, source)
+def assemble(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfInput = "0", tape: int = DEFAULT_TAPE,
+             word_bits: int | None = None, memory: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
+    """The image of a Brainfuck program; `tape` is how many cells of the tape belong to it.
+
+    Where the machine's sizes are given, a program whose code would be beyond the positive addresses is refused.
+    """
+    writer = _written(text, source, cells, eof, tape)
+    try:
+        listed = asq.listing(writer.finish(tape), source)
+    except SourceError as error:
+        raise _at(text, writer.places[error.line - 1], error.message, source) from None
+    code, size = listed.labels["tape"], len(listed.words)
+    needed = max(LEAST_WORD_BITS, code.bit_length() + 1)
+    if word_bits is not None and word_bits < needed:
+        here = find_dialect(dialect)
+        fits = memory is None or memory >= size
+        where = f"{source}: " if source else ""
+        raise ProgramError(f"{where}the program has {code} words of code, for which words of {word_bits} bits are too short"
+                           f": {here.wider(needed) if fits else here.larger(size, word_bits, needed)}")
+    return Image(listed.words, source)
 
 
 def translate(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfInput = "0",
               tape: int = DEFAULT_TAPE) -> str:
     """The program as `.asq` text."""
+    return _written(text, source, cells, eof, tape).finish(tape)
+
+
+def _written(text: str, source: str, cells: Cells, eof: EndOfInput, tape: int) -> _Writer:
     if cells not in CELLS:
         raise ProgramError(f"cells={cells!r}: cells are {' or '.join(map(repr, CELLS))}")
     if eof not in ENDS_OF_INPUT:
         raise ProgramError(f"eof={eof!r}: the end of the input is read as "
                            f"{', '.join(map(repr, ENDS_OF_INPUT))}")
-    if tape < 1:
-        raise ProgramError(f"tape={tape}: a tape has at least one cell")
+    if not 1 <= tape <= MAX_CELLS:
+        raise ProgramError(f"tape={tape}: a tape has at least one cell, and an image at most {MAX_CELLS:,}")
     writer = _Writer(_BYTE_TEST if cells == "byte" else _WORD_TEST, _INPUT[eof])
     for step in multiplied(parse(text, source)):
         writer.write(step)
-    return writer.finish(tape)
+        if writer.least_cells + tape > MAX_CELLS:
+            raise _at(text, step.place, f"the program has more than {MAX_CELLS:,} cells, {tape:,} of them tape", source)
+    return writer
 
 
 def parse(text: str, source: str = "") -> list[Step]:
     """The steps of a program; every other character is a comment. Loops are numbered, and brackets must match."""
     steps: list[Step] = []
-    open_loops: list[tuple[int, SourceError]] = []
+    open_loops: list[tuple[int, int]] = []
     loops = 0
-    for number, line in enumerate(re.split(r"\r\n|\n|\r", text), start=1):
-        for match in re.finditer(r"[-+<>.,[\]]", line):
-            command = match.group()
-            if command in "+-<>":
-                _merge(steps, "+" if command in "+-" else ">", 1 if command in "+>" else -1)
-            elif command == "[":
-                error = _unmatched(command, number, match.start() + 1, source)
-                open_loops.append((loops, error))
-                steps.append(Step("[", loop=loops))
-                loops += 1
-            elif command == "]":
-                if not open_loops:
-                    raise _unmatched(command, number, match.start() + 1, source)
-                steps.append(Step("]", loop=open_loops.pop()[0]))
-            else:
-                steps.append(Step(command))
+    for match in _COMMANDS.finditer(text):
+        run, place = match.group(), match.start()
+        if run[0] in "+-":
+            _merge(steps, "+", run.count("+") - run.count("-"), place)
+        elif run[0] in "<>":
+            _merge(steps, ">", run.count(">") - run.count("<"), place)
+        elif run == "[":
+            open_loops.append((loops, place))
+            steps.append(Step("[", loop=loops, place=place))
+            loops += 1
+        elif run == "]":
+            if not open_loops:
+                raise _at(text, place, "no '[' opens the loop that this ']' closes", source)
+            steps.append(Step("]", loop=open_loops.pop()[0], place=place))
+        else:
+            steps.append(Step(run, place=place))
+        if len(steps) > MAX_CELLS:
+            raise _at(text, place, f"the program has more than {MAX_CELLS:,} commands (runs of + - and of > < count as one)",
+                      source)
     if open_loops:
-        raise open_loops[-1][1]
+        raise _at(text, open_loops[-1][1], "no ']' closes this '['", source)
     return steps
 
 
@@ -126,7 +156,7 @@ def multiplied(steps: list[Step]) -> list[Step]:
             start = starts.pop()
             adds = _multiples(result[start + 1 : -1]) if innermost else None
             if adds is not None:
-                result[start:] = [Step("*", loop=step.loop, adds=adds)]
+                result[start:] = [Step("*", loop=step.loop, adds=adds, place=result[start].place)]
             innermost = False
     return result
 
@@ -148,30 +178,40 @@ def _multiples(body: list[Step]) -> tuple[tuple[int, int], ...] | None:
     return adds
 
 
-def _merge(steps: list[Step], command: str, count: int) -> None:
+def _merge(steps: list[Step], command: str, count: int, place: int) -> None:
     """Add to the run that the program is in; a run that comes to nothing is dropped."""
     if steps and steps[-1].command == command:
-        count += steps.pop().count
+        before = steps.pop()
+        count, place = count + before.count, before.place
     if count:
-        steps.append(Step(command, count))
+        steps.append(Step(command, count, place=place))
 
 
-def _unmatched(command: str, line: int, column: int, source: str) -> SourceError:
-    rule = "no ']' closes this '['" if command == "[" else "no '[' opens the loop that this ']' closes"
-    return SourceError(rule, line=line, column=column, text=command, source=source)
+def _at(text: str, place: int, message: str, source: str) -> SourceError:
+    """An error at a place of the program."""
+    before = text[:place].replace("\r\n", "\n").replace("\r", "\n")
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    return SourceError(message, line=line, column=column, text=text[place : place + 1], source=source)
 
 
 class _Writer:
-    """Writes steps as lines of `.asq`."""
+    """Writes steps as lines of `.asq`; `places` has for each line the place of its step in the program.
+
+    `least_cells` is known before anything is assembled: every statement that is more than a label has three or more.
+    """
 
     def __init__(self, test: str, read: str) -> None:
         self._test = test
         self._read = read
         self._lines: list[str] = []
+        self.places: list[int] = []
+        self.least_cells = 0
+        self._place = 0
         self._labels = 0
         self._distances: set[int] = set()
 
     def write(self, step: Step) -> None:
+        self._place = step.place
         if step.command == "+":
             self._add(f"={step.count} $r")
         elif step.command == ">":
@@ -196,11 +236,14 @@ class _Writer:
             jump = "move" if distance > 0 else "?; @jump move"  # what is set is minus the distance
             stubs.append(f"{_stub(distance)}: $away; ={distance} $away {jump}")
         routine = [*stubs, _MOVE] if stubs else []
-        cells = "\n".join(". " + " ".join(["0"] * min(20, tape - i)) for i in range(0, tape, 20))
-        return "\n".join([*self._lines, "    @halt", *routine, "@pool", "tape:", cells, ""])
+        end = ["    @halt", *routine, "@pool", "tape:", f". [{tape}]", ""]
+        self.places += [self._place] * sum(line.count("\n") + 1 for line in end)
+        return "\n".join([*self._lines, *end])
 
     def _add(self, line: str) -> None:
         self._lines.append("    " + line)
+        self.places.append(self._place)
+        self.least_cells += INSTRUCTION * sum(not statement.endswith(":") for statement in line.split(";"))
 
     def _label(self) -> str:
         self._labels += 1

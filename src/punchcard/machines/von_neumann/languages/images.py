@@ -12,10 +12,11 @@ with a whole instruction.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from punchcard.errors import ProgramError
-from punchcard.machines.source import MAX_DIGITS, Token
-from punchcard.machines.von_neumann.isa import Image
+from punchcard.errors import ProgramError, SourceError, shortened
+from punchcard.machines.source import MAX_DIGITS, Token, numbered_lines
+from punchcard.machines.von_neumann.isa import MAX_MEMORY, STANDARD, Dialect, Image, find_dialect, misfit
 
 EXTENSIONS = (".dec", ".sq", ".slq")
 WORDS_ON_A_LINE = 3  # an instruction
@@ -25,31 +26,47 @@ _WORD = re.compile(r"[+-]?[0-9]+")
 _FORM = "an image is decimal words separated by blanks or commas, and # begins a comment"
 
 
-def parse(text: str, source: str = "", *, word_bits: int | None = None, memory: int | None = None) -> Image:
+def parse(text: str, source: str = "", *, word_bits: int | None = None, memory: int | None = None,
+          dialect: str | Dialect = STANDARD) -> Image:
     """The image in a text. Where the machine's sizes are given, what does not fit them is refused at its place."""
+    dialect = find_dialect(dialect)
     words: list[int] = []
-    comma: Token | None = None
-    for number, content in enumerate(re.split(r"\r\n|\n|\r", text), start=1):
-        for match in _PIECE.finditer(content):
-            token = Token("word", match.group(), number, match.start() + 1)
-            if token.text.startswith("#"):
-                continue
-            if token.text == ",":
-                if comma is not None or not words:
-                    raise token.error(f"no word stands before this ',': {_FORM}", source)
-                comma = token
-                continue
-            comma = None
-            word = _word(token, source)
-            check_word(word, token, word_bits, source)
-            if memory is not None and len(words) >= memory:
-                raise token.error(f"word {len(words)} ({token.text}) is beyond the memory, which has {memory} cells: "
-                                  "use a larger memory", source)
-            words.append(word)
+    comma = False
+    first_beyond: Token | None = None
+    for token in _pieces(text):
+        if token.text == ",":
+            if comma or not words:
+                raise token.error(f"no word stands before this ',': {_FORM}", source)
+            comma = True
+            continue
+        comma = False
+        word = _word(token, source)
+        check_word(word, token, word_bits, source, dialect)
+        if len(words) == memory:
+            first_beyond = token
+        if len(words) == MAX_MEMORY:
+            raise _too_long(first_beyond or token, MAX_MEMORY if memory is None else memory, source,
+                            f"a memory has at most {MAX_MEMORY} cells")
+        words.append(word)
+    if first_beyond is not None and memory is not None:
+        raise _too_long(first_beyond, memory, source, dialect.larger(len(words), word_bits or len(words).bit_length()))
     if not words:
         where = f"{source}: " if source else ""
         raise ProgramError(f"{where}the image is empty: {_FORM}")
     return Image(tuple(words), source)
+
+
+def _pieces(text: str) -> Iterator[Token]:
+    """Words and commas."""
+    for number, content in numbered_lines(text):
+        for match in _PIECE.finditer(content):
+            piece = match.group()
+            if not piece.startswith("#"):
+                yield Token("word", piece, number, match.start() + 1)
+
+
+def _too_long(token: Token, memory: int, source: str, advice: str) -> SourceError:
+    return token.error(f"word {memory} ({token.text}) is beyond the memory, which has {memory} cells: {advice}", source)
 
 
 def write(image: Image) -> str:
@@ -58,20 +75,15 @@ def write(image: Image) -> str:
     return "".join(" ".join(map(str, image.words[i : i + WORDS_ON_A_LINE])) + "\n" for i in starts)
 
 
-def check_word(word: int, token: Token, word_bits: int | None, source: str) -> None:
+def check_word(word: int, token: Token, word_bits: int | None, source: str, dialect: Dialect = STANDARD) -> None:
     """Refuse a word that is neither a signed nor an unsigned number of so many bits."""
-    if word_bits is not None and not -(1 << (word_bits - 1)) <= word < 1 << word_bits:
-        raise token.error(f"{word} does not fit a word of {word_bits} bits: the range is {-(1 << (word_bits - 1))} to "
-                          f"{(1 << word_bits) - 1}", source)
+    if word_bits is not None and (why := misfit(word, word_bits, dialect)):
+        raise token.error(f"{word} {why}", source)
 
 
 def _word(token: Token, source: str) -> int:
     if not _WORD.fullmatch(token.text):
-        raise token.error(f"{_shown(token)!r} is not a decimal word: {_FORM}; assembly has the extension .asq", source)
+        raise token.error(f"{shortened(token.text)} is not a decimal word: {_FORM}; assembly has the extension .asq", source)
     if len(token.text) > MAX_DIGITS:
-        raise token.error(f"{_shown(token)!r} has {len(token.text)} digits: the most is {MAX_DIGITS}", source)
+        raise token.error(f"{shortened(token.text)} has {len(token.text)} digits: the most is {MAX_DIGITS}", source)
     return int(token.text)
-
-
-def _shown(token: Token) -> str:
-    return token.text if len(token.text) <= MAX_DIGITS else token.text[:MAX_DIGITS] + "..."

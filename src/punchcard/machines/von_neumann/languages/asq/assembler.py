@@ -11,16 +11,16 @@ holds 5, and `$name`, a scratch cell. Both are made where they are used and stan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from punchcard.errors import ProgramError
 from punchcard.machines.source import unknown
-from punchcard.machines.von_neumann.isa import Image
+from punchcard.machines.von_neumann.isa import STANDARD, Dialect, Image, find_dialect
 from punchcard.machines.von_neumann.languages.asq import parser as asq_source
 from punchcard.machines.von_neumann.languages.asq.library import LIBRARY
-from punchcard.machines.von_neumann.languages.asq.macros import Expander
+from punchcard.machines.von_neumann.languages.asq.macros import Expanded, Expander
 from punchcard.machines.von_neumann.languages.asq.parser import Cell, Expression, Label, Macro, Pool, Term
 from punchcard.machines.von_neumann.languages.images import check_word
 
@@ -33,20 +33,22 @@ class LabelledWords:
     labels: Mapping[str, int]
 
 
-def assemble(text: str, source: str = "", *, word_bits: int | None = None) -> Image:
+def assemble(text: str, source: str = "", *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
     """The image of an `.asq` text; `source` names it in error messages, and `word_bits` limits its words."""
-    listed = listing(text, source, word_bits=word_bits)
+    listed = listing(text, source, word_bits=word_bits, dialect=dialect)
     inside = {name: address for name, address in listed.labels.items() if 0 <= address < len(listed.words)}
     return Image(listed.words, source, inside)
 
 
-def listing(text: str, source: str = "", *, word_bits: int | None = None) -> LabelledWords:
+def listing(text: str, source: str = "", *, word_bits: int | None = None,
+            dialect: str | Dialect = STANDARD) -> LabelledWords:
     """As `assemble`, with the addresses of the labels."""
     parsed = asq_source.parse(text, source)
-    items = Expander(parsed, standard_macros()).expand(parsed.items)
+    expander = Expander(parsed, standard_macros())
+    items = expander.expand(parsed.items)
     _refuse_written_constants(items, source)
-    layout = _Layout(_with_pool(items), source)
-    words = tuple(layout.words(word_bits))
+    layout = _Layout(_with_pool(items, list(expander.constants)), source)
+    words = tuple(layout.words(word_bits, find_dialect(dialect)))
     if not words:
         where = f"{source}: " if source else ""
         raise ProgramError(f"{where}the program is empty: it needs at least one instruction or data line")
@@ -59,23 +61,21 @@ def standard_macros() -> Mapping[str, Macro]:
     return asq_source.parse(LIBRARY, "standard macros").macros
 
 
-def _refuse_written_constants(items: list[Label | Cell | Pool], source: str) -> None:
+def _refuse_written_constants(items: list[Expanded], source: str) -> None:
     for item in items:
         if isinstance(item, Cell) and item.written and [term.kind for term in item.expression] == ["constant"]:
             raise item.expression[0].token.error("a constant would be changed here: copy it to a cell of your own", source)
 
 
-def _with_pool(items: list[Label | Cell | Pool]) -> list[Label | Cell]:
+def _with_pool(items: list[Expanded], constants: Sequence[Expression]) -> list[Label | Cell]:
     """The items with the pool in its place: where `@pool` stands, else behind the last cell."""
-    pool: dict[Term, Cell] = {}
+    pool: dict[str, Cell] = {}
     for item in items:
         if isinstance(item, Cell):
-            for term in _pooled(item.expression):
-                value = term.constant or (Term(1, "number", term.token),)
-                pool.setdefault(_key(term), Cell(value, term.token))
+            _fill(pool, item.expression, constants)
     cells: list[Label | Cell] = []
-    for key, cell in pool.items():
-        cells += [Label(cell.token, _pool_name(key)), cell]
+    for name, cell in pool.items():
+        cells += [Label(cell.token, name), cell]
     marks = [place for place, item in enumerate(items) if isinstance(item, Pool)]
     last = max((place for place, item in enumerate(items) if isinstance(item, Cell)), default=-1)
     place = marks[0] if marks else last + 1
@@ -83,25 +83,18 @@ def _with_pool(items: list[Label | Cell | Pool]) -> list[Label | Cell]:
     return [item for item in whole if not isinstance(item, Pool)]
 
 
-def _pooled(expression: Expression) -> Iterator[Term]:
-    """The terms that need a cell of the pool, with those within them."""
+def _fill(pool: dict[str, Cell], expression: Expression, constants: Sequence[Expression]) -> None:
+    """Add the cells that a sum needs, those within them first. Macros limit how deep constants stand in constants."""
     for term in expression:
-        if term.kind in ("constant", "scratch"):
-            yield from _pooled(term.constant)
-            yield term
+        if term.kind in ("constant", "scratch") and _pool_name(term) not in pool:
+            value = constants[term.number] if term.kind == "constant" else (Term(1, "number", term.token),)
+            _fill(pool, value, constants)
+            pool[_pool_name(term)] = Cell(value, term.token)
 
 
-def _key(term: Term) -> Term:
-    """The same for all uses of a pool cell, with whatever sign."""
-    return term if term.sign == 1 else term.times(-1)
-
-
-def _pool_name(key: Term) -> str:
+def _pool_name(term: Term) -> str:
     """A name that no text can declare."""
-    if key.kind == "scratch":
-        return key.name
-    return "=~" + "".join(f"{'+' if t.sign > 0 else '-'}{_pool_name(_key(t)) if t.constant else t.name or t.number}"
-                          for t in key.constant)
+    return term.name if term.kind == "scratch" else f"=~{term.number}"
 
 
 class _Layout:
@@ -119,10 +112,10 @@ class _Layout:
             else:
                 self.labels[item.name] = len(self._cells)
 
-    def words(self, word_bits: int | None) -> Iterator[int]:
+    def words(self, word_bits: int | None, dialect: Dialect) -> Iterator[int]:
         for address, cell in enumerate(self._cells):
-            word = sum(term.sign * self._value(term, address) for term in cell.expression)
-            check_word(word, cell.token, word_bits, self._source)
+            word = sum(term.factor * self._value(term, address) for term in cell.expression)
+            check_word(word, cell.token, word_bits, self._source, dialect)
             yield word
 
     def _value(self, term: Term, address: int) -> int:
@@ -130,7 +123,7 @@ class _Layout:
             return term.number
         if term.kind == "next":
             return address + 1
-        name = term.name if term.kind == "name" else _pool_name(_key(term))
+        name = term.name if term.kind == "name" else _pool_name(term)
         if name not in self.labels:
             known = [label for label in self.labels if label[0] not in "=$" and "~" not in label]
             raise unknown("label", term.token, known, "declare it before a cell, as `name:`", self._source)

@@ -1,49 +1,56 @@
 """Parser of `.asq` text: labels, cells, data lines and calls of macros, before any name has a value.
 
-An expression has only sums and differences, so it is kept as a flat sum of signed terms: parentheses vanish, and a macro's
-parameter is replaced by the terms of its operand.
+An expression has only sums and differences, so it is kept as a flat sum of terms with factors: parentheses vanish, and a
+macro's parameter is replaced by the terms of its operand.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from punchcard.errors import SourceError
+from punchcard.errors import SourceError, shortened
 from punchcard.machines.source import Line, Token, lines, unescape
 
 _TOKEN = re.compile(r"""
     (?P<space>\s+)
   | (?P<comment>(?:\#|//).*)
-  | (?P<string>"(?:\\.|[^\\"])*")
+  | (?P<string>"[^\\"]*+(?:\\.[^\\"]*+)*+")
   | (?P<character>'(?:\\.|[^\\'])')
   | (?P<unclosed>["'].*)
   | (?P<macro>@[A-Za-z_][A-Za-z0-9_]*)
   | (?P<scratch>\$[A-Za-z_][A-Za-z0-9_]*)
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<number>[0-9][0-9A-Za-z_]*)
-  | (?P<mark>[:;?.()+\-=])
+  | (?P<mark>[:;?.()\[\]+\-=])
 """, re.VERBOSE)
 
 MAX_DEPTH = 100  # of parentheses
+MAX_CELLS = 1 << 18  # of a program
 OPERANDS = 3
 TermKind: TypeAlias = Literal["number", "name", "next", "scratch", "constant"]
 
 
 @dataclass(frozen=True)
 class Term:
-    """A signed part of a sum: a number, a label, `?`, a scratch cell's address, or the address of a constant's cell."""
+    """A part of a sum: a number, a label, `?`, a scratch cell's address, or the address of a constant's cell.
 
-    sign: int
+    A constant is the sum that its cell holds, `constant`; once macros are expanded it is that sum's number in a table.
+    """
+
+    factor: int
     kind: TermKind
     token: Token = field(compare=False)
     name: str = ""
     number: int = 0
     constant: tuple[Term, ...] = ()
 
-    def times(self, sign: int) -> Term:
-        return Term(sign * self.sign, self.kind, self.token, self.name, self.number, self.constant)
+    def times(self, factor: int) -> Term:
+        if factor == 1:
+            return self
+        return Term(factor * self.factor, self.kind, self.token, self.name, self.number, self.constant)
 
 
 Expression: TypeAlias = tuple[Term, ...]
@@ -67,6 +74,15 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Run:
+    """Cells in a row: the bytes of a string; or `[5]`, so many that are 0."""
+
+    token: Token
+    count: int
+    codes: bytes = b""
+
+
+@dataclass(frozen=True)
 class Call:
     """A use of a macro."""
 
@@ -85,7 +101,7 @@ class Pool:
     token: Token
 
 
-Item: TypeAlias = Label | Cell | Call | Pool
+Item: TypeAlias = Label | Cell | Run | Call | Pool
 
 
 @dataclass(frozen=True)
@@ -95,10 +111,7 @@ class Macro:
     token: Token
     parameters: tuple[str, ...]
     items: tuple[Item, ...]
-
-    @property
-    def labels(self) -> set[str]:
-        return {item.name for item in self.items if isinstance(item, Label)}
+    labels: tuple[str, ...]
 
 
 @dataclass
@@ -121,6 +134,7 @@ class _Parser:
         self._source = source
         self._macro: tuple[Token, tuple[str, ...]] | None = None
         self._body: list[Item] = []
+        self._cells = 0
 
     def parse(self, text: str) -> Text:
         for line in lines(text, self._source, _TOKEN):
@@ -132,8 +146,14 @@ class _Parser:
             raise self._error(self._macro[0], f"macro {self._macro[0].text!r} has no end: close it with @end")
         return self._text
 
-    def _add(self, *items: Item) -> None:
-        (self._text.items if self._macro is None else self._body).extend(items)
+    def _add(self, item: Item) -> None:
+        if self._macro is not None:
+            self._body.append(item)
+            return
+        self._text.items.append(item)
+        self._cells += isinstance(item, Cell)
+        if self._cells > MAX_CELLS:  # macros only add to them
+            raise self._error(item.token, f"the program has more than {MAX_CELLS:,} cells")
 
     def _statement(self, line: Line) -> None:
         self._labels(line)
@@ -144,7 +164,7 @@ class _Parser:
             while not _ends(line):
                 self._labels(line)
                 if not _ends(line):
-                    self._add(*self._data(line))
+                    self._add(self._data(line))
         elif not _ends(line):
             self._instruction(line)
 
@@ -156,15 +176,27 @@ class _Parser:
                 raise self._error(token, f"label {token.text!r} is a parameter of the macro: choose another name")
             self._add(Label(token, token.text))
 
-    def _data(self, line: Line) -> list[Cell]:
+    def _data(self, line: Line) -> Cell | Run:
         token = line.ahead
+        if line.at("["):
+            return self._zeros(line)
         if token.kind != "string":
-            return [Cell(self._operand(line), token)]
+            return Cell(self._operand(line), token)
         line.take()
         if token.text == '""':
             raise self._error(token, 'the string "" is empty: it has no cells')
         codes = unescape(token, self._source).encode("utf-8", "surrogatepass")
-        return [Cell((_number(code, token),), token) for code in codes]
+        return Run(token, len(codes), codes)
+
+    def _zeros(self, line: Line) -> Run:
+        token = line.take()
+        count, number = line.take_integer("the number of cells")
+        if count < 1:
+            raise self._error(number, f"[{count}] has no cells: write 1 or more")
+        if not line.at("]"):
+            raise line.wrong("an opened bracket is closed with ']', as in [5]")
+        line.take()
+        return Run(token, count)
 
     def _instruction(self, line: Line) -> None:
         first = line.ahead
@@ -176,8 +208,8 @@ class _Parser:
             if len(cells) == OPERANDS:
                 raise line.wrong("an instruction has one to three operands; data begin with '.'")
             token = line.ahead
-            if token.kind == "string":
-                raise line.wrong("a string stands on a data line, which begins with '.'")
+            if token.kind == "string" or line.at("["):
+                raise line.wrong("a string, or a number of cells in brackets, stands on a data line, which begins with '.'")
             cells.append(Cell(self._operand(line), token, written=len(cells) == 1))
             self._add(cells[-1])
         if len(cells) == 1:
@@ -218,25 +250,25 @@ class _Parser:
             raise self._error(name, f"macro {name.text!r} is defined twice")
         if name.text in ("def", "end", "pool"):
             raise self._error(name, f"@{name.text} is a word of the language: choose another name")
-        parameters: list[str] = []
+        parameters: dict[str, None] = {}
         while not _ends(line):
             parameter = line.take_name("a parameter")
             if parameter.text in parameters:
                 raise self._error(parameter, f"parameter {parameter.text!r} stands twice")
-            parameters.append(parameter.text)
+            parameters[parameter.text] = None
         self._macro, self._body = (name, tuple(parameters)), []
 
     def _end_macro(self, token: Token) -> None:
         if self._macro is None:
             raise self._error(token, "@end closes a macro, and none is open: it begins with @def")
         name, parameters = self._macro
-        declared: set[str] = set()
+        declared: dict[str, None] = {}
         for item in self._body:
             if isinstance(item, Label):
                 if item.name in declared:
                     raise self._error(item.token, f"label {item.name!r} is declared twice in macro {name.text!r}")
-                declared.add(item.name)
-        self._text.macros[name.text] = Macro(name, parameters, tuple(self._body))
+                declared[item.name] = None
+        self._text.macros[name.text] = Macro(name, parameters, tuple(self._body), tuple(declared))
         self._macro = None
 
     def _operand(self, line: Line) -> Expression:
@@ -247,23 +279,14 @@ class _Parser:
         value = self._sum(line, 0)
         if any(term.kind == "next" for term in value):
             raise self._error(token, "'?' has no meaning in a constant: use a label")
-        return (Term(1, "constant", token, constant=_reduced(value)),)
+        return (Term(1, "constant", token, constant=collected(value)),)
 
     def _sum(self, line: Line, depth: int) -> Expression:
         terms = list(self._term(line, depth))
         while line.at("+", "-"):
-            self._refuse_ambiguity(line)
             sign = -1 if line.take().text == "-" else 1
             terms += [term.times(sign) for term in self._term(line, depth)]
         return tuple(terms)
-
-    def _refuse_ambiguity(self, line: Line) -> None:
-        """`x -1` could be one operand or two; both have a plain spelling."""
-        before, mark, after = line.around()
-        if before.end < mark.column and mark.end == after.column and after.text not in ("", ";"):
-            rest = f"{mark.text}{after.text}"
-            raise self._error(mark, f"'{before.text} {rest}' can be read as one operand or as two: write "
-                                    f"'{before.text}{rest}' or '{before.text} ({rest})'")
 
     def _term(self, line: Line, depth: int) -> Expression:
         sign = 1
@@ -292,7 +315,7 @@ class _Parser:
             return (Term(sign, "next", token),)
         if token.kind == "unclosed":
             rule = "a character is 'a' or '\\n'" if token.text.startswith("'") else "a string ends on its line with a quote"
-            raise self._error(token, f"{token.text[:20]} is not closed: {rule}")
+            raise self._error(token, f"{shortened(token.text)[1:-1]} is not closed: {rule}")
         raise line.wrong("an operand is a sum of numbers, labels and '?', such as 12, loop, ?+2 or (-1)")
 
     def _error(self, token: Token, message: str) -> SourceError:
@@ -309,12 +332,19 @@ def _number(value: int, token: Token) -> Term:
 
 def _one_cell_later(expression: Expression) -> Expression:
     """The same number in the next cell, where `?` is one more."""
-    count = sum(term.sign for term in expression if term.kind == "next")
+    count = sum(term.factor for term in expression if term.kind == "next")
     return (*expression, _number(-count, expression[0].token)) if count else expression
 
 
-def _reduced(expression: Expression) -> Expression:
-    """Numbers added up, so that =5, =(5) and =2+3 share a cell."""
-    total = sum(term.sign * term.number for term in expression if term.kind == "number")
-    rest = tuple(term for term in expression if term.kind != "number")
-    return (*rest, _number(total, expression[0].token)) if total or not rest else rest
+def collected(expression: Sequence[Term]) -> Expression:
+    """The same sum with like terms as one, so that =5, =(5) and =2+3 share a cell, and no sum grows by being repeated."""
+    total = 0
+    rest: dict[tuple[str, str, int, Expression], Term] = {}
+    for term in expression:
+        if term.kind == "number":
+            total += term.factor * term.number
+            continue
+        key = term.kind, term.name, term.number, term.constant
+        before = rest.get(key)
+        rest[key] = term if before is None else replace(before, factor=before.factor + term.factor)
+    return (*rest.values(), _number(total, expression[0].token)) if total or not rest else tuple(rest.values())

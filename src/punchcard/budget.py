@@ -1,0 +1,96 @@
+"""The budget: how much memory may be used. What sizes ask for is estimated from them alone, before anything is made.
+
+    with punchcard.max_memory("16G"):
+        punchcard.run(program, memory=1_000_000)
+
+The estimates are of the whole peak, not of the result: a test measures them against real runs. `--max-memory` is the same on
+the command line, and the variable PUNCHCARD_MAX_MEMORY everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from punchcard.errors import SizeError
+
+DEFAULT = 4 << 30
+"""Twice what the largest card of the examples, the tests and the benchmarks needs."""
+OPTION, VARIABLE = "--max-memory", "PUNCHCARD_MAX_MEMORY"
+UNITS = "KMGT"
+WORTH_RAISING = 1 << 40
+"""Beyond this no computer has the memory, so that nobody is told to ask for it."""
+
+BUILDING = 1.5
+"""Peak of building over the compiled matrices (float64) and the model, measured 0.8 to 1.6: formulas are matrices too."""
+BYTES_OF_ENTRY = 40
+"""Peak of punching and running for each entry of a card, measured 24 to 55: copies, and what the engines prepare."""
+
+_chosen: ContextVar[int | None] = ContextVar("punchcard.budget", default=None)
+
+
+@contextmanager
+def max_memory(allowed: int | str) -> Iterator[None]:
+    """Let everything inside the block use so much memory: bytes, or text such as "512M" and "16G"."""
+    token = _chosen.set(_bytes(allowed, f"a memory of {allowed!r}"))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def limit() -> int:
+    """The bytes that may be used: as chosen, or as the environment says, or the default."""
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen
+    given = os.environ.get(VARIABLE, "")
+    return _bytes(given, f"{VARIABLE}={given}") if given else DEFAULT
+
+
+def require(needed: int, what: str) -> None:
+    """Refuse `what` when it needs more bytes than may be used."""
+    allowed = limit()
+    if needed > allowed:
+        fix = f"take smaller sizes, or allow more with {OPTION} {_enough(needed)}" if needed < WORTH_RAISING \
+            else f"take smaller sizes; {OPTION} raises the budget"
+        raise SizeError(f"{what} needs about {shown(needed)} of memory, the budget is {shown(allowed)}: {fix}")
+
+
+def building(weights: int, itemsize: int = 8) -> int:
+    """About the bytes at the peak of building a model with so many weights of so many bytes each."""
+    return weights * round(2 * BUILDING * (8 + itemsize)) // 2
+
+
+def running(rows: int, columns: int) -> int:
+    """About the bytes at the peak of punching a card and running it."""
+    return rows * columns * BYTES_OF_ENTRY
+
+
+def shown(size: int) -> str:
+    """Bytes with three digits that count."""
+    power = min(max(0, size.bit_length() - 1) // 10, 6)
+    if size.bit_length() > 70:
+        return "1000 EiB or more"
+    return f"{size / (1 << 10 * power):.3g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB')[power]}"
+
+
+def _enough(needed: int) -> str:
+    """The next whole number of M or G, with some room."""
+    unit = 30 if needed >= 1 << 30 else 20
+    return f"{(needed + needed // 8 >> unit) + 1}{UNITS[unit // 10 - 1]}"
+
+
+def _bytes(given: int | str, named: str) -> int:
+    """A number of bytes, 1 or more."""
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        return given
+    match = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*(?:([KMGT])(?:I?B)?)?\s*", given.upper()) \
+        if isinstance(given, str) else None
+    found = 0 if match is None else int(float(match[1]) * (1 << 10 * (UNITS.index(match[2]) + 1 if match[2] else 0)))
+    if found < 1:
+        raise SizeError(f"{named}: write how much memory may be used, such as 512M or 16G")
+    return found

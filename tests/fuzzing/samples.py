@@ -1,0 +1,154 @@
+"""What inputs are made from: a few texts in every language, small machines, and the command line with all of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import click
+
+import punchcard
+from punchcard.machines.registry import Registry
+from tests.cases import EXAMPLES
+
+TINY_FLEQ = """.range 8
+.data
+a scalar -2   # counts up
+b vector 2 1 -0.5
+m matrix 2x2 1 2 ; 3 4
+u vector 2 random(7)
+one scalar 1
+.code
+loop: b = add(b, b[0])
+      incr_pointer(loop.b)
+      m = mul(m, m)
+      a = add(a, one); if a <= 0 goto loop
+      halt
+"""
+FROM_FILES = """.data
+w matrix 2x2 file(values.npy)
+v vector 3 file(values.csv)
+.code
+w = add(w, w)
+halt
+"""
+MACROS = """# macros of one's own, the library's, expressions and strings
+loop: @inc counter; @out counter
+      @twice counter counter (loop+3*2-1)
+      Z Z (-1)
+@def twice a b c
+      a b ?+1
+      a b c
+@end
+. Z:0 counter:-3 text: "hi\\n" 'A' 0x1f
+@pool
+"""
+HALVED = """.data
+x 6
+list 1 2 -3
+.code
+loop: subleq x, list+1, loop
+      subleq list, x
+      halt
+"""
+WRITTEN = {
+    ".fleq": (TINY_FLEQ, FROM_FILES), ".asq": (MACROS, "a b (-1)\n. a:1 b:2\n"), ".subleq": (HALVED,),
+    ".bf": (",[.,]", "+[>++[-]<-]."), ".dec": ("3 4 6 7 7 7 3 0 0\n", "9 -1 3 0 0 -1 72\n"),
+}
+SMALL_PROGRAMS = {
+    "subleq": HALVED,
+    "fleq": ".range 8\n.data\na scalar -2\none scalar 1\n.code\nloop: a = add(a, one); if a <= 0 goto loop\nhalt\n",
+    "von-neumann": "a (-1) 3\n(-1) a 0\n. a:65\n",
+    "turing": "tape [1]01\ngo 1 -> 0 R go\ngo 0 -> 1 R go\n",
+}
+"""Programs that fit the small machine of a kind, and run for some steps."""
+FOLDERS = (EXAMPLES, EXAMPLES / "von_neumann", EXAMPLES / "turing")
+IMAGES = (".dec", ".sq", ".slq")
+
+
+@cache
+def turing() -> Any:
+    """The machine of the example that lies outside the package."""
+    spec = importlib.util.spec_from_file_location("turing", EXAMPLES / "turing" / "turing.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["turing"] = module
+    spec.loader.exec_module(module)
+    return module.TuringMachine
+
+
+@cache
+def registry() -> Registry:
+    """All kinds of machines, the example's among them."""
+    return punchcard.kinds().including(turing())
+
+
+@cache
+def command_line() -> click.Group:
+    """The commands for them."""
+    return punchcard.command_line(turing())
+
+
+@cache
+def extensions() -> tuple[str, ...]:
+    """Of every language that there is."""
+    return tuple(e for kind in registry() for language in kind.languages for e in language.extensions)
+
+
+@cache
+def texts() -> Mapping[str, tuple[bytes, ...]]:
+    """Programs by extension: the examples, and short ones with what those lack."""
+    found: dict[str, list[bytes]] = {extension: [] for extension in extensions()}
+    for folder in FOLDERS:
+        for path in sorted(folder.iterdir()):
+            if path.suffix in found:
+                found[path.suffix].append(path.read_bytes())
+    for extension, written in WRITTEN.items():
+        found[extension] += map(str.encode, written)
+    for kind, text in SMALL_PROGRAMS.items():
+        found[registry().kind(kind).languages[0].extensions[0]].append(text.encode())
+    halved = punchcard.assemble(HALVED)
+    found[".json"].append(registry().kind_of(halved).assembled(halved).encode())
+    for extension in IMAGES:
+        found[extension] = found[".dec"]
+    return {extension: tuple(written) for extension, written in found.items()}
+
+
+SIZES: Mapping[str, Mapping[str, Any]] = {
+    "subleq": {"word_bits": 8, "memory": 8, "instructions": 8, "design": "two-layer"},
+    "fleq": {"functions": ("add",), "size": 1, "memory": 6, "instructions": 4, "range": 8, "heads": 1,
+             "precision": "float32"},
+    "von-neumann": {"word_bits": 8, "memory": 32},
+    "turing": {"states": 4, "symbols": 3, "squares": 8},
+}
+
+
+@cache
+def machine(kind: str) -> Any:
+    """A small machine of a kind: what runs, is saved and is kept in checkpoints."""
+    return registry().kind(kind).machine_class()(**SIZES[kind])
+
+
+@cache
+def small_program(kind: str) -> Any:
+    """The small program of a kind, assembled."""
+    language = registry().kind(kind).languages[0]
+    return language.assemble(SMALL_PROGRAMS[kind], "")
+
+
+def shared_folder(folder: Path) -> Path:
+    """A folder with a file of each sort, beside which inputs are written."""
+    import numpy as np
+
+    for extension, written in texts().items():
+        for number, text in enumerate(written):
+            (folder / f"sample{number}{extension}").write_bytes(text)
+    np.save(folder / "values.npy", np.array([[1.0, 2.0], [3.0, -4.0]]))
+    (folder / "values.csv").write_text("1,2,-3\n")
+    (folder / "table.csv").write_text("x,y\n-0.5,-0.4\n0.5,0.6\n")
+    return folder

@@ -1,0 +1,27 @@
+"""All targets by name, and how many of a thousand inputs each gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.fuzzing import caches, commands, samples, tensors, texts
+from tests.fuzzing.workers import Begin
+
+_PROGRAMS = {".subleq": 60, ".minsky": 50, ".json": 40, ".fleq": 100, ".asq": 100, ".bf": 40, ".dec": 40, ".sq": 10,
+             ".slq": 10, ".tm": 40}
+_KINDS = {"subleq": 20, "fleq": 20, "von-neumann": 20, "turing": 20}
+
+
+def targets() -> Mapping[str, tuple[int, Begin]]:
+    """Every language and every kind of machine is here, or a KeyError."""
+    found: dict[str, tuple[int, Any]] = {
+        "calc": (90, texts.expressions), "tables": (60, texts.tables), "arrays": (60, texts.arrays),
+        "models": (30, tensors.models), "code": (10, caches.code), "commands": (100, commands.lines),
+    }
+    for extension in samples.extensions():
+        found[extension] = _PROGRAMS[extension], texts.programs(extension)
+    for kind in samples.registry():
+        found[f"machine-{kind.name}"] = _KINDS[kind.name], tensors.machines(kind.name)
+        found[f"checkpoint-{kind.name}"] = _KINDS[kind.name], tensors.checkpoints(kind.name)
+    return found

@@ -1,0 +1,84 @@
+"""Whatever Punchcard reads: no exception but its own, no time-out, no crash, no growth."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from punchcard.errors import PunchcardError
+from tests.fuzzing import samples
+from tests.fuzzing.targets import targets
+from tests.fuzzing.workers import Attempt, explore
+
+INPUTS = 2_000
+SOAK_INPUTS = 200_000
+GROWTH = 4_000
+"""Bytes that a worker may grow by with each input: what an allocator keeps, and not what an input leaves behind."""
+
+OPEN = ("calc", "tables", "arrays", "models", "code", "commands", ".fleq", ".tm", "machine-subleq", "machine-fleq",
+        "machine-von-neumann", "machine-turing", "checkpoint-subleq", "checkpoint-fleq", "checkpoint-von-neumann",
+        "checkpoint-turing")
+"""Targets with faults that are known, and not yet mended."""
+NAMES = [pytest.param(name, marks=pytest.mark.xfail(name in OPEN, reason="faults that are known", strict=False))
+         for name in targets()]
+
+
+def check(name: str, thousands: float, folder: Path) -> None:
+    """A target's share of the inputs."""
+    share, begin = targets()[name]
+    first = 0 if thousands < 10 else 1_000_000  # the soak's inputs are others
+    outcome = explore(name, begin, range(first, first + round(share * thousands)), folder)
+    print(f"{name}: {outcome}")  # noqa: T201  # `make soak` shows it
+    assert not outcome.findings, "\n".join(map(str, outcome.different()))
+    assert outcome.inputs == round(share * thousands)
+    if thousands > 10:
+        assert outcome.grown < GROWTH
+
+
+def test_every_input_has_a_share() -> None:
+    """Every language and every kind of machine is a target."""
+    found = targets()
+    assert sum(share for share, _ in found.values()) == 1000
+    assert {*samples.extensions()} < set(found)
+    assert all(samples.texts()[extension] for extension in samples.extensions())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_some_inputs(name: str, tmp_path: Path) -> None:
+    check(name, INPUTS / 1000, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", NAMES)
+def test_many_inputs(name: str, tmp_path: Path) -> None:
+    check(name, SOAK_INPUTS / 1000, tmp_path)
+
+
+def _faulty(folder: Path) -> Attempt:
+    """Something that does everything wrong, at known seeds."""
+    kept: list[bytes] = []
+
+    def attempt(rng: random.Random) -> None:
+        seed = next(numbers)
+        kept.append(bytes(10_000))
+        if seed == 3:
+            raise ValueError("a bug")
+        if seed == 4:
+            raise PunchcardError("two\nlines")
+        if seed == 5:
+            raise PunchcardError("a bad input")
+        if seed == 6:
+            bytearray(1 << 40)
+
+    numbers = iter(range(1000))
+    return attempt
+
+
+def test_the_fuzzer_finds_faults(tmp_path: Path) -> None:
+    outcome = explore("faulty", _faulty, range(300), tmp_path)
+    assert [(finding.seed, finding.what.split(" at ")[0].split(":")[0]) for finding in outcome.findings] == [
+        (3, "ValueError"), (4, "an error of several lines"), (6, "MemoryError")]
+    assert (outcome.inputs, outcome.refused) == (300, 2)
+    assert outcome.grown > GROWTH
