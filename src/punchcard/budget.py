@@ -27,7 +27,10 @@ WORTH_RAISING = 1 << 40
 BUILDING = 1.5
 """Peak of building over the compiled matrices (float64) and the model, measured 0.8 to 1.6: formulas are matrices too."""
 BYTES_OF_ENTRY = 40
-"""Peak of punching and running for each entry of a card, measured 24 to 55: copies, and what the engines prepare."""
+"""Peak of punching and running for each entry of a tensor, measured 24 to 55: copies, and what the engines prepare."""
+
+PACKED = 16
+"""Peak of packing and running over the bytes of a packed card's fields, measured 9 to 20: copies, and what is looked up."""
 
 _chosen: ContextVar[int | None] = ContextVar("punchcard.budget", default=None)
 
@@ -66,8 +69,13 @@ def building(weights: int, itemsize: int = 8) -> int:
 
 
 def running(rows: int, columns: int) -> int:
-    """About the bytes at the peak of punching a card and running it."""
+    """About the bytes at the peak of punching a card as a tensor and running it."""
     return rows * columns * BYTES_OF_ENTRY
+
+
+def running_packed(fields: int) -> int:
+    """About the bytes at the peak of packing a card whose fields have so many bytes, and running it so."""
+    return fields * PACKED
 
 
 def shown(size: int) -> str:

@@ -199,10 +199,15 @@ class Layout:
 
     def blank(self, dtype: FormatName = "float64") -> Tensor:
         """A card of zeros, of which a run may begin; one that is too large to run is refused."""
-        require(running(self.width, self.columns), f"a card of {self.width} rows and {self.columns} columns")
+        self.check_room()
         import torch
 
         return torch.zeros(self.width, self.columns, dtype=getattr(torch, name_of(dtype)))
+
+    def check_room(self, why: str = "") -> None:
+        """Refuse to make a tensor of a card that would be too large to run so; `why` it is one is said in the message."""
+        require(running(self.width, self.columns),
+                f"a card of {self.width} rows and {self.columns} columns as a tensor{why}")
 
     # Entries
 

@@ -8,12 +8,14 @@ when a loop begins has no field. So a packed card can only be what its layout de
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from punchcard.budget import require
 from punchcard.card.encoding import Numbers, Words, as_binary, as_numbers, pack_bits, unpack_bits
 from punchcard.card.formats import FORMATS, AnyArray, FormatName, as_array, name_of
 from punchcard.errors import EncodingError, LayoutError, PrecisionError, SizeError
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
     from punchcard.card.layout import Layout, Place, RowBlock
 
-MOST_DENSE = 16 * 2**30
-"""Bytes of a dense card: what is larger would not fit beside what else a run needs."""
 PART = 1 << 15
 """Columns that are written at a time."""
 CHUNK = 64
@@ -42,6 +42,7 @@ class PackedCard:
         """A card on which all bits are -1, and all numbers 0, or 1 where the layout says so."""
         if name_of(dtype) not in FORMATS:
             raise PrecisionError(f"{name_of(dtype)} is not a number format for a card: use {', '.join(FORMATS)}")
+        require(packed_bytes(layout, dtype), f"a packed card of {layout.width} rows and {layout.columns} columns")
         card = cls(layout, dtype, {})
         for block in layout.blocks:
             if not block.holds:
@@ -121,10 +122,8 @@ class PackedCard:
     def dense(self) -> AnyArray:
         """The card as a matrix, rows by columns."""
         kept = FORMATS[self.dtype].array
-        needed = self.layout.width * self.layout.columns * kept.itemsize
-        if needed > MOST_DENSE:
-            raise SizeError(f"a dense card of {self.layout.width} rows and {self.layout.columns} columns takes "
-                            f"{needed / 2**30:.0f} GiB: the most is {MOST_DENSE // 2**30} GiB; use the packed card")
+        require(self.layout.width * self.layout.columns * kept.itemsize,
+                f"a packed card of {self.layout.width} rows and {self.layout.columns} columns as a matrix")
         entries = np.zeros(self.shape, dtype=kept)
         for block in self.layout.blocks:
             for region in block.holds:
@@ -269,6 +268,12 @@ class PackedCard:
             return  # pages that nobody wrote to stay unwritten
         moved = (words << np.uint64(shift)).astype(field.dtype)
         there[...] = moved if int(kept) == 0 else there & field.dtype.type(kept) | moved
+
+
+def packed_bytes(layout: Layout, dtype: FormatName) -> int:
+    """Bytes of all fields of a packed card, by its layout alone."""
+    return sum(math.prod(_shape(layout, block)) * np.dtype(_field_type(block, name_of(dtype))).itemsize
+               for block in layout.blocks if block.holds)
 
 
 def departs(entries: AnyArray, content: str | None) -> float | None:

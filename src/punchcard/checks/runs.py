@@ -23,7 +23,7 @@ def begin(
 ) -> Checkpoint:
     """A run before its first loop; `checked_run` makes it."""
     machine.check_type(program)
-    machine.check_room()
+    machine.check_room(engine)
     limit = machine.default_max_steps if max_steps is None else max_steps
     return Checkpoint(machine, program, Mark(machine.pack(program)), Plan(limit, every, comparison(machine, check), engine))
 

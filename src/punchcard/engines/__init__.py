@@ -19,29 +19,23 @@ class Later:
 
     module: str
     name: str
+    takes_packed: bool = False
 
     def __call__(self, *given: Any, **how: Any) -> Runner:
-        runner: Runner = self._engine(*given, **how)
+        runner: Runner = getattr(import_module(self.module), self.name)(*given, **how)
         return runner
-
-    @property
-    def takes_packed(self) -> bool:
-        return bool(getattr(self._engine, "takes_packed", False))
-
-    @property
-    def _engine(self) -> Any:
-        return getattr(import_module(self.module), self.name)
 
 
 ENGINES: dict[str, Engine] = {
     "dense": Later("punchcard.engines.dense", "Dense"),
     "scratchpad": Later("punchcard.engines.scratchpad", "Scratchpad"),
-    "lowered": Later("punchcard.engines.lowered", "Lowered"),
-    "auto": Later("punchcard.engines.auto", "prepare"),
+    "lowered": Later("punchcard.engines.lowered", "Lowered", takes_packed=True),
+    "auto": Later("punchcard.engines.auto", "prepare", takes_packed=True),
 }
-LOWERED_OR_SLOWER = Later("punchcard.engines.auto", "lowered_or_slower")
+LOWERED_OR_SLOWER = Later("punchcard.engines.auto", "lowered_or_slower", takes_packed=True)
 
-__all__ = ["ENGINES", "Engine", "Glance", "Port", "Prepared", "Run", "Runner", "Watch", "check_engine", "prepare"]
+__all__ = ["ENGINES", "Engine", "Glance", "Port", "Prepared", "Run", "Runner", "Watch", "check_engine", "prepare",
+           "takes_packed"]
 
 
 def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
@@ -54,10 +48,20 @@ def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops
     """
     check_engine(name)
     engine = LOWERED_OR_SLOWER if fall_back and name == "lowered" else ENGINES[name]
-    if not getattr(engine, "takes_packed", False):
+    if not _takes_packed(engine):
         model, card = as_module(model), as_tensor(card)
     runner: Runner = engine(model, layout, card, loops=loops, kept=kept)
     return runner
+
+
+def takes_packed(name: str) -> bool:
+    """Whether the named engine can run a packed card as it is: else it is made a tensor."""
+    check_engine(name)
+    return _takes_packed(ENGINES[name])
+
+
+def _takes_packed(engine: Engine) -> bool:
+    return bool(getattr(engine, "takes_packed", False))
 
 
 def check_engine(name: str) -> None:

@@ -2,7 +2,7 @@
 
 The rules look at sizes only, so that the same call always takes the same engine:
 
-    lowered      when the card is on the CPU, and there are enough loops to be worth compiling for
+    lowered      when the card is on the CPU, and there are enough loops, or columns, to be worth compiling for
     dense        for cards so small that the n by n matrices cost less than keeping track of columns
     scratchpad   for all others
 
@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from punchcard.card.layout import Card, Layout, Pattern, as_tensor
+from punchcard.card.packed import PackedCard
 from punchcard.engines.base import Glance, Port, Run, Runner, Watch
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import LoweringError
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 FEW_LOOPS = 64
 """Compiling takes longer than so few loops."""
+FEW_COLUMNS = 1 << 13
+"""Beyond this the scratchpad engine needs longer for its first loops (8 s for 16,384 columns) than compiling takes."""
 FEW_SCORES = 1 << 14
 """n^2 for one card of 128 columns; between 96 and 190 the dense and the scratchpad engine are equally fast on one core."""
 MOST_DECLINED = 16
@@ -44,15 +47,17 @@ def prepare(model: Model, layout: Layout | None, card: Card, *, loops: int | Non
     device = str(getattr(card, "device", "cpu"))
     if not device.startswith("cpu"):
         note = f"lowered: the card is on {device}, generated code runs on the CPU"
-    elif loops is not None and loops <= FEW_LOOPS:
+    elif loops is not None and loops <= FEW_LOOPS and card.shape[-1] <= FEW_COLUMNS:
         note = f"lowered: compiling takes longer than {loops} loop{'s' * (loops != 1)}"
     else:
         return lowered_or_slower(model, layout, card, loops=loops, kept=kept)
-    return slower(model, layout, card).noting(note)
+    return slower(model, layout, card, note).noting(note)
 
 
-def slower(model: Model, layout: Layout | None, card: Card) -> Stepping:
-    """The fastest engine for cards of this size that makes any loop."""
+def slower(model: Model, layout: Layout | None, card: Card, why: str) -> Stepping:
+    """The fastest engine for cards of this size that makes any loop; `why` it is needed."""
+    if isinstance(card, PackedCard):
+        card.layout.check_room(f" ({why})")
     if card.shape[-1] * math.prod(card.shape) // card.shape[-2] <= FEW_SCORES:
         from punchcard.engines.dense import Dense
 
@@ -67,22 +72,17 @@ def lowered_or_slower(model: Model, layout: Layout | None, card: Card, *, loops:
     """The lowered engine where it applies, and a slower one where it does not."""
     from punchcard.engines.lowered import Lowered
 
-    takes_packed = getattr(Lowered, "takes_packed", False)
-    given: Any = (model, layout, card) if takes_packed else (as_module(model), layout, as_tensor(card))
     try:
-        fast = Lowered(*given, loops=loops, kept=kept)
+        fast = Lowered(model, layout, card, loops=loops, kept=kept)
     except LoweringError as why:
-        return slower(model, layout, card).noting(f"not lowered: {why}")
-    return Alternating(fast, lambda now: slower(model, layout, now))
-
-
-prepare.takes_packed = lowered_or_slower.takes_packed = True  # type: ignore[attr-defined]
+        return slower(model, layout, card, str(why)).noting(f"not lowered: {why}")
+    return Alternating(fast, lambda now, why: slower(model, layout, now, why))
 
 
 class Alternating(Runner):
     """The lowered engine makes the loops; a slower one makes those that it declines, and hands the card back."""
 
-    def __init__(self, fast: Runner, slow: Callable[[Card], Stepping]) -> None:
+    def __init__(self, fast: Runner, slow: Callable[[Card, str], Stepping]) -> None:
         self.engine, self.compile_seconds = fast.engine, fast.compile_seconds
         self._fast, self._prepare_slow = fast, slow
         self._slow: Stepping | None = None
@@ -119,7 +119,8 @@ class Alternating(Runner):
         while (ran := part(self._fast, loops - made.total())).reason == "declined":
             in_a_row = in_a_row + 1 if ran.loops == 0 else 1
             count = 1 if in_a_row <= MOST_DECLINED else 1 << min(in_a_row - MOST_DECLINED + 5, 60)
-            slow, why = self._slower(ran.held), ran.notes[-1]
+            why = ran.notes[-1]
+            slow = self._slower(ran.held, why)
             ran = part(slow, min(count, loops - made.total()))
             declined[f"loops were made by the {slow.engine} engine: {why}"] += ran.loops
             self._fast.take(ran.held)
@@ -132,10 +133,10 @@ class Alternating(Runner):
                        notes=(*self._fast.notes, *_counted(declined)), made=made,
                        compile_seconds=self.compile_seconds - before)
 
-    def _slower(self, card: Card) -> Stepping:
+    def _slower(self, card: Card, why: str) -> Stepping:
         """The slower engine with this card: what it prepared once, it keeps."""
         if self._slow is None:
-            self._slow = self._prepare_slow(card)
+            self._slow = self._prepare_slow(card, why)
         else:
             self._slow.take(as_tensor(card))
         return self._slow

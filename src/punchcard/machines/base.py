@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeV
 
 import numpy as np
 
-from punchcard.budget import building, require, running
+from punchcard.budget import building, require, running, running_packed
 from punchcard.card.formats import FormatName, as_array
 from punchcard.card.layout import Card, Cards, Layout, Pattern, as_tensor
-from punchcard.card.packed import PackedCard
-from punchcard.engines import Glance, Port, Prepared, Watch, prepare
+from punchcard.card.packed import PackedCard, packed_bytes
+from punchcard.engines import Glance, Port, Prepared, Watch, prepare, takes_packed
 from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines import storage
 from punchcard.machines.design import Design
@@ -117,13 +117,19 @@ class Machine(ABC, Generic[Program, State]):
         """About how many bytes building takes at its peak, by the sizes alone."""
         return building(self.design.weights(self.sizes, self.layout))
 
-    def memory_to_run(self) -> int:
-        """About how many bytes a run takes at its peak, with what the machine has; by the sizes alone."""
+    def memory_to_run(self, engine: str = DEFAULT_ENGINE) -> int:
+        """About how many bytes a run takes at its peak, with what the machine has; by the sizes alone.
+
+        Where the engine "auto" has to take one that runs tensors, that one has an estimate of its own.
+        """
+        if takes_packed(engine):
+            return self.memory_to_build() + running_packed(packed_bytes(self.layout, self.precision.name))
         return self.memory_to_build() + running(self.layout.width, self.layout.columns)
 
-    def check_room(self) -> None:
+    def check_room(self, engine: str = DEFAULT_ENGINE) -> None:
         """Refuse a run that would take more memory than the budget, before a card is punched."""
-        require(self.memory_to_run(), f"a run of {self._sized()}")
+        on = f" on the {engine} engine" * (engine != DEFAULT_ENGINE)
+        require(self.memory_to_run(engine), f"a run of {self._sized()}{on}")
 
     def _sized(self) -> str:
         sizes = ", ".join(f"{name}={value}" for name, value in self.options.items() if type(value) is int)
@@ -169,6 +175,7 @@ class Machine(ABC, Generic[Program, State]):
 
     def punch(self, program: Program) -> Tensor:
         """The card of a program as a tensor."""
+        self.layout.check_room()
         return self._packed(program).tensor()
 
     def content(self, program: Program) -> Any:
@@ -285,7 +292,8 @@ class Machine(ABC, Generic[Program, State]):
         begin           the mark to go on from, by default the program's punched card;  keep  is given marks of the run
         """
         self.check_type(program)
-        self.check_room()
+        name = OBSERVED if engine == DEFAULT_ENGINE and self.weights.is_observed else engine
+        self.check_room(name)
         limit = self.default_max_steps if max_steps is None else max_steps
         if limit is not None and limit < 0:
             raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
@@ -298,7 +306,6 @@ class Machine(ABC, Generic[Program, State]):
         card = begin.held if host is None else host.begin(begin.held)
         if begin.ended or (host is not None and host.ended is not None):
             return self._result(program, Course(begin, "matched"), begin, host)
-        name = OBSERVED if engine == DEFAULT_ENGINE and self.weights.is_observed else engine
         expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
         try:
             runner = prepare(name, self.weights, self.layout, card, loops=expected, kept=self.prepared)

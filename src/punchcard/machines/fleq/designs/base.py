@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from punchcard.budget import building, require, running
+from punchcard.budget import building, require, running_packed
 from punchcard.card.encoding import Numbers, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
@@ -29,6 +29,8 @@ from punchcard.transformer.precision import Precision, hard_product
 MAX_COLUMNS = 1 << 20
 TALL = 7
 """Blocks of d rows that every design has: data, incoming, deep, over, result, and two for operands."""
+STORED = 8
+"""Bytes that a packed card has for every row of a memory column: `data` and `incoming`, of float32 at least."""
 LEAST_WEIGHTS = 10
 """No design has fewer weights than this times the square of its rows."""
 GATE = 2.0**60
@@ -131,7 +133,7 @@ class FleqSizes:
 
 def check_room(size: int, memory: int = 0) -> None:
     """Refuse sizes that no design can be built for within the budget, before anything of them is listed."""
-    require(building(LEAST_WEIGHTS * (TALL * size) ** 2) + running(TALL * size, memory),
+    require(building(LEAST_WEIGHTS * (TALL * size) ** 2) + running_packed(STORED * size * memory),
             f"a fleq machine with size={size}" + f" and memory={memory}" * bool(memory))
 
 
