@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -198,6 +199,10 @@ class Machine(ABC, Generic[Program, State]):
         """
         return None, ()
 
+    def unseen(self, program: Program, loops: int) -> tuple[str, ...]:
+        """What `guard` did not see in so many loops that it was not given one by one, in words."""
+        return ()
+
     def run(
         self,
         program: Program,
@@ -253,6 +258,8 @@ class Machine(ABC, Generic[Program, State]):
         course = run_parts(
             runner, begin, loops, until=self.halting, ports=served or None, marks=marks, interrupted=interrupted,
             progress=progress, watch=in_turn(*seen) if seen else None, host=host)
+        if guarded and guard is None:
+            course = replace(course, notes=(*course.notes, *self.unseen(program, course.mark.loops - begin.loops)))
         return self._result(program, course, begin, host)
 
     def steps(self, loops: int, *, ended: bool) -> int:

@@ -22,7 +22,7 @@ from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.fast import DecodedFleq
 from punchcard.machines.fleq.functions import BUILT_IN, POINTER_FUNCTIONS
-from punchcard.machines.fleq.guard import Guard, PartGuard
+from punchcard.machines.fleq.guard import Guard, PartGuard, unseen
 from punchcard.machines.fleq.isa import Call, FleqProgram, FleqState, Instruction, PointerUpdate, Step
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.fleq.oracle import FleqInterpreter
@@ -147,8 +147,8 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     def watchman(self, program: FleqProgram, card: Tensor) -> Guard:
         """Checks a run of a program loop by loop; results may overshoot the range by their own error."""
-        return Guard(self.reader, program, card, limit=self.range,
-                     slack=4 * self.unit * self.range + max(self.bound(name) for name in self.blocks))
+        return Guard(self.reader, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
+                     rounding=4 * self.unit * self.range)
 
     def bound(self, function: str) -> float:
         """The largest error of an entry of a function's result, for operands and results within the range."""
@@ -170,6 +170,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             return again(mark, loops, self.watchman(program, mark.card).watch if guarded else None)
 
         return None, [At(LOOK_EVERY, PartGuard(self.watchman(program, punched), begin, made_again).look)]
+
+    def unseen(self, program: FleqProgram, loops: int) -> tuple[str, ...]:
+        return unseen(program, loops)
 
     # Punching and reading
 
