@@ -31,7 +31,7 @@ class Task(TypedDict, total=False):
                    all gradients
     standardize    scale features and (unless the loss is logistic) labels to mean 0 and deviation 1
     weights        to begin with; by default zeros for a linear model, else uniform in ±1 / sqrt(inputs), by `seed`
-    range          every value stays within ±range; by default 1.01 times the largest that occurs in NumPy
+    range          every value stays within ±range; by default the power of two above what occurs in NumPy
     """
 
     hidden: int | Sequence[int]

@@ -41,6 +41,7 @@ class Learned:
     errors         after each epoch, the largest difference from the same algorithm in NumPy, over the largest weight
     reference      NumPy's weights after each epoch
     loops          passes of the transformer, each executing one instruction; `loops_per_point` of them for a point
+    largest        the largest value in NumPy's run, by which the host chose the range
     """
 
     model: Model
@@ -55,6 +56,7 @@ class Learned:
     machine: FleqMachine = field(repr=False)
     engine: str
     interrupted: bool
+    largest: float
 
     @property
     def weights(self) -> Weights:
@@ -69,6 +71,12 @@ class Learned:
     def error(self) -> float:
         """The largest error after any epoch."""
         return float(self.errors.max(initial=0.0))
+
+    @property
+    def host(self) -> str:
+        """What the host did before the transformer ran."""
+        return (f"NumPy ran the same algorithm first: values up to {self.largest:.4g}, range "
+                f"{self.program.range:g}")
 
     @property
     def text(self) -> str:
@@ -104,7 +112,7 @@ def learn(
     return Learned(
         model, history, np.array(losses[1:]), losses[0], _errors(history, planned.reference.history),
         planned.reference.history, ran.loops, planned.written.loops_per_point, planned.program, machine, ran.engine,
-        ran.interrupted,
+        ran.interrupted, planned.reference.largest,
     )
 
 

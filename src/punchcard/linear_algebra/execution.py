@@ -51,6 +51,8 @@ class Execution:
     machine: FleqMachine = field(repr=False)
     report: Report[FleqState] = field(repr=False)
     reference: dict[str, Array] = field(repr=False)
+    largest: float
+    """The largest value on the interpreter, which ran first."""
 
     @property
     def memory(self) -> dict[str, Array]:
@@ -94,7 +96,7 @@ def execute(
     except ProgramError as error:
         raise ConvergenceError(f"{error}: on the interpreter, which rounds less, values stay within {ran.largest:g}; take "
                                "float64, or more heads") from None
-    return Execution(program, machine, report, ran.memory)
+    return Execution(program, machine, report, ran.memory, ran.largest)
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,13 @@ class Computed:
     @property
     def program(self) -> FleqProgram:
         return self.execution.program
+
+    @property
+    def host(self) -> str:
+        """What the host did before the transformer ran."""
+        done = self.execution
+        return (f"NumPy ran the same program first: {done.report.result.steps} instructions, values up to "
+                f"{done.largest:.4g}, range {done.program.range:g}")
 
     @property
     def text(self) -> str:
