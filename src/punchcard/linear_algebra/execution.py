@@ -22,7 +22,7 @@ from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.transformer.precision import Precision
 
-DEFAULT_HEADS = 3
+DEFAULT_HEADS = MOST_HEADS = 3
 MOST_ENTRY = 1e60
 
 
@@ -75,10 +75,12 @@ def execute(
     machine: FleqMachine | None = None,
     engine: str | None = None,
     check: bool = True,
+    condition: float | None = None,
     **sizes: Any,
 ) -> Execution:
     """Run a program. One without a range gets the least power of two that holds what occurs on the interpreter.
 
+    `condition` is the matrix's, for errors.
     A machine that is built here has a product for results up to the range and no further: these programs keep that
     promise, and the room of sqrt d that products have otherwise would cost as much in accuracy.
     """
@@ -94,8 +96,8 @@ def execute(
     try:
         report = checked_run(begin(program, machine, engine=engine or DEFAULT_ENGINE, check=check, max_steps=ran.steps + 1))
     except ProgramError as error:
-        raise ConvergenceError(f"{error}: on the interpreter, which rounds less, values stay within {ran.largest:g}; take "
-                               "float64, or more heads") from None
+        raise ConvergenceError(f"{error}: on the interpreter, which rounds less, values stay within {ran.largest:g}; "
+                               f"{advice(machine, condition)}") from None
     return Execution(program, machine, report, ran.memory, ran.largest)
 
 
@@ -170,6 +172,16 @@ class Krylov(Computed):
     """`value` is Q, an orthonormal basis; `h` is Q^T A Q, Hessenberg or tridiagonal but for rounding."""
 
     h: Array
+
+
+def advice(machine: FleqMachine, condition: float | None = None) -> str:
+    """What would make a run more accurate; where nothing would, that the matrix is too badly conditioned."""
+    better = ["float64"] * (machine.precision.significand < 53) + ["more heads"] * (machine.heads < MOST_HEADS)
+    if better:
+        about = "" if condition is None else f"the matrix has the condition {condition:.1e}: "
+        return f"{about}take {' or '.join(better)}"
+    about = "this" if condition is None else f"the matrix, of the condition {condition:.1e}, is too badly conditioned: that"
+    return f"{about} is beyond the most exact machine, float64 with three heads"
 
 
 def distance(found: NDArray[Any], expected: NDArray[Any]) -> float:

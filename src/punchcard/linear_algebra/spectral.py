@@ -15,6 +15,7 @@ from punchcard.linear_algebra.execution import (
     Krylov,
     LeadingEigenpair,
     QRDecomposition,
+    advice,
     as_matrix,
     as_vector,
     at_least_one,
@@ -58,7 +59,7 @@ def power_iteration(
     found = LeadingEigenpair(value, _from_leading_space(a, value), done.machine_error("b"), residual, done, eigenvalue)
     if not found.converged and iterations is None:
         raise ConvergenceError(f"power_iteration: A b - eigenvalue b is {residual:.1e} on the machine, the limit is "
-                               f"{done.tolerance:.1e}: take float64 or more heads")
+                               f"{done.tolerance:.1e}: {advice(done.machine)}")
     return found
 
 
