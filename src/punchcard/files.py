@@ -102,11 +102,11 @@ def _prefix(target: Path) -> str:
 
 def sweep(path: str | Path) -> None:
     """Remove what processes that have ended left behind when they were killed while they wrote this file."""
-    target = Path(os.path.realpath(path))
-    for part in target.parent.glob(f"{glob.escape(_prefix(target))}*{PART}"):
-        writer = part.name.removeprefix(_prefix(target)).removesuffix(PART)
-        if writer.isdecimal() and not _is_alive(int(writer)):
-            part.unlink(missing_ok=True)
+    with _named(path) as target:
+        for part in target.parent.glob(f"{glob.escape(_prefix(target))}*{PART}"):
+            writer = part.name.removeprefix(_prefix(target)).removesuffix(PART)
+            if writer.isdecimal() and not _is_alive(int(writer)):
+                part.unlink(missing_ok=True)
 
 
 def _to_disk(path: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from punchcard.arguments import checked
 from punchcard.card.layout import Layout
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
@@ -72,6 +73,7 @@ class Snapshot:
                 for i, j in (weights > threshold).nonzero().tolist() if i != j]
 
 
+@checked
 @contextmanager
 def observe(
     model: LoopedTransformer,

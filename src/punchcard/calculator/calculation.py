@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
+from punchcard.arguments import checked
 from punchcard.calculator.compile import Compiled, compile_expression
 from punchcard.calculator.exact import Interval
 from punchcard.calculator.functions import ABS, MAX, MIN, SHIFT, STANDARD, base_name
@@ -139,6 +140,7 @@ def fitted(function: Function, terms: int, rounding: float) -> SigmoidSum:
     return fit(function.reference, low, high, terms, rounding=rounding)
 
 
+@checked
 def calc(
     expression: str,
     variables: Mapping[str, Number] | None = None,
@@ -229,8 +231,8 @@ def _exact(name: str, value: Number) -> Fraction:
     if isinstance(value, str):
         found = quotient(value)
         if found is None:
-            raise ProgramError(f"{name}={value!r}: a value is a decimal number such as 3, -0.5 or 1e-3, or a quotient of two "
-                               "such as 1/3")
+            raise ProgramError(f"{name}={value!r}: a value is a decimal number such as 3, -0.5 or 1e-3, or a quotient of "
+                               "two such as 1/3")
         return found
     try:
         return Fraction(float(value)) if isinstance(value, np.floating) else Fraction(value)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from punchcard.calculator import exact
 from punchcard.calculator.code import Accuracy, Code, Decisions, Term
@@ -114,8 +115,7 @@ class _Compilation:
         self.stack: list[Term] = []
         self.texts: list[str] = []
         self.folds = any(item.kind == "variable" for item in items)
-        self.powers = Powers(code, lambda a, text: self._fitted("log", a, text), lambda a, text: self._fitted("exp", a, text),
-                             self._product)
+        self.powers = Powers(code, partial(self._fitted, "log"), partial(self._fitted, "exp"), self._product)
 
     def run(self) -> Term:
         for index, item in enumerate(self.items):

@@ -56,8 +56,8 @@ class Powers:
     def _by_logarithm(self, a: Term, b: Term, a_text: str, b_text: str) -> Term:
         """exp(b log a)."""
         if a.exact.low <= 0:
-            raise ProgramError(f"the power {b_text} of a number that is not positive, {a_text} {is_text(a.exact)}: its exponent "
-                               "must be a whole number from -64 to 64 that the expression names")
+            raise ProgramError(f"the power {b_text} of a number that is not positive, {a_text} {is_text(a.exact)}: its "
+                               "exponent must be a whole number from -64 to 64 that the expression names")
         natural = a.is_constant and a.exact.low == exact.e()
         return self.exp(b if natural else self.product(self.log(a, a_text), b), f"{b_text} * log({a_text})")
 

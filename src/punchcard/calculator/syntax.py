@@ -45,8 +45,8 @@ _BINARY = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 class Item:
     """One step of postfix code: a `number`, a `variable`, or an operator over what came before it.
 
-    `column` is where the operator stands, and `text` the part of the expression that has been computed after the step. `value`
-    is a number's, and the exponent of a `power`; of a `raise` it is an operand.
+    `column` is where the operator stands, and `text` the part of the expression that has been computed after the step.
+    `value` is a number's, and the exponent of a `power`; that of a `raise` is an operand.
     """
 
     kind: str
@@ -241,7 +241,8 @@ class _Parser:
         choice = token.text in CHOICES
         operands = self._parenthesis(several=choice)
         if choice and operands < 2:
-            raise self._error(f"{token.text} of one number: it takes two or more, separated by commas", token.start, token.text)
+            raise self._error(f"{token.text} of one number: it takes two or more, separated by commas", token.start,
+                              token.text)
         for _ in range(operands - choice):  # min(a, b, c) is min(a, min(b, c))
             self._emit(token.text, token, token.start)
 

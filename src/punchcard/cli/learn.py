@@ -185,8 +185,8 @@ def show_learned(learned: Learned, epochs: int, saved: Path | None, *, as_json: 
             "error": learned.error, "loops": learned.loops, "loops_per_point": learned.loops_per_point,
             "interrupted": learned.interrupted, "instructions": len(learned.program.instructions),
             "design": machine.design.name, "heads": machine.heads, "dtype": machine.precision.name,
-            "size": machine.sizes.size, "range": machine.range, "largest": learned.largest, "columns": machine.layout.columns,
-            "engine": learned.engine, "saved": None if saved is None else str(saved),
+            "size": machine.sizes.size, "range": machine.range, "largest": learned.largest,
+            "columns": machine.layout.columns, "engine": learned.engine, "saved": None if saved is None else str(saved),
         })
     else:
         after = f"{learned.losses[-1]:.6g} after" if learned.epochs else "no"

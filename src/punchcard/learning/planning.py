@@ -9,6 +9,7 @@ from typing import Literal, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from punchcard.arguments import checked
 from punchcard.errors import PunchcardError
 from punchcard.learning.model import Scaling, as_matrix
 from punchcard.learning.programs.network import Network, Weights
@@ -66,6 +67,7 @@ class LearningPlan:
         return self.written.program
 
 
+@checked
 def plan(features: ArrayLike, labels: ArrayLike, **task: Unpack[Task]) -> LearningPlan:
     """The program that learns from these points; `plan(...).program` is it."""
     x, y = as_matrix(features, "features"), as_matrix(labels, "labels")
@@ -73,7 +75,7 @@ def plan(features: ArrayLike, labels: ArrayLike, **task: Unpack[Task]) -> Learni
     activation = named("activation", task.get("activation", "sigmoid"), ACTIVATIONS)
     network = Network(x.shape[1], _widths(task.get("hidden", ())), y.shape[1], activation, loss, task.get("bias", True))
     epochs, rate, batch = task.get("epochs", 20), task.get("rate", 0.1), task.get("batch", "point")
-    _check(x, y, loss, epochs, rate, batch)
+    _check(x, y, loss, epochs, rate, batch, task.get("seed", 0))
     scaled = task.get("standardize", False)
     inputs, outputs = Scaling.of(x) if scaled else None, Scaling.of(y) if scaled and loss.labels is None else None
     x, y = (inputs.apply(x) if inputs else x), (outputs.apply(y) if outputs else y)
@@ -95,11 +97,13 @@ def _widths(hidden: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(int(width) for width in hidden)
 
 
-def _check(x: Array, y: Array, loss: Loss, epochs: int, rate: float, batch: str) -> None:
+def _check(x: Array, y: Array, loss: Loss, epochs: int, rate: float, batch: str, seed: int) -> None:
     if len(x) != len(y):
         raise PunchcardError(f"{len(x)} points and {len(y)} labels: there must be a label for each point")
     if epochs < 1:
         raise PunchcardError(f"epochs={epochs}: it must be 1 or more")
+    if seed < 0:
+        raise PunchcardError(f"seed={seed}: it must be 0 or more")
     if not np.isfinite(rate) or rate <= 0:
         raise PunchcardError(f"rate={rate}: it must be positive and finite")
     if batch not in ("point", "all"):

@@ -9,6 +9,7 @@ from typing import Unpack, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from punchcard.arguments import checked
 from punchcard.learning.model import Model
 from punchcard.learning.planning import LearningPlan, Task, plan
 from punchcard.learning.programs.network import Weights
@@ -88,6 +89,7 @@ class LearnOptions(Task, RunOptions, total=False):
     """All options of `learn`: what is learned (`Task`), and how the program is run (`RunOptions`)."""
 
 
+@checked
 def learn(
     features: ArrayLike,
     labels: ArrayLike,

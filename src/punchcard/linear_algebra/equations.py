@@ -8,6 +8,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from punchcard.arguments import checked
 from punchcard.errors import ConvergenceError, MatrixError, SingularMatrixError
 from punchcard.linear_algebra.execution import (
     AlgebraOptions,
@@ -32,6 +33,7 @@ MOST_ROUNDS = 100
 MOST_SWEEPS = 1000
 
 
+@checked
 def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[AlgebraOptions]) -> Computed:
     """The inverse of a square matrix by Newton's iteration; the residual is the largest entry of I - A X.
 
@@ -49,6 +51,7 @@ def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[
                     "inverse", a, iterations)
 
 
+@checked
 def least_squares(
     matrix: ArrayLike, right: ArrayLike, iterations: int | None = None, **options: Unpack[AlgebraOptions]
 ) -> Computed:
@@ -66,14 +69,15 @@ def least_squares(
                     iterations)
 
 
+@checked
 def solve(
     matrix: ArrayLike, right: ArrayLike, sweeps: int | None = None, **options: Unpack[AlgebraOptions]
 ) -> Computed:
     """The x with A x = b: by Gauss-Seidel iteration where that converges, else by Newton's iteration for the inverse.
 
     Gauss-Seidel converges where the matrix is strictly diagonally dominant by rows, or symmetric and positive definite.
-    `sweeps` are its own; without, as many as the same iteration takes in NumPy to settle. The residual is the largest entry of
-    A x - b over that of b.
+    `sweeps` are its own; without, as many as the same iteration takes in NumPy to settle. The residual is the largest entry
+    of A x - b over that of b.
     """
     a = as_matrix(matrix, "solve", square=True)
     b = as_vector(right, len(a), "solve", "the right side")
@@ -97,7 +101,8 @@ def _by_gauss_seidel(a: Array, b: Array, sweeps: int, options: AlgebraOptions) -
     reciprocals = reciprocal_rounds(scale * a)
     plain = dry_run(gauss_seidel_program(scale * a, b, sweeps, reciprocals)).memory
     shrink = 1 / power_of_two(max(float(np.abs(b).max()), float(np.abs(plain["c"]).max()), float(np.abs(plain["x"]).max())))
-    done = execute(gauss_seidel_program(scale * a, shrink * b, sweeps, reciprocals), condition=float(np.linalg.cond(a)), **options)
+    done = execute(gauss_seidel_program(scale * a, shrink * b, sweeps, reciprocals), condition=float(np.linalg.cond(a)),
+                   **options)
     return done, done.memory["x"][:, 0] * (scale / shrink)
 
 

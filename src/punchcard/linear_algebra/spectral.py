@@ -8,6 +8,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from punchcard.arguments import checked
 from punchcard.errors import ConvergenceError, MatrixError, PunchcardError, SingularMatrixError
 from punchcard.linear_algebra.execution import (
     AlgebraOptions,
@@ -35,6 +36,7 @@ UNIT_TOLERANCE = 1e-3
 _LOST = "start has nearly no part along the leading eigenvector, or the leading eigenvalue is far below ||A||"
 
 
+@checked
 def power_iteration(
     matrix: ArrayLike, iterations: int | None = None, start: ArrayLike | None = None, **options: Unpack[AlgebraOptions]
 ) -> LeadingEigenpair:
@@ -63,6 +65,7 @@ def power_iteration(
     return found
 
 
+@checked
 def qr(matrix: ArrayLike, steps: int = NORMALISING, **options: Unpack[AlgebraOptions]) -> QRDecomposition:
     """Q R = A by Gram-Schmidt, for at least as many rows as columns; the diagonal of R is positive.
 
@@ -81,6 +84,7 @@ def qr(matrix: ArrayLike, steps: int = NORMALISING, **options: Unpack[AlgebraOpt
     return QRDecomposition(value, error, done.machine_error("Q"), _from_orthonormal(value), done, r)
 
 
+@checked
 def arnoldi(
     matrix: ArrayLike, dimension: int, start: ArrayLike | None = None, steps: int = NORMALISING,
     **options: Unpack[AlgebraOptions],
@@ -93,6 +97,7 @@ def arnoldi(
     return _krylov("arnoldi", matrix, dimension, start, steps, options)
 
 
+@checked
 def lanczos(
     matrix: ArrayLike, dimension: int, start: ArrayLike | None = None, steps: int = NORMALISING,
     **options: Unpack[AlgebraOptions],

@@ -6,6 +6,7 @@ the card. Two programs run on one unchanged model. Everything above the machines
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -17,6 +18,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import torch
 from torch import Tensor
 
+from punchcard.arguments import checked
 from punchcard.card.layout import Layout, Pattern
 from punchcard.engines import Port, Prepared, Watch, prepare
 from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
@@ -41,6 +43,7 @@ AsPrecision = Precision | torch.dtype | str
 NO_LIMIT = 1 << 62
 
 
+@checked
 class Machine(ABC, Generic[Program, State]):
     """A looped transformer that executes programs, one instruction a loop.
 
@@ -116,6 +119,10 @@ class Machine(ABC, Generic[Program, State]):
     @classmethod
     def for_program(cls, program: Program, **options: Any) -> Self:
         """A machine with room for a program; options that are given come before the program's own sizes."""
+        known = {*inspect.signature(cls.__init__).parameters} - {"self"}
+        if unknown := [name for name in options if name not in known]:
+            raise PunchcardError(f"{unknown[0]} is not an option of a {cls.kind.name} machine"
+                                 f"{did_you_mean(unknown[0], known)}: there are {', '.join(sorted(known))}")
         given = {name: value for name, value in options.items() if value is not None}
         return cls(**{**cls.sizes_for(program), **given})
 

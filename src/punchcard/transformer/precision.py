@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import torch
 
+from punchcard.arguments import is_number
 from punchcard.errors import PrecisionError, did_you_mean
 
 MIN_GATE = 8.0
@@ -46,9 +47,9 @@ class Precision:
             object.__setattr__(self, "dtype", DTYPES.get(self.dtype, self.dtype))
         if self.dtype not in DTYPES.values():
             raise PrecisionError(f"{self.dtype} is not a number format for a machine: use {', '.join(DTYPES)}")
-        if self.temperature is not None and not 0 < self.temperature < math.inf:
+        if self.temperature is not None and not (is_number(self.temperature) and 0 < self.temperature < math.inf):
             raise PrecisionError(f"temperature {self.temperature}: it must be a positive number")
-        if self.gate < MIN_GATE or not math.log2(self.gate).is_integer():
+        if not (is_number(self.gate) and MIN_GATE <= self.gate < math.inf and math.log2(self.gate).is_integer()):
             raise PrecisionError(f"gate {self.gate}: it must be a power of two, {MIN_GATE:g} or more")
 
     @property

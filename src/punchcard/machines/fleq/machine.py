@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from punchcard.arguments import checked
 from punchcard.card.encoding import encode_unsigned
 from punchcard.engines import Watch
-from punchcard.errors import PrecisionError, ProgramError, PunchcardError
+from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines.base import Machine
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
@@ -45,6 +46,7 @@ LOOK_EVERY = 1_000_000
 """Loops between two looks at the card of a guarded run that nobody watches: about a second of a compiled engine."""
 
 
+@checked
 class FleqMachine(Machine[FleqProgram, FleqState]):
     """A looped transformer that executes FLEQ programs over a set of function blocks, one instruction a loop.
 
@@ -152,6 +154,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     def bound(self, function: str) -> float:
         """The largest error of an entry of a function's result, for operands and results within the range."""
+        if function not in self.blocks:
+            raise PunchcardError(f"the machine has no function {function!r}{did_you_mean(function, self.blocks)}: it has "
+                                 f"{', '.join(self.blocks)}")
         return float(self.blocks[function].bound(self.scale))
 
     def guard(
@@ -300,7 +305,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def shown(self, program: FleqProgram, result: Result[FleqState]) -> str:
         return "\n".join(f"{name} = {_shown(value, indent=len(name) + 3)}" for name, value in result.memory.items())
 
-    def plain(self, value: Any) -> Any:
+    def plain(self, value: np.ndarray) -> Any:
         return float(value[0, 0]) if value.shape == (1, 1) else value.tolist()
 
     def restore(self, text: str) -> FleqProgram:

@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from punchcard.arguments import checked
+from punchcard.errors import ProgramError
 from punchcard.machines.base import Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
@@ -28,6 +30,7 @@ from punchcard.machines.von_neumann.oracle import ImageInterpreter
 from punchcard.transformer.precision import Precision
 
 
+@checked
 class VonNeumannMachine(Machine[Image, ImageState]):
     """A looped transformer that executes SUBLEQ images, one instruction a loop.
 
@@ -145,8 +148,11 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return json.dumps({"words": program.words, "labels": dict(program.labels), "source": program.source})
 
     def restore(self, text: str) -> Image:
-        kept = json.loads(text)
-        return Image(tuple(kept["words"]), str(kept["source"]), dict(kept["labels"]))
+        try:
+            kept = json.loads(text)
+            return Image(tuple(kept["words"]), str(kept["source"]), dict(kept["labels"]))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise ProgramError(f"{text[:40]!r} is not an image as a checkpoint keeps it") from None
 
     def shown(self, program: Image, result: Result[ImageState]) -> str:
         """An image shows itself by its output."""
