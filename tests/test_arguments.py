@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,11 @@ import pytest
 
 import punchcard
 from punchcard.arguments import checked
-from punchcard.errors import ArgumentError, PunchcardError
+from punchcard.errors import ArgumentError, PunchcardError, SizeError
+from punchcard.learning.model import Model
+from punchcard.learning.programs.network import Network
+from punchcard.learning.table import read_table
+from punchcard.machines.kind import Option
 
 LIBRARY: Any = punchcard
 """For the type checker: what is wrong here is meant."""
@@ -137,8 +142,8 @@ def test_no_method_of_a_machine_fails_by_its_types(machine: Any, program: Any) -
     (lambda: LIBRARY.learn([[1.0]], [1.0], epoch=3), "learn: unknown option 'epoch' (did you mean 'epochs'?)"),
     (lambda: LIBRARY.load("a\0b.subleq"), "cannot read"),
     (lambda: LIBRARY.load(None), "load: path=None: it must be a text or a path"),
-    (lambda: ANY_MACHINES[1].run(SUBLEQ), "run: program="),
-    (lambda: ANY_MACHINES[0].column_name("x"), "column_name: column='x': it must be an integer"),
+    (lambda: ANY_MACHINES[1].run(SUBLEQ), "FleqMachine.run: program=Program("),
+    (lambda: ANY_MACHINES[0].column_name("x"), "SubleqMachine.column_name: column='x': it must be an integer"),
     (lambda: LIBRARY.FleqMachine(range="x"), "FleqMachine: range='x': it must be a number"),
     (lambda: LIBRARY.run(SUBLEQ, max_step=3), "max_step"),
 ])
@@ -146,6 +151,43 @@ def test_what_an_error_says(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(PunchcardError) as caught:
         call()
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("option", "good", "wrong", "rule"), [
+    (Option("n", "", least=1), (1, 7), (0, True, 2.0, "1", None), "an integer, at least 1"),
+    (Option("r", "", float, least=0, most=9), (0, 2.5, 9), (-1, 10.0, "1", None, True),
+     "a number, at least 0, at most 9"),
+    (Option("c", "", str, choices=("a", "b")), ("a",), ("c", ["a"], None, 1), "'a' or 'b'"),
+    (Option("l", "", str, many=True), ((), ["x", "y"]), ("x", [1], None), "a list, each item a text"),
+    (Option("t", "", bool), (True,), (1, None, "yes"), "True or False"),
+])
+def test_an_option_knows_its_values(option: Option, good: tuple[Any, ...], wrong: tuple[Any, ...], rule: str) -> None:
+    for value in good:
+        option.check(value)
+    for value in wrong:
+        with pytest.raises(SizeError) as caught:
+            option.check(value)
+        assert str(caught.value) == f"{option.name}={value!r}: it must be {rule}"
+
+
+def test_a_head_that_is_not_there() -> None:
+    with MACHINES[0].observe() as seen:
+        MACHINES[0].run(SUBLEQ)
+    with pytest.raises(PunchcardError, match="head 5: layer 0 has 1, counted from 0"):
+        seen[0].attention(5)
+
+
+def test_predicting_does_not_speak_of_learning() -> None:
+    model = Model(Network(1), {"W1": np.array([[1e13]]), "b1": np.array([0.0])})
+    with pytest.raises(PunchcardError, match="the model's values are too large: a value reached"):
+        punchcard.predict(model, [[1.0]])
+
+
+def test_a_table_has_no_underscores_in_its_numbers(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("a,y\n1_0,2\n")
+    with pytest.raises(PunchcardError, match="'1_0' is not a finite number"):
+        read_table(table)
 
 
 def test_a_call_of_one_s_own() -> None:

@@ -66,7 +66,6 @@ def is_number(value: Any) -> bool:
 
 def _checked_function(function: Any, *, method: bool = False) -> Any:
     names = [name for name, p in inspect.signature(function).parameters.items() if p.kind is not p.VAR_POSITIONAL]
-    label = function.__qualname__.removesuffix(".__init__") if method else function.__name__
 
     @wraps(function)
     def door(*given: Any, **named: Any) -> Any:
@@ -75,12 +74,17 @@ def _checked_function(function: Any, *, method: bool = False) -> Any:
         for name, value in (*zip(names, given, strict=False), *named.items()):
             hint = rules.get(name, Any)
             if hint is not Any and not _fits(value, hint, owner):
-                raise ArgumentError(f"{label}: {name}={_shown(value)}: it must be {_words(hint, owner)}")
+                raise ArgumentError(f"{_label(function, owner)}: {name}={_shown(value)}: it must be {_words(hint, owner)}")
             if others and name not in rules and name in named:
-                raise ArgumentError(f"{label}: unknown option {name!r}{did_you_mean(name, rules)}")
+                raise ArgumentError(f"{_label(function, owner)}: unknown option {name!r}{did_you_mean(name, rules)}")
         return function(*given, **named)
 
     return door
+
+
+def _label(function: Any, owner: Owner) -> str:
+    """What a caller calls it: run, SubleqMachine.run, or SubleqMachine for the constructor."""
+    return function.__name__ if owner is None else f"{owner.__name__}.{function.__name__}".removesuffix(".__init__")
 
 
 @cache

@@ -100,7 +100,8 @@ class Machine(ABC, Generic[Program, State]):
             raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, self.designs)}: "
                                  f"there are {', '.join(self.designs)}")
         for option in self.kind.options:
-            option.check(options.get(option.name))
+            if option.name in options or not option.many:  # a list may hold objects, which the machine looks at itself
+                option.check(options.get(option.name))
 
     def compile(self, sizes: Any) -> list[LayerWeights]:
         """The layers for sizes, as matrices."""
