@@ -18,6 +18,10 @@ class PunchcardError(Exception):
     """Base of every error that punchcard raises on purpose."""
 
 
+class ArgumentError(PunchcardError, TypeError):
+    """A call was given something else than it takes."""
+
+
 class LayoutError(PunchcardError):
     """A card's rows or columns were declared or used in a way that does not fit."""
 

@@ -15,9 +15,11 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
+from punchcard.arguments import is_number
 from punchcard.errors import PrecisionError, did_you_mean
 
 MIN_GATE = 8.0
@@ -47,9 +49,9 @@ class Precision:
             object.__setattr__(self, "dtype", DTYPES.get(self.dtype, self.dtype))
         if self.dtype not in DTYPES.values():
             raise PrecisionError(f"{self.dtype} is not a number format for a machine: use {', '.join(DTYPES)}")
-        if self.temperature is not None and not (_is_number(self.temperature) and self.temperature > 0):
+        if self.temperature is not None and not (_is_finite(self.temperature) and self.temperature > 0):
             raise PrecisionError(f"temperature {self.temperature}: it must be a positive number")
-        if not _is_number(self.gate) or self.gate < MIN_GATE or not math.log2(self.gate).is_integer():
+        if not (_is_finite(self.gate) and self.gate >= MIN_GATE and math.log2(self.gate).is_integer()):
             raise PrecisionError(f"gate {self.gate}: it must be a power of two, {MIN_GATE:g} or more")
 
     @property
@@ -72,9 +74,9 @@ class Precision:
         return 2.0 ** math.ceil(math.log2(hard_product(self.dtype) / gap))
 
 
-def _is_number(value: object) -> bool:
-    """Whether a value is a finite number that a float holds."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+def _is_finite(value: Any) -> bool:
+    """Whether a value is a number that a float holds, and not infinite."""
+    return is_number(value) and abs(value) <= sys.float_info.max
 
 
 def hard_product(dtype: torch.dtype) -> float:

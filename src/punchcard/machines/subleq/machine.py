@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from punchcard.arguments import checked
 from punchcard.card.encoding import signed_range
 from punchcard.errors import ProgramError
 from punchcard.machines.base import Machine
@@ -27,6 +28,7 @@ from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.precision import Precision
 
 
+@checked
 class SubleqMachine(Machine[Program, State]):
     """A looped transformer that executes SUBLEQ programs, one instruction a loop.
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from punchcard.arguments import checked
 from punchcard.errors import ProgramError
 from punchcard.machines.base import Machine
 from punchcard.machines.design import Design, by_name
@@ -30,6 +31,7 @@ from punchcard.machines.von_neumann.oracle import ImageInterpreter
 from punchcard.transformer.precision import Precision
 
 
+@checked
 class VonNeumannMachine(Machine[Image, ImageState]):
     """A looped transformer that executes SUBLEQ images, one instruction a loop.
 
