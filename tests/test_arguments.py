@@ -101,6 +101,12 @@ def broken(call: Callable[..., Any], *given: Any, **named: Any) -> str:
     return ""
 
 
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that write take some of what they are given for paths."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize("name", [name for name in punchcard.__all__ if name not in NOT_CALLS])
 def test_no_public_call_fails_by_its_types(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What would build a machine and run ends there, with all that was given looked at but the machine's own options."""
