@@ -18,8 +18,8 @@ from click.testing import CliRunner, Result
 
 from punchcard import cli
 from punchcard.cli.display import Progress
-from punchcard.cli.endings import LONGEST, ending, one_line
-from punchcard.errors import PunchcardError
+from punchcard.cli.endings import ending
+from punchcard.errors import LONGEST, PunchcardError, one_line
 from punchcard.machines.checkpoint import load
 from tests.cases import EXAMPLES
 
@@ -182,7 +182,7 @@ def test_input_that_cannot_be_read(tmp_path: Path) -> None:
                       ("a\0b", "embedded null byte")):
         result = invoke("run", str(EXAMPLES / "von_neumann" / "echo.asq"), "--input", name, "--engine", "scratchpad",
                         "--memory", "256")
-        assert (result.exit_code, result.stderr) == (2, one_line(f"punchcard: cannot read {name!r}: {why}") + "\n")
+        assert (result.exit_code, result.stderr) == (2, f"punchcard: {one_line(f'cannot read {name!r}: {why}')}\n")
 
 
 # Requests to stop

@@ -17,13 +17,6 @@ SOAK_INPUTS = 200_000
 GROWTH = 4_000
 """Bytes that a worker may grow by with each input: what an allocator keeps, and not what an input leaves behind."""
 
-OPEN = ("calc", "tables", "arrays", "models", "code", "commands", ".fleq", ".tm", "machine-subleq", "machine-fleq",
-        "machine-von-neumann", "machine-turing", "checkpoint-subleq", "checkpoint-fleq", "checkpoint-von-neumann",
-        "checkpoint-turing")
-"""Targets with faults that are known, and not yet mended."""
-NAMES = [pytest.param(name, marks=pytest.mark.xfail(name in OPEN, reason="faults that are known", strict=False))
-         for name in targets()]
-
 
 def check(name: str, thousands: float, folder: Path) -> None:
     """A target's share of the inputs."""
@@ -45,13 +38,13 @@ def test_every_input_has_a_share() -> None:
     assert all(samples.texts()[extension] for extension in samples.extensions())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", targets())
 def test_some_inputs(name: str, tmp_path: Path) -> None:
     check(name, INPUTS / 1000, tmp_path)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", targets())
 def test_many_inputs(name: str, tmp_path: Path) -> None:
     check(name, SOAK_INPUTS / 1000, tmp_path)
 

@@ -55,6 +55,15 @@ def test_what_is_saved_comes_back(saved: Path) -> None:
     assert again.outputs is None
 
 
+def test_one_scaling_may_serve_twice(tmp_path: Path) -> None:
+    one, path = Scaling(np.array([1.0]), np.array([0.5])), tmp_path / "model.safetensors"
+    Model(Network(1), Network(1).initial(7), inputs=one, outputs=one).save(path)
+    again = Model.load(path)
+    for scaling in (again.inputs, again.outputs):
+        assert scaling is not None
+        assert (scaling.mean.tolist(), scaling.deviation.tolist()) == ([1.0], [0.5])
+
+
 @pytest.mark.parametrize(("change", "message"), [
     ({"format": 3}, "is a model of another format than 2"),
     ({"format": "punchcard model 1"}, "is a model of another format than 2"),

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from punchcard.budget import VARIABLE
 from tests.fuzzing.judging import REFUSED, fault_of
 
 SECONDS = 10.0
@@ -30,6 +31,8 @@ SECONDS_BEFORE = 120
 """The limit of what a target prepares before its first input."""
 MEMORY = 1 << 30
 """What an input may take beyond what the worker has at its start."""
+BUDGET = "512M"
+"""What Punchcard is told to stay below: half of that."""
 
 Attempt = Callable[[random.Random], None]
 Begin = Callable[[Path], Attempt]
@@ -102,6 +105,12 @@ def explore(target: str, begin: Begin, seeds: range, folder: Path) -> Outcome:
     return outcome
 
 
+def enter(folder: Path) -> None:
+    """Go where an input finds its files, with a budget, and with code that is kept there and not with the user's."""
+    os.chdir(folder)
+    os.environ.update({"PUNCHCARD_CACHE": str(folder.with_name("code")), VARIABLE: BUDGET})
+
+
 def _forked(work: Callable[[], None]) -> int:
     """How a process that does this ends."""
     process = os.fork()
@@ -121,8 +130,8 @@ def _work(target: str, begin: Begin, seeds: range, folder: Path, log: Path, plac
     with open(log, "a", buffering=1) as notes, open(os.devnull, "r+b") as nothing:
         for descriptor, file in ((0, nothing), (1, nothing), (2, notes)):
             os.dup2(file.fileno(), descriptor)
-        os.chdir(folder)
-        os.environ["PUNCHCARD_CACHE"] = str(log.with_name("code"))  # and not the user's
+        gc.freeze()  # what there is already is not looked at, and so not copied for the worker
+        enter(folder)
         faulthandler.enable(notes)
         faulthandler.dump_traceback_later(SECONDS_BEFORE, exit=True, file=notes)
         attempt = begin(folder)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,8 +42,17 @@ def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 def write(path: str | Path, tensors: Mapping[str, Tensor], key: str, description: Mapping[str, Any]) -> None:
     """Write tensors, and plain data under a key, sealed."""
-    plain = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    plain = dict(_apart(tensors))
     write_whole(path, to_bytes(plain, metadata={key: json.dumps({**description, "seal": seal(description, plain)})}))
+
+
+def _apart(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    """Each in memory of its own, as the format wants them: a scaling may serve twice."""
+    taken = set[int]()
+    for name, tensor in tensors.items():
+        place = tensor.untyped_storage().data_ptr()
+        yield name, tensor.clone(memory_format=torch.contiguous_format) if place in taken else tensor.contiguous()
+        taken.add(place)
 
 
 def read_sealed(path: str | Path, key: str, what: str, form: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
