@@ -265,8 +265,8 @@ def test_machines_that_are_refused() -> None:
         ({"functions": ["mul"], "range": 0.0}, "range=0.0: it must be a positive number"),
         ({"functions": ["mul"], "range": 1e20}, r"range=1e\+20: .* float64 keeps flags exact up to 1.4"),
         ({"functions": ["mul"], "range": 1e-9}, "range=1e-09: it must be 9.53674e-07 or more"),
-        ({"functions": "mul"}, "functions='mul': give a list of names or blocks"),
-        ({"functions": [None]}, "None is not a function block: plug in a name or a Block"),
+        ({"functions": "mul"}, "functions='mul': it must be a list, each item a text or a Block"),
+        ({"functions": [None]}, r"functions=\[None\]: it must be a list, each item a text or a Block"),
         ({"functions": ["mul"], "memory": 1 << 21}, "the most is 1048576"),
         ({"functions": ["mul"], "design": "compct"}, r"unknown design 'compct' \(did you mean 'compact'\?\)"),
     ):

@@ -290,11 +290,11 @@ def test_code_of_one_s_own_is_not_saved(tmp_path: Path, learned: Learned) -> Non
 @pytest.mark.parametrize(("change", "message"), [
     ({"labels": [1.0]}, "4 points and 1 labels: there must be a label for each point"),
     ({"features": [[1.0, np.nan]] * 4}, "features: row 0, column 1 is nan: all must be finite"),
-    ({"features": "abc"}, "features: not an array of numbers"),
+    ({"features": "abc"}, "features=.*: it must be an array of real numbers, in rows of equal length"),
     ({"features": np.zeros((2, 2, 2))}, r"features of the shape \(2, 2, 2\): give a matrix with a row for each point"),
     ({"epochs": 0}, "epochs=0: it must be 1 or more"),
     ({"rate": -1.0}, r"rate=-1\.0: it must be positive and finite"),
-    ({"batch": 4}, "batch=4: it is 'point' or 'all'"),
+    ({"batch": 4}, "learn: batch=4: it must be 'point' or 'all'"),
     ({"loss": "hinge"}, "unknown loss 'hinge': there are squared, huber, logcosh, logistic"),
     ({"activation": "sigmod"}, r"unknown activation 'sigmod' \(did you mean 'sigmoid'\?\)"),
     ({"loss": "logistic", "labels": [0, 1, 2, 1]}, "label 2: the logistic loss takes labels 0 and 1"),

@@ -81,11 +81,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     ) -> None:
         self.check_options(design, {"size": size, "memory": memory, "instructions": instructions, "range": range,
                                     "heads": heads, "anchors": anchors})
-        if isinstance(functions, str):
-            raise PunchcardError(f"functions={functions!r}: give a list of names or blocks")
         if not functions:
             raise PunchcardError("functions=[]: a FLEQ machine needs at least one function")
-        if not isinstance(range, int | float) or not 0 < range < math.inf:
+        if not 0 < range < math.inf:
             raise PunchcardError(f"range={range}: it must be a positive number")
         self.precision = as_precision(precision)
         if self.precision.significand < 24:
@@ -142,8 +140,6 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def _block(self, function: str | Block) -> Block:
         if isinstance(function, Block):
             return function
-        if not isinstance(function, str):
-            raise PunchcardError(f"{function!r} is not a function block: plug in a name or a Block")
         if function == "reset_pointer":
             return ResetPointer()
         if function == "incr_pointer":
