@@ -14,8 +14,9 @@ from tests.fuzzing.workers import Attempt, explore, input_of
 
 INPUTS = 2_000
 SOAK_INPUTS = 200_000
-GROWTH = 4_000
-"""Bytes that a worker may grow by with each input: what an allocator keeps, and not what an input leaves behind."""
+GROWTH = 3_000
+"""Bytes that a worker may grow by with each input. Measured are 2,000 at most: safetensors 0.8 loses 64 bytes with every
+tensor that it reads, and a machine of FLEQ has 32."""
 
 
 def check(name: str, thousands: float, folder: Path) -> None:

@@ -6,6 +6,7 @@ that writes down where; another worker goes on after that input, and so after a 
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import gc
 import json
@@ -16,10 +17,12 @@ import re
 import resource
 import shutil
 import signal
+import sys
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import TextIO
 
@@ -36,6 +39,8 @@ MEMORY = 1 << 30
 """What an input may take beyond what the worker has at its start."""
 BUDGET = "512M"
 """What Punchcard is told to stay below: half of that."""
+
+_LIBRARY = ctypes.CDLL(None)
 
 Attempt = Callable[[random.Random], None]
 Begin = Callable[[Path], Attempt]
@@ -60,7 +65,7 @@ class Finding:
 
 @dataclass
 class Outcome:
-    """What became of the inputs of one target; `grown` is what the longest worker's memory grew by, in bytes an input."""
+    """What became of the inputs of one target; `grown` is the most that a worker's memory grew by, in bytes an input."""
 
     inputs: int = 0
     refused: int = 0
@@ -151,8 +156,7 @@ def _work(target: str, begin: Begin, seeds: range, folder: Path, log: Path, plac
             _try(attempt, target, seed, notes)
             if (number + 1) % 250 == 0 or number + 1 == len(seeds):
                 signal.setitimer(signal.ITIMER_PROF, 0)
-                gc.collect()
-                _write(notes, number=number + 1, memory=_status("RssAnon"))
+                _write(notes, number=number + 1, memory=_memory())
         faulthandler.cancel_dump_traceback_later()
 
 
@@ -200,6 +204,18 @@ def _end_of(status: int, log: Path) -> str:
     frames = re.findall(r'File ".*/punchcard/(\S+)", line (\d+) in (\S+)', text)
     where = " at {}:{} in {}".format(*frames[0]) if frames else f": {' '.join(text.split())[-300:]}"
     return f"{how}{where}"
+
+
+def _memory() -> int:
+    """What this process holds, without what is only kept for the next time: what a cache with a limit keeps is no growth."""
+    for name, module in list(sys.modules.items()):
+        for value in list(vars(module).values()) if name.startswith("punchcard.") else ():
+            if isinstance(value, _lru_cache_wrapper) and value.cache_parameters()["maxsize"] is not None:
+                value.cache_clear()
+    gc.collect()
+    if hasattr(_LIBRARY, "malloc_trim"):  # of the GNU library
+        _LIBRARY.malloc_trim(0)
+    return _status("RssAnon")
 
 
 def _status(name: str) -> int:
