@@ -134,7 +134,8 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("weights")
     storage.write(tmp_path / "other", {"W1": W1}, "other", {"format": 2})
     for name, message in (
-        ("none", "no such file"), ("text", "is not a safetensors file"), ("other", "is not a model"),
+        ("none", "no such file"), ("x" * 300, "cannot read .*: File name too long"),
+        ("text", "is not a safetensors file"), ("other", "is not a model"),
         ("old.npz", "is a .npz file, as older versions wrote models: learn it again with `punchcard learn --save`"),
     ):
         with pytest.raises(StorageError, match=message):

@@ -77,7 +77,7 @@ def expressions(folder: Path) -> Attempt:
         variables = sorted(set(re.findall(r"[A-Za-z_]\w*", expression)) - set(FUNCTIONS))
         values = [_changed(rng, f"{name}={rng.choice(VALUES)}") for name in variables]
         ranges = ["--range", _changed(rng, "a=-1:1")] if rng.random() < 0.1 else []
-        how = [] if rng.random() < 0.01 else ["--program"]
+        how = [] if rng.random() < 0.005 else ["--program"]
         command(samples.command_line(), ["calc", *how, *ranges, "--", expression, *values])
 
     return attempt
