@@ -162,7 +162,8 @@ def test_a_model_without_names_is_not_for_tables(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("names", "message"), [
-    (("a",), "1 feature names: the network has 2 features"), (("a", 5), "feature name 5: a name is text"),
+    (("a",), "1 feature names: the network has 2 features"),
+    (("a", 5), "feature_names=.*5.*: it must be a list, each item a text"),
     (("a", "a"), "feature names a, a: each column has a name of its own")])
 def test_names_are_checked_before_anything_is_learned(names: tuple[Any, ...], message: str) -> None:
     with pytest.raises(PunchcardError, match=message):

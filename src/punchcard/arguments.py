@@ -13,7 +13,6 @@ NaN is not a float, and an array holds real numbers in rows of equal length.
 from __future__ import annotations
 
 import inspect
-import math
 import numbers
 import types
 import typing
@@ -61,7 +60,7 @@ def real_array(value: Any) -> Any:
 
 def is_number(value: Any) -> bool:
     """Whether something is a real number, infinity among them, but not NaN."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and value == value  # NaN is not itself
 
 
 def _checked_function(function: Any, *, method: bool = False) -> Any:

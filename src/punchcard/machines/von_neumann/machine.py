@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from punchcard.arguments import checked
-from punchcard.errors import ProgramError
+from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
@@ -156,6 +156,8 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         try:
             kept = json.loads(text)
             return Image(tuple(kept["words"]), kept["source"], dict(kept["labels"]))
+        except PunchcardError:
+            raise
         except (KeyError, TypeError, ValueError, RecursionError):
             raise ProgramError("the program is not an object with words, source and labels") from None
 
