@@ -18,7 +18,7 @@ OPERANDS = {"a": 3, "b": 2, "c": 1, "d": 0.5}
 OPERATIONS: tuple[tuple[str, float, float], ...] = (
     ("x * y", 1e-6, 1e6), ("x / y", 1e-6, 1e6), ("inverse(x)", 1e-6, 1e6), ("sqrt(x)", 1e-6, 1e6), ("x^5", 0.01, 100),
     ("exp(x)", 0.001, 20), ("exp(-x)", 0.001, 20), ("log(x)", 1e-6, 1e6), ("sin(x)", 0.01, 100), ("cos(x)", 0.01, 100),
-    ("tanh(x)", 0.01, 100),
+    ("tanh(x)", 0.01, 100), ("x^1.5", 0.01, 100), ("2^x", 0.01, 20), ("x^y", 0.1, 10), ("min(x, y)", 1e-6, 1e6),
 )
 MACHINES: tuple[dict[str, Any], ...] = (
     {}, {"design": "paper"}, {"heads": 2}, {"heads": 1}, {"terms": 32}, {"terms": 16}, {"terms": 16, "newton": 0},

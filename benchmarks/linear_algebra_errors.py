@@ -41,6 +41,7 @@ def calls(d: int, seed: int, precision: str) -> dict[str, Callable[..., Computed
         "lanczos": lambda **how: punchcard.lanczos(symmetric, d // 2, **how),
         "arnoldi": lambda **how: punchcard.arnoldi(regular, d // 2, **how),
         "solve": lambda **how: punchcard.solve(dominant, right, **how),
+        "solve, not dominant": lambda **how: punchcard.solve(regular, right, **how),
         "least_squares": lambda **how: punchcard.least_squares(regular[:, : d // 2], right, **how),
     }
 

@@ -292,6 +292,61 @@ def test_names_of_variables_are_kept_apart() -> None:
     assert len({variable.name for variable in program.variables}) == len(program.variables)
 
 
+# Constants, choices and real powers
+
+@pytest.mark.parametrize(("expression", "values", "wanted", "instructions"), [
+    ("2 * pi * r", {"r": 3}, 6 * math.pi, ["mul", "times16"]),
+    ("e^x", {"x": 1.5}, math.exp(1.5), ["exp_0_4"]),
+    ("e + 1", {"e": 3}, 4.0, ["add"]),
+    ("abs(x) - abs(y)", {"x": -3, "y": 0.5}, 2.5, ["abs", "abs", "sub"]),
+    ("min(x, y)", {"x": 1e12, "y": 1e-3}, 1e-3, ["min"]),
+    ("max(x, y)", {"x": -1e12, "y": -1e-3}, -1e-3, ["max"]),
+    ("min(x, 4, y, 2 * y)", {"x": 9, "y": 3}, 3.0, ["add", "min", "min", "min"]),
+    ("x ** 0.5", {"x": 2}, math.sqrt(2), ["sqrt"]),
+    ("x^-1.5", {"x": 4}, 0.125, ["sqrt", "mul", "mul", "inverse"]),
+    ("2**x", {"x": 0.3}, 2**0.3, ["mul", "exp_0_4"]),
+    ("x^y", {"x": 3, "y": -2.7}, 3**-2.7, ["log_2p0_2p4", "mul", "exp_m4_0"]),
+    ("x^(1/3)", {"x": 8}, 2.0, ["log_2p0_2p4", "mul", "exp_0_4"]),
+    ("x", {"x": "-1/3"}, -1 / 3, ["add"]),
+])
+def test_what_a_calculator_has(expression: str, values: dict[str, Any], wanted: float, instructions: list[str]) -> None:
+    result = calc(expression, values)
+    assert [line.split(" = ")[1].split("(")[0] for line in lines(result.text)] == instructions
+    assert result.ok
+    assert result.exact == pytest.approx(wanted, rel=1e-15)
+    assert result.error <= result.bound <= 1e-10 * abs(wanted)
+
+
+def test_choices_are_exact() -> None:
+    """The operand that is the result stands first, where nothing is rounded; in a range either order is right."""
+    for x, y in ((1e-9, 1e9), (1e9, 1e-9), (-1e9, 1e-9), (5.0, 5.0)):
+        assert calc("min(x, y)", x=x, y=y).value == min(x, y)
+        assert calc("max(x, y)", x=x, y=y).value == max(x, y)
+        assert calc("abs(x)", x=-x).value == abs(x)
+    for x in (-1.0, 0.3, 2.0):
+        result = calc("min(x, 1) * max(x, 0)", x=x, ranges={"x": (-1, 2)})
+        assert result.ok
+        assert abs(result.value - min(x, 1) * max(x, 0)) <= result.bound
+
+
+@pytest.mark.parametrize(("expression", "values", "says"), [
+    ("x^0.3", {"x": 0}, "the power 0.3 of a number that is not positive, x is 0: its exponent must be a whole number"),
+    ("x^y", {"x": -2, "y": 2}, "the power y of a number that is not positive, x is -2"),
+    ("x^0.5", {"x": -2}, "square root of a negative number, x is -2"),
+    ("x^-0.5", {"x": 0}, "division by zero, x is 0"),
+    ("2^x", {"x": 50}, r"x \* log\(2\) is 34.6574, outside the range of exp, -64 to 32"),
+    ("min(x)", {"x": 1}, "min of one number: it takes two or more, separated by commas"),
+    ("min(x, )", {"x": 1}, r"found '\)': what can stand here is a number"),
+    ("abs(x, x)", {"x": 1}, "found ',': what can stand here is an operator, or the"),
+    ("x^", {"x": 1}, "the expression ends here: what can stand here is a number"),
+    ("x", {"x": "1/0"}, "x='1/0': a value is a decimal number such as 3, -0.5 or 1e-3, or a quotient of two such as 1/3"),
+    ("x", {"x": "1/2/3"}, "or a quotient of two"),
+])
+def test_what_a_calculator_has_not(expression: str, values: dict[str, Any], says: str) -> None:
+    with pytest.raises(ProgramError, match=says):
+        compile_calculation(expression, values)
+
+
 # The language
 
 def evaluate(items: list[Item]) -> Fraction:
@@ -304,7 +359,7 @@ def evaluate(items: list[Item]) -> Fraction:
             stack.append({"add": a + b, "sub": a - b, "mul": a * b}[item.kind] if item.kind != "div" else a / b)
         else:
             a = stack.pop()
-            stack.append(-a if item.kind == "neg" else a / 100 if item.kind == "percentage" else a**item.exponent)
+            stack.append(-a if item.kind == "neg" else a / 100 if item.kind == "percentage" else a ** int(item.value))
     assert len(stack) == 1
     return stack[0]
 
@@ -360,7 +415,7 @@ def test_postfix_operators_go_from_left_to_right() -> None:
     ("sqr(a)", 1, "unknown function 'sqr' (did you mean 'sqrt'?)"),
     ("a(b)", 1, "unknown function 'a'"),
     ("sqrt + a", 1, "sqrt is a function: write sqrt(...)"),
-    ("a^b", 3, "found 'b': what can stand here is a whole number"),
+    ("a^*b", 3, "found '*': what can stand here is a number, a variable, a function or a parenthesis"),
     ("a^2^3", 4, "two powers in a row"),
     ("a^65", 3, "the largest is 64"),
     ("a + c", 5, "variable 'c' has no value"),
@@ -395,7 +450,7 @@ def test_refused_expressions(text: str, column: int, message: str) -> None:
 @pytest.mark.parametrize(("arguments", "message"), [
     ({"x": 1, "y": 2}, "'y' is not a variable of the expression"),
     ({"x": math.nan}, "a value is a finite number"),
-    ({"x": "1/3"}, "a value is a decimal number"),
+    ({"x": "1/3/5"}, "a value is a decimal number"),
     ({"x": 1e13}, "x is 1e+13: the calculator's numbers stay within"),
     ({"x": 1, "ranges": {"x": (2, 3)}}, "x is 1, outside its range, 2 to 3"),
     ({"x": 1, "ranges": {"x": (3, 2)}}, "low must not be above high"),

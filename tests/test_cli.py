@@ -227,6 +227,7 @@ def test_bad_programs(tmp_path: Path, name: str) -> None:
     (["run", MULTIPLY, "--set", "a=1 2"], "unexpected '2' after the value"),
     (["run", MULTIPLY, "--set", "a=ten"], "a value must be a decimal"),
     (["run", MULTIPLY, "--set", "a=1;2"], "--set 'a=1;2': write NAME=VALUE"),
+    (["run", MULTIPLY, "--set", "a=1", "--set", "a=2"], "--set 'a=2': a has a value already"),
     (["run", MULTIPLY, "--set", "a=0x" + "f" * 5000], "has 5002 digits"),
     (["run", str(EXAMPLES / "multiply.minsky"), "--set", "x=-1"], "a register holds an integer, 0 or more"),
     (["run", MULTIPLY, "--memory", "100000", "--engine", "dense"], "the dense engine needs"),

@@ -79,6 +79,7 @@ def test_an_expression_may_begin_with_a_minus() -> None:
     (["a", "a=x"], "a value is a decimal number"),
     (["a", "1=2"], "write NAME=VALUE"),
     (["a", "a=1", "a=2"], "a variable is given twice"),
+    (["a", "a=1", "--range", "a=0:1", "--range", "a=0:2"], "--range a=0:1 --range a=0:2: a variable has two ranges"),
     (["a", "a=1", "--range", "a=1"], "write --range NAME=LOW:HIGH"),
     (["a", "a=1", "--range", "a=2:3"], "outside its range, 2 to 3"),
     (["a", "a=1", "--herds=2"], "no such option: --herds"),

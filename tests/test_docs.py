@@ -150,15 +150,16 @@ def test_the_files_that_the_architecture_names_exist() -> None:
             assert f"{folder.name}/" in text, f"{folder.name}/ is not in architecture.md"
 
 
-def test_paper_table_names_real_files_and_tests() -> None:
-    table = page("PAPER.md")
+@pytest.mark.parametrize("name", ["PAPER.md", "reliability.md"])
+def test_tables_name_real_files_and_tests(name: str) -> None:
+    table = page(name)
     tests = "".join(p.read_text() for p in (ROOT / "tests").glob("*.py"))
-    for name in re.findall(r"`(test_\w+)`", table):
-        assert f"def {name}(" in tests, name
-    for name in re.findall(r"`(test_\w+\.py)`", table):
-        assert (ROOT / "tests" / name).exists(), name
-    for name in re.findall(r"`([\w/]+/\w+\.py)`", table):
-        assert (ROOT / "src" / "punchcard" / name).exists(), name
+    for test in re.findall(r"`(test_\w+)`", table):
+        assert f"def {test}(" in tests, test
+    for file in re.findall(r"`(test_\w+\.py)`", table):
+        assert (ROOT / "tests" / file).exists(), file
+    for file in re.findall(r"`([\w/]+/\w+\.py)`", table):
+        assert (ROOT / "src" / "punchcard" / file).exists(), file
 
 
 @pytest.mark.parametrize("path", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda p: p.name)

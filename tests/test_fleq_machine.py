@@ -265,8 +265,8 @@ def test_machines_that_are_refused() -> None:
         ({"functions": ["mul"], "range": 0.0}, "range=0.0: it must be a positive number"),
         ({"functions": ["mul"], "range": 1e20}, r"range=1e\+20: .* float64 keeps flags exact up to 1.4"),
         ({"functions": ["mul"], "range": 1e-9}, "range=1e-09: it must be 9.53674e-07 or more"),
-        ({"functions": "mul"}, "functions='mul': give a list of names or blocks"),
-        ({"functions": [None]}, "None is not a function block: plug in a name or a Block"),
+        ({"functions": "mul"}, "functions='mul': it must be a list, each item a text or a Block"),
+        ({"functions": [None]}, r"functions=\[None\]: it must be a list, each item a text or a Block"),
         ({"functions": ["mul"], "memory": 1 << 21}, "the most is 1048576"),
         ({"functions": ["mul"], "design": "compct"}, r"unknown design 'compct' \(did you mean 'compact'\?\)"),
     ):
@@ -359,6 +359,31 @@ def test_the_machine_s_range_is_the_limit() -> None:
     ):
         program = assemble(text)
         assert audited_run(build(program, **options), program, engine=ENGINE).ok, text
+
+
+@pytest.mark.parametrize("engine", ["dense", "auto"])
+def test_a_domain_has_the_slack_of_its_own_function(engine: str) -> None:
+    """The product of this machine is off by up to 4; that is no licence for operands of inverse."""
+    program = assemble(".range 1000\n.data\nx scalar -3\n.code\nx = inverse(x)")
+    machine = FleqMachine(functions=["mul", "inverse"], size=8, memory=2, instructions=2, range=1000, precision="float32")
+    assert machine.bound("mul") > 3 > 1e-4 > machine.bound("inverse")
+    with pytest.raises(ProgramError, match="inverse of -3: its block is built for"):
+        machine.run(program, engine=engine)
+    edge = program.with_values({"x": 0.1 - machine.bound("inverse")})
+    assert machine.run(edge, engine=engine).memory["x"][0, 0] == pytest.approx(10, abs=0.01)
+
+
+def test_a_run_that_nobody_watches_says_what_was_not_seen() -> None:
+    """A short run is made again under the guard; a long one has a note, where it calls a function with a domain."""
+    program, plain = (assemble(f".range 64\n.data\nx scalar 0\ny scalar\n.code\nloop: y = {name}(x); goto loop")
+                      for name in ("inverse", "transpose"))
+    machine = FleqMachine.for_program(program, functions=["transpose", "inverse"])
+    with pytest.raises(ProgramError, match="inverse of 0: its block is built for"):
+        machine.run(program, engine="lowered", max_steps=256)
+    assert machine.run(program, engine="lowered", max_steps=257).notes == (
+        "nobody looked whether operands of inverse lie in 0.1 to 10, beyond which its results mean nothing: run it checked "
+        "to be sure",)
+    assert not machine.run(plain, engine="lowered", max_steps=257).notes
 
 
 @pytest.mark.parametrize("design", DESIGNS)

@@ -8,21 +8,15 @@ from pathlib import Path
 import pytest
 
 from punchcard.errors import PunchcardError
-from tests.fuzzing import samples
+from tests.fuzzing import samples, workers
 from tests.fuzzing.targets import targets
-from tests.fuzzing.workers import Attempt, explore
+from tests.fuzzing.workers import Attempt, explore, input_of
 
 INPUTS = 2_000
 SOAK_INPUTS = 200_000
-GROWTH = 4_000
-"""Bytes that a worker may grow by with each input: what an allocator keeps, and not what an input leaves behind."""
-
-OPEN = ("calc", "tables", "arrays", "models", "code", "commands", ".fleq", ".tm", "machine-subleq", "machine-fleq",
-        "machine-von-neumann", "machine-turing", "checkpoint-subleq", "checkpoint-fleq", "checkpoint-von-neumann",
-        "checkpoint-turing")
-"""Targets with faults that are known, and not yet mended."""
-NAMES = [pytest.param(name, marks=pytest.mark.xfail(name in OPEN, reason="faults that are known", strict=False))
-         for name in targets()]
+GROWTH = 3_000
+"""Bytes that a worker may grow by with each input. Measured are 2,000 at most: safetensors 0.8 loses 64 bytes with every
+tensor that it reads, and a machine of FLEQ has 32."""
 
 
 def check(name: str, thousands: float, folder: Path) -> None:
@@ -45,13 +39,13 @@ def test_every_input_has_a_share() -> None:
     assert all(samples.texts()[extension] for extension in samples.extensions())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", targets())
 def test_some_inputs(name: str, tmp_path: Path) -> None:
     check(name, INPUTS / 1000, tmp_path)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", targets())
 def test_many_inputs(name: str, tmp_path: Path) -> None:
     check(name, SOAK_INPUTS / 1000, tmp_path)
 
@@ -59,26 +53,36 @@ def test_many_inputs(name: str, tmp_path: Path) -> None:
 def _faulty(folder: Path) -> Attempt:
     """Something that does everything wrong, at known seeds."""
     kept: list[bytes] = []
+    seeds = {input_of("faulty", seed).random(): seed for seed in range(300)}
 
     def attempt(rng: random.Random) -> None:
-        seed = next(numbers)
+        seed = seeds[rng.random()]
         kept.append(bytes(10_000))
         if seed == 3:
             raise ValueError("a bug")
         if seed == 4:
-            raise PunchcardError("two\nlines")
+            raise Talkative
         if seed == 5:
             raise PunchcardError("a bad input")
         if seed == 6:
             bytearray(1 << 40)
+        while seed == 7:
+            pass
 
-    numbers = iter(range(1000))
     return attempt
 
 
-def test_the_fuzzer_finds_faults(tmp_path: Path) -> None:
+class Talkative(PunchcardError):
+    """An error that does not keep to one line."""
+
+    def __str__(self) -> str:
+        return "two\nlines"
+
+
+def test_the_fuzzer_finds_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "SECONDS", 0.2)
     outcome = explore("faulty", _faulty, range(300), tmp_path)
     assert [(finding.seed, finding.what.split(" at ")[0].split(":")[0]) for finding in outcome.findings] == [
-        (3, "ValueError"), (4, "an error of several lines"), (6, "MemoryError")]
+        (3, "ValueError"), (4, "an error of several lines"), (6, "MemoryError"), (7, "Timeout")]
     assert (outcome.inputs, outcome.refused) == (300, 2)
     assert outcome.grown > GROWTH

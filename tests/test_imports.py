@@ -18,7 +18,7 @@ SOURCE = Path(inspect.getfile(punchcard)).parent
 
 FLOORS = (
     ("errors",),
-    ("files", "budget"),
+    ("files", "budget", "arguments"),
     ("card",),
     ("transformer",),
     ("primitives", "engines", "trace"),
@@ -56,7 +56,7 @@ def imports_of(path: Path, *, for_types: bool = True) -> list[str]:
     return found
 
 
-BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget")
+BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments")
 """What every file may use: no tensor is in there."""
 
 

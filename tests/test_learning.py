@@ -63,9 +63,11 @@ def test_linear_models_are_near_numpy_and_autograd(d: int, heads: int, precision
     assert learned.error <= PRECISE[precision]
     assert against_torch(learned, given, rate=0.1) <= PRECISE[precision]
     assert learned.loops_per_point == 9
-    # declared within a factor of 2 of what occurs
+    # the least power of two above what occurs, with a margin of 1 %
     ran = dry_run(learned.program)
-    assert ran.largest <= learned.machine.range <= 1.02 * ran.largest
+    assert learned.largest == pytest.approx(ran.largest, rel=1e-5)
+    assert learned.machine.range == 2.0 ** np.ceil(np.log2(1.01 * learned.largest))
+    assert f"values up to {learned.largest:.4g}, range {learned.machine.range:g}" in learned.host
 
 
 @pytest.mark.parametrize(("heads", "precision"), [(2, "float64"), (3, "float64"), (3, "float32")])
@@ -116,7 +118,8 @@ def test_errors_do_not_grow_over_twenty_epochs() -> None:
     given = task(1, points=1)
     learned = learn(**given, epochs=20, rate=0.02)
     assert learned.epochs == 20
-    assert learned.errors[-1] <= 10 * learned.errors[0]
+    # the first error alone may be small by chance
+    assert learned.errors[-5:].mean() <= 10 * learned.errors[:5].mean()
     assert learned.error <= 5e-12
 
 
@@ -222,6 +225,16 @@ def test_predictions_are_computed_on_the_transformer(learned: Learned) -> None:
     assert found.loops == 4 * 4 + 2
 
 
+def test_data_of_one_size_share_a_machine() -> None:
+    """The range is a power of two, so the weights do not tell one data set from another."""
+    generator = np.random.default_rng(5)
+    machines = [learn(generator.uniform(-1, 1, (2, 1)), generator.uniform(-1, 1, 2), hidden=2, epochs=1).machine
+                for _ in range(2)]
+    assert machines[0].range == machines[1].range == 2.0
+    first, second = (machine.model.state_dict() for machine in machines)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
 def test_several_outputs() -> None:
     generator = np.random.default_rng(2)
     x, y = generator.uniform(-1, 1, (2, 2)), generator.uniform(-1, 1, (2, 2))
@@ -277,11 +290,11 @@ def test_code_of_one_s_own_is_not_saved(tmp_path: Path, learned: Learned) -> Non
 @pytest.mark.parametrize(("change", "message"), [
     ({"labels": [1.0]}, "4 points and 1 labels: there must be a label for each point"),
     ({"features": [[1.0, np.nan]] * 4}, "features: row 0, column 1 is nan: all must be finite"),
-    ({"features": "abc"}, "features: not an array of numbers"),
+    ({"features": "abc"}, "features=.*: it must be an array of real numbers, in rows of equal length"),
     ({"features": np.zeros((2, 2, 2))}, r"features of the shape \(2, 2, 2\): give a matrix with a row for each point"),
     ({"epochs": 0}, "epochs=0: it must be 1 or more"),
     ({"rate": -1.0}, r"rate=-1\.0: it must be positive and finite"),
-    ({"batch": 4}, "batch=4: it is 'point' or 'all'"),
+    ({"batch": 4}, "learn: batch=4: it must be 'point' or 'all'"),
     ({"loss": "hinge"}, "unknown loss 'hinge': there are squared, huber, logcosh, logistic"),
     ({"activation": "sigmod"}, r"unknown activation 'sigmod' \(did you mean 'sigmoid'\?\)"),
     ({"loss": "logistic", "labels": [0, 1, 2, 1]}, "label 2: the logistic loss takes labels 0 and 1"),

@@ -55,6 +55,15 @@ def test_what_is_saved_comes_back(saved: Path) -> None:
     assert again.outputs is None
 
 
+def test_one_scaling_may_serve_twice(tmp_path: Path) -> None:
+    one, path = Scaling(np.array([1.0]), np.array([0.5])), tmp_path / "model.safetensors"
+    Model(Network(1), Network(1).initial(7), inputs=one, outputs=one).save(path)
+    again = Model.load(path)
+    for scaling in (again.inputs, again.outputs):
+        assert scaling is not None
+        assert (scaling.mean.tolist(), scaling.deviation.tolist()) == ([1.0], [0.5])
+
+
 @pytest.mark.parametrize(("change", "message"), [
     ({"format": 3}, "is a model of another format than 2"),
     ({"format": "punchcard model 1"}, "is a model of another format than 2"),
@@ -125,7 +134,8 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("weights")
     storage.write(tmp_path / "other", {"W1": W1}, "other", {"format": 2})
     for name, message in (
-        ("none", "no such file"), ("text", "is not a safetensors file"), ("other", "is not a model"),
+        ("none", "no such file"), ("x" * 300, "cannot read .*: File name too long"),
+        ("text", "is not a safetensors file"), ("other", "is not a model"),
         ("old.npz", "is a .npz file, as older versions wrote models: learn it again with `punchcard learn --save`"),
     ):
         with pytest.raises(StorageError, match=message):
@@ -152,7 +162,8 @@ def test_a_model_without_names_is_not_for_tables(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("names", "message"), [
-    (("a",), "1 feature names: the network has 2 features"), (("a", 5), "feature name 5: a name is text"),
+    (("a",), "1 feature names: the network has 2 features"),
+    (("a", 5), "feature_names=.*5.*: it must be a list, each item a text"),
     (("a", "a"), "feature names a, a: each column has a name of its own")])
 def test_names_are_checked_before_anything_is_learned(names: tuple[Any, ...], message: str) -> None:
     with pytest.raises(PunchcardError, match=message):

@@ -13,7 +13,7 @@ from torch import Tensor
 from punchcard.api import run
 from punchcard.card.layout import Card, Layout
 from punchcard.engines import ENGINES, prepare
-from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError, StorageError
+from punchcard.errors import ArgumentError, PrecisionError, ProgramError, PunchcardError, SizeError, StorageError
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann import oracle
 from punchcard.machines.von_neumann.design import AddressMap
@@ -248,18 +248,23 @@ def test_weights_never_depend_on_an_image() -> None:
     ({"word_bits": 2}, r"word_bits=2: a word has 3 to 50 bits"),
     ({"word_bits": 51}, r"word_bits=51: a word has 3 to 50 bits"),
     ({"word_bits": 0}, r"word_bits=0: it must be a positive integer"),
-    ({"word_bits": 8.0}, r"word_bits=8.0: it must be a positive integer"),
     ({"memory": 2}, r"memory=2: with words of 16 bits a memory has 3 to 65536 cells"),
     ({"memory": 65537}, r"memory=65537: with words of 16 bits a memory has 3 to 65536 cells"),
     ({"word_bits": 4, "memory": 17}, r"memory=17: with words of 4 bits a memory has 3 to 16 cells"),
     ({"word_bits": 25, "memory": 1 << 25}, r"a memory has 3 to 16777216 cells"),
-    ({"memory": "8"}, r"memory='8': it must be an integer"),
     ({"dialect": "sic1", "memory": 100}, r"memory=100: the dialect 'sic1' has 256"),
     ({"dialect": "sic1", "word_bits": 16}, r"word_bits=16: the dialect 'sic1' has 8"),
 ])
 def test_sizes_that_are_refused(options: dict[str, int], message: str) -> None:
     with pytest.raises(SizeError, match=message):
         VonNeumannMachine(**options)  # type: ignore[arg-type]
+
+
+def test_sizes_of_another_type_are_refused() -> None:
+    for options, message in (({"word_bits": 8.0}, r"word_bits=8\.0: it must be an integer or None"),
+                             ({"memory": "8"}, "memory='8': it must be an integer or None")):
+        with pytest.raises(ArgumentError, match=message):
+            VonNeumannMachine(**options)
 
 
 def test_what_else_is_refused() -> None:

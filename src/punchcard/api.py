@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from punchcard.arguments import checked
 from punchcard.checks.runs import begin, checked_run, comparison
 from punchcard.engines import Watch
 from punchcard.errors import PunchcardError
@@ -45,6 +46,7 @@ AnyMachine = Machine[Any, Any]
 kinds = installed
 
 
+@checked
 def load(path: str | Path, *, machines: Registry | None = None, **options: Any) -> Any:
     """The program in a file; the extension says which language it is.
 
@@ -54,17 +56,20 @@ def load(path: str | Path, *, machines: Registry | None = None, **options: Any) 
     return (machines or installed()).load(path, **options)
 
 
+@checked
 def load_machine(path: str | Path, *, machines: Registry | None = None, **objects: Any) -> Any:
     """A saved machine of any kind; `objects` are what no file holds, such as function blocks of your own (`blocks`)."""
     name = str(storage.load(path)[0].get("machine"))
     return (machines or installed()).kind(name).machine_class().load(path, **objects)
 
 
+@checked
 def disassemble(program: Any, *, machines: Registry | None = None) -> str:
     """A program as text that assembles to the same program."""
     return (machines or installed()).disassemble(program)
 
 
+@checked
 def build(program: Any, *, machines: Registry | None = None, **options: Any) -> Any:
     """A machine with room for a program. Only the program's sizes are used; its content never reaches the weights.
 
@@ -73,6 +78,7 @@ def build(program: Any, *, machines: Registry | None = None, **options: Any) -> 
     return (machines or installed()).build(program, **options)
 
 
+@checked
 def run(
     program: Any,
     machine: AnyMachine | None = None,
@@ -107,6 +113,7 @@ def run(
                        progress=progress)
 
 
+@checked
 def resume(
     saved: str | Path | Checkpoint,
     machine: AnyMachine | None = None,
@@ -142,6 +149,7 @@ def resume(
                        interrupted=interrupted, progress=progress)
 
 
+@checked
 def check(
     program: Any, machine: AnyMachine | None = None, *, engine: str = DEFAULT_ENGINE, max_steps: int | None = 1000,
     **options: Any,

@@ -1,7 +1,8 @@
 """Named errors, all under one base.
 
 Every message repeats the offending input, states the rule, and suggests a fix where one is known.
-The command line prints the message of a `PunchcardError` on one line and exits with status 2.
+The text of a `PunchcardError` is one line of sensible length, however long the input is that it repeats; `args` has the
+message as it was given. The command line prints it and exits with status 2.
 """
 
 from __future__ import annotations
@@ -13,9 +14,31 @@ from itertools import islice
 LONGEST_NAME = 255
 MOST_COMPARED = 1000
 
+LONGEST = 1000
+"""Characters of a message; of a longer one, which repeats a long input, the middle is left out."""
+
+
+def one_line(message: str) -> str:
+    """A message in one line of sensible length, without characters that would change the terminal."""
+    plain = " ".join(_cut(message).splitlines())
+    return _cut("".join(c if c.isprintable() else repr(c)[1:-1] for c in plain))
+
+
+def _cut(message: str) -> str:
+    gap = " ... "
+    kept = LONGEST - len(gap)
+    return message if len(message) <= LONGEST else f"{message[: kept // 2]}{gap}{message[-(kept - kept // 2) :]}"
+
 
 class PunchcardError(Exception):
     """Base of every error that punchcard raises on purpose."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
+
+
+class ArgumentError(PunchcardError, TypeError):
+    """A call was given something else than it takes."""
 
 
 class LayoutError(PunchcardError):

@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from punchcard.arguments import checked
 from punchcard.card.layout import Layout
+from punchcard.errors import PunchcardError
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
 
@@ -33,6 +35,7 @@ class Move(NamedTuple):
     target_column: int
 
 
+@checked
 @dataclass(frozen=True)
 class Snapshot:
     """One layer of one loop (both counted from 0): the card before it and after it."""
@@ -62,6 +65,9 @@ class Snapshot:
 
     def attention(self, head: int) -> Tensor:
         """The attention matrix of a head (of a layer's snapshot, not a loop's)."""
+        heads = self.module.shape.heads
+        if head not in range(heads):
+            raise PunchcardError(f"head {head}: layer {self.layer} has {heads}, counted from 0")
         with torch.no_grad():
             return self.module.attention(self.before, head)
 
@@ -72,6 +78,7 @@ class Snapshot:
                 for i, j in (weights > threshold).nonzero().tolist() if i != j]
 
 
+@checked
 @contextmanager
 def observe(
     model: LoopedTransformer,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import click
 import torch
 
 from tests.fuzzing.targets import targets
-from tests.fuzzing.workers import explore, input_of
+from tests.fuzzing.workers import enter, explore, input_of
 
 
 @click.command()
@@ -27,7 +26,7 @@ def main(target: str | None, inputs: int, first: int, seed: int | None) -> None:
         folder = Path(tempfile.mkdtemp(prefix="fuzzing"))
         if seed is not None:
             click.echo(f"in {folder}")
-            os.chdir(folder)
+            enter(folder)
             begin(folder)(input_of(name, seed))
             continue
         outcome = explore(name, begin, range(first, first + inputs), folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -13,7 +14,7 @@ import torch
 
 from tests.engine_runs import run_dense, run_lowered
 from tests.fuzzing.judging import Fault
-from tests.fuzzing.mutations import mutated
+from tests.fuzzing.mutations import JSON_VALUES, mutated
 from tests.fuzzing.workers import Attempt
 from tests.lowered_cases import operations
 
@@ -60,8 +61,18 @@ def _exchange(rng: random.Random, file: Path, other: Path) -> None:
 
 
 def _plant(rng: random.Random, file: Path, other: Path) -> None:
-    """Other bytes under a checksum that fits them."""
-    rest = mutated(rng, file.read_bytes()[32:], [other.read_bytes()])
+    """A checksum that fits, over what is refused all the same: another key, or a header that is not one.
+
+    What has the right key as well is executed, by the trust model: it has been written with the user's own rights.
+    """
+    rest = file.read_bytes()[32:]
+    size = int.from_bytes(rest[:8], "little")
+    header, compiled = json.loads(rest[8 : 8 + size]), rest[8 + size :]
+    another = rng.choice([value for value in (*JSON_VALUES, other.stem) if value != file.stem])
+    text = rng.choice((json.dumps({**header, "key": another}), json.dumps({"key": file.stem}), json.dumps(another), "",
+                       "[" * 100_000, "9" * 5000, "{", "\0")).encode()
+    size = len(text) if rng.random() < 0.9 else rng.choice((0, 1, 2**63, 2**64 - 1))
+    rest = size.to_bytes(8, "little") + text + compiled
     file.write_bytes(hashlib.sha256(rest).digest() + rest)
 
 
@@ -96,4 +107,4 @@ def _no_folder(rng: random.Random, file: Path, other: Path) -> None:
         file.parent.write_text("not a folder")
 
 
-FORGERIES: tuple[Forgery, ...] = (_damage, _damage, _exchange, _plant, _plant, _replace, _open, _give_away, _no_folder)
+FORGERIES: tuple[Forgery, ...] = (_damage, _damage, _exchange, _plant, _replace, _open, _give_away, _no_folder)

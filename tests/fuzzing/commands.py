@@ -9,11 +9,11 @@ from threading import Thread
 
 import click
 
+from punchcard.budget import VARIABLE
 from tests.fuzzing import samples
 from tests.fuzzing.judging import command
 from tests.fuzzing.mutations import NUMBERS, WORDS
-from tests.fuzzing.tensors import learned
-from tests.fuzzing.workers import Attempt
+from tests.fuzzing.workers import BUDGET, Attempt
 
 FITTING: dict[str, tuple[str, ...]] = {
     "settings": ("a=1", "x=2", "list=3", "b=1 2", "counter=5", "no=1", "=", "a", "a=1=2", " a = 1 "),
@@ -28,6 +28,7 @@ FITTING: dict[str, tuple[str, ...]] = {
 BOUNDED: dict[str, tuple[str, ...]] = {
     "max_steps": ("0", "1", "5", "-1", "x", "", "nan", "1.5"), "epochs": ("1", "2", "0", "-1", "x", "", "1e3"),
     "seconds": ("0.001", "0", "-1", "nan", "x"), "dense_columns": ("0", "64", "-1", "x"),
+    "max_memory": (BUDGET, "64M", "1K", "0.1GiB", "1", "0", "-1", "x", "", "nan", "1e3", "1" * 5000, "1M1", "²"),
 }
 """Always given, where a command has them: a larger value is a longer run, and not a fault."""
 OFTEN = {"given_memory": 0.9}
@@ -52,8 +53,8 @@ def lines(folder: Path) -> Attempt:
     samples.shared_folder(folder)
     main = samples.command_line()
     _special_files(folder)
-    learned(folder / "kept.model")
-    command(main, ["run", "sample1.tm", "--max-steps", "2", "--checkpoint", "kept.checkpoint"])
+    samples.write_model(folder / "kept.model")
+    command(main, ["run", "sample1.tm", "--max-steps", "2", "--checkpoint", "kept.checkpoint", "--engine", "dense"])
     kept = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and not path.is_symlink()
             and (path.stat().st_size < SMALL or path.name.startswith("kept"))}
 
@@ -70,7 +71,7 @@ def line_of(rng: random.Random, main: click.Group, files: list[str]) -> list[str
     """A command with arguments and options."""
     names = sorted(main.commands)
     name = rng.choice(names)
-    if name in COSTLY and rng.random() < 0.7:
+    if name in COSTLY and rng.random() < 0.85:
         name = rng.choice([name for name in names if name not in COSTLY])
     chosen = main.commands[name]
     wild = rng.random() < 0.3
@@ -121,7 +122,12 @@ def _path(rng: random.Random, files: list[str], *, written: bool, wild: bool) ->
 
 
 def _environment(rng: random.Random) -> dict[str, str]:
-    return {"PUNCHCARD_CACHE": rng.choice(ANYWHERE)} if rng.random() < 0.05 else {}
+    found = {}
+    if rng.random() < 0.05:
+        found["PUNCHCARD_CACHE"] = rng.choice(ANYWHERE)
+    if rng.random() < 0.05:
+        found[VARIABLE] = rng.choice(BOUNDED["max_memory"])
+    return found
 
 
 def _special_files(folder: Path) -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
 import traceback
 from pathlib import Path
+from unittest.mock import patch
 
 import click
-from click.testing import CliRunner
 
-from punchcard.errors import PunchcardError
+from punchcard.errors import LONGEST, PunchcardError
 
 STATUSES = (0, 1, 2)
 """How a command may end: well, with a failure of the program that it ran, or with bad input."""
-LONGEST_MESSAGE = 2000
+LONGEST_MESSAGE = LONGEST + len("punchcard: ")
+OUT, ERR = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace") for _ in range(2))
+"""Standard output and standard error of all command lines."""
 
 
 class Fault(Exception):
@@ -36,20 +41,39 @@ def fault_of(error: BaseException) -> str | None:
 
 def command(main: click.Group, arguments: list[str], *, stdin: bytes = b"", env: dict[str, str] | None = None) -> None:
     """A command line; an exception that became a line of text is raised here as it was."""
-    result = CliRunner(env=env).invoke(main, arguments, input=stdin)
-    left: BaseException | None = result.exception
-    if isinstance(left, SystemExit):
-        left = left.__context__
+    status, left, stderr = _invoke(main, arguments, stdin, env or {})
     if left is not None:
         left.add_note(f"the command line: {arguments!r}")
     if left is not None and not isinstance(left, REFUSED):
         raise left
-    if result.exit_code not in STATUSES:
-        raise Fault(f"status {result.exit_code}: {_short(result.stderr)}")
-    if result.exit_code == 2 and (wrong := _unclear(result.stderr.removesuffix("\n"))):
+    if status not in STATUSES:
+        raise Fault(f"status {status}: {_short(stderr)}")
+    if status == 2 and (wrong := _unclear(stderr.removesuffix("\n"))):
         raise Fault(wrong)
     if left is not None:
         raise left
+
+
+def _invoke(
+    main: click.Group, arguments: list[str], stdin: bytes, env: dict[str, str]
+) -> tuple[object, BaseException | None, str]:
+    """The exit status, what led to it, and what was written to standard error.
+
+    As click's CliRunner, but always with the same two streams: click keeps every stream that it has written to.
+    """
+    for stream in (OUT, ERR):
+        stream.seek(0)
+        stream.truncate()
+    with patch.dict(os.environ, env), patch.multiple(sys, stdin=io.TextIOWrapper(io.BytesIO(stdin)), stdout=OUT, stderr=ERR):
+        try:
+            main.main(arguments, prog_name="punchcard")
+            status, left = 0, None
+        except SystemExit as end:
+            status, left = end.code, end.__context__
+        except BaseException as error:
+            status, left = None, error
+        ERR.flush()
+    return status, left, ERR.buffer.getvalue().decode(errors="replace")
 
 
 def _unclear(message: str) -> str | None:

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 import punchcard
+from punchcard.learning.model import Model, Scaling
+from punchcard.learning.programs.network import Network
 from punchcard.machines.registry import Registry
 from tests.cases import EXAMPLES
 
@@ -141,10 +144,16 @@ def small_program(kind: str) -> Any:
     return language.assemble(SMALL_PROGRAMS[kind], "")
 
 
+def write_model(path: Path, hidden: tuple[int, ...] = (), *, scaled: bool = False) -> None:
+    """A model for the table of the shared folder, of weights that nobody has learned."""
+    network = Network(1, hidden)
+    scaling = Scaling(np.array([0.25]), np.array([2.0])) if scaled else None
+    weights = {name: np.full(shape, 0.5) for name, shape in network.shapes().items()}
+    Model(network, weights, ("x",), ("y",), scaling, scaling).save(path)
+
+
 def shared_folder(folder: Path) -> Path:
     """A folder with a file of each sort, beside which inputs are written."""
-    import numpy as np
-
     for extension, written in texts().items():
         for number, text in enumerate(written):
             (folder / f"sample{number}{extension}").write_bytes(text)

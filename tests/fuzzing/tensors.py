@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +54,7 @@ def checkpoints(kind: str) -> object:
             kept.append(path.read_bytes())
 
         def attempt(rng: random.Random) -> None:
-            path.write_bytes(damaged(rng, rng.choice(kept), _sealed))
+            path.write_bytes(damaged(rng, rng.choice(kept)))
             saved = checkpoint.load(path, machines=samples.registry())
             if rng.random() < GOES_ON:
                 punchcard.resume(saved, max_steps=saved.mark.loops + 3, engine="dense")
@@ -68,7 +67,7 @@ def models(folder: Path) -> Attempt:
     """Models as `learn --save` writes them."""
     samples.shared_folder(folder)
     path = folder / "input.model"
-    learned(path, "--hidden", "1", "--standardize")
+    samples.write_model(path, hidden=(1,), scaled=True)
     data = path.read_bytes()
 
     def attempt(rng: random.Random) -> None:
@@ -79,13 +78,7 @@ def models(folder: Path) -> Attempt:
     return attempt
 
 
-def learned(path: Path, *options: str) -> None:
-    """A model, learned from the table of the shared folder."""
-    command(samples.command_line(), ["learn", "table.csv", "--target", "y", "--epochs", "1", "--engine", "dense", "--save",
-                                     str(path), *options])
-
-
-def damaged(rng: random.Random, data: bytes, seal: Callable[..., dict[str, Any]] | None = None) -> bytes:
+def damaged(rng: random.Random, data: bytes) -> bytes:
     """A file with a few bytes changed, or one that was written anew with another description or another tensor."""
     try:
         tensors = tensors_of(data)
@@ -97,13 +90,11 @@ def damaged(rng: random.Random, data: bytes, seal: Callable[..., dict[str, Any]]
         return part + data[head:] if rng.random() < 0.5 else len(part[8:]).to_bytes(8, "little") + part[8:] + data[head:]
     if rng.random() < 0.15:
         return data[:head] + mutated(rng, data[head:], [data[head:]])
-    return _written_anew(rng, json.loads(data[8:head])["__metadata__"], tensors, seal)
+    return _written_anew(rng, json.loads(data[8:head])["__metadata__"], tensors)
 
 
-def _written_anew(
-    rng: random.Random, metadata: dict[str, str], tensors: dict[str, Tensor], seal: Callable[..., dict[str, Any]] | None
-) -> bytes:
-    """Every checksum is right in it: only the content can be refused."""
+def _written_anew(rng: random.Random, metadata: dict[str, str], tensors: dict[str, Tensor]) -> bytes:
+    """Its seal is mostly right: only the content can be refused."""
     another = rng.random() < 0.5
     if another:
         name = rng.choice(sorted(tensors))
@@ -112,8 +103,8 @@ def _written_anew(
     description = json.loads(metadata[key])
     if not another or rng.random() < 0.2:
         description = forged(rng, description)
-    if seal is not None and isinstance(description, dict) and rng.random() < 0.95:
-        description = seal(description, tensors)
+    if isinstance(description, dict) and rng.random() < 0.95:
+        description = _sealed(description, tensors)
     text = json.dumps(description)
     if rng.random() < 0.02:
         text = rng.choice(("[" * 100_000, text[:-5], "{}", '{"format": 1e999}', "9" * 5000))

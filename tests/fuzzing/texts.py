@@ -14,7 +14,6 @@ from punchcard.errors import PunchcardError
 from tests.fuzzing import samples
 from tests.fuzzing.judging import Fault, command
 from tests.fuzzing.mutations import NUMBERS, encoded, forged, mutated
-from tests.fuzzing.tensors import learned
 from tests.fuzzing.workers import Attempt
 
 RUNS = 0.04
@@ -78,7 +77,7 @@ def expressions(folder: Path) -> Attempt:
         variables = sorted(set(re.findall(r"[A-Za-z_]\w*", expression)) - set(FUNCTIONS))
         values = [_changed(rng, f"{name}={rng.choice(VALUES)}") for name in variables]
         ranges = ["--range", _changed(rng, "a=-1:1")] if rng.random() < 0.1 else []
-        how = [] if rng.random() < 0.01 else ["--program"]
+        how = [] if rng.random() < 0.005 else ["--program"]
         command(samples.command_line(), ["calc", *how, *ranges, "--", expression, *values])
 
     return attempt
@@ -108,7 +107,7 @@ def tables(folder: Path) -> Attempt:
     samples.shared_folder(folder)
     path, model = folder / "input.csv", folder / "model"
     known = [b"x,y\n-0.5,-0.4\n0.5,0.6\n", b'"a ""b""",y,z\r\n1,2,3\r\n4,5,6\r\n', b"x,y\n1,2\n"]
-    learned(model)
+    samples.write_model(model)
 
     def attempt(rng: random.Random) -> None:
         path.write_bytes(mutated(rng, rng.choice(known), known))

@@ -1,11 +1,12 @@
 """Workers: a process tries inputs one after the other, each with a limit of seconds and all with a limit of memory.
 
-A worker is forked, so that nobody waits for torch. What hangs, also in C, is ended by a watchdog that writes down where;
-another worker goes on after that input, and so after a crash.
+A worker is forked, so that nobody waits for torch. What computes for too long or hangs, also in C, is ended by a watchdog
+that writes down where; another worker goes on after that input, and so after a crash.
 """
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import gc
 import json
@@ -15,21 +16,31 @@ import random
 import re
 import resource
 import shutil
+import signal
+import sys
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import TextIO
 
+from punchcard.budget import VARIABLE
 from tests.fuzzing.judging import REFUSED, fault_of
 
 SECONDS = 10.0
-"""The limit of an input. Most take some milliseconds; the rest is for a computer that has other things to do."""
+"""The limit of an input, in CPU seconds: a computer that has other things to do changes nothing. Most take milliseconds."""
+SECONDS_WAITING = 120.0
+"""The limit of an input in seconds of the clock: what waits for something uses no CPU."""
 SECONDS_BEFORE = 120
 """The limit of what a target prepares before its first input."""
 MEMORY = 1 << 30
 """What an input may take beyond what the worker has at its start."""
+BUDGET = "512M"
+"""What Punchcard is told to stay below: half of that."""
+
+_LIBRARY = ctypes.CDLL(None)
 
 Attempt = Callable[[random.Random], None]
 Begin = Callable[[Path], Attempt]
@@ -54,7 +65,7 @@ class Finding:
 
 @dataclass
 class Outcome:
-    """What became of the inputs of one target; `grown` is what the longest worker's memory grew by, in bytes an input."""
+    """What became of the inputs of one target; `grown` is the most that a worker's memory grew by, in bytes an input."""
 
     inputs: int = 0
     refused: int = 0
@@ -102,6 +113,12 @@ def explore(target: str, begin: Begin, seeds: range, folder: Path) -> Outcome:
     return outcome
 
 
+def enter(folder: Path) -> None:
+    """Go where an input finds its files, with a budget, and with code that is kept there and not with the user's."""
+    os.chdir(folder)
+    os.environ.update({"PUNCHCARD_CACHE": str(folder.with_name("code")), VARIABLE: BUDGET})
+
+
 def _forked(work: Callable[[], None]) -> int:
     """How a process that does this ends."""
     process = os.fork()
@@ -121,9 +138,10 @@ def _work(target: str, begin: Begin, seeds: range, folder: Path, log: Path, plac
     with open(log, "a", buffering=1) as notes, open(os.devnull, "r+b") as nothing:
         for descriptor, file in ((0, nothing), (1, nothing), (2, notes)):
             os.dup2(file.fileno(), descriptor)
-        os.chdir(folder)
-        os.environ["PUNCHCARD_CACHE"] = str(log.with_name("code"))  # and not the user's
+        gc.freeze()  # what there is already is not looked at, and so not copied for the worker
+        enter(folder)
         faulthandler.enable(notes)
+        faulthandler.register(signal.SIGPROF, notes, chain=True)  # what chains ends the process
         faulthandler.dump_traceback_later(SECONDS_BEFORE, exit=True, file=notes)
         attempt = begin(folder)
         limit = _status("VmSize") + MEMORY
@@ -133,16 +151,17 @@ def _work(target: str, begin: Begin, seeds: range, folder: Path, log: Path, plac
         gc.freeze()
         for number, seed in enumerate(seeds):
             place[:] = seed.to_bytes(8, "little")
-            faulthandler.dump_traceback_later(SECONDS, exit=True, file=notes)
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            faulthandler.dump_traceback_later(SECONDS_WAITING, exit=True, file=notes)
             _try(attempt, target, seed, notes)
             if (number + 1) % 250 == 0 or number + 1 == len(seeds):
-                gc.collect()
-                _write(notes, number=number + 1, memory=_status("RssAnon"))
+                signal.setitimer(signal.ITIMER_PROF, 0)
+                _write(notes, number=number + 1, memory=_memory())
         faulthandler.cancel_dump_traceback_later()
 
 
 def _try(attempt: Attempt, target: str, seed: int, notes: TextIO) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     refused, what = False, None
     try:
         attempt(input_of(target, seed))
@@ -150,7 +169,7 @@ def _try(attempt: Attempt, target: str, seed: int, notes: TextIO) -> None:
         raise
     except BaseException as error:
         refused, what = isinstance(error, REFUSED), fault_of(error)
-    _write(notes, seed=seed, seconds=time.monotonic() - started, refused=refused, what=what)
+    _write(notes, seed=seed, seconds=time.process_time() - started, refused=refused, what=what)
 
 
 def _write(notes: TextIO, **record: object) -> None:
@@ -180,10 +199,23 @@ def _account(outcome: Outcome, target: str, log: Path) -> None:
 def _end_of(status: int, log: Path) -> str:
     """Why a worker ended too early, and where."""
     text = log.read_text(errors="replace")
-    how = "Timeout" if "Timeout (" in text else f"a crash with status {status}"
+    late = status == -signal.SIGPROF or "Timeout (" in text
+    how = "Timeout" if late else f"a crash with status {status}"
     frames = re.findall(r'File ".*/punchcard/(\S+)", line (\d+) in (\S+)', text)
     where = " at {}:{} in {}".format(*frames[0]) if frames else f": {' '.join(text.split())[-300:]}"
     return f"{how}{where}"
+
+
+def _memory() -> int:
+    """What this process holds, without what is only kept for the next time: what a cache with a limit keeps is no growth."""
+    for name, module in list(sys.modules.items()):
+        for value in list(vars(module).values()) if name.startswith("punchcard.") else ():
+            if isinstance(value, _lru_cache_wrapper) and value.cache_parameters()["maxsize"] is not None:
+                value.cache_clear()
+    gc.collect()
+    if hasattr(_LIBRARY, "malloc_trim"):  # of the GNU library
+        _LIBRARY.malloc_trim(0)
+    return _status("RssAnon")
 
 
 def _status(name: str) -> int:

@@ -6,7 +6,7 @@
     result.value, result.exact, result.error, result.bound
 
 The machine is built from a list of functions and from sizes, never from an expression: all arithmetic runs on the same
-weights. exp, log, sin, cos, tanh, and declared ranges that are wide, add functions to the list.
+weights. exp, log, sin, cos, tanh, abs, min, max, real powers, and declared ranges that are wide, add functions to the list.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from punchcard.arguments import checked
 from punchcard.calculator.compile import Compiled, compile_expression
 from punchcard.calculator.exact import Interval
-from punchcard.calculator.functions import SHIFT, STANDARD, base_name
-from punchcard.calculator.syntax import number
+from punchcard.calculator.functions import ABS, MAX, MIN, SHIFT, STANDARD, base_name
+from punchcard.calculator.syntax import quotient
 from punchcard.checks.runs import begin, checked_run
 from punchcard.engines import Watch
 from punchcard.errors import ProgramError, PunchcardError
-from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, MatrixProduct, Scale
+from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, Formula, MatrixProduct, Scale
 from punchcard.machines.fleq.blocks.catalogue import TERMS, built_in
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
 from punchcard.machines.fleq.functions import MUL, Function
@@ -36,6 +37,7 @@ from punchcard.machines.fleq.isa import FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import disassemble
 from punchcard.machines.result import Report
+from punchcard.transformer.expression import relu
 from punchcard.transformer.precision import as_precision
 
 __all__ = ["Calculation", "Number", "calc", "calculator_machine", "compile_calculation"]
@@ -45,6 +47,11 @@ REACH = 16.0
 """The largest product that mul is built for; larger and smaller ones are shifted."""
 RANGES = {53: 2.0**40, 24: 2.0**16}
 """Every value stays within ± this, by the significand bits of the number format."""
+FORMULAS: Mapping[Function, Formula] = {
+    ABS: lambda a, b, one: relu(a) + relu(-a),
+    MIN: lambda a, b, one: a - relu(a - b),
+    MAX: lambda a, b, one: a + relu(b - a),
+}
 MEMORY, INSTRUCTIONS = 32, 64
 SMALL = 192
 """Columns up to which the dense engine computes, which needs no preparing; beyond it another is several times as fast."""
@@ -114,6 +121,8 @@ class Blocks:
         """The weights of one of the calculator's functions."""
         if function is MUL:
             return MatrixProduct(MUL, self.heads, REACH)
+        if function in FORMULAS:
+            return Elementwise(function, FORMULAS[function], error=0.0 if function is ABS else 4.0)
         if function in SHIFT.values():
             factor = float(function.reference(np.ones(1))[0])
             return Elementwise(function, lambda a, b, one: factor * a, error=0.0)
@@ -132,6 +141,7 @@ def fitted(function: Function, terms: int, rounding: float) -> SigmoidSum:
     return fit(function.reference, low, high, terms, rounding=rounding)
 
 
+@checked
 def calc(
     expression: str,
     variables: Mapping[str, Number] | None = None,
@@ -229,9 +239,10 @@ def _room(needed: int, least: int) -> int:
 def _exact(name: str, value: Number) -> Fraction:
     """A number as it was given: a text and a decimal exactly, a float as the binary fraction that it is."""
     if isinstance(value, str):
-        found = number(value)
+        found = quotient(value)
         if found is None:
-            raise ProgramError(f"{name}={value!r}: a value is a decimal number such as 3, -0.5 or 1e-3")
+            raise ProgramError(f"{name}={value!r}: a value is a decimal number such as 3, -0.5 or 1e-3, or a quotient of "
+                               "two such as 1/3")
         return found
     try:
         return Fraction(float(value)) if isinstance(value, np.floating) else Fraction(value)

@@ -12,14 +12,18 @@ the ranges of the variables, by default the numbers themselves, only in which sh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
+from punchcard.calculator import exact
 from punchcard.calculator.code import Accuracy, Code, Decisions, Term
-from punchcard.calculator.exact import Interval, sqrt
+from punchcard.calculator.exact import Interval
+from punchcard.calculator.extremes import absolute, extreme
 from punchcard.calculator.functions import FITTED, STANDARD, banded
+from punchcard.calculator.powers import Powers, is_text
 from punchcard.calculator.roots import inverse, root
-from punchcard.calculator.syntax import FUNCTIONS, Item, parse, place_error
+from punchcard.calculator.syntax import CHOICES, CONSTANTS, FUNCTIONS, Item, parse, place_error
 from punchcard.errors import ProgramError, SourceError, did_you_mean
 from punchcard.machines.fleq.functions import Function
 from punchcard.machines.fleq.isa import FleqProgram
@@ -55,7 +59,7 @@ def compile_expression(
 
     `newton` is how many steps refine each 1/x and sqrt x; None means as many as their error needs.
     """
-    items = parse(expression)
+    items = [_known(item, values) for item in parse(expression)]
     ranges = ranges or {}
     _check_names(expression, items, values, ranges)
     decisions = Decisions()
@@ -69,6 +73,13 @@ def compile_expression(
     return Compiled(program, compilation.code.place(result).name, result.exact.low, result.error)
 
 
+def _known(item: Item, values: Mapping[str, Fraction]) -> Item:
+    """pi and e are numbers, unless they are variables with values of their own."""
+    if item.kind != "variable" or item.name not in CONSTANTS or item.name in values:
+        return item
+    return replace(item, kind="number", value=exact.pi() if item.name == "pi" else exact.e())
+
+
 def _check_names(
     expression: str, items: list[Item], values: Mapping[str, Fraction], ranges: Mapping[str, Interval]
 ) -> None:
@@ -78,7 +89,7 @@ def _check_names(
         if name in RESERVED:
             raise place_error(f"{name!r} is a word of FLEQ: name the variable otherwise", expression, item.column, name)
         if name not in values:
-            near = did_you_mean(name, [*values, *FUNCTIONS])
+            near = did_you_mean(name, [*values, *FUNCTIONS, *CONSTANTS])
             raise place_error(f"variable {name!r} has no value{near}: give it one, {name}=NUMBER", expression, item.column,
                               name)
     for name in values:
@@ -104,6 +115,7 @@ class _Compilation:
         self.stack: list[Term] = []
         self.texts: list[str] = []
         self.folds = any(item.kind == "variable" for item in items)
+        self.powers = Powers(code, partial(self._fitted, "log"), partial(self._fitted, "exp"), self._product)
 
     def run(self) -> Term:
         for index, item in enumerate(self.items):
@@ -134,14 +146,14 @@ class _Compilation:
                 exact = self.ranges.get(item.name, Interval.point(value))
                 self.variables[item.name] = self.code.variable(item.name, exact, value)
             self._push(self.variables[item.name], item.text)
-        elif item.kind in ("add", "sub", "mul", "div"):
-            (b, b_text), (a, _) = self._pop(), self._pop()
-            result = self._percentage(a, "") if self._hundred(index - 1) else self._binary(item.kind, a, b, b_text)
+        elif item.kind in ("add", "sub", "mul", "div", "raise", *CHOICES):
+            (b, b_text), (a, a_text) = self._pop(), self._pop()
+            result = self._percentage(a, "") if self._hundred(index - 1) else self._binary(item.kind, a, b, a_text, b_text)
             self._push(result, item.text)
         else:
             a, text = self._pop()
-            self._push(self._power(a, item.exponent, text) if item.kind == "power" else self._unary(item.kind, a, text),
-                       item.text)
+            self._push(self.powers.to_number(a, item.value, _cut(text)) if item.kind == "power"
+                       else self._unary(item.kind, a, text), item.text)
 
     def _push(self, term: Term, text: str) -> None:
         self.stack.append(term)
@@ -152,9 +164,13 @@ class _Compilation:
 
     # Operations
 
-    def _binary(self, kind: str, a: Term, b: Term, b_text: str) -> Term:
+    def _binary(self, kind: str, a: Term, b: Term, a_text: str, b_text: str) -> Term:
         if kind == "div":
             return self._quotient(a, b, b_text)
+        if kind == "raise":
+            return self.powers.raised(a, b, _cut(a_text), _cut(b_text))
+        if kind in CHOICES:
+            return self._choice(kind, a, b)
         rules: dict[str, Callable[[Term, Term], Term]] = {"add": self._add, "sub": self._sub, "mul": self._product}
         return rules[kind](a, b)
 
@@ -163,7 +179,7 @@ class _Compilation:
             return self._fitted(kind, a, text)
         rules: dict[str, Callable[[Term, str], Term]] = {
             "neg": lambda a, _: self._sub(self.code.constant(Fraction(0)), a),
-            "percentage": self._percentage, "inverse": self._inverse, "sqrt": self._sqrt,
+            "percentage": self._percentage, "inverse": self._inverse, "sqrt": self._sqrt, "abs": self._abs,
         }
         return rules[kind](a, text)
 
@@ -210,20 +226,20 @@ class _Compilation:
 
     def _inverse(self, a: Term, text: str) -> Term:
         if 0 in a.exact:
-            raise ProgramError(f"division by zero, {_cut(text)} {_is_text(a.exact)}")
+            raise ProgramError(f"division by zero, {_cut(text)} {is_text(a.exact)}")
         return self.code.constant(1 / a.exact.low) if a.is_constant else inverse(self.code, a)
 
     def _sqrt(self, a: Term, text: str) -> Term:
         if a.exact.low < 0:
-            raise ProgramError(f"square root of a negative number, {_cut(text)} {_is_text(a.exact)}")
-        return self.code.constant(sqrt(a.exact.low)) if a.is_constant else root(self.code, a)
+            raise ProgramError(f"square root of a negative number, {_cut(text)} {is_text(a.exact)}")
+        return self.code.constant(exact.sqrt(a.exact.low)) if a.is_constant else root(self.code, a)
 
     def _fitted(self, name: str, a: Term, text: str) -> Term:
         fitted = FITTED[name]
         if name == "log" and a.exact.low <= 0:
-            raise ProgramError(f"log of a number that is not positive, {_cut(text)} {_is_text(a.exact)}")
+            raise ProgramError(f"log of a number that is not positive, {_cut(text)} {is_text(a.exact)}")
         if not (a.exact.low >= fitted.low and a.exact.high <= fitted.high):
-            raise ProgramError(f"{_cut(text)} {_is_text(a.exact)}, outside the range of {name}, {fitted.low:g} to "
+            raise ProgramError(f"{_cut(text)} {is_text(a.exact)}, outside the range of {name}, {fitted.low:g} to "
                                f"{fitted.high:g}")
         exact = fitted.values(a.exact)
         if a.is_constant:
@@ -234,27 +250,13 @@ class _Compilation:
         error = self.code.error(function, float(exact.magnitude)) + fitted.slope(a.least, a.most) * a.error
         return self.code.call(function, a, exact=exact, error=error)
 
-    def _power(self, a: Term, exponent: int, text: str) -> Term:
-        """Squares and products, from the exponent's leading bit on; a negative power is the inverse of the positive one."""
-        if exponent == 0:
-            self.code.drop(a)
-            return self.code.constant(Fraction(1))
-        if exponent < 0 and 0 in a.exact:
-            raise ProgramError(f"division by zero, {_cut(text)} {_is_text(a.exact)}")
-        if a.is_constant:
-            return self.code.constant(a.exact.low**exponent)
-        result, reached = a, 1
-        for bit in bin(abs(exponent))[3:]:
-            result, reached = self.code.product(result, result, a.exact.power(2 * reached), keep=(a,)), 2 * reached
-            if bit == "1":
-                result, reached = self.code.product(result, a, a.exact.power(reached + 1), keep=(a,)), reached + 1
-        if result is not a:
-            self.code.drop(a)
-        return inverse(self.code, result) if exponent < 0 else result
+    def _abs(self, a: Term, text: str) -> Term:
+        return self.code.constant(abs(a.exact.low)) if a.is_constant else absolute(self.code, a)
 
-
-def _is_text(interval: Interval) -> str:
-    return f"is {interval}" if interval.is_point else f"may be {interval}"
+    def _choice(self, kind: str, a: Term, b: Term) -> Term:
+        if a.is_constant and b.is_constant:
+            return self.code.constant((min if kind == "min" else max)(a.exact.low, b.exact.low))
+        return extreme(self.code, kind, a, b)
 
 
 def _cut(text: str) -> str:

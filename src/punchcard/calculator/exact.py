@@ -146,6 +146,11 @@ def sin(value: Fraction) -> Fraction:
 
 
 @cache
+def e() -> Fraction:
+    return exp(Fraction(1))
+
+
+@cache
 def pi() -> Fraction:
     """Machin's formula, 16 arctan(1/5) - 4 arctan(1/239), with integers."""
     unit = 10 ** (DIGITS + 10)

@@ -8,6 +8,8 @@ are brought to a range of their own:
     log               the same with log2 x in place of x
     tanh              2 sigmoid(2 x) - 1, one sigmoid on any range
 
+abs, min and max are formulas of a feed-forward layer, on any range.
+
 Which band is taken depends on the operand's range alone, and a band is never narrower than 4: none is made to a value.
 """
 
@@ -48,6 +50,10 @@ def _shift(power: int) -> Function:
 SHIFT: dict[int, Function] = {power: _shift(power) for power in SHIFTS if power != 1}
 STANDARD: tuple[Function, ...] = (ADD, SUB, MUL, PERCENTAGE, INVERSE, SQRT, *SHIFT.values())
 """The functions of the standard calculator machine."""
+
+ABS = Function("abs", 1, same_shape, np.abs)
+MIN = Function("min", 2, same_shape, np.minimum)
+MAX = Function("max", 2, same_shape, np.maximum)
 
 WIDE_RUNGS = (8, 10, 12)
 """Blocks of 1/x and sqrt x for wider ranges, 2^-w to 2^w: for a declared range that the standard blocks do not hold."""

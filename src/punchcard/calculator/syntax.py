@@ -3,8 +3,11 @@
     expression = term { (+ | -) term }
     term       = factor { (* | /) factor }
     factor     = (- | +) factor | postfix
-    postfix    = atom { % | ^ [-] whole number }
-    atom       = number | variable | function ( expression ) | ( expression )
+    postfix    = atom { % | ^ exponent }
+    exponent   = [- | +] atom
+    atom       = number | variable | constant | function ( expression { , expression } ) | ( expression )
+
+`pi` and `e` are constants where no value is given to a variable of the name.
 
 Postfix code, operands before their operator, is compiled by one loop with a stack; so a sum may have any number of terms.
 """
@@ -18,7 +21,10 @@ from fractions import Fraction
 
 from punchcard.errors import ProgramError, SourceError, did_you_mean
 
-FUNCTIONS = ("sqrt", "inverse", "exp", "log", "sin", "cos", "tanh")
+CHOICES = ("min", "max")
+"""Functions of two operands or more."""
+FUNCTIONS = ("sqrt", "inverse", "exp", "log", "sin", "cos", "tanh", "abs", *CHOICES)
+CONSTANTS = ("pi", "e")
 MOST_NESTED = 50
 MOST_CHARACTERS = 10_000
 MOST_EXPONENT = 64
@@ -31,7 +37,7 @@ _TOKEN = re.compile(r"""
     (?P<space>\s+)
   | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
-  | (?P<mark>\*\*|[-+*/%^()])
+  | (?P<mark>\*\*|[-+*/%^(),])
 """, re.VERBOSE)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BINARY = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
@@ -42,6 +48,7 @@ class Item:
     """One step of postfix code: a `number`, a `variable`, or an operator over what came before it.
 
     `column` is where the operator stands, and `text` the part of the expression that has been computed after the step.
+    `value` is a number's, and the exponent of a `power`; that of a `raise` is an operand.
     """
 
     kind: str
@@ -49,7 +56,6 @@ class Item:
     text: str
     value: Fraction = Fraction(0)
     name: str = ""
-    exponent: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,15 @@ def number(text: str) -> Fraction | None:
     if len(text) > MOST_DIGITS:
         raise ProgramError(f"{text[:40]}... has {len(text)} characters: the most is {MOST_DIGITS}")
     return Fraction(text.strip())
+
+
+def quotient(text: str) -> Fraction | None:
+    """A decimal number, or one over another, exactly; None when the text is neither."""
+    parts = [number(part) for part in text.split("/")]
+    if None in parts or len(parts) > 2 or (len(parts) == 2 and parts[1] == 0):
+        return None
+    top, bottom = parts[0], parts[-1] if len(parts) == 2 else Fraction(1)
+    return None if top is None or bottom is None else top / bottom
 
 
 class _Parser:
@@ -140,10 +155,9 @@ class _Parser:
 
     # Grammar: each rule emits its items and gives the place where its text begins
 
-    def _emit(self, kind: str, token: _Token, start: int, *, name: str = "", value: Fraction = Fraction(0),
-              exponent: int = 0) -> None:
+    def _emit(self, kind: str, token: _Token, start: int, *, name: str = "", value: Fraction = Fraction(0)) -> None:
         text = self.expression[start : self.tokens[self.next - 1].end]
-        self.items.append(Item(kind, token.start + 1, text, value, name, exponent))
+        self.items.append(Item(kind, token.start + 1, text, value, name))
 
     def _expression(self) -> int:
         return self._chain(("+", "-"), self._term)
@@ -180,20 +194,27 @@ class _Parser:
             powers += 1
             if powers > 1:
                 raise self._error("two powers in a row: write (x^2)^3 or x^8", token.start, token.text)
-            self._emit("power", token, start, exponent=self._exponent())
+            exponent = self._exponent()
+            if exponent is None:
+                self._emit("raise", token, start)
+            else:
+                self._emit("power", token, start, value=exponent)
         return start
 
-    def _exponent(self) -> int:
-        sign = -1 if self.ahead.text == "-" else 1
-        if self.ahead.text in ("-", "+"):
-            self._take()
+    def _exponent(self) -> Fraction | None:
+        """The number that an exponent is written as; None, when it is an expression, whose items are emitted."""
+        sign = self._take() if self.ahead.text in ("-", "+") else None
         token = self.ahead
-        if token.kind != "number" or not token.text.isdecimal():
-            raise self._wrong("a whole number: x^2 is x * x")
-        if len(token.text) > 3 or int(token.text) > MOST_EXPONENT:
+        value = number(token.text) if token.kind == "number" else None
+        if value is None:
+            self._atom()
+            if sign is not None and sign.text == "-":
+                self._emit("neg", sign, sign.start)
+            return None
+        if value.denominator == 1 and value > MOST_EXPONENT:
             raise self._error(f"exponent {token.text}: the largest is {MOST_EXPONENT}", token.start, token.text)
         self._take()
-        return sign * int(token.text)
+        return -value if sign is not None and sign.text == "-" else value
 
     def _atom(self) -> int:
         token = self.ahead
@@ -221,12 +242,22 @@ class _Parser:
         if token.text not in FUNCTIONS:
             raise self._error(f"unknown function {token.text!r}{did_you_mean(token.text, FUNCTIONS)}: there are "
                               f"{', '.join(FUNCTIONS)}; a product is written with *", token.start, token.text)
-        self._parenthesis()
-        self._emit(token.text, token, token.start)
+        choice = token.text in CHOICES
+        operands = self._parenthesis(several=choice)
+        if choice and operands < 2:
+            raise self._error(f"{token.text} of one number: it takes two or more, separated by commas", token.start,
+                              token.text)
+        for _ in range(operands - choice):  # min(a, b, c) is min(a, min(b, c))
+            self._emit(token.text, token, token.start)
 
-    def _parenthesis(self) -> None:
-        opening = self._take()
+    def _parenthesis(self, *, several: bool = False) -> int:
+        """An expression, or several with commas between them; how many."""
+        opening, operands = self._take(), 1
         self._nested(self._expression, opening)
+        while several and self.ahead.text == ",":
+            self._nested(self._expression, self._take())
+            operands += 1
         if self.ahead.text != ")":
-            raise self._wrong(f"an operator, or the ) of the ( at column {opening.start + 1}")
+            raise self._wrong(f"an operator{', a comma' * several}, or the ) of the ( at column {opening.start + 1}")
         self._take()
+        return operands

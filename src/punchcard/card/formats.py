@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 AnyArray: TypeAlias = npt.NDArray[Any]
-FormatName: TypeAlias = "str | torch.dtype"
+FormatName: TypeAlias = Union[str, "torch.dtype"]
 """A format by its name, `"float32"`, or by torch's type."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Union, get_args, overload
 
 import numpy as np
 
@@ -22,9 +22,9 @@ from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError
 if TYPE_CHECKING:
     from torch import Tensor
 
-Card: TypeAlias = "Tensor | AnyArray | PackedCard"
+Card: TypeAlias = Union["Tensor", AnyArray, PackedCard]
 """A card: a tensor or an array (..., rows, columns), or packed. All calls of a layout take any of them."""
-Cards: TypeAlias = "Card | list[PackedCard] | tuple[PackedCard, ...]"
+Cards: TypeAlias = Card | list[PackedCard] | tuple[PackedCard, ...]
 """A card, or a batch: with leading dimensions, or packed cards one after the other."""
 Dense = TypeVar("Dense", bound="Tensor | AnyArray")
 

@@ -41,7 +41,9 @@ def calc(
     expression: str, values: tuple[str, ...], ranges: tuple[str, ...], heads: int, terms: int, newton: int | None,
     dtype: str, design: str, show_program: bool, as_json: bool,
 ) -> None:
-    """Compute an expression on a looped transformer: + - * / ^ %, sqrt, inverse, exp, log, sin, cos, tanh.
+    """Compute an expression on a looped transformer.
+
+    There are + - * / ^ %, sqrt, inverse, exp, log, sin, cos, tanh, abs, min, max, pi and e.
 
     For example: punchcard calc "sqrt(1/((a+b-c)*d))/100" a=3 b=2 c=1 d=0.5
     """
@@ -52,6 +54,8 @@ def calc(
     if len(bound) < len(values):
         raise ProgramError(f"{' '.join(values)}: a variable is given twice")
     intervals = dict(_assignment(text, "--range NAME=LOW:HIGH") for text in ranges)
+    if len(intervals) < len(ranges):
+        raise ProgramError(f"--range {' --range '.join(ranges)}: a variable has two ranges")
     declared = {name: _ends(name, text) for name, text in intervals.items()}
 
     from punchcard.calculator.calculation import calc as calculate

@@ -22,12 +22,10 @@ from typing import NamedTuple, NoReturn, TextIO
 
 import click
 
-from punchcard.errors import PunchcardError
+from punchcard.errors import PunchcardError, one_line
 
 FAILED, BAD_INPUT, BUG, BROKEN_PIPE = 1, 2, 70, 128 + signal.SIGPIPE
 """`BUG` is EX_SOFTWARE of sysexits.h; `BROKEN_PIPE` is what `head` leaves behind in a shell."""
-LONGEST = 1000
-"""Characters of a message; of a longer one, which repeats a long input, the middle is left out."""
 
 
 class Ending(NamedTuple):
@@ -75,14 +73,6 @@ def end(error: BaseException, *, debug: bool = False) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         _settle(stream)
     sys.exit(status)
-
-
-def one_line(message: str) -> str:
-    """A message in one line of sensible length, without characters that would change the terminal."""
-    if len(message) > LONGEST:
-        message = f"{message[: LONGEST // 2]} ... {message[-LONGEST // 2 :]}"
-    message = " ".join(message.splitlines())
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
 
 
 def _settle(stream: TextIO) -> None:

@@ -32,7 +32,7 @@ def run_options(command: Any) -> Any:
         click.option("--dtype", type=click.Choice(DTYPES), help="Number format.  [default: float64]"),
         click.option("--engine", help="What applies the model.  [default: the fastest]"),
         click.option("--size", type=click.IntRange(1), help="d of the machine.  [default: the least that fits]"),
-        click.option("--range", "range_", type=float, help="Every value stays within ±R.  [default: what occurs]"),
+        click.option("--range", "range_", type=float, help="Every value stays within ±R.  [default: a power of two]"),
         click.option("--heads", type=click.IntRange(1, 3), help="Heads of a soft product.  [default: 3]"),
     ):
         command = option(command)
@@ -200,8 +200,8 @@ def show_learned(learned: Learned, epochs: int, saved: Path | None, *, as_json: 
             "error": learned.error, "loops": learned.loops, "loops_per_point": learned.loops_per_point,
             "interrupted": learned.interrupted, "instructions": len(learned.program.instructions),
             "design": machine.design.name, "heads": machine.heads, "dtype": machine.precision.name,
-            "size": machine.sizes.size, "range": machine.range, "columns": machine.layout.columns,
-            "engine": learned.engine, "saved": None if saved is None else str(saved),
+            "size": machine.sizes.size, "range": machine.range, "largest": learned.largest,
+            "columns": machine.layout.columns, "engine": learned.engine, "saved": None if saved is None else str(saved),
         })
     else:
         after = f"{learned.losses[-1]:.6g} after" if learned.epochs else "no"
@@ -209,6 +209,7 @@ def show_learned(learned: Learned, epochs: int, saved: Path | None, *, as_json: 
         out(f"largest difference from the same algorithm in NumPy: {learned.error:.1e} of the largest weight")
         out(f"{learned.loops:,} loops, {learned.loops_per_point} for a point, of a transformer with "
             f"{len(machine.weights.layers)} layers, {machine.layout.width} rows and {machine.layout.columns} columns")
+        out(learned.host)
         if saved is not None:
             out(f"saved to {saved}")
     if learned.interrupted:

@@ -157,6 +157,8 @@ def _with_settings(program: Any, settings: tuple[str, ...], kind: Kind, language
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise ProgramError(f"--set {text!r}: write NAME=VALUE")
+        if name.strip() in values:
+            raise ProgramError(f"--set {text!r}: {name.strip()} has a value already")
         try:
             values[name.strip()] = kind.parse_value(value)
         except ProgramError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,7 +94,7 @@ class Model:
         try:
             description, tensors = storage.read_sealed(path, KEY, "model", FORMAT)
         except StorageError as error:
-            if Path(path).is_file() and is_zipfile(path):
+            if os.path.isfile(path) and is_zipfile(path):
                 raise StorageError(f"{str(path)!r} is a .npz file, as older versions wrote models: learn it again with "
                                    "`punchcard learn --save`") from None
             raise error from None

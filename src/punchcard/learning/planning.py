@@ -10,6 +10,7 @@ from typing import Literal, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from punchcard.arguments import checked
 from punchcard.budget import require
 from punchcard.errors import PunchcardError
 from punchcard.learning.model import Scaling, as_matrix
@@ -37,7 +38,7 @@ class Task(TypedDict, total=False):
                    all gradients
     standardize    scale features and (unless the loss is logistic) labels to mean 0 and deviation 1
     weights        to begin with; by default zeros for a linear model, else uniform in ±1 / sqrt(inputs), by `seed`
-    range          every value stays within ±range; by default 1.01 times the largest that occurs in NumPy
+    range          every value stays within ±range; by default the power of two above what occurs in NumPy
     """
 
     hidden: int | Sequence[int]
@@ -72,6 +73,7 @@ class LearningPlan:
         return self.written.program
 
 
+@checked
 def plan(
     features: ArrayLike, labels: ArrayLike, *, rehearsing: Callable[[int], None] | None = None, **task: Unpack[Task]
 ) -> LearningPlan:
@@ -84,7 +86,7 @@ def plan(
     activation = named("activation", task.get("activation", "sigmoid"), ACTIVATIONS)
     network = Network(x.shape[1], _widths(task.get("hidden", ())), y.shape[1], activation, loss, task.get("bias", True))
     epochs, rate, batch = task.get("epochs", 20), task.get("rate", 0.1), task.get("batch", "point")
-    _check(x, y, loss, epochs, rate, batch)
+    _check(x, y, loss, epochs, rate, batch, task.get("seed", 0))
     _check_memory(network, len(x), epochs)
     scaled = task.get("standardize", False)
     inputs, outputs = Scaling.of(x) if scaled else None, Scaling.of(y) if scaled and loss.labels is None else None
@@ -115,11 +117,13 @@ def _check_memory(network: Network, points: int, epochs: int) -> None:
     check_room(network.size, points + sum(network.sizes))
 
 
-def _check(x: Array, y: Array, loss: Loss, epochs: int, rate: float, batch: str) -> None:
+def _check(x: Array, y: Array, loss: Loss, epochs: int, rate: float, batch: str, seed: int) -> None:
     if len(x) != len(y):
         raise PunchcardError(f"{len(x)} points and {len(y)} labels: there must be a label for each point")
     if epochs < 1:
         raise PunchcardError(f"epochs={epochs}: it must be 1 or more")
+    if seed < 0:
+        raise PunchcardError(f"seed={seed}: it must be 0 or more")
     if not np.isfinite(rate) or rate <= 0:
         raise PunchcardError(f"rate={rate}: it must be positive and finite")
     if batch not in ("point", "all"):

@@ -9,6 +9,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from punchcard.arguments import checked
 from punchcard.errors import PunchcardError
 from punchcard.learning.model import Model
 from punchcard.learning.programs.reference import outputs
@@ -35,6 +36,7 @@ class Prediction:
     engine: str
 
 
+@checked
 def predict(model: Model | Learned | str | Path, features: ArrayLike, **options: Unpack[RunOptions]) -> Prediction:
     """What a model, a run of `learn`, or a saved model says for points in rows."""
     known = Model.load(model) if isinstance(model, str | Path) else model.model if isinstance(model, Learned) else model

@@ -14,6 +14,7 @@ from punchcard.learning.programs.network import Network
 from punchcard.learning.programs.sgd import Written
 from punchcard.machines.base import AsPrecision
 from punchcard.machines.fleq.designs.base import check_room
+from punchcard.machines.fleq.dry_run import range_above
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.result import Result
@@ -21,7 +22,8 @@ from punchcard.transformer.precision import as_precision
 
 DEFAULT_HEADS = 3
 MARGIN = 1.01
-"""The range over the largest value of the same algorithm in NumPy: the machine's own errors must fit in between."""
+"""The range is at least so much of the largest value of the same algorithm in NumPy: the machine's own errors must fit in
+between."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -31,7 +33,7 @@ class RunOptions(TypedDict, total=False):
     heads          of the products, 3 by default;  precision  "float64" or "float32";  design  "compact" or "paper"
     size           d, by default the least that holds the network
     engine         what applies the model, by default the fastest
-    range          every value stays within ±range; by default 1.01 times the largest that occurs in NumPy
+    range          every value stays within ±range; by default the power of two above what occurs in NumPy
     terms          sigmoids of a fitted function, by default as few as are near enough
     interrupted    asked now and then whether to stop
     """
@@ -48,9 +50,9 @@ class RunOptions(TypedDict, total=False):
 
 
 def range_for(largest: float, declared: float | None) -> float:
-    """The declared range, if it holds what occurs; else the least that does, with a margin."""
+    """The declared range, if it holds what occurs; else the least power of two that does, with a margin."""
     if declared is None:
-        return max(1.0, MARGIN * largest)
+        return max(1.0, range_above(MARGIN * largest))
     if not (isinstance(declared, int | float) and math.isfinite(declared) and declared >= largest):
         raise PunchcardError(f"range={declared}: values up to {largest:.6g} occur; declare {MARGIN * largest:.6g} or more, "
                              "or leave it out")

@@ -96,6 +96,8 @@ def _row(cells: list[str], names: tuple[str, ...], line: int, source: str) -> li
 
 
 def _number(text: str) -> float | None:
+    if "_" in text:  # Python reads 1_0 as 10, no other reader of tables does
+        return None
     try:
         return float(text)
     except ValueError:

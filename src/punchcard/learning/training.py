@@ -9,6 +9,7 @@ from typing import Unpack, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from punchcard.arguments import checked
 from punchcard.learning.model import Model, check_names
 from punchcard.learning.planning import LearningPlan, Task, plan
 from punchcard.learning.programs.network import Weights
@@ -41,6 +42,7 @@ class Learned:
     errors         after each epoch, the largest difference from the same algorithm in NumPy, over the largest weight
     reference      NumPy's weights after each epoch
     loops          passes of the transformer, each executing one instruction; `loops_per_point` of them for a point
+    largest        the largest value in NumPy's run, by which the host chose the range
     """
 
     model: Model
@@ -55,6 +57,7 @@ class Learned:
     machine: FleqMachine = field(repr=False)
     engine: str
     interrupted: bool
+    largest: float
 
     @property
     def weights(self) -> Weights:
@@ -71,6 +74,12 @@ class Learned:
         return float(self.errors.max(initial=0.0))
 
     @property
+    def host(self) -> str:
+        """What the host did before the transformer ran."""
+        return (f"NumPy ran the same algorithm first: values up to {self.largest:.4g}, range "
+                f"{self.program.range:g}")
+
+    @property
     def text(self) -> str:
         """The program as `.fleq` text, data included. Functions beyond the built-in ones must be declared to assemble it."""
         return disassemble(self.program)
@@ -80,6 +89,7 @@ class LearnOptions(Task, RunOptions, total=False):
     """All options of `learn`: what is learned (`Task`), and how the program is run (`RunOptions`)."""
 
 
+@checked
 def learn(
     features: ArrayLike,
     labels: ArrayLike,
@@ -108,7 +118,7 @@ def learn(
     return Learned(
         model, history, np.array(losses[1:]), losses[0], _errors(history, planned.reference.history),
         planned.reference.history, ran.loops, planned.written.loops_per_point, planned.program, machine, ran.engine,
-        ran.interrupted,
+        ran.interrupted, planned.reference.largest,
     )
 
 

@@ -8,10 +8,13 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from punchcard.arguments import checked
 from punchcard.errors import ConvergenceError, MatrixError, SingularMatrixError
 from punchcard.linear_algebra.execution import (
     AlgebraOptions,
     Computed,
+    Execution,
+    advice,
     as_matrix,
     as_vector,
     at_least_one,
@@ -30,6 +33,7 @@ MOST_ROUNDS = 100
 MOST_SWEEPS = 1000
 
 
+@checked
 def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[AlgebraOptions]) -> Computed:
     """The inverse of a square matrix by Newton's iteration; the residual is the largest entry of I - A X.
 
@@ -40,13 +44,14 @@ def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[
     at_least_one(iterations, "inverse", "iterations")
     rounds = _rounds(a, iterations, "inverse")
     scale = _balance(a, dry_run(inverse_program(a, rounds)).memory["X"])
-    done = execute(inverse_program(scale * a, rounds), **options)
+    done = execute(inverse_program(scale * a, rounds), condition=float(np.linalg.cond(a)), **options)
     value = scale * done.memory["X"]
     residual = float(np.abs(np.eye(len(a)) - a @ value).max())
     return _checked(Computed(value, distance(value, np.linalg.inv(a)), done.machine_error("X"), residual, done),
                     "inverse", a, iterations)
 
 
+@checked
 def least_squares(
     matrix: ArrayLike, right: ArrayLike, iterations: int | None = None, **options: Unpack[AlgebraOptions]
 ) -> Computed:
@@ -57,46 +62,60 @@ def least_squares(
     a = as_matrix(matrix, "least_squares")
     b = as_vector(right, len(a), "least_squares", "the right side")
     at_least_one(iterations, "least_squares", "iterations")
-    rounds = _rounds(a, iterations, "least_squares")
-    plain = dry_run(least_squares_program(a, b, rounds)).memory
-    scale = _balance(a, plain["Z"])
-    shrink = scale / power_of_two(max(float(np.abs(plain["x"]).max()), scale * float(np.abs(b).max())))
-    done = execute(least_squares_program(scale * a, shrink * b, rounds), **options)
-    value = done.memory["x"][:, 0] * (scale / shrink)
-    residual = float(np.abs(np.eye(a.shape[1]) - scale * done.memory["Z"].T @ a).max())
+    done, value, pseudo_inverse = _by_newton(a, b, iterations, "least_squares", options)
+    residual = float(np.abs(np.eye(a.shape[1]) - pseudo_inverse @ a).max())
     true = np.linalg.lstsq(a, b, rcond=None)[0]
     return _checked(Computed(value, distance(value, true), done.machine_error("x"), residual, done), "least_squares", a,
                     iterations)
 
 
+@checked
 def solve(
     matrix: ArrayLike, right: ArrayLike, sweeps: int | None = None, **options: Unpack[AlgebraOptions]
 ) -> Computed:
-    """The x with A x = b by Gauss-Seidel iteration.
+    """The x with A x = b: by Gauss-Seidel iteration where that converges, else by Newton's iteration for the inverse.
 
-    The matrix is strictly diagonally dominant by rows, or symmetric and positive definite. The residual is the largest entry
-    of A x - b over that of b. Without `sweeps`, as many as the same iteration takes in NumPy to settle.
+    Gauss-Seidel converges where the matrix is strictly diagonally dominant by rows, or symmetric and positive definite.
+    `sweeps` are its own; without, as many as the same iteration takes in NumPy to settle. The residual is the largest entry
+    of A x - b over that of b.
     """
     a = as_matrix(matrix, "solve", square=True)
     b = as_vector(right, len(a), "solve", "the right side")
     at_least_one(sweeps, "solve", "sweeps")
-    _check_convergent(a)
+    why_not = _why_not_gauss_seidel(a)
+    if why_not and sweeps is not None:
+        raise MatrixError(f"solve: sweeps={sweeps}: {why_not}; without sweeps, Newton's iteration is taken")
+    needed = None if why_not else sweeps or sweeps_needed(a, b, MOST_SWEEPS)
+    if needed is None:
+        done, value, _ = _by_newton(a, b, None, "solve", options)
+    else:
+        done, value = _by_gauss_seidel(a, b, needed, options)
+    computed = Computed(value, distance(value, np.linalg.solve(a, b)), done.machine_error("x"), distance(a @ value, b), done)
+    return _checked(computed, "solve", a, sweeps)
+
+
+def _by_gauss_seidel(a: Array, b: Array, sweeps: int, options: AlgebraOptions) -> tuple[Execution, Array]:
+    """A run of some sweeps, and x."""
     diagonal = np.abs(np.diag(a))
     scale = 1 / power_of_two(math.sqrt(diagonal.max() * diagonal.min()))
-    needed = sweeps or sweeps_needed(a, b, MOST_SWEEPS)
-    if needed is None:
-        raise ConvergenceError(f"solve: Gauss-Seidel has not settled after {MOST_SWEEPS} sweeps: take inverse, or give "
-                               "sweeps")
     reciprocals = reciprocal_rounds(scale * a)
-    plain = dry_run(gauss_seidel_program(scale * a, b, needed, reciprocals)).memory
+    plain = dry_run(gauss_seidel_program(scale * a, b, sweeps, reciprocals)).memory
     shrink = 1 / power_of_two(max(float(np.abs(b).max()), float(np.abs(plain["c"]).max()), float(np.abs(plain["x"]).max())))
-    done = execute(gauss_seidel_program(scale * a, shrink * b, needed, reciprocals), **options)
-    value = done.memory["x"][:, 0] * (scale / shrink)
-    computed = Computed(value, distance(value, np.linalg.solve(a, b)), done.machine_error("x"), distance(a @ value, b), done)
-    if not computed.converged and sweeps is None:
-        raise ConvergenceError(f"solve: A x - b is {computed.residual:.1e} of b on the machine, the limit is "
-                               f"{done.tolerance:.1e}: take float64, more heads, or a smaller range")
-    return computed
+    done = execute(gauss_seidel_program(scale * a, shrink * b, sweeps, reciprocals), condition=float(np.linalg.cond(a)),
+                   **options)
+    return done, done.memory["x"][:, 0] * (scale / shrink)
+
+
+def _by_newton(
+    a: Array, b: Array, iterations: int | None, call: str, options: AlgebraOptions
+) -> tuple[Execution, Array, Array]:
+    """A run of Newton's iteration for the pseudo-inverse, x, and the pseudo-inverse itself."""
+    rounds = _rounds(a, iterations, call)
+    plain = dry_run(least_squares_program(a, b, rounds)).memory
+    scale = _balance(a, plain["Z"])
+    shrink = scale / power_of_two(max(float(np.abs(plain["x"]).max()), scale * float(np.abs(b).max())))
+    done = execute(least_squares_program(scale * a, shrink * b, rounds), condition=float(np.linalg.cond(a)), **options)
+    return done, done.memory["x"][:, 0] * (scale / shrink), scale * done.memory["Z"].T
 
 
 def _rounds(a: Array, iterations: int | None, call: str) -> int:
@@ -130,20 +149,18 @@ def _checked(computed: Computed, call: str, a: Array, iterations: int | None) ->
     if not computed.converged and iterations is None:
         raise ConvergenceError(
             f"{call}: the residual is {computed.residual:.1e} on the machine, the limit is "
-            f"{computed.execution.tolerance:.1e}: the matrix has the condition {np.linalg.cond(a):.1e}, which needs float64 "
-            "or more heads")
+            f"{computed.execution.tolerance:.1e}: {advice(computed.machine, float(np.linalg.cond(a)))}")
     return computed
 
 
-def _check_convergent(a: Array) -> None:
-    """Gauss-Seidel converges for these two kinds of matrices."""
+def _why_not_gauss_seidel(a: Array) -> str:
+    """Gauss-Seidel converges for two kinds of matrices; why a matrix is of neither, or nothing."""
     diagonal = np.abs(np.diag(a))
     others = np.abs(a).sum(axis=1) - diagonal
     if bool(np.all(diagonal > others)):
-        return
+        return ""
     if np.array_equal(a, a.T) and bool(np.all(np.linalg.eigvalsh(a) > 0)):
-        return
+        return ""
     row = int(np.argmin(diagonal - others))
-    raise MatrixError(f"solve: Gauss-Seidel needs a matrix that is strictly diagonally dominant by rows, or symmetric and "
-                      f"positive definite; in row {row} the diagonal is {diagonal[row]:g} and the others sum to "
-                      f"{others[row]:g}: take inverse, or exchange equations")
+    return (f"Gauss-Seidel needs a matrix that is strictly diagonally dominant by rows, or symmetric and positive definite; "
+            f"in row {row} the diagonal is {diagonal[row]:g} and the others sum to {others[row]:g}")

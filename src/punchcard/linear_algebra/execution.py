@@ -22,7 +22,7 @@ from punchcard.machines.fleq.text.writer import disassemble
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
 
-DEFAULT_HEADS = 3
+DEFAULT_HEADS = MOST_HEADS = 3
 MOST_ENTRY = 1e60
 
 
@@ -51,6 +51,8 @@ class Execution:
     machine: FleqMachine = field(repr=False)
     report: Report[FleqState] = field(repr=False)
     reference: dict[str, Array] = field(repr=False)
+    largest: float
+    """The largest value on the interpreter, which ran first."""
 
     @property
     def memory(self) -> dict[str, Array]:
@@ -73,10 +75,12 @@ def execute(
     machine: FleqMachine | None = None,
     engine: str | None = None,
     check: bool = True,
+    condition: float | None = None,
     **sizes: Any,
 ) -> Execution:
     """Run a program. One without a range gets the least power of two that holds what occurs on the interpreter.
 
+    `condition` is the matrix's, for errors.
     A machine that is built here has a product for results up to the range and no further: these programs keep that
     promise, and the room of sqrt d that products have otherwise would cost as much in accuracy.
     """
@@ -92,9 +96,9 @@ def execute(
     try:
         report = checked_run(begin(program, machine, engine=engine or DEFAULT_ENGINE, check=check, max_steps=ran.steps + 1))
     except ProgramError as error:
-        raise ConvergenceError(f"{error}: on the interpreter, which rounds less, values stay within {ran.largest:g}; take "
-                               "float64, or more heads") from None
-    return Execution(program, machine, report, ran.memory)
+        raise ConvergenceError(f"{error}: on the interpreter, which rounds less, values stay within {ran.largest:g}; "
+                               f"{advice(machine, condition)}") from None
+    return Execution(program, machine, report, ran.memory, ran.largest)
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,13 @@ class Computed:
         return self.execution.program
 
     @property
+    def host(self) -> str:
+        """What the host did before the transformer ran."""
+        done = self.execution
+        return (f"NumPy ran the same program first: {done.report.result.steps} instructions, values up to "
+                f"{done.largest:.4g}, range {done.program.range:g}")
+
+    @property
     def text(self) -> str:
         """The program that was run, as `.fleq` text."""
         return disassemble(self.program)
@@ -161,6 +172,16 @@ class Krylov(Computed):
     """`value` is Q, an orthonormal basis; `h` is Q^T A Q, Hessenberg or tridiagonal but for rounding."""
 
     h: Array
+
+
+def advice(machine: FleqMachine, condition: float | None = None) -> str:
+    """What would make a run more accurate; where nothing would, that the matrix is too badly conditioned."""
+    better = ["float64"] * (machine.precision.significand < 53) + ["more heads"] * (machine.heads < MOST_HEADS)
+    if better:
+        about = "" if condition is None else f"the matrix has the condition {condition:.1e}: "
+        return f"{about}take {' or '.join(better)}"
+    about = "this" if condition is None else f"the matrix, of the condition {condition:.1e}, is too badly conditioned: that"
+    return f"{about} is beyond the most exact machine, float64 with three heads"
 
 
 def distance(found: NDArray[Any], expected: NDArray[Any]) -> float:

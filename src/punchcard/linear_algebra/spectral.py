@@ -8,6 +8,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from punchcard.arguments import checked
 from punchcard.errors import ConvergenceError, MatrixError, PunchcardError, SingularMatrixError
 from punchcard.linear_algebra.execution import (
     AlgebraOptions,
@@ -15,6 +16,7 @@ from punchcard.linear_algebra.execution import (
     Krylov,
     LeadingEigenpair,
     QRDecomposition,
+    advice,
     as_matrix,
     as_vector,
     at_least_one,
@@ -34,6 +36,7 @@ UNIT_TOLERANCE = 1e-3
 _LOST = "start has nearly no part along the leading eigenvector, or the leading eigenvalue is far below ||A||"
 
 
+@checked
 def power_iteration(
     matrix: ArrayLike, iterations: int | None = None, start: ArrayLike | None = None, **options: Unpack[AlgebraOptions]
 ) -> LeadingEigenpair:
@@ -58,10 +61,11 @@ def power_iteration(
     found = LeadingEigenpair(value, _from_leading_space(a, value), done.machine_error("b"), residual, done, eigenvalue)
     if not found.converged and iterations is None:
         raise ConvergenceError(f"power_iteration: A b - eigenvalue b is {residual:.1e} on the machine, the limit is "
-                               f"{done.tolerance:.1e}: take float64 or more heads")
+                               f"{done.tolerance:.1e}: {advice(done.machine)}")
     return found
 
 
+@checked
 def qr(matrix: ArrayLike, steps: int = NORMALISING, **options: Unpack[AlgebraOptions]) -> QRDecomposition:
     """Q R = A by Gram-Schmidt, for at least as many rows as columns; the diagonal of R is positive.
 
@@ -80,6 +84,7 @@ def qr(matrix: ArrayLike, steps: int = NORMALISING, **options: Unpack[AlgebraOpt
     return QRDecomposition(value, error, done.machine_error("Q"), _from_orthonormal(value), done, r)
 
 
+@checked
 def arnoldi(
     matrix: ArrayLike, dimension: int, start: ArrayLike | None = None, steps: int = NORMALISING,
     **options: Unpack[AlgebraOptions],
@@ -92,6 +97,7 @@ def arnoldi(
     return _krylov("arnoldi", matrix, dimension, start, steps, options)
 
 
+@checked
 def lanczos(
     matrix: ArrayLike, dimension: int, start: ArrayLike | None = None, steps: int = NORMALISING,
     **options: Unpack[AlgebraOptions],

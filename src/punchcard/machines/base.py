@@ -6,6 +6,7 @@ the card. Two programs run on one unchanged model. Everything above the machines
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeV
 
 import numpy as np
 
+from punchcard.arguments import checked
 from punchcard.budget import building, require, running, running_packed
 from punchcard.card.formats import FormatName, as_array
 from punchcard.card.layout import Card, Cards, Layout, Pattern, as_tensor
@@ -44,10 +46,11 @@ if TYPE_CHECKING:
 
 Program = TypeVar("Program")
 State = TypeVar("State")
-AsPrecision: TypeAlias = "Precision | FormatName"
+AsPrecision: TypeAlias = Precision | FormatName
 NO_LIMIT = 1 << 62
 
 
+@checked
 class Machine(ABC, Generic[Program, State]):
     """A looped transformer that executes programs, one instruction a loop.
 
@@ -111,7 +114,8 @@ class Machine(ABC, Generic[Program, State]):
             raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, self.designs)}: "
                                  f"there are {', '.join(self.designs)}")
         for option in self.kind.options:
-            option.check(options.get(option.name))
+            if option.name in options or not option.many:  # a list may hold objects, which the machine looks at itself
+                option.check(options.get(option.name))
 
     def memory_to_build(self) -> int:
         """About how many bytes building takes at its peak, by the sizes alone."""
@@ -152,6 +156,10 @@ class Machine(ABC, Generic[Program, State]):
     @classmethod
     def for_program(cls, program: Program, **options: Any) -> Self:
         """A machine with room for a program; options that are given come before the program's own sizes."""
+        known = {*inspect.signature(cls.__init__).parameters} - {"self"}
+        if unknown := [name for name in options if name not in known]:
+            raise PunchcardError(f"{unknown[0]} is not an option of a {cls.kind.name} machine"
+                                 f"{did_you_mean(unknown[0], known)}: there are {', '.join(sorted(known))}")
         given = {name: value for name, value in options.items() if value is not None}
         return cls(**{**cls.sizes_for(program), **given})
 
@@ -267,6 +275,10 @@ class Machine(ABC, Generic[Program, State]):
         """
         return None, ()
 
+    def unseen(self, program: Program, loops: int) -> tuple[str, ...]:
+        """What `guard` did not see in so many loops that it was not given one by one, in words."""
+        return ()
+
     def run(
         self,
         program: Program,
@@ -337,6 +349,8 @@ class Machine(ABC, Generic[Program, State]):
         finally:
             out.flush()
         course = replace(course, seconds=max(0.0, course.seconds - (waiting.seconds - waited)))
+        if guarded and guard is None:
+            course = replace(course, notes=(*course.notes, *self.unseen(program, course.mark.loops - begin.loops)))
         return self._result(program, course, begin, host)
 
     def _on_tensors(self, port: Port) -> Port:

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from punchcard.arguments import is_number
 from punchcard.errors import PunchcardError, SizeError
 
 if TYPE_CHECKING:
@@ -55,15 +56,29 @@ class Option:
         return self.flag or "--" + self.name.replace("_", "-")
 
     def check(self, value: Any) -> None:
-        """Refuse a value that is not an integer, or true or false, where one is wanted, or that is out of bounds."""
-        if self.type is bool and not isinstance(value, bool):
-            raise SizeError(f"{self.name}={value!r}: it must be True or False")
+        """Refuse a value that is not of the option's type, not among its choices, or out of its bounds."""
+        if self.many:
+            good = isinstance(value, list | tuple) and all(isinstance(item, self.type) for item in value)
+        elif self.choices:
+            good = isinstance(value, str) and value in self.choices
+        elif self.type in (int, float):
+            kind = int if self.type is int else (int, float)
+            good = isinstance(value, kind) and is_number(value) and (
+                (self.least is None or value >= self.least) and (self.most is None or value <= self.most))
+        else:
+            good = isinstance(value, self.type)
+        if not good:
+            raise SizeError(f"{self.name}={value!r}: it must be {self._rule()}")
+
+    def _rule(self) -> str:
+        """What a value must be, in words."""
+        if self.choices:
+            return " or ".join(map(repr, self.choices))
         limits = {"at least": self.least, "at most": self.most}
-        rule = "".join(f", {word} {limit}" for word, limit in limits.items() if limit is not None)
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if self.type is int and not (
-                whole and (self.least is None or value >= self.least) and (self.most is None or value <= self.most)):
-            raise SizeError(f"{self.name}={value!r}: it must be an integer{rule}")
+        bounds = "".join(f", {word} {limit}" for word, limit in limits.items() if limit is not None)
+        words = {int: "an integer", float: "a number", bool: "True or False", str: "a text"}
+        what = words.get(self.type, f"a {self.type.__name__}")
+        return f"a list, each item {what}" if self.many else what + bounds
 
 
 @dataclass(frozen=True)

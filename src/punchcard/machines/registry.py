@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from punchcard.arguments import checked
 from punchcard.errors import ProgramError, PunchcardError, did_you_mean
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.kind import Kind, Language, read_program
@@ -27,6 +28,7 @@ ENTRY_POINTS = "punchcard.machines"
 """A package that brings a machine names the machine's class, or its `Kind`, in this group of entry points."""
 
 
+@checked
 class Registry:
     """Kinds by name, by the type of their programs, and by the extensions of their files."""
 
@@ -120,9 +122,10 @@ def built_in() -> Registry:
 
 def installed(*machines: type[Machine[Any, Any]] | Kind) -> Registry:
     """The machines of this package, these, and those that installed packages bring; of two of one name, the one given."""
+    own = built_in().including(*machines)  # refuses what is not a machine
     given = {m.name if isinstance(m, Kind) else m.kind.name for m in machines}
     found = [_brought(point) for point in entry_points(group=ENTRY_POINTS) if point.name not in given]
-    return built_in().including(*machines, *found)
+    return own.including(*found)
 
 
 def _brought(point: EntryPoint) -> Any:

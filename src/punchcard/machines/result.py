@@ -31,7 +31,7 @@ class Result(Held, Generic[State]):
     reason            "halted"; "fault", described by `fault`; "steps", the limit was reached; "interrupted";
                       "stopped", by a port of the caller's, or because it is not as the interpreter has it
     steps, loops      instructions executed, and loops made; `begun` are the loops that a resumed run had made before
-    engine            the one that made the loops; `notes` say why a faster one was not used
+    engine            the one that made the loops; `notes` say why a faster one was not used, and what nobody looked at
     seconds           what the loops took, without the time spent waiting for input; `compile_seconds`, what it took to
                       compile the weights
     output            the bytes that the program wrote

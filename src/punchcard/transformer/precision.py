@@ -15,8 +15,9 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from punchcard.arguments import is_number
 from punchcard.card.formats import FORMATS, FormatName, NumberFormat, name_of
 from punchcard.errors import PrecisionError, did_you_mean
 
@@ -43,9 +44,9 @@ class Precision:
     def __init__(self, dtype: FormatName = "float64", temperature: float | None = None, gate: float = MIN_GATE) -> None:
         if name_of(dtype) not in FORMATS:
             raise PrecisionError(f"{dtype} is not a number format for a machine: use {', '.join(FORMATS)}")
-        if temperature is not None and not (_is_number(temperature) and temperature > 0):
+        if temperature is not None and not (_is_finite(temperature) and temperature > 0):
             raise PrecisionError(f"temperature {temperature}: it must be a positive number")
-        if not _is_number(gate) or gate < MIN_GATE or not math.log2(gate).is_integer():
+        if not (_is_finite(gate) and gate >= MIN_GATE and math.log2(gate).is_integer()):
             raise PrecisionError(f"gate {gate}: it must be a power of two, {MIN_GATE:g} or more")
         for field, value in (("name", name_of(dtype)), ("temperature", temperature), ("gate", gate)):
             object.__setattr__(self, field, value)
@@ -89,9 +90,9 @@ def significand(dtype: FormatName) -> int:
     return 1 - round(math.log2(FORMATS[name_of(dtype)].eps))
 
 
-def _is_number(value: object) -> bool:
-    """Whether a value is a finite number that a float holds."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+def _is_finite(value: Any) -> bool:
+    """Whether a value is a number that a float holds, and not infinite."""
+    return is_number(value) and abs(value) <= sys.float_info.max
 
 
 def hard_product(dtype: FormatName) -> float:

@@ -159,6 +159,9 @@ class Lowered(Runner):
                 elif not self.stops.until:
                     made[i] += self._one(live, made[i], count - made[i], stop=False)[0]
             if len(set(made)) == 1:
+                for i, live in enumerate(self.lives):
+                    if matched[i] is None and self.stops.until and made[i]:
+                        self._shows(live, i, matched)
                 every = all(m is not None for m in matched)
                 return made[0], (matched[-1] if every else None)
             target = max(made)

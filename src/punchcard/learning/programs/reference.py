@@ -29,13 +29,15 @@ class Largest:
     """The largest magnitude of anything that a program holds during a run."""
 
     value: float = 1.0
+    grows: str = "learning diverges"
+    advice: str = "use a lower rate, or scaled data"
 
     def see(self, *arrays: Array) -> None:
         for array in arrays:
             largest = float(np.abs(array).max(initial=0.0))
             # NaN too is refused: no comparison with it is true
             if not largest <= MOST:
-                raise ProgramError(f"learning diverges: a value reached {largest:g}; use a lower rate, or scaled data")
+                raise ProgramError(f"{self.grows}: a value reached {largest:g}; {self.advice}")
             self.value = max(self.value, largest)
 
 
@@ -81,7 +83,7 @@ def descend(
 
 def outputs(network: Network, weights: Weights, features: Array) -> tuple[Array, float]:
     """Predictions for points in rows, and the largest value on the way."""
-    seen = Largest()
+    seen = Largest(grows="the model's values are too large", advice=f"a machine holds values up to {MOST:g}")
     seen.see(features, *weights.values())
     outputs = np.stack([_forward(network, weights, x, seen)[0][-1] for x in features])
     return (outputs if network.loss.link is None else network.loss.link(outputs)), seen.value

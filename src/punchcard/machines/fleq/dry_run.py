@@ -42,4 +42,13 @@ def dry_run(program: FleqProgram, max_steps: int = 100_000) -> DryRun:
 
 def with_fitting_range(program: FleqProgram, ran: DryRun) -> FleqProgram:
     """The program with the least power of two as its range that holds what occurred."""
-    return replace(program, range=2.0 ** math.ceil(math.log2(ran.largest)))
+    return replace(program, range=range_above(ran.largest))
+
+
+def range_above(largest: float) -> float:
+    """The least power of two that holds values up to `largest`.
+
+    The range is a size of the machine, and so reaches its weights. On a grid this coarse, programs that differ in their data
+    share a machine.
+    """
+    return 2.0 ** math.ceil(math.log2(largest))

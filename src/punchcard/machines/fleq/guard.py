@@ -7,6 +7,7 @@ of a run that a fast engine makes without entering Python after every loop.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -19,17 +20,26 @@ from punchcard.machines.fleq.reader import FleqReader
 from punchcard.machines.running import Mark
 
 FEW_LOOPS = 256
-"""A part as short as this is looked at loop by loop."""
+"""A part as short as this is looked at loop by loop; so is a run, where operands have domains."""
 MOST_TOLERANCE = 1 / 16
 """The compact machine takes a flag that is off by 1/4, the paper's one that is off by 1/8."""
 
 
 class Guard:
-    """Follows a run; `before` is the state that the last loop began with, `pointers` those of its instruction."""
+    """Follows a run; `before` is the state that the last loop began with, `pointers` those of its instruction.
 
-    def __init__(self, reader: FleqReader, program: FleqProgram, card: Card, *, limit: float, slack: float) -> None:
+    `bounds` are the errors of the machine's functions, and `rounding` that of its numbers. A value may be beyond the range
+    by the largest of them, since any function may have made it. An operand may be beyond its function's domain by that
+    function's own: it changes the result no more than the block does.
+    """
+
+    def __init__(
+        self, reader: FleqReader, program: FleqProgram, card: Card, *, limit: float, bounds: Mapping[str, float],
+        rounding: float,
+    ) -> None:
         self.reader, self.program = reader, program
-        self.limit, self.slack = limit, slack
+        self.limit, self.bounds, self.rounding = limit, bounds, rounding
+        self.slack = rounding + max(bounds.values())
         self.card = card
         self.state = reader.read(card)
         self.before = self.state
@@ -68,7 +78,8 @@ class Guard:
         if domain is not None:
             a = self.pointers["a"]
             operand = self.before.memory[: call.a_shape.rows, a : a + call.a_shape.columns]
-            if not bool(np.all((domain[0] - self.slack <= operand) & (operand <= domain[1] + self.slack))):
+            slack = self.rounding + self.bounds[call.function]
+            if not bool(np.all((domain[0] - slack <= operand) & (operand <= domain[1] + slack))):
                 raise ProgramError(f"{self._where(number)}: {call.function} of {float(operand.flat[0]):g}: its block is "
                                    f"built for {domain[0]:g} to {domain[1]:g}")
 
@@ -107,6 +118,20 @@ class Guard:
         return f"{self.program.column_name(column)!r} became {value:g}, beyond the declared range ±{self.limit:g}"
 
 
+def limited(program: FleqProgram) -> dict[str, tuple[float, float]]:
+    """The functions that a program calls whose operands must lie in a domain, with their domains."""
+    used = (program.functions[name] for name in program.used_functions() if name in program.functions)
+    return {function.name: function.domain for function in used if function.domain is not None}
+
+
+def unseen(program: FleqProgram, loops: int) -> tuple[str, ...]:
+    """What was not looked at in so many loops that nobody watched, in words."""
+    if loops <= FEW_LOOPS:
+        return ()
+    return tuple(f"nobody looked whether operands of {name} lie in {low:g} to {high:g}, beyond which its results mean "
+                 "nothing: run it checked to be sure" for name, (low, high) in limited(program).items())
+
+
 class Again(Protocol):
     """Makes the loops after a mark up to a number again, under a `Guard` or not; the mark where they end."""
 
@@ -122,12 +147,14 @@ class PartGuard:
     loops around it are made again under a `Guard`, to name the instruction. So an error is always one that `Guard` finds
     as well. The reverse does not hold: what leaves no trace at the end of a part is not seen (a value that left the
     range and was overwritten, an operand read from outside the variables or beyond its function's domain, a wrong turn at a
-    flag that is not an integer). A run that must be looked at after every loop is watched.
+    flag that is not an integer). A run that must be looked at after every loop is watched. A run of few loops, of a program
+    whose operands have domains, is made again under a `Guard` in any case; of a longer one `unseen` says what was not seen.
     """
 
     def __init__(self, guard: Guard, begin: Mark, again: Again) -> None:
         """`guard` stands at the punched card."""
         self.guard, self.good, self.again = guard, begin, again
+        self.short = begin.loops + FEW_LOOPS if limited(guard.program) else 0
         self.expected = guard.reader.outside(guard.card, guard.program.columns)
         self.pointers = np.zeros_like(self.expected, dtype=bool)
         code = self.pointers[:, guard.reader.code_among_outside(guard.program.columns)]
@@ -139,6 +166,8 @@ class PartGuard:
         """Check the card at a mark."""
         found = self._broken(mark.held)
         if found is None:
+            if mark.loops <= self.short:
+                self.again(replace(self.good, engine=mark.engine), mark.loops, guarded=True)
             self.good = mark
             return
         first = replace(self.good, engine=mark.engine)

@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from punchcard.arguments import checked
 from punchcard.budget import require
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.fleq.functions import Function, Shape
@@ -106,6 +107,7 @@ class FleqState:
     program_counter: int
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class FleqProgram:
     """Instructions, variables with their initial values, labels, and the range within which every value stays."""
@@ -121,6 +123,8 @@ class FleqProgram:
         if not self.instructions or not isinstance(self.instructions[-1], Halt):
             raise ProgramError("a program ends with a halt")
         for variable in self.variables:
+            if variable.name not in self.values:
+                raise ProgramError(f"variable {variable.name!r} has no value")
             value = self.values[variable.name]
             if value.shape != (variable.shape.rows, variable.shape.columns):
                 raise ProgramError(f"variable {variable.name!r} is {variable.shape}, its value is {Shape(*value.shape)}")

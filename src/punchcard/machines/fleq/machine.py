@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from punchcard.arguments import checked
 from punchcard.budget import require
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Card, Cards
 from punchcard.engines import Watch
-from punchcard.errors import PrecisionError, ProgramError, PunchcardError
+from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
@@ -22,7 +23,7 @@ from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.fast import DecodedFleq
 from punchcard.machines.fleq.functions import BUILT_IN, POINTER_FUNCTIONS
-from punchcard.machines.fleq.guard import Guard, PartGuard
+from punchcard.machines.fleq.guard import Guard, PartGuard, unseen
 from punchcard.machines.fleq.isa import Array, Call, FleqProgram, FleqState, Instruction, PointerUpdate, Step
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.fleq.oracle import FleqInterpreter
@@ -45,6 +46,7 @@ LOOK_EVERY = 1_000_000
 """Loops between two looks at the card of a guarded run that nobody watches: about a second of a compiled engine."""
 
 
+@checked
 class FleqMachine(Machine[FleqProgram, FleqState]):
     """A looped transformer that executes FLEQ programs over a set of function blocks, one instruction a loop.
 
@@ -78,11 +80,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     ) -> None:
         self.check_options(design, {"size": size, "memory": memory, "instructions": instructions, "range": range,
                                     "heads": heads, "anchors": anchors})
-        if isinstance(functions, str):
-            raise PunchcardError(f"functions={functions!r}: give a list of names or blocks")
         if not functions:
             raise PunchcardError("functions=[]: a FLEQ machine needs at least one function")
-        if not isinstance(range, int | float) or not 0 < range < math.inf:
+        if not 0 < range < math.inf:
             raise PunchcardError(f"range={range}: it must be a positive number")
         self.precision = as_precision(precision)
         if self.precision.significand < 24:
@@ -141,8 +141,6 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def _block(self, function: str | Block) -> Block:
         if isinstance(function, Block):
             return function
-        if not isinstance(function, str):
-            raise PunchcardError(f"{function!r} is not a function block: plug in a name or a Block")
         if function == "reset_pointer":
             return ResetPointer()
         if function == "incr_pointer":
@@ -151,11 +149,14 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     def watchman(self, program: FleqProgram, card: Card) -> Guard:
         """Checks a run of a program loop by loop; results may overshoot the range by their own error."""
-        return Guard(self.reader, program, card, limit=self.range,
-                     slack=4 * self.unit * self.range + max(self.bound(name) for name in self.blocks))
+        return Guard(self.reader, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
+                     rounding=4 * self.unit * self.range)
 
     def bound(self, function: str) -> float:
         """The largest error of an entry of a function's result, for operands and results within the range."""
+        if function not in self.blocks:
+            raise PunchcardError(f"the machine has no function {function!r}{did_you_mean(function, self.blocks)}: it has "
+                                 f"{', '.join(self.blocks)}")
         return float(self.blocks[function].bound(self.scale))
 
     def check_mark(self, program: FleqProgram, mark: Mark) -> None:
@@ -179,6 +180,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             return again(mark, loops, self.watchman(program, mark.held).watch if guarded else None)
 
         return None, [At(LOOK_EVERY, PartGuard(self.watchman(program, punched), begin, made_again).look)]
+
+    def unseen(self, program: FleqProgram, loops: int) -> tuple[str, ...]:
+        return unseen(program, loops)
 
     # Punching and reading
 
@@ -303,7 +307,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def shown(self, program: FleqProgram, result: Result[FleqState]) -> str:
         return "\n".join(f"{name} = {_shown(value, indent=len(name) + 3)}" for name, value in result.memory.items())
 
-    def plain(self, value: Any) -> Any:
+    def plain(self, value: np.ndarray) -> Any:
         return float(value[0, 0]) if value.shape == (1, 1) else value.tolist()
 
     def restore(self, text: str) -> FleqProgram:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
+from punchcard.arguments import checked
 from punchcard.errors import ProgramError, did_you_mean, shortened
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -72,6 +73,7 @@ class State:
     program_counter: int
 
 
+@checked
 @dataclass(frozen=True)
 class Program:
     """Instructions, initial memory and symbols. The last instruction is a halt; every cell belongs to a symbol."""

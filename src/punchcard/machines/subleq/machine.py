@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from punchcard.arguments import checked
 from punchcard.card.encoding import signed_range
 from punchcard.card.layout import Card, Cards
 from punchcard.errors import ProgramError
@@ -26,6 +27,7 @@ from punchcard.machines.subleq.oracle import SubleqInterpreter
 from punchcard.transformer.exactness import needed_bits
 
 
+@checked
 class SubleqMachine(Machine[Program, State]):
     """A looped transformer that executes SUBLEQ programs, one instruction a loop.
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from punchcard.arguments import checked
 from punchcard.errors import ProgramError, SizeError, did_you_mean
 
 InputRule: TypeAlias = Literal["sets", "adds", "subtracts"]
@@ -141,6 +142,7 @@ class ImageState:
     program_counter: int
 
 
+@checked
 @dataclass(frozen=True)
 class Image:
     """Words to be loaded at address 0, 1, 2, ...; the rest of the memory is 0. `source` says where they come from.

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from punchcard.arguments import checked
 from punchcard.card.layout import Card, Cards
-from punchcard.errors import ProgramError
+from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
@@ -29,6 +30,7 @@ from punchcard.machines.von_neumann.kind import VON_NEUMANN
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
 
 
+@checked
 class VonNeumannMachine(Machine[Image, ImageState]):
     """A looped transformer that executes SUBLEQ images, one instruction a loop.
 
@@ -157,6 +159,8 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         try:
             kept = json.loads(text)
             return Image(tuple(kept["words"]), kept["source"], dict(kept["labels"]))
+        except PunchcardError:
+            raise
         except (KeyError, TypeError, ValueError, RecursionError):
             raise ProgramError("the program is not an object with words, source and labels") from None
 

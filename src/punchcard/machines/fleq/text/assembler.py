@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from punchcard.arguments import checked
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.functions import ALIASES, BUILT_IN, POINTER_FUNCTIONS, Function, Shape, ShapeMismatch
 from punchcard.machines.fleq.isa import (
@@ -75,6 +76,7 @@ class _Listing:
         return int(token.text)
 
 
+@checked
 def assemble(
     text: str, source: str = "", functions: Mapping[str, Function] | None = None, folder: str | Path | None = None
 ) -> FleqProgram:

@@ -1,0 +1,241 @@
+"""What a public call is given, checked at its door against the types that its signature declares.
+
+    @checked
+    def run(program: Any, *, max_steps: int | None = None) -> Report: ...
+
+    run(program, max_steps="x")      run: max_steps='x': it must be an integer or None
+
+So a wrong type is one named error, whatever would have happened inside. `checked` on a class is for its constructor and its
+public methods. Python's own rule for types is made stricter where it surprises: True is not a number, a text is not a list,
+NaN is not a float, and an array holds real numbers in rows of equal length.
+"""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+import sys
+import types
+import typing
+from collections import abc
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
+
+from punchcard.errors import ArgumentError, did_you_mean
+
+T = TypeVar("T", bound=Callable[..., Any])
+Owner = type | None
+WORDS = {int: "an integer", float: "a number", bool: "True or False", str: "a text", Path: "a path", bytes: "bytes",
+         type(None): "None"}
+SHOWN = 60
+
+
+def checked(target: T) -> T:
+    """A function that checks what it is given; or a class whose constructor and public methods do."""
+    if not isinstance(target, type):
+        return cast(T, _checked_function(target))
+    for name, member in list(vars(target).items()):
+        if name.startswith("_") and name != "__init__":
+            continue
+        if isinstance(member, classmethod):
+            setattr(target, name, classmethod(_checked_function(member.__func__, method=True)))
+        elif inspect.isfunction(member):
+            setattr(target, name, _checked_function(member, method=True))
+    return target
+
+
+def real_array(value: Any) -> Any:
+    """A float64 array of real numbers, in rows of equal length; anything else is a ValueError that says so."""
+    import numpy as np
+
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError):
+        raise ValueError("rows of equal length are wanted") from None
+    if array.dtype.kind not in "buif":
+        raise ValueError("real numbers are wanted")
+    return array.astype(np.float64)
+
+
+def is_number(value: Any) -> bool:
+    """Whether something is a real number, infinity among them, but not NaN."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and value == value  # NaN is not itself
+
+
+def _checked_function(function: Any, *, method: bool = False) -> Any:
+    names = [name for name, p in inspect.signature(function).parameters.items() if p.kind is not p.VAR_POSITIONAL]
+
+    @wraps(function)
+    def door(*given: Any, **named: Any) -> Any:
+        owner = (given[0] if isinstance(given[0], type) else type(given[0])) if method and given else None
+        rules, others = _rules(function, owner)
+        for name, value in (*zip(names, given, strict=False), *named.items()):
+            hint = rules.get(name, Any)
+            if hint is not Any and not _fits(value, hint, owner):
+                raise ArgumentError(f"{_label(function, owner)}: {name}={_shown(value)}: it must be {_words(hint, owner)}")
+            if others and name not in rules and name in named:
+                raise ArgumentError(f"{_label(function, owner)}: unknown option {name!r}{did_you_mean(name, rules)}")
+        return function(*given, **named)
+
+    return door
+
+
+def _label(function: Any, owner: Owner) -> str:
+    """What a caller calls it: run, SubleqMachine.run, or SubleqMachine for the constructor."""
+    return function.__name__ if owner is None else f"{owner.__name__}.{function.__name__}".removesuffix(".__init__")
+
+
+@cache
+def _rules(function: Any, owner: Owner) -> tuple[dict[str, Any], bool]:
+    """The types of a function's parameters by name; and whether those are all the keywords that it takes.
+
+    `**options: Unpack[Options]` are keywords with the types of that TypedDict.
+    """
+    found: dict[str, Any] = {}
+    closed = False
+    hints = _hints(function)
+    for name, parameter in inspect.signature(function).parameters.items():
+        hint = hints.get(name, Any)
+        if parameter.kind is parameter.VAR_KEYWORD:
+            if get_origin(hint) is typing.Unpack:
+                found |= _hints(get_args(hint)[0])
+                closed = True
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            found[name] = Any if name in ("self", "cls") else hint
+    return found, closed
+
+
+def _hints(target: Any) -> dict[str, Any]:
+    """Types by name. One that is imported for the type checker alone is not known here, and is not checked."""
+    found: dict[str, Any] = {}
+    known = {**vars(sys.modules[target.__module__]), **TORCH}
+    for name, annotation in target.__annotations__.items():
+        with suppress(NameError):
+            found |= typing.get_type_hints(types.SimpleNamespace(__annotations__={name: annotation}), known)
+    return found
+
+
+class _OfTorch(type):
+    """The metaclass of a type of torch by name. It need not be imported: before it is, nothing is of such a type."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        torch = sys.modules.get("torch")
+        return torch is not None and isinstance(value, getattr(torch, cls.__name__))
+
+
+_OF_TORCH = {name: _OfTorch(name, (), {}) for name in ("Tensor", "dtype")}
+TORCH = {"torch": types.SimpleNamespace(**_OF_TORCH), "Tensor": _OF_TORCH["Tensor"]}
+
+
+def _fits(value: Any, hint: Any, owner: Owner) -> bool:
+    """Whether a value is of a type, as the rules above have it."""
+    if isinstance(hint, TypeVar):
+        hint = _bound(hint, owner)
+    if hint is Any or hint is object:
+        return True
+    if _is_union(hint):
+        members, array = _members(hint)
+        return any(_fits(value, member, owner) for member in members) or (array and _is_array(value))
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return any(type(value) is type(choice) and value == choice for choice in inside)
+    if hint is int:
+        return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if hint is float:
+        return is_number(value)
+    if hint is bytes:
+        return isinstance(value, bytes | bytearray)
+    if hint is abc.Callable or origin is abc.Callable:
+        return callable(value)
+    if (origin or hint) in (typing.BinaryIO, typing.IO):
+        return hasattr(value, "read") or hasattr(value, "write")
+    if origin is None:
+        return not isinstance(hint, type) or _is_protocol(hint) or isinstance(value, hint)
+    if origin is type:
+        return isinstance(value, type)
+    if origin is tuple and (len(inside) < 2 or inside[1] is not Ellipsis):
+        return isinstance(value, abc.Sequence) and not isinstance(value, str | bytes) and len(value) == len(inside) and all(
+            _fits(item, each, owner) for item, each in zip(value, inside, strict=True))
+    if origin in (list, tuple, abc.Sequence):
+        return _is_list(value) and all(_fits(item, inside[0], owner) for item in value)
+    if origin is abc.Iterable:
+        return isinstance(value, abc.Iterator) or (_is_list(value) and all(_fits(item, inside[0], owner) for item in value))
+    if origin in (dict, abc.Mapping):
+        return isinstance(value, abc.Mapping) and all(
+            _fits(key, inside[0], owner) and _fits(item, inside[1], owner) for key, item in value.items())
+    return not isinstance(origin, type) or _is_protocol(origin) or isinstance(value, origin)
+
+
+def _is_protocol(kind: type) -> bool:
+    return getattr(kind, "_is_protocol", False)
+
+
+def _is_list(value: Any) -> bool:
+    """Something with a length and items in order, but not a text or a mapping."""
+    return (hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, str | bytes | abc.Mapping)
+            and getattr(value, "ndim", 1) == 1)
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in (Union, types.UnionType)
+
+
+def _members(hint: Any) -> tuple[list[Any], bool]:
+    """The types of a union. NumPy's ArrayLike, itself a union, is told apart: its rule is what can become an array."""
+    from numpy.typing import ArrayLike
+
+    parts = set(get_args(ArrayLike))
+    members = list(get_args(hint))
+    return ([m for m in members if m not in parts], True) if parts <= set(members) else (members, False)
+
+
+def _is_array(value: Any) -> bool:
+    try:
+        real_array(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _bound(variable: Any, owner: Owner) -> Any:
+    """What a class has in place of a type variable: Machine[FleqProgram, FleqState] has FleqProgram for Program."""
+    for base in owner.__mro__ if owner is not None else ():
+        for alias in getattr(base, "__orig_bases__", ()):
+            parameters = getattr(get_origin(alias), "__parameters__", ())
+            if variable in parameters:
+                found = get_args(alias)[parameters.index(variable)]
+                return Any if isinstance(found, TypeVar) else found
+    return Any
+
+
+def _words(hint: Any, owner: Owner) -> str:
+    """A type in words."""
+    if isinstance(hint, TypeVar):
+        hint = _bound(hint, owner)
+    if _is_union(hint):
+        members, array = _members(hint)
+        parts = [_words(member, owner) for member in members]
+        parts = ["an array of real numbers, in rows of equal length"] * array + parts
+        return " or ".join(parts)
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return " or ".join(map(repr, inside))
+    if hint is abc.Callable or origin is abc.Callable:
+        return "a function"
+    if origin in (list, tuple, abc.Sequence, abc.Iterable):
+        return f"a list, each item {_words(inside[0], owner)}" if inside and inside[0] is not Any else "a list"
+    if origin in (dict, abc.Mapping):
+        return f"a mapping of names, each value {_words(inside[1], owner)}"
+    kind = origin or hint
+    return WORDS.get(kind) or f"a {getattr(kind, '__name__', str(kind))}"
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # whatever the caller's own class does
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
