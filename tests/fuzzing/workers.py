@@ -162,7 +162,7 @@ def _work(target: str, begin: Begin, seeds: range, folder: Path, log: Path, plac
             _try(attempt, target, seed, notes)
             if (number + 1) % 250 == 0 or number + 1 == len(seeds):
                 signal.setitimer(signal.ITIMER_PROF, 0)
-                _write(notes, number=number + 1, memory=_memory())
+                _write(notes, number=number + 1, memory=memory_held())
         faulthandler.cancel_dump_traceback_later()
 
 
@@ -212,7 +212,7 @@ def _end_of(status: int, log: Path) -> str:
     return f"{how}{where}"
 
 
-def _memory() -> int:
+def memory_held() -> int:
     """What this process holds, without what is only kept for the next time: what a cache with a limit keeps is no growth."""
     for name, module in list(sys.modules.items()):
         for value in list(vars(module).values()) if name.startswith("punchcard.") else ():
