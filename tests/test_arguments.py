@@ -123,7 +123,7 @@ def test_no_public_call_fails_by_its_types(name: str, monkeypatch: pytest.Monkey
         assert not broken(call, value), name
 
 
-@pytest.mark.parametrize(("machine", "program"), zip(MACHINES, PROGRAMS, strict=True),
+@pytest.mark.parametrize(("machine", "program"), [*zip(MACHINES, PROGRAMS, strict=True)],
                          ids=[machine.kind.name for machine in MACHINES])
 def test_no_method_of_a_machine_fails_by_its_types(machine: Any, program: Any) -> None:
     """The program is one of the machine's, the state and the card its own; then each is wrong in turn."""

@@ -234,7 +234,8 @@ def test_an_engine_that_is_wrong_is_refused(machine: str, monkeypatch: pytest.Mo
         list(tables.measure(replace(chosen, engines=("lying",))))
 
 
-@pytest.mark.parametrize("file", ["primes.subleq", "newton.fleq", "von_neumann/primes.asq"])
+@pytest.mark.parametrize("file", ["newton.fleq", "von_neumann/primes.asq",
+                                  pytest.param("primes.subleq", marks=pytest.mark.soak)])
 def test_any_program_can_be_timed(file: str) -> None:
     """Whole runs of a program of one's own, on every engine."""
     more = ("--max-steps", "300", "--engine", "lowered") if file.endswith(".asq") else ()

@@ -139,7 +139,7 @@ def check_random(seed: int, count: int, **options: Any) -> float:
     return worst
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (2, 3, 4))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (1, 2, 3, 4))])
 def test_random_arithmetic(seed: int) -> None:
     assert check_random(seed, 30) < 1e-8
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from punchcard import cli
 from punchcard.cli.display import Progress
-from punchcard.cli.endings import ending
+from punchcard.cli.endings import BUG, FAILED, ending
 from punchcard.errors import LONGEST, PunchcardError, one_line
 from punchcard.machines.checkpoint import load
 from tests.cases import EXAMPLES
@@ -260,3 +260,33 @@ def test_a_request_to_stop_at_any_moment(arguments: list[str]) -> None:
         assert process.returncode in (0, 1)
         assert "Traceback" not in said
         assert process.returncode == 0 or "interrupted" in said
+
+
+@pytest.mark.parametrize("arguments", [
+    ["run", "p.subleq", "--checkpoint", "p.subleq"], ["run", "p.subleq", "--stats", "p.subleq"],
+    ["asm", "p.subleq", "-o", "link"], ["learn", "t.csv", "--target", "y", "--save", "t.csv"]])
+def test_a_command_does_not_write_over_its_own_input(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.subleq").write_text(".data\nx 1\n.code\nhalt\n")
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "link").symlink_to("p.subleq")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    ran = invoke(*arguments)
+    assert ran.exit_code == 2
+    assert "which this command uses: choose another file" in ran.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_debug_may_stand_anywhere(tmp_path: Path) -> None:
+    ran = invoke("run", str(tmp_path / "none.subleq"), "--debug")
+    assert ran.exit_code == 2
+    assert "Traceback" in ran.stderr
+    assert "no such file" in ran.stderr
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOENT])
+def test_an_error_of_the_system_that_is_not_about_output_is_a_bug(number: int) -> None:
+    assert ending(OSError(number, "why")).status == BUG
+    assert ending(OSError(errno.ENOSPC, "no room")).status == FAILED

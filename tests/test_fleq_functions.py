@@ -138,7 +138,7 @@ def junk_cases(machine: FleqMachine, rng: np.random.Generator) -> list[tuple[str
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.parametrize("d", [1, 2, pytest.param(3, marks=pytest.mark.soak), 4])
+@pytest.mark.parametrize("d", [1, 2, *(pytest.param(d, marks=pytest.mark.soak) for d in (3, 4))])
 def test_a_function_changes_its_result_and_nothing_else(design: str, d: int) -> None:
     """Numbers of size 1,000 in every neighbouring and every spare column reach nothing, and stay bit-identical."""
     machine = FleqMachine(functions=ALL, size=d, memory=3 * d + 6, instructions=3, range=16.0, heads=2, design=design)

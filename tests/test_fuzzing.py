@@ -14,9 +14,9 @@ from tests.fuzzing.workers import Attempt, explore, input_of
 
 INPUTS = 2_000
 SOAK_INPUTS = 200_000
-GROWTH = 3_000
-"""Bytes that a worker may grow by with each input. Measured are 2,000 at most: safetensors 0.8 loses 64 bytes with every
-tensor that it reads, and a machine of FLEQ has 32."""
+GROWTH = 5_000
+"""Bytes that a worker may grow by with each input. Measured are 3,300 at most. safetensors 0.8 loses 64 bytes with every
+tensor that it reads, and a machine of FLEQ has 32; llvmlite 0.50 loses 1,600 with every module that it compiles."""
 
 
 def check(name: str, thousands: float, folder: Path) -> None:

@@ -348,6 +348,7 @@ def test_the_text_is_the_program() -> None:
     (lambda: punchcard.qr([[1.0, 2.0], [2.0, 4.0]], 6, engine=ENGINE), SingularMatrixError, "column 1 of Q ends with"),
     (lambda: punchcard.arnoldi([[1.0, 0.0], [0.0, 1.0]], 2, steps=3, engine=ENGINE), SingularMatrixError, "invariant space"),
     (lambda: punchcard.arnoldi([[1.0]], 2), PunchcardError, "dimension=2: it must be between 1 and 1"),
+    (lambda: punchcard.solve([[1.0, 0.0], [0.0, 1e-9]], [1.0, 1.0]), MatrixError, "the diagonal goes from .* scale"),
     (lambda: punchcard.lanczos([[1.0, 2.0], [3.0, 1.0]], 2), MatrixError, r"at \(0, 1\) and \(1, 0\) are 2 and 3: take"),
 ])
 def test_refusals(call: object, error: type[Exception], says: str) -> None:

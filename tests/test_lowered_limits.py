@@ -12,7 +12,7 @@ from punchcard.errors import LoweringError
 PROGRAM = punchcard.assemble(".data\nx 1\n.code\nsubleq x, x")
 
 
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("precision", ["float64", pytest.param("float32", marks=pytest.mark.soak)])
 def test_a_transpose_of_the_least_numbers(precision: str) -> None:
     """A hard average of d columns: each is a d-th, which below the normal numbers is rounded. Above them nothing is."""
     least = float(np.finfo(precision).smallest_subnormal)

@@ -54,9 +54,13 @@ def limit() -> int:
     return _bytes(given, f"{VARIABLE}={given}") if given else DEFAULT
 
 
-def require(needed: int, what: str) -> None:
-    """Refuse `what` when it needs more bytes than may be used."""
+def require(needed: int, what: str, *, least: bool = False) -> None:
+    """Refuse `what` when it needs more bytes than may be used; `least`: these and more, so no budget is suggested."""
     allowed = limit()
+    if needed > allowed and least:
+        size = shown(needed).removesuffix(" or more")
+        raise SizeError(f"{what} needs about {size} or more of memory, the budget is {shown(allowed)}: "
+                        f"take smaller sizes; {OPTION} raises the budget")
     if needed > allowed:
         fix = f"take smaller sizes, or allow more with {OPTION} {_enough(needed)}" if needed < WORTH_RAISING \
             else f"take smaller sizes; {OPTION} raises the budget"

@@ -110,6 +110,17 @@ def check_writable(path: str | Path) -> None:
             raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
 
+def check_apart(output: str | Path | None, *others: str | Path | None) -> None:
+    """Refuse to write over a regular file that the same command reads or writes otherwise."""
+    for other in others:
+        if output is None or other is None or not os.path.isfile(other):
+            continue
+        with _named(output) as target:
+            if target.exists() and os.path.samefile(target, other):
+                raise StorageError(f"{str(output)!r} would be written over {str(other)!r}, which this command uses: choose "
+                                   "another file for one of them")
+
+
 @contextmanager
 def _named(path: str | Path) -> Iterator[Path]:
     """Where a path leads to, links followed; what goes wrong there is an error that names the path."""

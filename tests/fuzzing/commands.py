@@ -39,6 +39,8 @@ WRITTEN = ("output", "checkpoint", "stats", "save", "plot")
 ANYWHERE = ("", ".", "folder", "folder/x.subleq", "link", "loop", "none", "none/none.fleq", "/dev/null", "/dev/full",
             "x" * 300, "x" * 5000, "-", "\udce9.subleq", "😀.asq", "/proc/nothing", "secret.subleq", "table.csv")
 READ_ONLY = ("/dev/zero", "/dev/zero.subleq", "endless.subleq", "endless.csv", "endless.npy", "fed")
+PIPES = {"fed": "wb", "drained": "rb"}
+"""Pipes, and what somebody does at their other end; who does the same waits for ever, as with any program."""
 NUMBER_TYPES = (click.types.IntParamType, click.types.FloatParamType)
 ODD = tuple(word.replace("\ud800", "\udce9") for word in WORDS if word != "\0")
 """Words as a shell can give them: none holds a NUL, and a byte that is not UTF-8 comes as half of a surrogate pair."""
@@ -87,7 +89,7 @@ def line_of(rng: random.Random, main: click.Group, files: list[str]) -> list[str
         options.append([rng.choice((*ODD, "--", "-", "--help", "--nothing", "-x"))])
     rng.shuffle(options)
     words = [*(word for option in options for word in option), *arguments]
-    if wild and rng.random() < 0.1:
+    if wild and rng.random() < 0.1 and not {*PIPES} & {*words}:
         rng.shuffle(words)
     return [name if rng.random() < 0.99 else rng.choice((*ODD, name[:-1], "-h", "--version")), *words]
 
@@ -139,7 +141,7 @@ def _special_files(folder: Path) -> None:
     (folder / "secret.subleq").chmod(0)
     for suffix in (".subleq", ".csv", ".npy"):
         (folder / f"endless{suffix}").symlink_to("/dev/zero")
-    for name, mode in (("fed", "wb"), ("drained", "rb")):
+    for name, mode in PIPES.items():
         os.mkfifo(folder / name)
         Thread(target=_other_end, args=(folder / name, mode), daemon=True).start()
 

@@ -23,7 +23,9 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import _lru_cache_wrapper
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import TextIO
 
 from punchcard.budget import VARIABLE
@@ -65,7 +67,11 @@ class Finding:
 
 @dataclass
 class Outcome:
-    """What became of the inputs of one target; `grown` is the most that a worker's memory grew by, in bytes an input."""
+    """What became of the inputs of one target; `grown` is what a worker's memory grew by, in bytes an input.
+
+    It is the median over parts of a run: a single input that needs more than all before raises the memory once, by what the
+    allocators of LLVM and torch keep, and the same input again does not. A leak raises it in every part.
+    """
 
     inputs: int = 0
     refused: int = 0
@@ -156,7 +162,7 @@ def _work(target: str, begin: Begin, seeds: range, folder: Path, log: Path, plac
             _try(attempt, target, seed, notes)
             if (number + 1) % 250 == 0 or number + 1 == len(seeds):
                 signal.setitimer(signal.ITIMER_PROF, 0)
-                _write(notes, number=number + 1, memory=_memory())
+                _write(notes, number=number + 1, memory=memory_held())
         faulthandler.cancel_dump_traceback_later()
 
 
@@ -191,9 +197,9 @@ def _account(outcome: Outcome, target: str, log: Path) -> None:
         outcome.slowest = max(outcome.slowest, (record["seconds"], record["seed"]))
         if record["what"] is not None:
             outcome.findings.append(Finding(target, record["seed"], record["what"]))
-    if len(memory) > 1:  # what is made once, in the first inputs, is no growth
-        (first, before), (last, after) = memory[len(memory) // 3], memory[-1]
-        outcome.grown = max(outcome.grown, (after - before) / max(1, last - first))
+    settled = memory[len(memory) // 3 :]  # what is made once, in the first inputs, is no growth
+    if steps := [(after - before) / (last - first) for (first, before), (last, after) in pairwise(settled)]:
+        outcome.grown = max(outcome.grown, median(steps))
 
 
 def _end_of(status: int, log: Path) -> str:
@@ -206,7 +212,7 @@ def _end_of(status: int, log: Path) -> str:
     return f"{how}{where}"
 
 
-def _memory() -> int:
+def memory_held() -> int:
     """What this process holds, without what is only kept for the next time: what a cache with a limit keeps is no growth."""
     for name, module in list(sys.modules.items()):
         for value in list(vars(module).values()) if name.startswith("punchcard.") else ():

@@ -10,6 +10,7 @@ import click
 
 from punchcard.cli.options import Given, language_options
 from punchcard.cli.terminal import write_text
+from punchcard.files import check_apart
 from punchcard.machines.kind import Kind
 from punchcard.machines.registry import Registry
 
@@ -32,6 +33,7 @@ def _writing(name: str, about: str | None, write: Callable[[Kind, Any], str], re
     @click.option("-o", "--output", help="File to write; by default standard output.")
     @language_options(registry)
     def command(file: Path, output: str | None, **given: Any) -> None:
+        check_apart(None if output == "-" else output, file)
         write_text(write(*_program(file, given, registry)), output)
 
     return command

@@ -24,6 +24,8 @@ import click
 
 from punchcard.errors import PunchcardError, one_line
 
+NO_ROOM = {errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT}
+"""Why a stream cannot be written to."""
 FAILED, BAD_INPUT, BUG, BROKEN_PIPE = 1, 2, 70, 128 + signal.SIGPIPE
 """`BUG` is EX_SOFTWARE of sysexits.h; `BROKEN_PIPE` is what `head` leaves behind in a shell."""
 
@@ -50,7 +52,7 @@ def ending(error: BaseException) -> Ending:
                       BAD_INPUT)
     if isinstance(error, RecursionError):
         return Ending("the input is nested too deeply: --debug shows where", BAD_INPUT)
-    if isinstance(error, OSError) and error.filename is None:  # what opens files names them
+    if isinstance(error, OSError) and error.errno in NO_ROOM and error.filename is None:  # what opens files names them
         return Ending(f"cannot write to standard output: {error.strerror or error}", FAILED)
     return Ending(f"this is a bug in punchcard: {type(error).__name__}: {error} (punchcard --debug ... shows the traceback)",
                   BUG)

@@ -14,7 +14,7 @@ import click
 from punchcard.cli.options import MOST_DIGITS, memory_option, whole_numbers
 from punchcard.cli.patience import heard
 from punchcard.errors import PunchcardError
-from punchcard.files import check_writable
+from punchcard.files import check_apart, check_writable
 
 if TYPE_CHECKING:
     from punchcard.learning import Learned, Stage
@@ -75,6 +75,7 @@ def learn(
     table = read_table(file)
     names = table.others(target)
     for output in (save, plot):
+        check_apart(output, file)
         if output is not None:
             check_writable(output)
     if plot is not None:

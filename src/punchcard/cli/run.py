@@ -26,7 +26,7 @@ from punchcard.cli.options import (
 from punchcard.cli.patience import heard
 from punchcard.cli.terminal import input_file, interruptible
 from punchcard.errors import ProgramError, PunchcardError
-from punchcard.files import check_writable, write_whole
+from punchcard.files import check_apart, check_writable, write_whole
 from punchcard.machines.kind import Kind, Language
 from punchcard.machines.registry import Registry
 
@@ -80,6 +80,10 @@ def make_run(registry: Registry) -> click.Command:
             saved = _begun(file, settings, Given(given), registry)
         if input_ is not None and not saved.machine.has_ports:
             raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
+        check_apart(None if resume else checkpoint, file, input_)
+        check_apart(stats, file, input_, checkpoint, resume)
+        if stats is not None and stats == checkpoint:
+            raise PunchcardError(f"--stats and --checkpoint are both {stats!r}: choose another file for one of them")
         if stats is not None:
             check_writable(stats)
         if trace and engine is None and checkpoint is None and saved.machine.layout.columns <= TRACED_DENSELY:

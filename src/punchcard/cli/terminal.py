@@ -19,6 +19,8 @@ from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
 from punchcard.machines.streams import END_OF_INPUT
 
+DEBUG = "--debug"
+
 
 class Group(click.Group):
     """A group whose commands end with one line and an exit status, whatever happens: see `endings`."""
@@ -29,6 +31,10 @@ class Group(click.Group):
         kwargs["standalone_mode"] = False
         open_streams()
         self.debug = False
+        given = list(kwargs.pop("args", None) or (args[0] if args else None) or sys.argv[1:])
+        if DEBUG in given[1:]:  # people write it at the end
+            given = [DEBUG, *(word for word in given if word != DEBUG)]
+        args, kwargs["args"] = (), given
         with sigterm_as_ctrl_c():
             try:
                 status = self._main(*args, **kwargs)

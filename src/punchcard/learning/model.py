@@ -29,8 +29,14 @@ class Scaling:
 
     @classmethod
     def of(cls, values: Array) -> Scaling:
-        deviation = values.std(axis=0)
-        return cls(values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, deviation = values.mean(axis=0), values.std(axis=0)
+        for column, (middle, width) in enumerate(zip(mean, deviation, strict=True), start=1):
+            if not (np.isfinite(middle) and np.isfinite(width)):
+                most = np.abs(values[:, column - 1]).max()
+                raise PunchcardError(f"column {column} of {len(mean)} holds values up to {most:g}: that is too large to "
+                                     "standardize, scale them first")
+        return cls(mean, np.where(deviation > 0, deviation, 1.0))
 
     def check(self, name: str, columns: int) -> None:
         """Refuse what is not a finite mean and a positive deviation for each column."""

@@ -103,6 +103,8 @@ class Line:
         if len(token.text) > MAX_DIGITS:
             raise token.error(f"{shortened(token.text)} has {len(token.text)} digits: the most is {MAX_DIGITS}", self.source)
         try:
+            if "_" in token.text:  # a number to Python only
+                raise ValueError
             return sign * int(token.text, 16 if token.text[:2].lower() == "0x" else 10), first
         except ValueError:
             raise token.error(f"{token.text!r} is not a number: write decimal (12) or hexadecimal (0x0c)",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from punchcard.errors import MatrixError
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.dry_run import UNBOUNDED
@@ -58,6 +59,9 @@ def reciprocal_rounds(matrix: Array) -> int:
     """
     diagonal = np.abs(np.diag(matrix))
     rest, count = 1 - float(diagonal.min() / diagonal.max()) ** 2, 0
+    if rest == 1.0:
+        raise MatrixError(f"the diagonal goes from {diagonal.min():g} to {diagonal.max():g}: its reciprocals are beyond the "
+                          "number format, scale the rows")
     while rest > UNIT:
         rest, count = rest**2, count + 1
     return max(1, count)

@@ -185,8 +185,17 @@ class Program:
             )
         except KeyError as error:
             raise ProgramError(f"not a program as `punchcard asm` writes it: it has no {error}") from None
-        except (ValueError, TypeError, RecursionError) as error:
-            raise ProgramError(f"not a program as `punchcard asm` writes it: {error}") from None
+        except (json.JSONDecodeError, RecursionError):
+            raise ProgramError("not a program as `punchcard asm` writes it: it is not JSON, or nested too deeply") from None
+        except (ValueError, TypeError) as error:
+            raise ProgramError(f"not a program as `punchcard asm` writes it: {_plain(error)}") from None
+
+
+def _plain(error: Exception) -> str:
+    """What an error means to somebody who did not write the code."""
+    if "set_int_max_str_digits" in str(error):
+        return "a number has thousands of digits"
+    return "an entry is not as it should be" if "unpack" in str(error) else str(error)
 
 
 def _subleq(operands: object) -> Subleq:

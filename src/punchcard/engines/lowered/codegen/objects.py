@@ -15,6 +15,7 @@ from typing import Any
 
 import llvmlite
 from llvmlite import binding, ir
+from llvmlite.binding.newpassmanagers import NewPassManager
 
 from punchcard.engines.lowered.codegen import kept
 
@@ -69,14 +70,21 @@ def obtain(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> 
     module.data_layout = str(machine.target_data)
     parsed = binding.parse_assembly(str(module))
     parsed.verify()
-    options = binding.create_pipeline_tuning_options(speed_level=3)
-    options.slp_vectorization = True
-    options.loop_vectorization = False
-    passes = binding.create_pass_builder(machine, options)
-    passes.getModulePassManager().run(parsed, passes)
+    _optimise(parsed, machine)
     code = machine.emit_object(parsed)
     kept.keep(name, notes, code)
     return LoadedCode(_load(machine, code), notes, fresh=True, doubt=found)
+
+
+def _optimise(module: binding.ModuleRef, machine: binding.TargetMachine) -> None:
+    options = binding.create_pipeline_tuning_options(speed_level=3)
+    options.slp_vectorization = True
+    options.loop_vectorization = False
+    builder = binding.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    NewPassManager._dispose(passes)  # llvmlite 0.50 never does, and so loses 100 KB and more with each module
+    passes.detach()
 
 
 def _target_machine() -> binding.TargetMachine:

@@ -134,7 +134,7 @@ class FleqSizes:
 def check_room(size: int, memory: int = 0) -> None:
     """Refuse sizes that no design can be built for within the budget, before anything of them is listed."""
     require(building(LEAST_WEIGHTS * (TALL * size) ** 2) + running_packed(STORED * size * memory),
-            f"a fleq machine with size={size}" + f" and memory={memory}" * bool(memory))
+            f"a fleq machine with size={size}" + f" and memory={memory}" * bool(memory), least=True)
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,8 @@ def _read_npy(path: Path, name: str, shape: Shape) -> Array:
     if len(data) - end != math.prod(found) * number.itemsize:
         raise ProgramError(f"it has {len(data) - end} bytes of values: {shape} of {number} are "
                            f"{math.prod(found) * number.itemsize}")
-    array = np.frombuffer(data, number, offset=end).astype(np.float64)
+    with np.errstate(over="ignore"):  # what is beyond float64 is infinite, and refused as such
+        array = np.frombuffer(data, number, offset=end).astype(np.float64)
     return array.reshape((shape.rows, shape.columns), order="F" if header[2] == b"True" else "C")
 
 
@@ -109,8 +110,10 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _check_shape(found: tuple[int, ...], name: str, shape: Shape, *, is_list: bool) -> None:
-    """Refuse another shape than the variable's; a list has as many values as a column."""
-    if found != (shape.rows, shape.columns) and not (is_list and shape.columns == 1 and math.prod(found) == shape.rows):
+    """Refuse another shape than the variable's; a list has as many values as a column, a single number is 1x1."""
+    alone = found == () and (shape.rows, shape.columns) == (1, 1)
+    fits = found == (shape.rows, shape.columns) or alone
+    if not fits and not (is_list and shape.columns == 1 and math.prod(found) == shape.rows):
         shown = "x".join(map(str, found[:4])) + "x..." * (len(found) > 4) or "a single number"
         raise ProgramError(f"it is {shown}: {name!r} is {shape}")
 
