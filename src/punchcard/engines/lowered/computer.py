@@ -35,6 +35,10 @@ CASES = 1 << 12
 Buffer = npt.NDArray[np.uint8]
 KEY_BITS = 64
 Pointers = npt.NDArray[np.int64]
+_AT, _COUNT = ctypes.c_void_p, ctypes.c_int64
+ONE = ctypes.CFUNCTYPE(_COUNT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _COUNT)
+MANY = ctypes.CFUNCTYPE(None, _AT, _AT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _COUNT)
+"""The drivers, as ctypes calls them: Python goes on in other threads meanwhile."""
 
 
 class Computer:
@@ -84,10 +88,8 @@ class Computer:
         self.fresh += self.driver.fresh
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
         self.driver_pointers = self._pointers(self.driver_tables, self.driver.notes["direct"])
-        self.call = ctypes.CFUNCTYPE(
-            ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
-            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
-        )(self.driver.address("run"))
+        self.call = ONE(self.driver.address("run"))
+        self.call_many = MANY(self.driver.address("run_many"))
 
     @property
     def _name(self) -> list[bytes]:

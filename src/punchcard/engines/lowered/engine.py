@@ -19,6 +19,7 @@ from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.computer import REALS, Computer
 from punchcard.engines.lowered.live import LiveCard
+from punchcard.engines.lowered.stopping import table_of
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.weights import Model, Weights
@@ -83,7 +84,7 @@ class Lowered(Runner):
     ) -> Run:
         self.stops = Stops.of(self.lives[0].card if self.packed else self.card, self.layout, until, ports)
         for live in self.lives:
-            live.look_for((*self.stops.until, *self.stops.ports))
+            live.patterns = table_of(live.computer, (*self.stops.until, *self.stops.ports))
         made, piece = 0, 1 << 10
         while made < loops:
             count = 1 if watch is not None else min(piece, loops - made)
@@ -113,12 +114,7 @@ class Lowered(Runner):
         """The ports whose patterns stand on the card, which is shown as the runner was given it."""
         live = self.lives[0]
         card: Card = live.show() if self.packed else live.show().tensor()
-        stopped = None
-        for number, (pattern, port) in enumerate(self.stops.ports.items(), start=len(self.stops.until)):
-            stands = live.stands(number) if self.packed else bool(live.computer.layout.matches(card, pattern))
-            if stands and not port(made, card):
-                stopped = pattern
-                break
+        stopped = self.stops.serve(made, card)
         live.take_back(None if self.packed else self._pack(card))
         return stopped
 

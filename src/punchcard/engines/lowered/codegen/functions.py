@@ -2,6 +2,8 @@
 
     loop(buffer, tables, visits, report) -> 0, or 1 if a check failed; then nothing was stored
 
+The driver of a card is `run`. `run_many` calls it for some of the cards that lie one after the other.
+
 All values are computed before anything is stored, so a loop that fails has not happened.
 """
 
@@ -182,6 +184,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     kind = ir.FunctionType(I64, [I8.as_pointer(), tables_kind, I32.as_pointer(), I64.as_pointer(), I64, I64.as_pointer(),
                                  I64.as_pointer(), I64])
     function = ir.Function(module, kind, "run")
+    function.attributes.add("noinline")  # into `run_many`: it would be compiled twice
     buffer, tables, visits, report, loops, patterns, cases, size = function.args
     blocks: dict[str, Any] = {name: function.append_basic_block(name) for name in (
         "begin", "head", "body", "made", "pattern_head", "pattern", "word_head", "word", "number_head", "number",
@@ -248,6 +251,40 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     b.position_at_end(blocks["done"])
     b.store(ir.Constant(I64, 0), report)
     b.ret(made)
+    _emit_many(module, function)
+
+
+def _emit_many(module: ir.Module, run: ir.Function) -> None:
+    """run_many(buffers, tables, visits, reports, sizes, jobs, count, patterns, cases, size).
+
+    Runs `count` cards, one after the other. `jobs` has two words for each: its number, and the loops to make, in whose place
+    the loops made are put. Card i has its buffer, visits and report at i times the three `sizes`, in bytes.
+    """
+    words, bytes_ = I64.as_pointer(), I8.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [bytes_, run.args[1].type, bytes_, bytes_, words, words, I64, words, words, I64])
+    function = ir.Function(module, kind, "run_many")
+    buffers, tables, visits, reports, sizes, jobs, count, patterns, cases, size = function.args
+    begin, head, body, done = (function.append_basic_block(name) for name in ("begin", "head", "body", "done"))
+    b = ir.IRBuilder(begin)
+    strides = [b.load(b.gep(sizes, [ir.Constant(I64, i)])) for i in range(3)]
+    b.branch(head)
+    b.position_at_end(head)
+    job = b.phi(I64)
+    job.add_incoming(ir.Constant(I64, 0), begin)
+    b.cbranch(b.icmp_signed("<", job, count), body, done)
+    b.position_at_end(body)
+    entry = b.gep(jobs, [b.mul(job, ir.Constant(I64, 2))])
+    loops = b.gep(entry, [ir.Constant(I64, 1)])
+    card = b.load(entry)
+    buffer, visited, report = (b.gep(of, [b.mul(card, stride)])
+                               for of, stride in zip((buffers, visits, reports), strides, strict=True))
+    made = b.call(run, [buffer, tables, b.bitcast(visited, run.args[2].type), b.bitcast(report, words), b.load(loops),
+                        patterns, cases, size])
+    b.store(made, loops)
+    job.add_incoming(b.add(job, ir.Constant(I64, 1)), body)
+    b.branch(head)
+    b.position_at_end(done)
+    b.ret_void()
 
 
 def _patterns(b: ir.IRBuilder, blocks: dict[str, Any], real: ir.Type, buffer: ir.Value, report: ir.Value,
