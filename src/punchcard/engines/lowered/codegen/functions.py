@@ -9,13 +9,16 @@ All values are computed before anything is stored, so a loop that fails has not 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.fields import Field, Places
+from punchcard.engines.lowered.analysis.columns import Slot
+from punchcard.engines.lowered.analysis.fields import Field, Places, StateWord
 from punchcard.engines.lowered.analysis.plan import LoopPlan, Store
 from punchcard.engines.lowered.codegen.emit import I8, I32, I64, MOST_CODES, REPORT_CODES, USUAL, CodeKind, Emitter
+from punchcard.engines.lowered.codegen.memory import Flat
 from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.engines.lowered.words.few import Few, of_bit
 from punchcard.engines.lowered.words.word import Bit
@@ -32,18 +35,10 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, place
         argument.add_attribute("noalias")
     block = function.append_basic_block("compute")
     b = ir.IRBuilder(block)
-    emitter = Emitter(b, real, buffer, tables, places, code)
-    emitter.lift(plan.forms())
-    for check in plan.checks:
-        emitter.check_form(check.value, check.kind, check.limit)
-    lanes = [emitter.lane(emitter.node(code), i) for code, mask in plan.distinct for i in range(code.width) if mask[i]]
-    if len(lanes) > 1:
-        emitter.check_distinct(lanes)
-    numbers, words = _states(emitter, plan)
-    stored = [item for store in plan.stores for item in _lanes(emitter, store)]
-    ok = emitter.all_ok()
+    emitter = Emitter(b, real, Flat(buffer, places), tables, places, code)
+    new = compute(emitter, plan)
     done, failed = function.append_basic_block("store"), function.append_basic_block("failed")
-    b.cbranch(ok, done, failed).set_weights([10_000, 1])
+    b.cbranch(new.ok, done, failed).set_weights([10_000, 1])
     b.position_at_end(failed)
     _report(b, report, emitter.codes)
     b.ret(ir.Constant(I32, 1))
@@ -51,36 +46,63 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, place
     if plan.settles:
         _settle(emitter, plan, visits)
     count: ir.Value = ir.Constant(I32, 0)
-    for column, at, content in stored:
+    for column, at, content in new.stored:
         _put(emitter, at, content)
         if plan.settles:
             b.store(column, b.gep(visits, [b.zext(b.add(count, ir.Constant(I32, 1)), I64)]))
             count = b.add(count, b.zext(b.icmp_signed(">=", column, ir.Constant(I32, 0)), I32))
     if plan.settles:
         b.store(count, visits)
-    for offset, value in numbers:
-        emitter.store(value, offset)
-    for offset, value in words:
-        b.store(value, emitter.place(offset, I64))
+    new.put_states(emitter)
     b.ret(ir.Constant(I32, 0))
     return function
 
 
-def _states(emitter: Emitter, plan: LoopPlan) -> tuple[list[tuple[int, ir.Value]], list[tuple[int, ir.Value]]]:
-    """The new states that are numbers, and those that are words, with their places."""
+Content = list[tuple[Field, int, ir.Value]]
+"""New numbers of a column, row by row, and new words."""
+
+
+@dataclass(frozen=True)
+class NewValues:
+    """What a loop computes before it stores anything: whether all checks hold, what goes to quiet columns, new states."""
+
+    ok: ir.Value
+    stored: list[tuple[ir.Value, ir.Value, Content]]
+    numbers: list[tuple[Slot, ir.Value]]
+    words: list[tuple[StateWord, ir.Value]]
+
+    def put(self, emitter: Emitter) -> None:
+        """Store all of it, where columns that were stored to need nothing more."""
+        for _, at, content in self.stored:
+            _put(emitter, at, content)
+        self.put_states(emitter)
+
+    def put_states(self, emitter: Emitter) -> None:
+        for slot, value in self.numbers:
+            emitter.store(value, emitter.memory.numbers(emitter.b, slot, value.type))
+        for word, value in self.words:
+            emitter.memory.put_state(emitter.b, word, value)
+
+
+def compute(emitter: Emitter, plan: LoopPlan) -> NewValues:
+    """The code of a plan, up to the first store."""
+    emitter.lift(plan.forms())
+    for check in plan.checks:
+        emitter.check_form(check.value, check.kind, check.limit)
+    lanes = [emitter.lane(emitter.node(code), i) for code, mask in plan.distinct for i in range(code.width) if mask[i]]
+    if len(lanes) > 1:
+        emitter.check_distinct(lanes)
     places, numbers = emitter.places, []
-    bits: dict[int, dict[int, Few]] = {}
+    bits: dict[StateWord, dict[int, Few]] = {}
     for slot, linear in plan.states.items():
         found = places.word_of(slot)
         if found is None:
-            numbers.append((places.slots[slot], emitter.linear(linear, slot.width)))
+            numbers.append((slot, emitter.linear(linear, slot.width)))
         else:
-            bits.setdefault(places.words[found[0]], {})[found[1]] = emitter.bit(linear)
-    return numbers, [(offset, emitter.packed_bits(of)) for offset, of in bits.items()]
-
-
-Content = list[tuple[Field, int, ir.Value]]
-"""New numbers of a column, row by row, and new words."""
+            bits.setdefault(found[0], {})[found[1]] = emitter.bit(linear)
+    words = [(word, emitter.packed_bits(of)) for word, of in bits.items()]
+    stored = [item for store in plan.stores for item in _lanes(emitter, store)]
+    return NewValues(emitter.all_ok(), stored, numbers, words)
 
 
 def _content(one: Emitter, rows: dict[int, Linear], kinds: dict[int, tuple[str, float]]) -> Content:
@@ -108,7 +130,7 @@ def _put(emitter: Emitter, column: ir.Value, content: Content) -> None:
         if field.bits:
             emitter.put_word(field, column, value)
         else:
-            emitter.store(value, emitter.offset(field, column, i))
+            emitter.store(value, emitter.memory.entry(emitter.b, field, column, i, value.type))
 
 
 def _lanes(emitter: Emitter, store: Store) -> list[tuple[ir.Value, ir.Value, Content]]:
@@ -200,7 +222,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
         failed = b.call(loop, [buffer, tables, visits, report])
     else:
         assert plan is not None
-        emitter = Emitter(b, real, buffer, tables, places, kind_of_code)
+        emitter = Emitter(b, real, Flat(buffer, places), tables, places, kind_of_code)
         emitter.lift(plan.forms())
         key = emitter.packed_bits({i: emitter.bit(linear) for i, linear in enumerate(plan.selectors)})
         ok = emitter.all_ok()

@@ -1,0 +1,99 @@
+"""How a batch of machines lies in the memory of a GPU: in groups, the bytes of a group's machines side by side.
+
+A machine has the arrays that its code reads or stores to. Columns at both ends where a block holds nothing are left out, and
+there is one more column for what has no place. The bytes of a machine are cut into granules. First comes granule 0 of all
+machines of a group, then granule 1, and so on: threads that read the same place read neighbours. In shared memory, with
+granules of 4 bytes, two threads never ask one bank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from punchcard.engines.lowered.analysis.fields import Field, Places
+from punchcard.engines.lowered.analysis.plan import LoopPlan
+from punchcard.engines.lowered.graph.nodes import reachable
+from punchcard.engines.lowered.graph.operations import GATHER, LOAD
+
+BANK = 4
+"""Bytes of a bank of shared memory: the smallest granule."""
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The array of a block in a machine: `count` columns from `first` on and one more, in `size` bytes from `at` on."""
+
+    block: str
+    at: int
+    first: int
+    count: int
+    stride: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Strips:
+    """The arrays of a machine; those that a loop stores to come first, in `kept` of its `size` bytes."""
+
+    all: tuple[Strip, ...]
+    kept: int
+    size: int
+    granule: int
+
+    @cached_property
+    def by_block(self) -> dict[str, Strip]:
+        return {strip.block: strip for strip in self.all}
+
+    def put(self, groups: Bytes, strip: Strip, values: npt.NDArray[Any]) -> None:
+        """Write a block of all machines; `groups` is groups x granules x machines x bytes."""
+        machines, threads = len(values), groups.shape[2]
+        used = np.ascontiguousarray(values[:, strip.first : strip.first + strip.count]).reshape(machines, -1)
+        rows = np.zeros((len(groups) * threads, strip.size), dtype=np.uint8)
+        rows[:machines, : strip.count * strip.stride] = used.view(np.uint8)
+        self._part(groups, strip)[:] = rows.reshape(len(groups), threads, -1, self.granule).swapaxes(1, 2)
+
+    def get(self, groups: Bytes, strip: Strip, values: npt.NDArray[Any]) -> None:
+        """Read a block of all machines into an array of machines x columns."""
+        machines, columns = len(values), values[:, strip.first : strip.first + strip.count]
+        rows = self._part(groups, strip).swapaxes(1, 2).reshape(-1, strip.size)[:machines, : strip.count * strip.stride]
+        columns[:] = np.ascontiguousarray(rows).view(values.dtype).reshape(columns.shape)
+
+    def _part(self, groups: Bytes, strip: Strip) -> Bytes:
+        return groups[:, strip.at // self.granule : (strip.at + strip.size) // self.granule]
+
+
+def strips_of(plan: LoopPlan, places: Places, looked_at: Iterable[Field], granule: int | None = None) -> Strips:
+    """The arrays that a plan needs, and those that patterns look at."""
+    of_row = places.fields.of_row
+    stored = {of_row[row][0].block for store in plan.stores for row in store.rows}
+    forms = [*plan.forms(), *(linear for store in plan.stores for linear in store.rows.values())]
+    read = {of_row[node.data][0].block for node in reachable(forms) if node.op in (GATHER, LOAD)}
+    read |= {field.block for field in looked_at}
+    fields = {field.block: field for field in places.fields.all if field.block in read | stored}
+    size = granule or max([BANK, *(field.item for field in fields.values())])
+    made: list[Strip] = []
+    at = kept = 0
+    for name in sorted(fields, key=lambda name: (name not in stored, name)):
+        first, count = _held(fields[name], places.columns)
+        length = -(-(count + 1) * fields[name].stride // size) * size
+        made.append(Strip(name, at, first, count, fields[name].stride, length))
+        at += length
+        kept = at if name in stored else kept
+    return Strips(tuple(made), kept, at, size)
+
+
+def _held(field: Field, columns: int) -> tuple[int, int]:
+    """The columns of a field, without those at both ends where it holds nothing."""
+    first, last = 0, columns
+    for start, stop in sorted(field.missing):
+        first = stop if start <= first else first
+    for start, stop in sorted(field.missing, reverse=True):
+        last = start if stop >= last else last
+    return (first, last - first) if first < last else (0, columns)
