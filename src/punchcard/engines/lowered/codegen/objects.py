@@ -76,11 +76,27 @@ def name_of(*parts: bytes) -> str:
 def obtain(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> LoadedCode:
     """The object of this name: from disk, or built, compiled and kept."""
     machine = _target_machine()
-    kept = _read(folder() / f"{name}.code")
-    if kept is not None:
-        notes, code = kept
-        return LoadedCode(_load(machine, code), notes, fresh=False)
-    module, notes = build()
+
+    def compiled() -> tuple[dict[str, Any], bytes]:
+        module, notes = build()
+        return notes, _compiled(machine, module)
+
+    notes, code, fresh = kept(name, compiled)
+    return LoadedCode(_load(machine, code), notes, fresh)
+
+
+def kept(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> tuple[dict[str, Any], bytes, bool]:
+    """Notes and code of this name, and whether they are new: from disk, or made and kept."""
+    path = folder() / f"{name}.code"
+    found = _read(path)
+    if found is not None:
+        return *found, False
+    notes, code = make()
+    _write(path, notes, code)
+    return notes, code, True
+
+
+def _compiled(machine: binding.TargetMachine, module: ir.Module) -> bytes:
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     parsed = binding.parse_assembly(str(module))
@@ -90,9 +106,8 @@ def obtain(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> 
     options.loop_vectorization = False
     passes = binding.create_pass_builder(machine, options)
     passes.getModulePassManager().run(parsed, passes)
-    code = machine.emit_object(parsed)
-    _write(folder() / f"{name}.code", notes, code)
-    return LoadedCode(_load(machine, code), notes, fresh=True)
+    code: bytes = machine.emit_object(parsed)
+    return code
 
 
 def _target_machine() -> binding.TargetMachine:

@@ -92,8 +92,9 @@ def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: Place
                  shape: Shape, patterns: Sequence[Sequence[Seen]]) -> ir.Function:
     """The function of a thread."""
     bytes_, words, status_kind = ir.PointerType(I8, GLOBAL), ir.PointerType(I64, GLOBAL), ir.PointerType(I32, GLOBAL)
-    kind = ir.FunctionType(ir.VoidType(), [I32, I32, ir.PointerType(I8, SHARED), bytes_, words, I32.as_pointer().as_pointer(),
-                                           words, status_kind, I64, I32, I32])
+    tables_kind = I32.as_pointer().as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [I32, I32, ir.PointerType(I8, SHARED), bytes_, words, tables_kind, words,
+                                           status_kind, I64, I32, I32])
     function = ir.Function(module, kind, "machine")
     group, thread, shared, data, states, tables, made, status, loops, piece, machines = function.args
     begin, look, enter, head, body, store, end, out = (function.append_basic_block(name) for name in (

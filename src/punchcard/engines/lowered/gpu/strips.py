@@ -1,9 +1,9 @@
 """How a batch of machines lies in the memory of a GPU: in groups, the bytes of a group's machines side by side.
 
-A machine has the arrays that its code reads or stores to. Columns at both ends where a block holds nothing are left out, and
-there is one more column for what has no place. The bytes of a machine are cut into granules. First comes granule 0 of all
-machines of a group, then granule 1, and so on: threads that read the same place read neighbours. In shared memory, with
-granules of 4 bytes, two threads never ask one bank.
+A machine has the arrays that its code reads or stores to. Columns at both ends that are busy, or where a block holds
+nothing, are left out, and there is one more column for what has no place. The bytes of a machine are cut into granules.
+First comes granule 0 of all machines of a group, then granule 1, and so on: threads that read the same place read
+neighbours. In shared memory, with granules of 4 bytes, two threads never ask one bank.
 """
 
 from __future__ import annotations
@@ -69,19 +69,21 @@ class Strips:
         return groups[:, strip.at // self.granule : (strip.at + strip.size) // self.granule]
 
 
-def strips_of(plan: LoopPlan, places: Places, looked_at: Iterable[Field], granule: int | None = None) -> Strips:
-    """The arrays that a plan needs, and those that patterns look at."""
+def strips_of(plan: LoopPlan, places: Places, busy: Iterable[tuple[int, int]], looked_at: Iterable[Field],
+              granule: int | None = None) -> Strips:
+    """The arrays that a plan needs, and those that patterns look at; a plan reads no busy columns there."""
     of_row = places.fields.of_row
     stored = {of_row[row][0].block for store in plan.stores for row in store.rows}
     forms = [*plan.forms(), *(linear for store in plan.stores for linear in store.rows.values())]
     read = {of_row[node.data][0].block for node in reachable(forms) if node.op in (GATHER, LOAD)}
-    read |= {field.block for field in looked_at}
+    seen = {field.block for field in looked_at}
+    read |= seen
     fields = {field.block: field for field in places.fields.all if field.block in read | stored}
     size = granule or max([BANK, *(field.item for field in fields.values())])
     made: list[Strip] = []
     at = kept = 0
     for name in sorted(fields, key=lambda name: (name not in stored, name)):
-        first, count = _held(fields[name], places.columns)
+        first, count = _held([*fields[name].missing, *(() if name in seen else busy)], places.columns)
         length = -(-(count + 1) * fields[name].stride // size) * size
         made.append(Strip(name, at, first, count, fields[name].stride, length))
         at += length
@@ -89,11 +91,10 @@ def strips_of(plan: LoopPlan, places: Places, looked_at: Iterable[Field], granul
     return Strips(tuple(made), kept, at, size)
 
 
-def _held(field: Field, columns: int) -> tuple[int, int]:
-    """The columns of a field, without those at both ends where it holds nothing."""
-    first, last = 0, columns
-    for start, stop in sorted(field.missing):
-        first = stop if start <= first else first
-    for start, stop in sorted(field.missing, reverse=True):
-        last = start if stop >= last else last
-    return (first, last - first) if first < last else (0, columns)
+def _held(missing: Iterable[tuple[int, int]], columns: int) -> tuple[int, int]:
+    """The first of the columns that are not missing, and how many there are from there to the last one."""
+    held = np.ones(columns, dtype=bool)
+    for start, stop in missing:
+        held[start:stop] = False
+    found = np.flatnonzero(held)
+    return (int(found[0]), int(found[-1] - found[0]) + 1) if len(found) else (0, columns)
