@@ -391,6 +391,10 @@ class Machine(ABC, Generic[Program, State]):
         """The quickest plain interpreter there is, to measure against."""
         return self.oracle(program, reader(b""), lambda byte: None)
 
+    def in_c(self, program: Program) -> Quick[State] | None:
+        """The same in C, compiled now, or a `CompilerError`; None: nobody has written one."""
+        return None
+
     # Showing
 
     def trace_line(self, program: Program, before: Card, after: Card) -> str:
