@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines.base import Engine, Port, Run, Runner, Watch
+from punchcard.engines.fleet import Fleet, InTurn
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.transformer.weights import Model, as_module
@@ -20,9 +22,8 @@ class Later:
     module: str
     name: str
 
-    def __call__(self, *given: Any, **how: Any) -> Runner:
-        runner: Runner = self._engine(*given, **how)
-        return runner
+    def __call__(self, *given: Any, **how: Any) -> Any:
+        return self._engine(*given, **how)
 
     @property
     def takes_packed(self) -> bool:
@@ -39,9 +40,26 @@ ENGINES: dict[str, Engine] = {
     "lowered": Later("punchcard.engines.lowered", "Lowered"),
     "auto": Later("punchcard.engines.auto", "prepare"),
 }
+FLEETS: dict[str, Later] = {
+    "lowered": Later("punchcard.engines.lowered.fleet", "LoweredFleet"),
+    "auto": Later("punchcard.engines.auto", "fleet"),
+}
+"""Engines with a way of their own to run many cards; others run them one after the other."""
 LOWERED_OR_SLOWER = Later("punchcard.engines.auto", "lowered_or_slower")
 
-__all__ = ["ENGINES", "Engine", "Port", "Prepared", "Run", "Runner", "Watch", "check_engine", "prepare"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "Fleet",
+    "Port",
+    "Prepared",
+    "Run",
+    "Runner",
+    "Watch",
+    "check_engine",
+    "prepare",
+    "prepare_batch",
+]
 
 
 def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
@@ -58,6 +76,25 @@ def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops
         model, card = as_module(model), as_tensor(card)
     runner: Runner = engine(model, layout, card, loops=loops, kept=kept)
     return runner
+
+
+def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
+                  kept: Prepared | None = None, threads: int | None = None) -> Fleet:
+    """A fleet of the named engine: cards that stop one by one. `threads` is by default one for each core.
+
+    A card that the lowered engine does not take has a run of no loops, which is declined; if it takes none of them, a
+    `LoweringError` says why. "auto" gives such cards to a slower engine.
+    """
+    check_engine(name)
+    if not cards:
+        raise PunchcardError("the batch is empty: give one card or more")
+    if threads is not None and threads < 1:
+        raise PunchcardError(f"threads={threads}: it must be 1 or more")
+    if name in FLEETS:
+        fleet: Fleet = FLEETS[name](model, layout, cards, loops=loops, kept=kept, threads=threads)
+        return fleet
+    return InTurn(
+        [as_tensor(card) for card in cards], lambda card: prepare(name, model, layout, card, loops=loops, kept=kept))
 
 
 def check_engine(name: str) -> None:

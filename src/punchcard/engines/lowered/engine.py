@@ -52,10 +52,10 @@ class Lowered(Runner):
         if layout is None:
             raise LoweringError("it needs the card's layout")
         weights = Weights.of(model)
-        packed = [_packed(weights, layout, one) for one in cards]
+        packed = [packed_card(weights, layout, one) for one in cards]
         started = time.perf_counter()
         known = (kept or Prepared()).computers(weights.digest())
-        self.lives = [LiveCard(_computer(weights, layout, one, known), one) for one in packed]
+        self.lives = [LiveCard(computer_for(weights, layout, one, known), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
 
@@ -75,7 +75,7 @@ class Lowered(Runner):
 
     def take(self, card: Card) -> None:
         for live, one in zip(self.lives, _single(card), strict=True):
-            live.take(self._pack(one))
+            live.take(as_packed(self.lives[0].computer.layout, one))
 
     def run(
         self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Mapping[Pattern, Port] | None = None,
@@ -115,7 +115,7 @@ class Lowered(Runner):
         live = self.lives[0]
         card: Card = live.show() if self.packed else live.show().tensor()
         stopped = self.stops.serve(made, card)
-        live.take_back(None if self.packed else self._pack(card))
+        live.take_back(None if self.packed else as_packed(live.computer.layout, card))
         return stopped
 
     def _advance(self, count: int) -> tuple[int, int | None]:
@@ -167,15 +167,6 @@ class Lowered(Runner):
         matched[number] = None if found is None else self.stops.until.index(found)
         return found is not None
 
-    def _pack(self, card: Card) -> Card:
-        """A card as words, where its layout allows that; else as it is."""
-        if isinstance(card, PackedCard):
-            return card
-        try:
-            return PackedCard.of(self.lives[0].computer.layout, card)
-        except PunchcardError:
-            return card
-
     def _end(self, made: int, reason: Reason, matched: Pattern | None = None) -> Run:
         card = self.held
         for live in self.lives:
@@ -191,7 +182,17 @@ def _single(card: Any) -> list[Any]:
     return [card] if isinstance(card, PackedCard) else list(card.reshape(-1, *card.shape[-2:]))
 
 
-def _packed(weights: Weights, layout: Layout, card: Any) -> PackedCard:
+def as_packed(layout: Layout, card: Card) -> Card:
+    """A card as words, where its layout allows that; else as it is."""
+    if isinstance(card, PackedCard):
+        return card
+    try:
+        return PackedCard.of(layout, card)
+    except PunchcardError:
+        return card
+
+
+def packed_card(weights: Weights, layout: Layout, card: Any) -> PackedCard:
     """A card for which there may be code."""
     if weights.dtype not in REALS or name_of(card.dtype) != weights.dtype:
         raise LoweringError(f"there is no code for {name_of(card.dtype)}, only for float32 and float64")
@@ -211,7 +212,7 @@ def _packed(weights: Weights, layout: Layout, card: Any) -> PackedCard:
     return packed
 
 
-def _computer(weights: Weights, layout: Layout, card: PackedCard, known: list[Computer]) -> Computer:
+def computer_for(weights: Weights, layout: Layout, card: PackedCard, known: list[Computer]) -> Computer:
     """Code that is known, or new and then known."""
     for computer in known:
         if computer.fits(layout, card):
