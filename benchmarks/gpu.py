@@ -24,6 +24,7 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.computer import Computer
 from punchcard.engines.lowered.gpu.batch import GpuBatch
 from punchcard.engines.lowered.gpu.cuda import Cuda
+from punchcard.engines.lowered.gpu.device import GROUP_SIZES
 from punchcard.engines.lowered.gpu.kernel import Shape
 from punchcard.machines.subleq.fast import decode, run
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
@@ -33,6 +34,8 @@ from punchcard.machines.subleq.workloads import WORD_BITS, multiply, workloads
 PROGRAMS = 64
 """Random programs of a batch; every machine has words of its own."""
 CHUNK = 64
+TITLES = ("batch", "machines", "memory, threads", "bytes a machine", "compared instructions", "a second, kernels",
+          "a second, all", "a second, long run", "halted", "declined", "equal to the interpreter", "begin, s")
 LONG = 20
 """How many times the compared loops the long run makes."""
 
@@ -111,6 +114,7 @@ def measure(batch: Batch, device: Cuda, pool: ProcessPoolExecutor, loops: int) -
     begun = time.perf_counter() - started
     started = time.perf_counter()
     ends = gpu.run(loops - 1, machine.halting)
+    gpu.card(0)  # brings everything back
     wall = time.perf_counter() - started
     made = ends.loops + 1
     steps = [machine.steps(int(count), ended=bool(matched >= 0)) for count, matched in zip(made, ends.matched, strict=True)]
@@ -130,17 +134,16 @@ def explore(batch: Batch, device: Cuda, loops: int) -> None:
     machine = batch.machine
     computer = Computer(machine.weights, machine.layout, batch.cards[0])
     for shared in (True, False):
-        for threads in (32, 64, 128, 256):
-            for granule in ((4,) if shared else (4, 8, 32, 128)):
-                try:
-                    gpu = GpuBatch(computer, batch.cards, device, shape=Shape(threads, shared), granule=granule)
-                    gpu.run(1, machine.halting)
-                    ends = gpu.run(loops, machine.halting)
-                except Exception as why:
-                    print(f"    {batch.name}: {threads} {shared} {granule}: {why}", flush=True)
-                    continue
-                print(f"    {batch.name}: {'shared' if shared else 'global'}, {threads} threads, granule {granule}: "
-                      f"{ends.loops.sum() / ends.seconds:.3g}", flush=True)
+        for threads in GROUP_SIZES:
+            gpu = GpuBatch(computer, batch.cards[:1], device, Shape(threads, shared=False))
+            gpu.prepare(machine.halting)
+            if shared and gpu.strips.size * threads > device.abilities.shared_of_group:
+                continue
+            gpu = GpuBatch(computer, batch.cards, device, Shape(threads, shared))
+            gpu.run(1, machine.halting)
+            ends = gpu.run(loops, machine.halting)
+            print(f"    {batch.name}: {'shared' if shared else 'global'}, {threads} threads: "
+                  f"{ends.loops.sum() / ends.seconds:.3g}", flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -155,8 +158,7 @@ def main(arguments: Sequence[str]) -> int:
         list(pool.map(Job.run, [Job([], [], [])]))
         device = Cuda()
         print(f"{device.abilities.name}, SUBLEQ, design {options.design}, {WORD_BITS}-bit words\n")
-        print("| batch | machines | memory, threads | bytes a machine | compared instructions | a second, kernels | "
-              "a second, all | a second, long run | halted | declined | equal to the interpreter | begin, s |\n" + "|---" * 12 + "|")
+        print(f"| {' | '.join(TITLES)} |\n{'|---' * len(TITLES)}|")
         agreed = []
         for columns in options.columns:
             for name in ("multiply", "random"):

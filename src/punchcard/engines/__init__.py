@@ -45,6 +45,12 @@ FLEETS: dict[str, Later] = {
     "auto": Later("punchcard.engines.auto", "fleet"),
 }
 """Engines with a way of their own to run many cards; others run them one after the other."""
+DEVICES = ("cpu", "cuda")
+GPU_FLEETS: dict[str, Later] = {
+    "lowered": Later("punchcard.engines.lowered.gpu.fleet", "GpuFleet"),
+    "auto": Later("punchcard.engines.auto", "gpu_fleet"),
+}
+"""The same with `device="cuda"`."""
 LOWERED_OR_SLOWER = Later("punchcard.engines.auto", "lowered_or_slower")
 
 __all__ = [
@@ -79,8 +85,11 @@ def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops
 
 
 def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
-                  kept: Prepared | None = None, threads: int | None = None) -> Fleet:
+                  kept: Prepared | None = None, threads: int | None = None, device: str | None = None) -> Fleet:
     """A fleet of the named engine: cards that stop one by one. `threads` is by default one for each core.
+
+    `device` is "cpu" or "cuda", by default where the cards are; packed cards are on the CPU. On a GPU the engine "lowered"
+    runs one thread for each card, and "auto" leaves to the CPU what that declines.
 
     A card that the lowered engine does not take has a run of no loops, which is declined; if it takes none of them, a
     `LoweringError` says why. "auto" gives such cards to a slower engine.
@@ -90,8 +99,14 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
         raise PunchcardError("the batch is empty: give one card or more")
     if threads is not None and threads < 1:
         raise PunchcardError(f"threads={threads}: it must be 1 or more")
-    if name in FLEETS:
-        fleet: Fleet = FLEETS[name](model, layout, cards, loops=loops, kept=kept, threads=threads)
+    where = device or str(getattr(cards[0], "device", "cpu")).split(":")[0]
+    if where not in DEVICES:
+        raise PunchcardError(f"unknown device {where!r}{did_you_mean(where, DEVICES)}: there are {', '.join(DEVICES)}")
+    fleets = FLEETS if where == "cpu" else GPU_FLEETS
+    if device == "cuda" and name not in fleets:
+        raise PunchcardError(f"the engine {name!r} has no batches for device='cuda': use {' or '.join(map(repr, fleets))}")
+    if name in fleets:
+        fleet: Fleet = fleets[name](model, layout, cards, loops=loops, kept=kept, threads=threads)
         return fleet
     return InTurn(
         [as_tensor(card) for card in cards], lambda card: prepare(name, model, layout, card, loops=loops, kept=kept))

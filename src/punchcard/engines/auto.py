@@ -27,6 +27,7 @@ from punchcard.transformer.weights import Model, as_module
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from punchcard.engines.lowered.gpu.device import Device
     from punchcard.engines.stepping import Stepping
 
 FEW_LOOPS = 64
@@ -89,6 +90,16 @@ def fleet(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: 
         note = f"not lowered: {why}"
         return InTurn([as_tensor(card) for card in cards], lambda card: slower(model, layout, card).noting(note))
     return Relieved(fast, lambda card: lowered_or_slower(model, layout, card, kept=kept))
+
+
+def gpu_fleet(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
+              kept: Prepared | None = None, threads: int | None = None, device: Device | None = None) -> Fleet:
+    """The fleet on a GPU; what it declines, card by card, is left to the CPU."""
+    from punchcard.engines.lowered.gpu.fleet import GpuFleet
+
+    fast = GpuFleet(model, layout, cards, kept=kept, device=device)
+    return Relieved(fast, lambda card: lowered_or_slower(model, layout, card, kept=kept),
+                    "gpu: cards whose next loop it declined were finished by the CPU")
 
 
 prepare.takes_packed = lowered_or_slower.takes_packed = True  # type: ignore[attr-defined]

@@ -88,8 +88,8 @@ class InTurn(Fleet):
 class Relieved(Fleet):
     """A fleet whose cards go on with a slower engine, one after the other, where the fast one declines a loop."""
 
-    def __init__(self, fast: Fleet, slower: Callable[[Card], Runner]) -> None:
-        self._fast, self._slower = fast, slower
+    def __init__(self, fast: Fleet, slower: Callable[[Card], Runner], why: str = "") -> None:
+        self._fast, self._slower, self._why = fast, slower, why
         self.engine, self.threads, self.compile_seconds = fast.engine, fast.threads, fast.compile_seconds
 
     def take(self, number: int, card: Card) -> None:
@@ -121,5 +121,5 @@ class Relieved(Fleet):
         self._fast.take(number, rest.held)
         by = Counter(ran.made)
         by.update(rest.made)
-        self.notes = tuple(dict.fromkeys((*self.notes, *runner.notes)))[:MOST_NOTES]
+        self.notes = tuple(dict.fromkeys((*self.notes, *filter(None, [self._why]), *runner.notes)))[:MOST_NOTES]
         return replace(rest, loops=ran.loops + rest.loops, engine=by.most_common(1)[0][0], made=by)

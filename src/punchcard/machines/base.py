@@ -298,12 +298,14 @@ class Machine(ABC, Generic[Program, State]):
         progress: Callable[[int], None] | None = None,
         guarded: bool = True,
         threads: int | None = None,
+        device: str | None = None,
     ) -> Batch[State]:
         """Run programs, or cards, side by side on this machine; each ends by itself. Every result is that of `run`.
 
         inputs     the input of each, of machines with ports
         progress   is told the loops that were made by all together
         threads    how many; by default one for each core
+        device     "cuda" for an NVIDIA GPU; by default where the cards are, and programs on the CPU
 
         A program that does not fit is refused before the first loop. What goes wrong in a run is the fault of its result and
         leaves the others alone. A card has no program: its result has a state, and no values by name.
@@ -311,7 +313,7 @@ class Machine(ABC, Generic[Program, State]):
         from punchcard.machines.batch import run_batch
 
         return run_batch(self, given, engine=engine, max_steps=max_steps, inputs=inputs, interrupted=interrupted,
-                         progress=progress, guarded=guarded, threads=threads)
+                         progress=progress, guarded=guarded, threads=threads, device=device)
 
     def last_loop(self, max_steps: int | None) -> int:
         """The loop after which a run of so many instructions stops."""

@@ -151,7 +151,7 @@ def _see(watch: Watch, mark: Mark) -> None:
 def run_batch(
     machine: Machine[Any, Any], given: Iterable[Any], *, engine: str, max_steps: int | None,
     inputs: Sequence[Input] | None, interrupted: Callable[[], bool] | None, progress: Callable[[int], None] | None,
-    guarded: bool, threads: int | None,
+    guarded: bool, threads: int | None, device: str | None,
 ) -> Batch[Any]:
     """See `Machine.run_batch`."""
     wanted, loops, name = list(given), machine.last_loop(max_steps), machine.engine_for(engine)
@@ -163,7 +163,7 @@ def run_batch(
     cards = [entrant.begin.held for entrant in runs.entrants]
     try:
         fleet = prepare_batch(name, machine.weights, machine.layout, cards, loops=loops, kept=machine.prepared,
-                              threads=threads)
+                              threads=threads, device=device)
     except LoweringError as why:
         raise LoweringError(f"the engine {name!r} declines: {why}; 'auto' takes a slower one") from None
     if guarded:

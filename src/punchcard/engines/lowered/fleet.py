@@ -28,23 +28,10 @@ class LoweredFleet(Fleet):
         if layout is None:
             raise LoweringError("it needs the card's layout")
         self.engine, self.layout, self.threads = "lowered", layout, threads or cores()
-        self.refused: dict[int, tuple[Card, str]] = {}
-        """Cards for which there is no code, by their numbers, and why."""
         started = time.perf_counter()
         weights = Weights.of(model)
-        known = (kept or Prepared()).computers(weights.digest())
-        found: dict[int, tuple[Computer, list[tuple[int, PackedCard]]]] = {}
-        for number, card in enumerate(cards):
-            try:
-                packed = packed_card(weights, layout, card)
-                computer = computer_for(weights, layout, packed, known)
-            except LoweringError as why:
-                self.refused[number] = card, str(why)
-            else:
-                found.setdefault(id(computer), (computer, []))[1].append((number, packed))
-        if not found:
-            raise LoweringError(self.refused[0][1])
-        self.groups = [Group(*group) for group in found.values()]
+        found, self.refused = by_computer(weights, layout, cards, (kept or Prepared()).computers(weights.digest()))
+        self.groups = [Group(*group) for group in found]
         self.places = {number: (group, row) for group in self.groups for row, number in enumerate(group.numbers)}
         self.compile_seconds = time.perf_counter() - started
 
@@ -86,3 +73,25 @@ class LoweredFleet(Fleet):
         end = end or End("loops")
         return Run(held, made, end.reason, self.engine, end.matched, (end.note,) if end.note else (), compiled,
                    {self.engine: made})
+
+
+Members = list[tuple[int, PackedCard]]
+"""Cards and their numbers in the fleet."""
+
+
+def by_computer(weights: Weights, layout: Layout, cards: Sequence[Card], known: list[Computer],
+                ) -> tuple[list[tuple[Computer, Members]], dict[int, tuple[Card, str]]]:
+    """The cards of each computer; and those for which there is no code, by their numbers, and why."""
+    found: dict[int, tuple[Computer, Members]] = {}
+    refused: dict[int, tuple[Card, str]] = {}
+    for number, card in enumerate(cards):
+        try:
+            packed = packed_card(weights, layout, card)
+            computer = computer_for(weights, layout, packed, known)
+        except LoweringError as why:
+            refused[number] = card, str(why)
+        else:
+            found.setdefault(id(computer), (computer, []))[1].append((number, packed))
+    if not found:
+        raise LoweringError(refused[0][1])
+    return list(found.values()), refused

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,200 +13,203 @@ from llvmlite import ir
 from punchcard.card.layout import Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.computer import Computer
-from punchcard.engines.lowered.gpu.device import GROUP_SIZES, WARP, Abilities, Device
+from punchcard.engines.lowered.gpu.choice import Choice
+from punchcard.engines.lowered.gpu.device import GROUP_SIZES, WARP, Abilities, Device, Resident
 from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED, Shape, emit_machine
 from punchcard.engines.lowered.gpu.patterns import seen_by
+from punchcard.engines.lowered.gpu.states import States
 from punchcard.engines.lowered.gpu.strips import strips_of
 from punchcard.engines.lowered.live import LiveCard
 from punchcard.errors import LoweringError
 
-FIRST_PIECE = 1 << 10
-LARGEST_PIECE = 1 << 30
-LAUNCH_SECONDS = 0.1
-"""Between two questions whether the run is interrupted."""
+RESTS = -1
+"""The status of a machine that takes no part in a run."""
 MOST_MENDED = 16
-"""Loops that the CPU makes for a machine, so that the code may take less for granted; then those that fail are declined."""
+"""Loops that the CPU makes in a run, so that the code may take less for granted; then machines that fail are declined."""
 GROUP_BYTES = 1 << 31
+Numbers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Ends:
-    """How a run of a batch ended, machine by machine: loops made, and the number of the pattern that stands, or -1.
+@dataclass
+class Progress:
+    """How far a run is, machine by machine: loops made, and the status that the kernel gives.
 
-    A machine that was declined cannot make its next loop on the GPU. `seconds` is the time of the kernels alone.
+    `seconds` is the time of the kernels alone. The CPU made `mended` of the loops.
     """
 
-    loops: npt.NDArray[np.int64]
-    matched: npt.NDArray[np.int64]
-    declined: npt.NDArray[np.bool_]
-    seconds: float
+    loops: Numbers
+    status: npt.NDArray[np.int32]
+    seconds: float = 0.0
+    mended: int = field(default=0)
+
+    @classmethod
+    def begin(cls, machines: int, among: Sequence[int] | None = None) -> Progress:
+        status = np.full(machines, GOES_ON if among is None else RESTS, dtype=np.int32)
+        if among is not None:
+            status[list(among)] = GOES_ON
+        return cls(np.zeros(machines, dtype=np.int64), status)
+
+    @property
+    def matched(self) -> Numbers:
+        """The number of the pattern that stands on a card, or -1."""
+        return np.where(self.status >= MATCHED, self.status.astype(np.int64) - MATCHED, -1)
+
+    @property
+    def declined(self) -> npt.NDArray[np.bool_]:
+        """Which machines cannot make their next loop here."""
+        return np.equal(self.status, FAILED)
 
 
 class GpuBatch:
-    """Cards of one computer; all of them must keep its facts (`Computer.fits`). A second run goes on where one ended."""
+    """Cards of one computer; all of them must keep its facts (`Computer.fits`). A second run goes on where one ended.
 
-    def __init__(self, computer: Computer, cards: Sequence[PackedCard], device: Device, *, shape: Shape | None = None,
-                 granule: int | None = None) -> None:
-        self.computer, self.device, self._cards = computer, device, list(cards)
+    `shape` is chosen by the sizes, unless somebody wants a certain one.
+    """
+
+    def __init__(self, computer: Computer, cards: Sequence[PackedCard], device: Device, shape: Shape | None = None) -> None:
+        self.computer, self.device, self._cards, self._wanted = computer, device, list(cards), shape
         if not self._cards:
             raise LoweringError("the batch is empty")
         self._plan = computer.only_case
         if self._plan.settles:
-            raise LoweringError("columns that were stored to change once more in the next loop")
-        self._wanted, self._granule = shape, granule
-        self.fields: dict[str, npt.NDArray[Any]] = {}
-        """Of all machines the arrays that a loop needs: machines x columns. Busy columns are what they were."""
-        self._states = _States(computer)
-        self.states = self._states.begin(self._cards)
-        self.prepare(())
+            raise LoweringError("columns that were stored to change once more in the next loop, which no GPU code does yet")
+        self._states = States(computer)
+        self._fields: dict[str, npt.NDArray[Any]] = {}
+        self._state_words = self._states.begin(self._cards)
+        self._resident: Resident | None = None
+        self._here = True
+        """Whether what is here is as new as what is on the device."""
+        self._until: tuple[Pattern, ...] | None = None
 
     def prepare(self, until: Sequence[Pattern]) -> None:
         """Get the code that stops at these patterns."""
         computer, patterns = self.computer, seen_by(self.computer, until)
         looked_at = [seen.field for pattern in patterns for seen in pattern if seen.field is not None]
         busy = [(group.start, group.stop) for group in computer.columns.groups]
-        self.strips = strips_of(self._plan, computer.places, busy, looked_at, self._granule)
+        self._bring_back()
+        self._resident, self._until = None, tuple(until)
+        self.strips = strips_of(self._plan, computer.places, busy, looked_at)
         self.shape = self._wanted or _shape(self.strips.size, self.device.abilities)
         for strip in self.strips.all:
-            if strip.block not in self.fields:
-                self.fields[strip.block] = np.stack([card.fields[strip.block] for card in self._cards])
+            if strip.block not in self._fields:
+                self._fields[strip.block] = np.stack([card.fields[strip.block] for card in self._cards])
+        shapes = [self.shape]
+        if self.shape.shared and self._wanted is None:
+            shapes.append(Shape(self.shape.threads, shared=False))
+        self._choice = Choice([(self._compiled(shape, patterns), self.strips.size * shape.threads * shape.shared)
+                               for shape in shapes])
 
+    def _compiled(self, shape: Shape, patterns: Sequence[Sequence[Any]]) -> Any:
         def build() -> tuple[ir.Module, ir.Function]:
-            module = ir.Module("machines")
+            module, computer = ir.Module("machines"), self.computer
             kind = computer.kind_of_code(self._plan)
-            return module, emit_machine(module, self._plan, computer.real, computer.places, kind, self.strips, self.shape,
+            return module, emit_machine(module, self._plan, computer.real, computer.places, kind, self.strips, shape,
                                         patterns)
 
-        names = [*computer.names, repr((self.strips, self.shape, patterns)).encode()]
-        self._code, self._until = self.device.compile(names, build), tuple(until)
+        return self.device.compile([*self.computer.names, repr((self.strips, shape, patterns)).encode()], build)
 
-    def run(self, loops: int, until: Sequence[Pattern] = (), interrupted: Callable[[], bool] | None = None) -> Ends:
-        """Make up to `loops` loops more on every machine, each until a pattern stands on its card."""
+    def run(self, loops: int, until: Sequence[Pattern] = (), *, progress: Progress | None = None,
+            interrupted: Callable[[], bool] | None = None) -> Progress:
+        """Make up to `loops` loops on every machine, each until a pattern stands on its card; or go on with that."""
         if tuple(until) != self._until:
             self.prepare(until)
-        made, status = np.zeros(len(self._cards), dtype=np.int64), np.full(len(self._cards), GOES_ON, dtype=np.int32)
-        seconds, mended = 0.0, 0
-        while True:
-            seconds += self._advance(loops, made, status, interrupted)
-            failed = np.flatnonzero(status == FAILED)
-            if not len(failed) or mended == MOST_MENDED:
+        progress = progress or Progress.begin(len(self._cards))
+        while self._advance(loops, progress, interrupted):
+            failed = np.flatnonzero(progress.declined)
+            if not len(failed) or progress.mended == MOST_MENDED or not self._mend(int(failed[0]), progress):
                 break
-            mended += 1
-            if not self._mend(int(failed[0]), made):
-                break
-            status[failed] = GOES_ON
-        return Ends(made, np.where(status >= MATCHED, status - MATCHED, -1).astype(np.int64), status == FAILED, seconds)
+            progress.status[failed] = GOES_ON
+        return progress
 
     def card(self, number: int) -> PackedCard:
         """The card of a machine as it is now."""
+        self._bring_back()
         card = self._cards[number].copy()
-        for name, values in self.fields.items():
+        for name, values in self._fields.items():
             card.fields[name][:] = values[number]
-        self._states.finish(self.states[:, number], card)
+        self._states.finish(self._state_words[:, number], card)
         return card
 
     def take(self, number: int, card: PackedCard) -> None:
-        """Go on from another card in the place of one."""
-        for name, values in self.fields.items():
+        """Go on from another card in the place of one; it must keep the computer's facts."""
+        self._bring_back()
+        for name, values in self._fields.items():
             values[number] = card.fields[name]
         self._cards[number] = card
-        self.states[:, number] = self._states.begin([card])[:, 0]
+        self._state_words[:, number] = self._states.begin([card])[:, 0]
+        self._resident = None
 
-    def _mend(self, number: int, made: npt.NDArray[np.int64]) -> bool:
+    def _mend(self, number: int, progress: Progress) -> bool:
         """Have the CPU make the loop that failed: it finds out what the code may not take for granted."""
         live = LiveCard(self.computer, self.card(number))
         if live.advance(1)[0] == 0:
             return False
         self.take(number, live.show().copy())
-        made[number] += 1
-        self.prepare(self._until)
+        self.prepare(self._until or ())
+        progress.loops[number] += 1
+        progress.mended += 1
         return True
 
-    def _advance(self, loops: int, made: npt.NDArray[np.int64], status: npt.NDArray[np.int32],
-                 interrupted: Callable[[], bool] | None) -> float:
-        """Launch until every machine has stopped; the seconds of the kernels."""
-        device, threads, machines = self.device, self.shape.threads, len(self._cards)
-        groups = -(-machines // threads)
-        data = np.zeros((groups, self.strips.size // self.strips.granule, threads, self.strips.granule), dtype=np.uint8)
-        for strip in self.strips.all:
-            self.strips.put(data, strip, self.fields[strip.block])
-        tables, held = self._tables()
-        arrays = [data, self.states, tables, made, status]
-        rooms: list[int] = []
-        seconds, piece = 0.0, FIRST_PIECE
-        shared = self.strips.size * threads if self.shape.shared else 0
-        try:
-            for array in (np.zeros(groups, dtype=np.int32), *arrays):
-                rooms.append(device.allocate(array.nbytes))
-                device.put(rooms[-1], array)
-            while len(live := _live(made, status, loops, threads)):
-                device.put(rooms[0], live)
-                took = device.launch(self._code, len(live), threads, shared, rooms, loops, piece, machines)
-                seconds += took
-                piece = int(min(max(piece * min(16.0, LAUNCH_SECONDS / max(took, 1e-6)), 1), LARGEST_PIECE))
-                device.get(made, rooms[4])
-                device.get(status, rooms[5])
-                if interrupted is not None and interrupted():
-                    break
-            device.get(data, rooms[1])
-            device.get(self.states, rooms[2])
-        finally:
-            for room in (*rooms, *held):
-                device.free(room)
-        for strip in self.strips.all:
-            if strip.at < self.strips.kept:
-                self.strips.get(data, strip, self.fields[strip.block])
-        return seconds
+    def _advance(self, loops: int, progress: Progress, interrupted: Callable[[], bool] | None) -> bool:
+        """Launch until every machine has stopped; False if interrupted."""
+        made, status, threads = progress.loops, progress.status, self.shape.threads
+        data, states = self._bring()
+        run = Resident(self.device)
+        tables = run.hold(np.array([run.hold(table) for table in self._tables()] or [0], dtype=np.int64))
+        loops_at, status_at = run.hold(made), run.hold(status)
+        groups = run.hold(np.zeros(-(-len(made) // threads), dtype=np.int32))
+        while len(live := np.unique(np.flatnonzero((status == GOES_ON) & (made < loops)) // threads)):
+            self._here = False
+            self.device.put(groups, live.astype(np.int32))
+            (code, shared), piece = self._choice.next()
+            took = self.device.launch(code, len(live), threads, shared, (groups, data, states, tables, loops_at, status_at),
+                                      loops, piece, len(made))
+            before = int(made.sum())
+            self.device.get(made, loops_at)
+            self.device.get(status, status_at)
+            self._choice.took(took, int(made.sum()) - before)
+            progress.seconds += took
+            if interrupted is not None and interrupted():
+                return False
+        return True
 
-    def _tables(self) -> tuple[npt.NDArray[np.int64], list[int]]:
-        """The tables that the code reads, on the device: their addresses, which are also what to give back."""
-        computer, addresses, held = self.computer, [], []
+    def _tables(self) -> list[npt.NDArray[Any]]:
+        """The tables of the code; one that it does without is empty."""
+        computer, found = self.computer, []
         for table, direct in zip(self._plan.tables, computer.kind_of_code(self._plan).direct, strict=True):
             if direct is None:
                 computer.entry(table, 0)
-                held.append(self.device.allocate(computer.filled[table].nbytes))
-                self.device.put(held[-1], computer.filled[table])
-            addresses.append(0 if direct is not None else held[-1])
-        return np.array(addresses or [0], dtype=np.int64), held
+            found.append(computer.filled[table] if direct is None else np.zeros(0, dtype=np.int32))
+        return found
 
+    def _bring(self) -> tuple[int, int]:
+        """What is here to the device, unless it is there; the addresses."""
+        if self._resident is None:
+            data = self.strips.empty(-(-len(self._cards) // self.shape.threads), self.shape.threads)
+            for strip in self.strips.all:
+                self.strips.put(data, strip, self._fields[strip.block])
+            self._resident = Resident(self.device)
+            self._addresses = self._resident.hold(data), self._resident.hold(self._state_words)
+        return self._addresses
 
-def _live(made: npt.NDArray[np.int64], status: npt.NDArray[np.int32], loops: int, threads: int) -> npt.NDArray[np.int32]:
-    """The groups in which a machine goes on."""
-    going = np.flatnonzero((status == GOES_ON) & (made < loops))
-    return np.unique(going // threads).astype(np.int32)
+    def _bring_back(self) -> None:
+        """What is on the device to here, unless it is here."""
+        if self._here:
+            return
+        data = self.strips.empty(-(-len(self._cards) // self.shape.threads), self.shape.threads)
+        self.device.get(data, self._addresses[0])
+        self.device.get(self._state_words, self._addresses[1])
+        for strip in self.strips.all:
+            if strip.at < self.strips.kept:
+                self.strips.get(data, strip, self._fields[strip.block])
+        self._here = True
 
 
 def _shape(size: int, abilities: Abilities) -> Shape:
     """Shared memory where it has room for a warp; groups of a size with which it holds the most machines."""
     threads = max(GROUP_SIZES, key=lambda threads: abilities.at_once(threads, size))
     if abilities.at_once(threads, size):
-        return Shape(threads, True)
+        return Shape(threads, shared=True)
     if size * WARP >= GROUP_BYTES:
         raise LoweringError(f"the code needs {size} bytes for each machine: too many for a GPU")
-    return Shape(WARP, False)
-
-
-class _States:
-    """The states of a machine, 64 bits for each: those that are words, then those that are numbers, entry by entry."""
-
-    def __init__(self, computer: Computer) -> None:
-        places, number = computer.places, np.dtype(computer.number)
-        self._computer, self._buffer = computer, np.zeros(places.size, dtype=np.uint8)
-        self._words = [self._buffer[at : at + 8].view(np.uint64) for at in places.words.values()]
-        self._words += [self._buffer[at : at + number.itemsize].view(f"u{number.itemsize}")
-                        for slot, first in places.slots.items()
-                        for at in range(first, first + slot.width * number.itemsize, number.itemsize)]
-
-    def begin(self, cards: Sequence[PackedCard]) -> npt.NDArray[np.uint64]:
-        """From cards: states x machines."""
-        found = np.zeros((len(self._words), len(cards)), dtype=np.uint64)
-        for i, card in enumerate(cards):
-            self._computer.begin(self._buffer, card)
-            found[:, i] = [word[0] for word in self._words]
-        return found
-
-    def finish(self, states: npt.NDArray[np.uint64], card: PackedCard) -> None:
-        """To a card."""
-        for word, state in zip(self._words, states, strict=True):
-            word[0] = state
-        self._computer.finish(self._buffer, card)
+    return Shape(WARP, shared=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -56,3 +57,22 @@ class Device(Protocol):
     def launch(self, code: Any, groups: int, threads: int, shared: int, addresses: Sequence[int], loops: int, piece: int,
                machines: int) -> float:
         """Run groups of threads to their end; the seconds that took. `addresses` are the first arguments of the kernel."""
+
+
+class Resident:
+    """Arrays on a device, which are given back when nobody has this any more."""
+
+    def __init__(self, device: Device) -> None:
+        self._device, self._addresses = device, list[int]()
+        weakref.finalize(self, _free, device, self._addresses).atexit = False
+
+    def hold(self, values: npt.NDArray[Any]) -> int:
+        """The address of a copy."""
+        self._addresses.append(self._device.allocate(values.nbytes))
+        self._device.put(self._addresses[-1], values)
+        return self._addresses[-1]
+
+
+def _free(device: Device, addresses: list[int]) -> None:
+    for address in addresses:
+        device.free(address)

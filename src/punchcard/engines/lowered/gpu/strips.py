@@ -23,7 +23,7 @@ from punchcard.engines.lowered.graph.operations import GATHER, LOAD
 
 BANK = 4
 """Bytes of a bank of shared memory: the smallest granule."""
-Bytes = npt.NDArray[np.uint8]
+Granules = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -51,26 +51,30 @@ class Strips:
     def by_block(self) -> dict[str, Strip]:
         return {strip.block: strip for strip in self.all}
 
-    def put(self, groups: Bytes, strip: Strip, values: npt.NDArray[Any]) -> None:
-        """Write a block of all machines; `groups` is groups x granules x machines x bytes."""
+    def put(self, groups: Granules, strip: Strip, values: npt.NDArray[Any]) -> None:
+        """Write a block of all machines; `groups` is groups x granules x machines."""
         machines, threads = len(values), groups.shape[2]
         used = np.ascontiguousarray(values[:, strip.first : strip.first + strip.count]).reshape(machines, -1)
         rows = np.zeros((len(groups) * threads, strip.size), dtype=np.uint8)
         rows[:machines, : strip.count * strip.stride] = used.view(np.uint8)
-        self._part(groups, strip)[:] = rows.reshape(len(groups), threads, -1, self.granule).swapaxes(1, 2)
+        self._part(groups, strip)[:] = rows.view(groups.dtype).reshape(len(groups), threads, -1).swapaxes(1, 2)
 
-    def get(self, groups: Bytes, strip: Strip, values: npt.NDArray[Any]) -> None:
+    def get(self, groups: Granules, strip: Strip, values: npt.NDArray[Any]) -> None:
         """Read a block of all machines into an array of machines x columns."""
         machines, columns = len(values), values[:, strip.first : strip.first + strip.count]
-        rows = self._part(groups, strip).swapaxes(1, 2).reshape(-1, strip.size)[:machines, : strip.count * strip.stride]
-        columns[:] = np.ascontiguousarray(rows).view(values.dtype).reshape(columns.shape)
+        rows = np.ascontiguousarray(self._part(groups, strip).swapaxes(1, 2)).view(np.uint8).reshape(-1, strip.size)
+        used = np.ascontiguousarray(rows[:machines, : strip.count * strip.stride])
+        columns[:] = used.view(values.dtype).reshape(columns.shape)
 
-    def _part(self, groups: Bytes, strip: Strip) -> Bytes:
+    def empty(self, groups: int, threads: int) -> Granules:
+        """Room for so many groups."""
+        return np.zeros((groups, self.size // self.granule, threads), dtype=f"u{self.granule}")
+
+    def _part(self, groups: Granules, strip: Strip) -> Granules:
         return groups[:, strip.at // self.granule : (strip.at + strip.size) // self.granule]
 
 
-def strips_of(plan: LoopPlan, places: Places, busy: Iterable[tuple[int, int]], looked_at: Iterable[Field],
-              granule: int | None = None) -> Strips:
+def strips_of(plan: LoopPlan, places: Places, busy: Iterable[tuple[int, int]], looked_at: Iterable[Field]) -> Strips:
     """The arrays that a plan needs, and those that patterns look at; a plan reads no busy columns there."""
     of_row = places.fields.of_row
     stored = {of_row[row][0].block for store in plan.stores for row in store.rows}
@@ -79,16 +83,16 @@ def strips_of(plan: LoopPlan, places: Places, busy: Iterable[tuple[int, int]], l
     seen = {field.block for field in looked_at}
     read |= seen
     fields = {field.block: field for field in places.fields.all if field.block in read | stored}
-    size = granule or max([BANK, *(field.item for field in fields.values())])
+    granule = max([BANK, *(field.item for field in fields.values())])
     made: list[Strip] = []
     at = kept = 0
     for name in sorted(fields, key=lambda name: (name not in stored, name)):
         first, count = _held([*fields[name].missing, *(() if name in seen else busy)], places.columns)
-        length = -(-(count + 1) * fields[name].stride // size) * size
+        length = -(-(count + 1) * fields[name].stride // granule) * granule
         made.append(Strip(name, at, first, count, fields[name].stride, length))
         at += length
         kept = at if name in stored else kept
-    return Strips(tuple(made), kept, at, size)
+    return Strips(tuple(made), kept, at, granule)
 
 
 def _held(missing: Iterable[tuple[int, int]], columns: int) -> tuple[int, int]:
