@@ -1,9 +1,10 @@
 """Batches on a GPU: instructions a second in all, and every machine's final memory compared with the interpreter's.
 
-    python benchmarks/gpu.py [--machines 67584] [--loops 50000] [--columns 64 1024] [--explore]
+    python benchmarks/gpu.py [--machines 67584] [--loops 50000] [--columns 64 1024] [--design two-layer] [--explore]
 
 It needs an NVIDIA GPU and its driver. `make gpu` runs it. Two batches for each size: one program with data of its own for
-every machine, and random programs. With --explore other shapes of the groups are timed too.
+every machine, and random programs, of which some halt. Then `run_batch(device="cuda")` is compared with the CPU's. The exit
+status is 0 if everything agrees. With --explore other shapes of the groups are timed too.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 
+from punchcard import build, load
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.computer import Computer
 from punchcard.engines.lowered.gpu.batch import GpuBatch
@@ -146,6 +149,22 @@ def explore(batch: Batch, device: Cuda, loops: int) -> None:
                   f"{ends.loops.sum() / ends.seconds:.3g}", flush=True)
 
 
+def calls_agree() -> bool:
+    """Whether `run_batch` gives on the GPU what it gives on the CPU: random programs, and an image that prints."""
+    rng = random.Random(2)
+    small = SubleqMachine(memory=24, instructions=37, design="paper")
+    programs = [random_program(rng, 24, 37, halts=i % 2 == 0) for i in range(1000)]
+    image = load(Path(__file__).parent.parent / "examples" / "von_neumann" / "hello.asq")
+    agreed = []
+    for machine, given in ((small, programs), (build(image, memory=256), [image] * 100)):
+        results = [machine.run_batch(given, max_steps=2000, device=device) for device in ("cuda", "cpu")]
+        ends = [[(one.state, one.steps, one.reason, one.output) for one in batch.results] for batch in results]
+        agreed.append(ends[0] == ends[1])
+        print(f"run_batch of {len(given):,} on {machine!r}: {results[0].engine} and {results[1].engine} "
+              f"{'agree' if agreed[-1] else 'DIFFER'}{''.join(f'; {note}' for note in results[0].notes)}", flush=True)
+    return all(agreed)
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machines", type=int, default=67584)
@@ -166,6 +185,7 @@ def main(arguments: Sequence[str]) -> int:
                 if options.explore:
                     explore(batch, device, options.loops)
                 agreed.append(measure(batch, device, pool, options.loops))
+        agreed.append(calls_agree())
     return 0 if all(agreed) else 1
 
 

@@ -102,6 +102,7 @@ class Relieved(Fleet):
     ) -> list[Run]:
         runs = self._fast.run(loops, until=until, ports=ports, among=among, interrupted=interrupted, progress=progress)
         self.compile_seconds = self._fast.compile_seconds
+        self.notes = tuple(dict.fromkeys((*self._fast.notes, *self.notes)))[:MOST_NOTES]
         made = sum(ran.loops for ran in runs)
         for place, (number, ran) in enumerate(zip(range(len(runs)) if among is None else among, runs, strict=True)):
             if ran.reason == "declined":

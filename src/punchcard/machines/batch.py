@@ -165,7 +165,8 @@ def run_batch(
         fleet = prepare_batch(name, machine.weights, machine.layout, cards, loops=loops, kept=machine.prepared,
                               threads=threads, device=device)
     except LoweringError as why:
-        raise LoweringError(f"the engine {name!r} declines: {why}; 'auto' takes a slower one") from None
+        advice = "'auto' takes a slower one" if device != "cuda" else "without device='cuda' the CPU runs it"
+        raise LoweringError(f"the engine {name!r} declines: {why}; {advice}") from None
     if guarded:
         runs.guard(fleet.engine)
     started, compiled = time.perf_counter(), fleet.compile_seconds

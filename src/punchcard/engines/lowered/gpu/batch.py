@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from llvmlite import ir
 from punchcard.card.layout import Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.computer import Computer
-from punchcard.engines.lowered.gpu.choice import Choice
+from punchcard.engines.lowered.gpu.choice import Choice, Code
 from punchcard.engines.lowered.gpu.device import GROUP_SIZES, WARP, Abilities, Device, Resident
 from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED, Shape, emit_machine
 from punchcard.engines.lowered.gpu.patterns import seen_by
@@ -40,7 +41,7 @@ class Progress:
     loops: Numbers
     status: npt.NDArray[np.int32]
     seconds: float = 0.0
-    mended: int = field(default=0)
+    mended: int = 0
 
     @classmethod
     def begin(cls, machines: int, among: Sequence[int] | None = None) -> Progress:
@@ -82,7 +83,7 @@ class GpuBatch:
         self._until: tuple[Pattern, ...] | None = None
 
     def prepare(self, until: Sequence[Pattern]) -> None:
-        """Get the code that stops at these patterns."""
+        """Get ready to stop at these patterns."""
         computer, patterns = self.computer, seen_by(self.computer, until)
         looked_at = [seen.field for pattern in patterns for seen in pattern if seen.field is not None]
         busy = [(group.start, group.stop) for group in computer.columns.groups]
@@ -96,8 +97,8 @@ class GpuBatch:
         shapes = [self.shape]
         if self.shape.shared and self._wanted is None:
             shapes.append(Shape(self.shape.threads, shared=False))
-        self._choice = Choice([(self._compiled(shape, patterns), self.strips.size * shape.threads * shape.shared)
-                               for shape in shapes])
+        group = self.strips.size * self.shape.threads
+        self._choice = Choice([Code(partial(self._compiled, shape, patterns), group * shape.shared) for shape in shapes])
 
     def _compiled(self, shape: Shape, patterns: Sequence[Sequence[Any]]) -> Any:
         def build() -> tuple[ir.Module, ir.Function]:
@@ -161,9 +162,9 @@ class GpuBatch:
         while len(live := np.unique(np.flatnonzero((status == GOES_ON) & (made < loops)) // threads)):
             self._here = False
             self.device.put(groups, live.astype(np.int32))
-            (code, shared), piece = self._choice.next()
-            took = self.device.launch(code, len(live), threads, shared, (groups, data, states, tables, loops_at, status_at),
-                                      loops, piece, len(made))
+            code, piece = self._choice.next()
+            took = self.device.launch(code.compiled, len(live), threads, code.shared,
+                                      (groups, data, states, tables, loops_at, status_at), loops, piece, len(made))
             before = int(made.sum())
             self.device.get(made, loops_at)
             self.device.get(status, status_at)

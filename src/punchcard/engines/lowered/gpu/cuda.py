@@ -122,4 +122,4 @@ def _library() -> ctypes.CDLL:
             return ctypes.CDLL(name)
         except OSError:
             continue
-    raise LoweringError(f"there is no NVIDIA driver on this machine ({LIBRARIES[0]} was not found): run on the CPU")
+    raise LoweringError(f"there is no NVIDIA driver on this machine ({LIBRARIES[0]} was not found)")

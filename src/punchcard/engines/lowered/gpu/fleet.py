@@ -12,6 +12,7 @@ from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.base import Reason, Run, Stops
 from punchcard.engines.fleet import Fleet, Ports
+from punchcard.engines.lowered.engine import as_packed
 from punchcard.engines.lowered.fleet import by_computer
 from punchcard.engines.lowered.gpu.batch import GpuBatch, Progress
 from punchcard.engines.lowered.gpu.cuda import Cuda
@@ -24,6 +25,7 @@ from punchcard.transformer.weights import Model, Weights
 STOPPED = -2
 """The status of a machine whose port said stop."""
 DECLINED = "the checks of a loop fail on the GPU"
+STRANGE = "the card holds something that its layout does not declare, or what never changes had changed"
 
 
 class GpuFleet(Fleet):
@@ -42,32 +44,31 @@ class GpuFleet(Fleet):
                         for computer, members in found]
         self.places = {number: (which, row) for which, (_, numbers) in enumerate(self.batches)
                        for row, number in enumerate(numbers)}
-        self.kernel_seconds = 0.0
+        self._count, self.kernel_seconds = len(cards), 0.0
         """The time that the GPU itself has worked."""
         self.compile_seconds = time.perf_counter() - started
 
     def take(self, number: int, card: Card) -> None:
-        if number not in self.refused:
-            which, row = self.places[number]
-            batch = self.batches[which][0]
-            packed = card if isinstance(card, PackedCard) else PackedCard.of(self.layout, card)
-            if not batch.computer.fits(self.layout, packed):
-                raise LoweringError("the card holds something that its layout does not declare, or what never changes had "
-                                    "changed")
+        if number in self.refused:
+            self.refused[number] = card, self.refused[number][1]
+            return
+        which, row = self.places[number]
+        batch, packed = self.batches[which][0], as_packed(self.layout, card)
+        if isinstance(packed, PackedCard) and batch.computer.fits(self.layout, packed):
             batch.take(row, packed)
         else:
-            self.refused[number] = card, self.refused[number][1]
+            self.refused[number] = card, STRANGE
 
     def run(
         self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Ports | None = None,
         among: Sequence[int] | None = None, interrupted: Callable[[], bool] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> list[Run]:
-        numbers = range(len(self.places) + len(self.refused)) if among is None else among
+        numbers = range(self._count) if among is None else among
         stops = Stops.of(self.batches[0][0].card(0), self.layout, until, None if ports is None else ports[0])
         if ports is not None and any(own.keys() != stops.ports.keys() for own in ports):
             raise PunchcardError("the ports of a fleet stand at the same patterns for every card")
-        wanted, far, before = set(numbers), [], 0
+        wanted, far, before = set(numbers) - self.refused.keys(), [], 0
         for batch, members in self.batches:
             rows = [row for row, number in enumerate(members) if number in wanted]
             now = Progress.begin(len(members), rows)
