@@ -49,17 +49,17 @@ def same(found: Result[Any], alone: Result[Any]) -> bool:
 # Every run is what it would be alone
 
 
-@pytest.mark.parametrize("engine", ["auto", "lowered", "dense", "scratchpad"])
+@pytest.mark.parametrize("engine", ["auto", "lowered", "scratchpad"])
 def test_random_programs_are_what_they_are_alone(machine: SubleqMachine, engine: str) -> None:
     rng = random.Random(engine)
-    programs = [random_program(rng, 16, 12, 20) for _ in range(6 if engine in ("dense", "scratchpad") else 60)]
+    programs = [random_program(rng, 16, 12, 20) for _ in range(3 if engine == "scratchpad" else 60)]
     batch = machine.run_batch(programs, engine=engine, max_steps=80)
     for program, result in zip(programs, batch, strict=True):
         assert same(result, machine.run(program, engine=engine, max_steps=80))
         oracle = machine.oracle(program, lambda: -1, lambda byte: None)
         oracle.run(80)
         assert (machine.read(result.held), result.steps) == (oracle.state, oracle.steps)
-    assert {"halted", "steps"} == {result.reason for result in batch} or engine in ("dense", "scratchpad")
+    assert {"halted", "steps"} == {result.reason for result in batch} or engine == "scratchpad"
     assert (len(batch), batch.steps) == (len(programs), sum(result.steps for result in batch))
 
 
@@ -160,7 +160,7 @@ def test_a_card_that_is_not_what_its_layout_declares(machine: SubleqMachine) -> 
     declined = machine.run_batch(cards, engine="lowered")
     assert [result.reason for result in declined] == ["halted", "fault", "halted"]
     assert isinstance(declined[1].fault, LoweringError)
-    with pytest.raises(LoweringError, match="the engine 'lowered' declines: .*'auto' takes a slower one"):
+    with pytest.raises(LoweringError, match=r"the engine 'lowered' declines: .*'auto' takes a slower one"):
         machine.run_batch(cards[1:2], engine="lowered")
 
 
