@@ -143,13 +143,11 @@ class Lowered(Runner):
             for i, live in enumerate(self.lives):
                 if made[i] < target:
                     made[i] += self._one(live, made[i], target - made[i], stop=False)[0]
-                    matched[i] = None
-                if matched[i] is None and self.stops.until and made[i] < count:
-                    if not (made[i] and made[i] == target and self._shows(live, i, matched)):
-                        done, matched[i] = self._one(live, made[i], count - made[i], stop=True)
-                        made[i] += done
-                elif not self.stops.until:
-                    made[i] += self._one(live, made[i], count - made[i], stop=False)[0]
+                    found = self.stops.matched(live.tensor())
+                    matched[i] = None if found is None else self.stops.until.index(found)
+                if matched[i] is None and made[i] < count:
+                    done, matched[i] = self._one(live, made[i], count - made[i], stop=True)
+                    made[i] += done
             if len(set(made)) == 1:
                 every = all(m is not None for m in matched)
                 return made[0], (matched[-1] if every else None)
@@ -161,11 +159,6 @@ class Lowered(Runner):
             self.why = live.why()
             raise Declined(before + done)
         return done, matched
-
-    def _shows(self, live: LiveCard, number: int, matched: list[int | None]) -> bool:
-        found = self.stops.matched(live.tensor())
-        matched[number] = None if found is None else self.stops.until.index(found)
-        return found is not None
 
     def _end(self, made: int, reason: Reason, matched: Pattern | None = None) -> Run:
         card = self.held

@@ -15,8 +15,10 @@ from punchcard.engines.lowered.computer import CASES, Computer, Pointers
 from punchcard.engines.lowered.live import DONE, LiveCard, Room
 from punchcard.engines.lowered.stopping import NOTHING, table_of
 
-SLICE_SECONDS = 0.02
-"""What a job should take: long beside handing it out, short beside the end of a run, where some threads have none left."""
+SLICE_SECONDS = 0.05
+"""What a job should take: long beside handing it out, short for who waits to interrupt."""
+SHORTEST = 16
+"""A job is no shorter than one part in so many of that."""
 FIRST_LOOPS = 1 << 10
 """Loops of a job, all cards together, of which nothing is known yet."""
 MOST_CARDS = 256
@@ -52,10 +54,15 @@ class Group:
         self._loops = FIRST_LOOPS
 
     def job(self, sharers: int) -> Job:
-        """The first cards in line, such that there are so many jobs, for a number of loops that takes a short while."""
+        """The first cards in line, such that there are so many jobs, for a number of loops that takes a short while.
+
+        A job makes at most half of what is left to make, so that towards the end no thread waits long for another.
+        """
         count = min(-(-len(self.line) // sharers), MOST_CARDS)
         rows = np.array([self.line.popleft() for _ in range(count)], dtype=np.int64)
-        return Job(self, rows, np.minimum(self.left[rows], max(1, self._loops // count)))
+        left = self.left[rows]
+        loops = min(self._loops, max(self._loops // SHORTEST, int(left.max()) * count // 2))
+        return Job(self, rows, np.minimum(left, max(1, loops // count)))
 
     def take_back(self, job: Job) -> list[int]:
         """Cards that may go on are in line again; the rows of those that stopped before their last loop."""
