@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test soak lint clean
+.PHONY: run test soak gpu lint clean
 
 run: $(READY)
 	$(BIN)/punchcard run examples/multiply.subleq --trace
@@ -24,6 +24,10 @@ lint: $(READY)
 
 soak: $(READY)
 	$(BIN)/python -m pytest -n 2 -m soak -s
+
+# On a machine with an NVIDIA GPU: batches there against the interpreter, and their speed.
+gpu: $(READY)
+	$(BIN)/python benchmarks/gpu.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

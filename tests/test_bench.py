@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,9 @@ from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, length, one_thread, rates
 from punchcard.engines import ENGINES, Run
 from punchcard.engines.dense import Dense
+from punchcard.engines.lowered.fleet import LoweredFleet
 from punchcard.errors import PunchcardError
+from punchcard.machines import in_c
 from punchcard.machines.fleq import oracle as fleq_oracle
 from punchcard.machines.fleq import workloads as fleq_programs
 from punchcard.machines.fleq.isa import FleqProgram
@@ -32,8 +35,16 @@ from punchcard.machines.von_neumann.workloads import COUNT
 from tests.cases import EXAMPLES, ROOT
 from tests.test_cli import invoke
 
+pytestmark = pytest.mark.usefixtures("no_compiler")
 ENGINE_NAMES = set(ENGINES) - {"auto"}
 SHORT = {"seconds": 0.002, "repeats": 1}
+
+
+@pytest.fixture
+def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that records are the same everywhere; `test_in_c` has the interpreter in C."""
+    in_c.compiled.cache_clear()
+    monkeypatch.setattr(in_c, "compiler", lambda: None)
 
 
 # Programs
@@ -250,6 +261,40 @@ def test_any_program_can_be_timed(file: str) -> None:
     assert table.stdout.count("add.subleq") == 2 * (len(ENGINE_NAMES) + 1)
 
 
+# Machines side by side
+
+
+def test_a_batch_has_a_record_of_its_own() -> None:
+    """The steps of all together, compared with the interpreter; a note says how much of the cores is used."""
+    chosen = options("subleq", columns=(64,), designs=("two-layer",), engines=("lowered",), batch=5)
+    (records,) = tables.measure(chosen)
+    assert [r["engine"] for r in records] == ["dense", "lowered", "lowered x 5", "python"]
+    together = records[2]
+    assert together["steps_per_second"] > 0
+    assert together["ratio_to_python"] == pytest.approx(together["steps_per_second"] / records[3]["steps_per_second"])
+    assert re.fullmatch(r"[\d.]+ times \(\d+ threads? x one machine alone\)", together["notes"][-1])
+    (slow,) = tables.measure(replace(chosen, engines=("scratchpad",)))
+    assert [r["engine"] for r in slow] == ["dense", "scratchpad", "python"], "only the lowered engine runs them side by side"
+
+
+def test_a_batch_of_a_program() -> None:
+    result = invoke("bench", str(EXAMPLES / "multiply.subleq"), "--quick", "--json", "--engine", "lowered", "--batch", "3")
+    assert result.exit_code == 0, result.stderr
+    records = {record["engine"]: record for record in json.loads(result.stdout)}
+    assert records.keys() == {"dense", "lowered", "lowered x 3", "python"}
+    assert records["lowered x 3"]["steps"] == records["lowered"]["steps"]
+
+
+def test_a_batch_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lying(self: LoweredFleet, loops: int, **how: Any) -> list[Run]:
+        time.sleep(1e-6 * loops)
+        return [Run(self.groups[0].lives[0].card, loops, "loops", "lowered") for _ in range(5)]
+
+    monkeypatch.setattr(LoweredFleet, "run", lying)
+    with pytest.raises(PunchcardError, match=r"lowered x 5 does not give what python gives after \d+ loops"):
+        list(tables.measure(options("subleq", columns=(64,), designs=("two-layer",), engines=("lowered",), batch=5)))
+
+
 # The command
 
 
@@ -269,6 +314,7 @@ def test_bench_shows_tables() -> None:
     (["--engine", ","], "write names separated by commas"),
     (["--engine", "dence"], "unknown engine 'dence' (did you mean 'dense'?)"),
     (["--seconds", "0"], "--seconds"),
+    (["--batch", "0"], "--batch"),
     (["--machine", "abacus"], "'abacus' is not one of"),
     (["--machine", "fleq", "--design", "two-layer"], "nothing to measure"),
 ])

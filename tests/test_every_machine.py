@@ -70,6 +70,15 @@ def test_in_lockstep_on_every_engine(name: str, engine: str) -> None:
 
 
 @everywhere
+def test_side_by_side_as_alone(name: str) -> None:
+    program, machine = build(name)
+    alone = machine.run(program)
+    for result in machine.run_batch([program, machine.pack(program), program]):
+        assert torch.equal(result.card, alone.card)
+        assert (result.reason, result.steps, result.output) == (alone.reason, alone.steps, alone.output)
+
+
+@everywhere
 def test_json_trace_and_check_on_the_command_line(name: str, tmp_path: Path) -> None:
     flags = (*FLAGS.get(name, ()), "--json", "--check", "--trace", "--stats", str(tmp_path / "stats"))
     result = invoke("run", file_of(name), *flags)

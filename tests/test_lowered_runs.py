@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -62,6 +62,7 @@ def test_runs_end_at_the_same_pattern(until: list[Pattern], loops: int) -> None:
 
 @settings(max_examples=40)
 @given(st.lists(PATTERNS, min_size=1, max_size=3), st.integers(0, 60), st.integers(1, 3))
+@example([Pattern("place", "head", (1, -1, 1, -1)), Pattern("state", "head", (1, 1))], 2, 2)  # in the last loop of all
 def test_batches_end_when_every_card_shows_a_pattern(until: list[Pattern], loops: int, cards: int) -> None:
     batch = torch.stack([MACHINE.card, *OTHERS][:cards])
     how = {"facts": MACHINE.layout, "until": until}

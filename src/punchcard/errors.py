@@ -97,6 +97,10 @@ class StorageError(PunchcardError):
     """A saved machine or model that cannot be read back, or a file that cannot be written."""
 
 
+class CompilerError(PunchcardError):
+    """There is no C compiler, or it does not compile a plain interpreter to measure against."""
+
+
 class SourceError(ProgramError):
     """An error at a place of a source text: line, column, the offending text and the rule."""
 

@@ -1,21 +1,26 @@
 """What is measured: every engine on the programs that a kind of machine has for it, or on a program of one's own.
 
-Every group of figures is measured in turn on one card: the engines, the dense one among them, and an interpreter that
-executes the same program without a transformer. An engine whose result is not the interpreter's is refused.
+Every group of figures is measured in turn on one card: the engines, the dense one among them, and interpreters that
+execute the same program without a transformer, one of them in C where the machine brings it and there is a compiler. An
+engine whose result is not the interpreter's is refused.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import islice
 from typing import Any
 
 import torch
 
+from punchcard.benchmark.fleets import BATCHED, FleetRuns, batch_name
+from punchcard.benchmark.rivals import interpreted, interpreters
 from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, one_thread, rates
+from punchcard.card.layout import Card
 from punchcard.engines import ENGINES, Run, Runner, check_engine, prepare
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.base import Machine
@@ -31,7 +36,8 @@ class BenchOptions:
     """What to measure and for how long. None: all there is.
 
     `seconds` is the length of a timed run, `repeats` how many there are of each. The dense engine is measured up to
-    `dense_columns` columns, on larger cards than `few_columns` for a single loop.
+    `dense_columns` columns, on larger cards than `few_columns` for a single loop. `batch` machines are run side by side on
+    the lowered engine, with all cores, if it is given.
     """
 
     machine: str | None = None
@@ -43,10 +49,13 @@ class BenchOptions:
     dense_columns: int = 2048
     few_columns: int = 2048
     quick: bool = False
+    batch: int | None = None
 
     def __post_init__(self) -> None:
         for name in self.engines or ():
             check_engine(name)
+        if self.batch is not None and self.batch < 1:
+            raise PunchcardError(f"batch={self.batch}: it must be 1 or more machines")
         if not self.seconds > 0:
             raise PunchcardError(f"seconds={self.seconds}: it must be more than 0")
         for n in self.columns or ():
@@ -74,12 +83,10 @@ class TimedProgram:
     def title(self) -> str:
         return ", ".join(f"{value} {name}" if name == "columns" else str(value) for name, value in self.about.items())
 
-    def interpret(self, steps: int) -> float:
-        """The seconds that the interpreter takes."""
-        interpreter = self.machine.quickest(self.workload.program)
-        started = time.perf_counter()
-        interpreter.run(steps)
-        return time.perf_counter() - started
+    def rivals(self, remark: Say) -> list[Contender]:
+        """The interpreters."""
+        return [Contender(name, partial(interpreted, make))
+                for name, make in interpreters(self.machine, self.workload.program, self.rival, remark).items()]
 
     def sparse(self) -> Contender:
         """The equation with sparse weights."""
@@ -96,10 +103,14 @@ class TimedProgram:
 
     def agrees(self, run: Run) -> bool:
         """Whether the last card of a run is what the interpreter has."""
+        return self.agree(run.loops, [run.held])
+
+    def agree(self, loops: int, cards: Sequence[Card]) -> bool:
+        """The same of several cards after the same loops."""
         machine, program = self.machine, self.workload.program
         interpreter = machine.quickest(program)
-        interpreter.run(machine.steps(run.loops, ended=False))
-        return machine.near(program, machine.read(run.card), interpreter.state)
+        interpreter.run(machine.steps(loops, ended=False))
+        return all(machine.near(program, machine.read(card), interpreter.state) for card in cards)
 
 
 class EngineRuns:
@@ -141,6 +152,7 @@ def measure(
     options: BenchOptions, say: Say = lambda text: None, remark: Say = lambda text: None, registry: Registry | None = None,
 ) -> Iterator[list[Record]]:
     """The records, a group at a time; `say` hears what is being measured, `remark` what is left out."""
+    remark = cache(remark)  # a thing is said once
     with one_thread(), torch.no_grad():
         for kind, timing in timed(registry or built_in(), options):
             for workload in _workloads(kind, timing, options):
@@ -186,20 +198,41 @@ def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[R
         else:
             contenders.append(Contender(engine.name, engine.make, prepares=True))
             engines[engine.name] = engine
+    together: list[FleetRuns] = []
+    if options.batch is not None and BATCHED in engines:
+        together = [FleetRuns(options.batch, bench)]
+        contenders.append(Contender(together[0].name, together[0].make, prepares=True))
     contenders += [bench.sparse()] if bench.workload.sparse else []
-    found = rates([*contenders, Contender(bench.rival, bench.interpret)], options.seconds, options.repeats)
-    for engine in engines.values():
-        engine.check()
+    rivals = bench.rivals(remark)
+    found = rates([*contenders, *rivals], options.seconds, options.repeats)
+    measured: dict[str, EngineRuns | FleetRuns] = {**engines, **{fleet.name: fleet for fleet in together}}
+    for runs in measured.values():
+        runs.check()
+    for fleet in together:
+        fleet.compare(found[fleet.name] / found[BATCHED])
     return [
         {
             **bench.about, "engine": name, "steps_per_second": rate,
             "ratio_to_dense": rate / found["dense"] if "dense" in found else None,
-            f"ratio_to_{bench.rival}": rate / found[bench.rival],
-            "compile_seconds": engines[name].compile_seconds or None if name in engines else None,
-            "notes": engines[name].notes if name in engines else [],
+            **{f"ratio_to_{rival.name}": rate / found[rival.name] for rival in rivals},
+            "compile_seconds": measured[name].compile_seconds or None if name in measured else None,
+            "notes": measured[name].notes if name in measured else [],
         }
         for name, rate in found.items()
     ]
+
+
+def _batch_record(program: Any, machine: Machine[Any, Any], name: str, machines: int, steps: int, repeats: int) -> Record:
+    """Whole runs of one program on machines side by side; the steps of all together."""
+    batches = [machine.run_batch([program] * machines, engine=BATCHED, max_steps=steps) for _ in range(repeats)]
+    interpreter = machine.quickest(program)
+    interpreter.run(steps)
+    for result in batches[0]:
+        if result.steps != steps or not machine.near(program, machine.read(result.held), interpreter.state):
+            raise PunchcardError(f"{name}: {batch_name(machines)} does not give what the interpreter gives after {steps} "
+                                 "steps")
+    return {"engine": batch_name(machines), "steps_per_second": max(batch.steps_per_second or 0.0 for batch in batches),
+            "notes": list(batches[0].notes), "compile_seconds": max(batch.compile_seconds for batch in batches) or None}
 
 
 def measure_program(
@@ -224,19 +257,19 @@ def measure_program(
             records.append({"engine": runs[0].engine, "steps_per_second": rate, "notes": list(runs[0].notes),
                             "compile_seconds": max(run.compile_seconds for run in runs) or None})
             steps = runs[0].steps
+        if options.batch is not None and any(record["engine"] == BATCHED for record in records):
+            records.append(_batch_record(program, machine, name, options.batch, steps, options.repeats))
         if not records:
             raise PunchcardError(f"{name}: nothing to measure: no engine takes it")
-        seconds = []
-        for _ in range(options.repeats):
-            interpreter = machine.quickest(program)
-            started = time.perf_counter()
-            interpreter.run(steps)
-            seconds.append(time.perf_counter() - started)
-    rival = machine.kind.timing.rival if machine.kind.timing is not None else "python"
-    base = steps / max(min(seconds), 1e-9)
-    records.append({"engine": rival, "steps_per_second": base, "notes": [], "compile_seconds": None})
+        rival = machine.kind.timing.rival if machine.kind.timing is not None else "python"
+        base: dict[str, float] = {}
+        for other, make in interpreters(machine, program, rival, remark).items():
+            seconds = min(interpreted(make, steps) for _ in range(options.repeats))
+            base[other] = steps / max(seconds, 1e-9)
+            records.append({"engine": other, "steps_per_second": base[other], "notes": [], "compile_seconds": None})
     dense = next((r["steps_per_second"] for r in records if r["engine"] == "dense"), None)
     about = {"machine": machine.kind.name, "program": name, "design": machine.design.name, "dtype": machine.precision.name,
              "columns": machine.layout.columns, "steps": steps}
     return [{**about, **record, "ratio_to_dense": record["steps_per_second"] / dense if dense else None,
-             f"ratio_to_{rival}": record["steps_per_second"] / base} for record in records]
+             **{f"ratio_to_{other}": record["steps_per_second"] / rate for other, rate in base.items()}}
+            for record in records]

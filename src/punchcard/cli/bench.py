@@ -46,6 +46,8 @@ def make_bench(registry: Registry) -> click.Command:
                   help="Length of a timed run.  [default: 0.1]")
     @click.option("--dense-columns", type=click.IntRange(0),
                   help="The largest card for the dense engine; beyond 2048 columns it makes one loop.  [default: 2048]")
+    @click.option("--batch", type=click.IntRange(1), metavar="N",
+                  help="Also N machines side by side on the lowered engine, with all cores: steps of all together.")
     @memory_option
     @click.option("--quick", is_flag=True, help="A look of some seconds at the smallest cards.")
     @click.option("--json", "as_json", is_flag=True, help="Print the records as one JSON list.")
@@ -143,24 +145,26 @@ def _telling(records: Sequence[Record]) -> list[str]:
     return [name for name in records[0] if name not in FIGURES and not name.startswith("ratio_to_")]
 
 
-def _rival(records: Sequence[Record]) -> str:
-    return next(name.removeprefix("ratio_to_") for name in records[0]
-                if name.startswith("ratio_to_") and name != "ratio_to_dense")
+def _rivals(records: Sequence[Record]) -> list[str]:
+    """What executes the programs without a transformer."""
+    return [name.removeprefix("ratio_to_") for name in records[0]
+            if name.startswith("ratio_to_") and name != "ratio_to_dense"]
 
 
 def headings(records: Sequence[Record]) -> list[str]:
     """The columns of a machine's table."""
-    return [*_telling(records), "engine", "steps a second", "times dense", f"times {_rival(records)}", "compile s"]
+    times = [f"times {name}" for name in ("dense", *_rivals(records))]
+    return [*_telling(records), "engine", "steps a second", *times, "compile s"]
 
 
 def rows(records: Sequence[Record]) -> Iterable[list[str]]:
     """The records as text under `headings`."""
-    rival = _rival(records)
+    rivals = _rivals(records)
     for r in records:
         which = [f"{value:,}" if isinstance(value := r[name], int) else str(value) for name in _telling(records)]
         compiled = r["compile_seconds"]
-        yield [*which, r["engine"], figure(r["steps_per_second"]), figure(r["ratio_to_dense"]),
-               figure(r[f"ratio_to_{rival}"]), "–" if compiled is None else f"{compiled:.2f}"]
+        ratios = [figure(r[f"ratio_to_{name}"]) for name in ("dense", *rivals)]
+        yield [*which, r["engine"], figure(r["steps_per_second"]), *ratios, "–" if compiled is None else f"{compiled:.2f}"]
 
 
 def figure(number: float | None) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines.base import Engine, Glance, Port, Run, Runner, Watch
+from punchcard.engines.fleet import Fleet, InTurn
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.transformer.weights import Model, as_module
@@ -21,9 +23,8 @@ class Later:
     name: str
     takes_packed: bool = False
 
-    def __call__(self, *given: Any, **how: Any) -> Runner:
-        runner: Runner = getattr(import_module(self.module), self.name)(*given, **how)
-        return runner
+    def __call__(self, *given: Any, **how: Any) -> Any:
+        return getattr(import_module(self.module), self.name)(*given, **how)
 
 
 ENGINES: dict[str, Engine] = {
@@ -32,10 +33,34 @@ ENGINES: dict[str, Engine] = {
     "lowered": Later("punchcard.engines.lowered", "Lowered", takes_packed=True),
     "auto": Later("punchcard.engines.auto", "prepare", takes_packed=True),
 }
+FLEETS: dict[str, Later] = {
+    "lowered": Later("punchcard.engines.lowered.fleet", "LoweredFleet"),
+    "auto": Later("punchcard.engines.auto", "fleet"),
+}
+"""Engines with a way of their own to run many cards; others run them one after the other."""
+DEVICES = ("cpu", "cuda")
+GPU_FLEETS: dict[str, Later] = {
+    "lowered": Later("punchcard.engines.lowered.gpu.fleet", "GpuFleet"),
+    "auto": Later("punchcard.engines.auto", "gpu_fleet"),
+}
+"""The same with `device="cuda"`."""
 LOWERED_OR_SLOWER = Later("punchcard.engines.auto", "lowered_or_slower", takes_packed=True)
 
-__all__ = ["ENGINES", "Engine", "Glance", "Port", "Prepared", "Run", "Runner", "Watch", "check_engine", "prepare",
-           "takes_packed"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "Fleet",
+    "Glance",
+    "Port",
+    "Prepared",
+    "Run",
+    "Runner",
+    "Watch",
+    "check_engine",
+    "prepare",
+    "prepare_batch",
+    "takes_packed",
+]
 
 
 def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
@@ -54,6 +79,32 @@ def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops
     return runner
 
 
+def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
+                  kept: Prepared | None = None, threads: int | None = None, device: str | None = None) -> Fleet:
+    """A fleet of the named engine: cards that stop one by one. `threads` is by default one for each core.
+
+    `device` is "cpu" or "cuda", by default where the cards are; packed cards are on the CPU. On a GPU the engine "lowered"
+    runs one thread for each card, and "auto" leaves to the CPU what that declines.
+
+    A card that the lowered engine does not take has a run of no loops, which is declined; if it takes none of them, a
+    `LoweringError` says why. "auto" gives such cards to a slower engine.
+    """
+    check_engine(name)
+    if not cards:
+        raise PunchcardError("the batch is empty: give one card or more")
+    if threads is not None and threads < 1:
+        raise PunchcardError(f"threads={threads}: it must be 1 or more")
+    where = device or str(getattr(cards[0], "device", "cpu")).split(":")[0]
+    if where not in DEVICES:
+        raise PunchcardError(f"unknown device {where!r}{did_you_mean(where, DEVICES)}: there are {', '.join(DEVICES)}")
+    fleets = FLEETS if where == "cpu" else GPU_FLEETS
+    if device == "cuda" and name not in fleets:
+        raise PunchcardError(f"the engine {name!r} has no batches for device='cuda': use {' or '.join(map(repr, fleets))}")
+    if name in fleets:
+        fleet: Fleet = fleets[name](model, layout, cards, loops=loops, kept=kept, threads=threads)
+        return fleet
+    return InTurn(
+        [as_tensor(card) for card in cards], lambda card: prepare(name, model, layout, card, loops=loops, kept=kept))
 def takes_packed(name: str) -> bool:
     """Whether the named engine can run a packed card as it is: else it is made a tensor."""
     check_engine(name)

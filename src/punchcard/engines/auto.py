@@ -15,11 +15,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from punchcard.card.layout import Card, Layout, Pattern, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Glance, Port, Run, Runner, Watch
+from punchcard.engines.base import Glance, Port, Run, Runner, Watch, later
+from punchcard.engines.fleet import Fleet, InTurn, Relieved
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import LoweringError
 from punchcard.transformer.weights import Model, as_module
@@ -27,6 +28,7 @@ from punchcard.transformer.weights import Model, as_module
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from punchcard.engines.lowered.gpu.device import Device
     from punchcard.engines.stepping import Stepping
 
 FEW_LOOPS = 64
@@ -37,8 +39,6 @@ FEW_SCORES = 1 << 14
 """n^2 for one card of 128 columns; between 96 and 190 the dense and the scratchpad engine are equally fast on one core."""
 MOST_DECLINED = 16
 """Loops in a row that a slower engine makes one by one. Then it makes more at a time, twice as many at each turn."""
-
-Returned = TypeVar("Returned")
 
 
 def prepare(model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
@@ -79,6 +79,33 @@ def lowered_or_slower(model: Model, layout: Layout | None, card: Card, *, loops:
     return Alternating(fast, lambda now, why: slower(model, layout, now, why))
 
 
+def fleet(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
+          kept: Prepared | None = None, threads: int | None = None) -> Fleet:
+    """The fleet of the lowered engine where it applies; what it declines, card by card, is left to a slower engine."""
+    from punchcard.engines.lowered.fleet import LoweredFleet
+
+    in_all = None if loops is None else loops * len(cards)
+    try:
+        if in_all is not None and in_all <= FEW_LOOPS:
+            raise LoweringError(f"compiling takes longer than {in_all} loops")
+        fast = LoweredFleet(model, layout, cards, kept=kept, threads=threads)
+    except LoweringError as why:
+        said = str(why)
+        return InTurn([as_tensor(card) for card in cards],
+                      lambda card: slower(model, layout, card, said).noting(f"not lowered: {said}"))
+    return Relieved(fast, lambda card: lowered_or_slower(model, layout, card, kept=kept))
+
+
+def gpu_fleet(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
+              kept: Prepared | None = None, threads: int | None = None, device: Device | None = None) -> Fleet:
+    """The fleet on a GPU; what it declines, card by card, is left to the CPU."""
+    from punchcard.engines.lowered.gpu.fleet import GpuFleet
+
+    fast = GpuFleet(model, layout, cards, kept=kept, device=device)
+    return Relieved(fast, lambda card: lowered_or_slower(model, layout, card, kept=kept),
+                    "gpu: cards whose next loop it declined were finished by the CPU")
+
+
 class Alternating(Runner):
     """The lowered engine makes the loops; a slower one makes those that it declines, and hands the card back."""
 
@@ -110,9 +137,9 @@ class Alternating(Runner):
         def part(runner: Runner, count: int) -> Run:
             done = made.total()
             ran = runner.run(
-                count, until=until, ports=ports and {pattern: _later(done, port) for pattern, port in ports.items()},
-                watch=watch and Glance.like(_later(done, watch), watch), interrupted=interrupted,
-                progress=progress and _later(done, progress))
+                count, until=until, ports=ports and {pattern: later(done, port) for pattern, port in ports.items()},
+                watch=watch and Glance.like(later(done, watch), watch), interrupted=interrupted,
+                progress=progress and later(done, progress))
             made.update(ran.made)
             return ran
 
@@ -140,11 +167,6 @@ class Alternating(Runner):
         else:
             self._slow.take(as_tensor(card))
         return self._slow
-
-
-def _later(before: int, call: Callable[..., Returned]) -> Callable[..., Returned]:
-    """The call with its loops counted from the beginning of the run, not of the part."""
-    return lambda loops, *card: call(before + loops, *card)
 
 
 def _counted(declined: Counter[str]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -59,6 +59,7 @@ layout serves tensors and packed cards alike; a packed card is shown only by a r
 """
 
 
+Returned = TypeVar("Returned")
 Reason: TypeAlias = Literal["matched", "loops", "interrupted", "stopped", "declined"]
 
 
@@ -129,6 +130,11 @@ class Runner(ABC):
         `until` was looked for; a batch has no ports. `watch` sees the card after every loop; `interrupted` is asked, and
         `progress` told the loops made, every now and then between loops. Loops are counted from this call on.
         """
+
+
+def later(before: int, call: Callable[..., Returned]) -> Callable[..., Returned]:
+    """The call with its loops counted from the beginning of the run, not of the part."""
+    return lambda loops, *card: call(before + loops, *card)
 
 
 class Engine(Protocol):

@@ -30,7 +30,7 @@ from punchcard.machines.interpreter import Interpreter, Quick
 from punchcard.machines.judging import AtTheEnd, Check, Judge, Lockstep
 from punchcard.machines.kind import Kind
 from punchcard.machines.ports import Host
-from punchcard.machines.result import Reason, Result, Seen
+from punchcard.machines.result import Batch, Reason, Result, Seen
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, run_parts
 from punchcard.machines.streams import Input, Output, Read, Waiting, Write, reader, writer
 from punchcard.transformer.build import LayerWeights, compile_layer, to_weights
@@ -304,12 +304,8 @@ class Machine(ABC, Generic[Program, State]):
         begin           the mark to go on from, by default the program's punched card;  keep  is given marks of the run
         """
         self.check_type(program)
-        name = OBSERVED if engine == DEFAULT_ENGINE and self.weights.is_observed else engine
+        loops, name = self.last_loop(max_steps), self.engine_for(engine)
         self.check_room(name)
-        limit = self.default_max_steps if max_steps is None else max_steps
-        if limit is not None and limit < 0:
-            raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
-        loops = NO_LIMIT if limit is None else self.design.warm_up + limit
         punched = self.pack(program)
         begin = begin or Mark(punched)
         out = writer(output)
@@ -317,7 +313,7 @@ class Machine(ABC, Generic[Program, State]):
         host = self.host(begin, waiting, out, loops)
         card = begin.held if host is None else host.begin(begin.held)
         if begin.ended or (host is not None and host.ended is not None):
-            return self._result(program, Course(begin, "matched"), begin, host)
+            return self.result(program, Course(begin, "matched"), begin, host)
         expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
         try:
             runner = prepare(name, self.weights, self.layout, card, loops=expected, kept=self.prepared)
@@ -351,7 +347,46 @@ class Machine(ABC, Generic[Program, State]):
         course = replace(course, seconds=max(0.0, course.seconds - (waiting.seconds - waited)))
         if guarded and guard is None:
             course = replace(course, notes=(*course.notes, *self.unseen(program, course.mark.loops - begin.loops)))
-        return self._result(program, course, begin, host)
+        return self.result(program, course, begin, host)
+
+    def run_batch(
+        self,
+        given: Sequence[Program | Card] | Tensor,
+        *,
+        engine: str = DEFAULT_ENGINE,
+        max_steps: int | None = None,
+        inputs: Sequence[Input] | None = None,
+        interrupted: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+        guarded: bool = True,
+        threads: int | None = None,
+        device: str | None = None,
+    ) -> Batch[State]:
+        """Run programs, or cards, side by side on this machine; each ends by itself. Every result is that of `run`.
+
+        inputs     the input of each, of machines with ports
+        progress   is told the loops that were made by all together
+        threads    how many; by default one for each core
+        device     "cuda" for an NVIDIA GPU; by default where the cards are, and programs on the CPU
+
+        A program that does not fit is refused before the first loop. What goes wrong in a run is the fault of its result and
+        leaves the others alone. A card has no program: its result has a state, and no values by name.
+        """
+        from punchcard.machines.batch import run_batch
+
+        return run_batch(self, given, engine=engine, max_steps=max_steps, inputs=inputs, interrupted=interrupted,
+                         progress=progress, guarded=guarded, threads=threads, device=device)
+
+    def last_loop(self, max_steps: int | None) -> int:
+        """The loop after which a run of so many instructions stops."""
+        limit = self.default_max_steps if max_steps is None else max_steps
+        if limit is not None and limit < 0:
+            raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
+        return NO_LIMIT if limit is None else self.design.warm_up + limit
+
+    def engine_for(self, wanted: str) -> str:
+        """The engine that is prepared: where somebody observes the model, the one that passes through its layers."""
+        return OBSERVED if wanted == DEFAULT_ENGINE and self.weights.is_observed else wanted
 
     def _on_tensors(self, port: Port) -> Port:
         """A port of the caller's, which works on a tensor, also where the engine has the card packed."""
@@ -371,16 +406,18 @@ class Machine(ABC, Generic[Program, State]):
         """Instructions executed in so many loops of a run; `ended` by a halting pattern, or not."""
         return max(0, loops - (self.design.idle if ended else self.design.warm_up))
 
-    def _result(self, program: Program, course: Course, begin: Mark, host: Host | None) -> Result[State]:
+    def result(self, program: Program | None, course: Course, begin: Mark, host: Host | None) -> Result[State]:
+        """The end of a run; one of a card has no program."""
         mark = course.mark
-        seen = self.seen(program, mark.held)
+        seen = Seen({}) if program is None else self.seen(program, mark.held)
         reason: Reason = course.reason if course.reason in ("interrupted", "stopped") else "steps"
         if mark.ended or seen.at_halt:
             reason = "halted"
         if host is not None and host.ended is not None:
             reason = host.ended
+        reading = partial(self.read, mark.held) if program is None else partial(self.read_own, program, mark.held)
         return Result(
-            reading=partial(self.read_own, program, mark.held), memory=seen.values, reason=reason,
+            reading=reading, memory=seen.values, reason=reason,
             steps=self.steps(mark.loops, ended=mark.ended),
             loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, held=mark.held, notes=course.notes,
             seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops,
@@ -421,6 +458,10 @@ class Machine(ABC, Generic[Program, State]):
     def quickest(self, program: Program) -> Quick[State]:
         """The quickest plain interpreter there is, to measure against."""
         return self.oracle(program, reader(b""), lambda byte: None)
+
+    def in_c(self, program: Program) -> Quick[State] | None:
+        """The same in C, compiled now, or a `CompilerError`; None: nobody has written one."""
+        return None
 
     # Showing
 

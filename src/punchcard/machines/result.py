@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
 from punchcard.card.held import Held
 from punchcard.card.layout import Card
@@ -73,6 +73,50 @@ class Result(Held, Generic[State]):
         """Loops of this run a second, or None where nothing was made or no time has passed."""
         rate = (self.loops - self.begun) / self.seconds if self.loops > self.begun and self.seconds > 0 else math.nan
         return rate if math.isfinite(rate) else None
+
+
+@dataclass(frozen=True)
+class Batch(Sequence[Result[State]], Generic[State]):
+    """The ends of runs that were made side by side, in the order in which they were given.
+
+    seconds           what all loops together took; `compile_seconds`, what it took to compile the weights
+    threads           how many threads made the loops
+    notes             why a faster engine was not used
+    """
+
+    results: tuple[Result[State], ...] = field(repr=False)
+    engine: str
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+    threads: int = 1
+    notes: tuple[str, ...] = ()
+
+    @overload
+    def __getitem__(self, which: int) -> Result[State]: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> tuple[Result[State], ...]: ...
+
+    def __getitem__(self, which: int | slice) -> Result[State] | tuple[Result[State], ...]:
+        return self.results[which]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def steps(self) -> int:
+        """Instructions executed by all together."""
+        return sum(result.steps for result in self.results)
+
+    @property
+    def halted(self) -> bool:
+        """Whether every program has halted."""
+        return all(result.halted for result in self.results)
+
+    @property
+    def steps_per_second(self) -> float | None:
+        """Instructions of all together a second, or None where nothing was made or no time has passed."""
+        return self.steps / self.seconds if self.steps and self.seconds > 0 else None
 
 
 @dataclass(frozen=True)

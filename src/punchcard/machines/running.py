@@ -82,7 +82,7 @@ def run_parts(
     while True:
         before, started, compiled = mark.loops, time.perf_counter(), runner.compile_seconds
         ran = runner.run(
-            _part(before, loops, marks), until=until, interrupted=interrupted,
+            part_of(before, loops, marks), until=until, interrupted=interrupted,
             ports=ports and {pattern: _shifted(port, before) for pattern, port in ports.items()},
             watch=watch and Glance.like(_shifted(watch, before), watch), progress=_counted_on(progress, before))
         seconds += time.perf_counter() - started - (runner.compile_seconds - compiled)
@@ -114,7 +114,7 @@ def in_turn(*watchers: Watch) -> Watch:
     return Glance.like(look, *watchers)
 
 
-def _part(done: int, loops: int, marks: Sequence[At]) -> int:
+def part_of(done: int, loops: int, marks: Sequence[At]) -> int:
     """How many loops until the next mark, or the end."""
     return max(0, min([loops - done, *(at.every - done % at.every for at in marks)]))
 

@@ -36,6 +36,10 @@ CASES = 1 << 12
 Buffer = npt.NDArray[np.uint8]
 KEY_BITS = 64
 Pointers = npt.NDArray[np.int64]
+_AT, _COUNT = ctypes.c_void_p, ctypes.c_int64
+ONE = ctypes.CFUNCTYPE(_COUNT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _COUNT)
+MANY = ctypes.CFUNCTYPE(None, _AT, _AT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _COUNT)
+"""The drivers, as ctypes calls them: Python goes on in other threads meanwhile."""
 
 
 class Computer:
@@ -82,24 +86,32 @@ class Computer:
         """The driver, and no cases yet."""
         self.cases[:] = 0
         self.known.clear()
-        self.driver = self._obtain(code.name_of(b"driver", *self._name), self._driver)
+        self.driver = self._obtain(code.name_of(b"driver", *self.names), self._driver)
+        self.fresh += self.driver.fresh
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
         self.driver_pointers = self._pointers(self.driver_tables, self.driver.notes["direct"])
-        self.call = ctypes.CFUNCTYPE(
-            ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
-            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
-        )(self.driver.address("run"))
+        self.call = ONE(self.driver.address("run"))
+        self.call_many = MANY(self.driver.address("run_many"))
 
     @property
-    def _name(self) -> list[bytes]:
+    def names(self) -> list[bytes]:
+        """All that the code depends on."""
         return [*self.name, self.facts.digest if self.direct else b"by table", b"empty" if self.empty else b"held"]
 
-    def _kind(self, plan: LoopPlan) -> CodeKind:
+    @property
+    def only_case(self) -> LoopPlan:
+        """The plan of every loop, where there are no cases to tell apart."""
+        if self.selectors:
+            raise LoweringError(f"{len(self.selectors)} rows decide what a loop does, and each case has code of its own")
+        return self._trace({})
+
+    def kind_of_code(self, plan: LoopPlan) -> CodeKind:
         """What the code of a plan may take for granted: until a loop shows that it may not."""
         return CodeKind([tables.direct(table, self.quiet) if self.direct else None for table in plan.tables], self.empty)
 
     def _notes(self, plan: LoopPlan) -> dict[str, Any]:
-        return {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in self._kind(plan).direct]}
+        direct = self.kind_of_code(plan).direct
+        return {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in direct]}
 
     def _trace(self, case: dict[int, float] | None) -> LoopPlan:
         size = self.graph.size
@@ -112,10 +124,10 @@ class Computer:
         module = ir.Module("driver")
         if self.selectors:
             plan = self._trace(None)
-            emit_driver(module, plan, self.real, self.places, None, self._kind(plan))
+            emit_driver(module, plan, self.real, self.places, None, self.kind_of_code(plan))
         else:
-            plan = self._trace({})
-            loop = emit_loop(module, "loop", plan, self.real, self.places, self._kind(plan))
+            plan = self.only_case
+            loop = emit_loop(module, "loop", plan, self.real, self.places, self.kind_of_code(plan))
             loop.linkage = "internal"
             loop.attributes.add("alwaysinline")
             emit_driver(module, None, self.real, self.places, loop)
@@ -141,10 +153,10 @@ class Computer:
         def build() -> tuple[ir.Module, dict[str, Any]]:
             plan = self._trace(bits)
             module = ir.Module("case")
-            emit_loop(module, "loop", plan, self.real, self.places, self._kind(plan))
+            emit_loop(module, "loop", plan, self.real, self.places, self.kind_of_code(plan))
             return module, self._notes(plan)
 
-        compiled = self._obtain(code.name_of(b"case", str(key).encode(), *self._name), build)
+        compiled = self._obtain(code.name_of(b"case", str(key).encode(), *self.names), build)
         asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
         pointers = self._pointers(asked, compiled.notes["direct"])
         self.known[key] = (compiled, asked, pointers)

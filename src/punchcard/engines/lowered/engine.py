@@ -19,6 +19,7 @@ from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, show
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.computer import REALS, Computer
 from punchcard.engines.lowered.live import LiveCard
+from punchcard.engines.lowered.stopping import table_of
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.weights import Model, Weights
@@ -51,10 +52,10 @@ class Lowered(Runner):
         if layout is None:
             raise LoweringError("it needs the card's layout")
         weights = Weights.of(model)
-        packed = [_packed(weights, layout, one) for one in cards]
+        packed = [packed_card(weights, layout, one) for one in cards]
         started = time.perf_counter()
         known = (kept or Prepared()).computers(weights.digest())
-        self.lives = [LiveCard(_computer(weights, layout, one, known), one) for one in packed]
+        self.lives = [LiveCard(computer_for(weights, layout, one, known), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
 
@@ -78,7 +79,7 @@ class Lowered(Runner):
 
     def take(self, card: Card) -> None:
         for live, one in zip(self.lives, _single(card), strict=True):
-            live.take(self._pack(one))
+            live.take(as_packed(self.lives[0].computer.layout, one))
 
     def run(
         self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Mapping[Pattern, Port] | None = None,
@@ -87,7 +88,7 @@ class Lowered(Runner):
     ) -> Run:
         self.stops = Stops.of(self.lives[0].card if self.packed else self.card, self.layout, until, ports)
         for live in self.lives:
-            live.look_for((*self.stops.until, *self.stops.ports))
+            live.patterns = table_of(live.computer, (*self.stops.until, *self.stops.ports))
         made, piece = 0, 1 << 10
         while made < loops:
             count = 1 if watch is not None else min(piece, loops - made)
@@ -117,13 +118,8 @@ class Lowered(Runner):
         """The ports whose patterns stand on the card, which is shown as the runner was given it."""
         live = self.lives[0]
         card: Card = live.show() if self.packed else live.show().tensor()
-        stopped = None
-        for number, (pattern, port) in enumerate(self.stops.ports.items(), start=len(self.stops.until)):
-            stands = live.stands(number) if self.packed else bool(live.computer.layout.matches(card, pattern))
-            if stands and not port(made, card):
-                stopped = pattern
-                break
-        live.take_back(None if self.packed else self._pack(card))
+        stopped = self.stops.serve(made, card)
+        live.take_back(None if self.packed else as_packed(live.computer.layout, card))
         return stopped
 
     def _advance(self, count: int) -> tuple[int, int | None]:
@@ -151,20 +147,19 @@ class Lowered(Runner):
             for i, live in enumerate(self.lives):
                 if made[i] < target:
                     made[i] += self._one(live, made[i], target - made[i], stop=False)[0]
-                    matched[i] = None
-                if matched[i] is None and self.stops.until and made[i] < count:
-                    if not (made[i] and made[i] == target and self._shows(live, i, matched)):
-                        done, matched[i] = self._one(live, made[i], count - made[i], stop=True)
-                        made[i] += done
-                elif not self.stops.until:
-                    made[i] += self._one(live, made[i], count - made[i], stop=False)[0]
+                    matched[i] = self._matched(live)
+                if matched[i] is None and made[i] < count:
+                    done, matched[i] = self._one(live, made[i], count - made[i], stop=True)
+                    made[i] += done
             if len(set(made)) == 1:
-                for i, live in enumerate(self.lives):
-                    if matched[i] is None and self.stops.until and made[i]:
-                        self._shows(live, i, matched)
-                every = all(m is not None for m in matched)
-                return made[0], (matched[-1] if every else None)
+                if made[0]:
+                    matched = [self._matched(live) if at is None else at for live, at in zip(self.lives, matched, strict=True)]
+                return made[0], (None if None in matched else matched[-1])
             target = max(made)
+
+    def _matched(self, live: LiveCard) -> int | None:
+        found = self.stops.matched(live.tensor()) if self.stops.until else None
+        return None if found is None else self.stops.until.index(found)
 
     def _one(self, live: LiveCard, before: int, count: int, *, stop: bool) -> tuple[int, int | None]:
         done, matched = live.advance(count, stop=stop)
@@ -172,20 +167,6 @@ class Lowered(Runner):
             self.why = live.why()
             raise Declined(before + done)
         return done, matched
-
-    def _shows(self, live: LiveCard, number: int, matched: list[int | None]) -> bool:
-        found = self.stops.matched(live.tensor())
-        matched[number] = None if found is None else self.stops.until.index(found)
-        return found is not None
-
-    def _pack(self, card: Card) -> Card:
-        """A card as words, where its layout allows that; else as it is."""
-        if isinstance(card, PackedCard):
-            return card
-        try:
-            return PackedCard.of(self.lives[0].computer.layout, card)
-        except PunchcardError:
-            return card
 
     def _end(self, made: int, reason: Reason, matched: Pattern | None = None) -> Run:
         card = self.held
@@ -203,7 +184,17 @@ def _single(card: Any) -> list[Any]:
     return [card] if isinstance(card, PackedCard) else list(card.reshape(-1, *card.shape[-2:]))
 
 
-def _packed(weights: Weights, layout: Layout, card: Any) -> PackedCard:
+def as_packed(layout: Layout, card: Card) -> Card:
+    """A card as words, where its layout allows that; else as it is."""
+    if isinstance(card, PackedCard):
+        return card
+    try:
+        return PackedCard.of(layout, card)
+    except PunchcardError:
+        return card
+
+
+def packed_card(weights: Weights, layout: Layout, card: Any) -> PackedCard:
     """A card for which there may be code."""
     if weights.dtype not in REALS or name_of(card.dtype) != weights.dtype:
         raise LoweringError(f"there is no code for {name_of(card.dtype)}, only for float32 and float64")
@@ -223,7 +214,7 @@ def _packed(weights: Weights, layout: Layout, card: Any) -> PackedCard:
     return packed
 
 
-def _computer(weights: Weights, layout: Layout, card: PackedCard, known: list[Computer]) -> Computer:
+def computer_for(weights: Weights, layout: Layout, card: PackedCard, known: list[Computer]) -> Computer:
     """Code that is known, or new and then known."""
     for computer in known:
         if computer.fits(layout, card):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.card.layout import Card, Pattern
+from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis.fields import LINE
 from punchcard.engines.lowered.analysis.plan import Lookup
 from punchcard.engines.lowered.analysis.tables import CLOSED
 from punchcard.engines.lowered.codegen.emit import MOST_CODES, REPORT_CODES
 from punchcard.engines.lowered.computer import CASES, Buffer, Computer
+from punchcard.engines.lowered.stopping import NOTHING
 from punchcard.errors import PunchcardError
 
 if TYPE_CHECKING:
@@ -26,19 +26,33 @@ LOOK_SHARE = 20
 DONE, FAILED, MATCHED, UNKNOWN = range(4)
 
 
-class LiveCard:
-    """One card being run: the buffer that the code works on, and what it reported.
+class Room:
+    """Memory for the cards of one computer, in three arrays: what the code works on, where it stored, what it reports.
 
-    `card` is the packed card whose fields lie in the buffer; its busy columns are what they were when it was last shown.
-    `strange` is a card that cannot be packed, on which no loop is made.
+    Card i has row i of each. The buffers are one flat piece of memory, card i at i times `places.size`.
     """
 
-    def __init__(self, computer: Computer, card: PackedCard) -> None:
-        self.computer, self.seconds = computer, 0.0
-        places = computer.places
-        whole = np.zeros(places.size + LINE, dtype=np.uint8)
+    def __init__(self, computer: Computer, cards: int = 1) -> None:
+        size = computer.places.size
+        whole = np.zeros(cards * size + LINE, dtype=np.uint8)
         first = -whole.ctypes.data % LINE
-        self.buffer: Buffer = whole[first : first + places.size]
+        self.buffers: Buffer = whole[first : first + cards * size].reshape(cards, size)
+        self.visits = np.zeros((cards, len(computer.columns.quiet) + 1 + MOST_CODES), dtype=np.int32)
+        self.reports = np.zeros((cards, REPORT_CODES + 1 + 2 * MOST_CODES), dtype=np.int64)
+
+
+class LiveCard:
+    """One card being run: the buffer that the code works on, and what it reported; a row of a room.
+
+    `card` is the packed card whose fields lie in the buffer; its busy columns are what they were when it was last shown.
+    `strange` is a card that cannot be packed, on which no loop is made. `patterns` is the table of those at which `advance`
+    stops.
+    """
+
+    def __init__(self, computer: Computer, card: PackedCard, room: Room | None = None, row: int = 0) -> None:
+        self.computer, self.seconds = computer, 0.0
+        places, room = computer.places, room or Room(computer)
+        self.buffer, self.visits, self.report = room.buffers[row], room.visits[row], room.reports[row]
         self.card = PackedCard(computer.layout, card.dtype, {})
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         for name, field in card.fields.items():
@@ -46,49 +60,10 @@ class LiveCard:
             more = self.buffer[at : at + field.nbytes + field.nbytes // len(field)].view(field.dtype)
             self._arrays[name] = more.reshape(len(field) + 1, *field.shape[1:])
             self.card.fields[name] = self._arrays[name][: len(field)]
-        self.visits = np.zeros(len(computer.columns.quiet) + 1 + MOST_CODES, dtype=np.int32)
-        self.report = np.zeros(REPORT_CODES + 1 + 2 * MOST_CODES, dtype=np.int64)
-        self.nothing = np.zeros(1, dtype=np.int64)
         self.looked_at = self.look_seconds = 0.0
         self.strange: Any = None
-        self.look_for(())
+        self.patterns = NOTHING
         self.take(card)
-
-    def look_for(self, patterns: Iterable[Pattern]) -> None:
-        """The patterns at which `advance` stops; they are known by their numbers."""
-        self.wanted = tuple(patterns)
-        found = [len(self.wanted)]
-        for pattern in self.wanted:
-            found += self._pattern(pattern)
-        self.patterns = np.array(found, dtype=np.int64)
-
-    def _pattern(self, pattern: Pattern) -> list[int]:
-        """How many words and numbers a pattern looks at, and what must be there."""
-        computer, layout, places = self.computer, self.computer.layout, self.computer.places
-        first, column = layout.rows(pattern.rows).start, layout.region(pattern.region).start
-        words: dict[int, tuple[int, int]] = {}
-        numbers: list[int] = []
-        for row, bit in ((first + i, bit) for i, bit in enumerate(pattern.bits) if bit):
-            slot = next((s for s in computer.columns.slots if s.row == row and column in computer.columns_of(s.group)), None)
-            if row not in places.fields.of_row:
-                return [0, 1, places.nothing, 1]  # it holds 0, always
-            field, i = places.fields.of_row[row]
-            word = None if slot is None else places.word_of(slot)
-            if word is not None:
-                at = places.words[word[0]]
-            elif slot is not None:
-                numbers += [places.slots[slot] + computer.columns_of(slot.group).index(column) * places.fields.real, bit]
-                continue
-            elif field.bits:
-                at = places.arrays[field.block] + column * field.stride + field.offset
-            else:
-                numbers += [places.arrays[field.block] + column * field.stride + i * field.item, bit]
-                continue
-            mask, wanted = words.get(at, (0, 0))
-            words[at] = mask | 1 << i, wanted | (bit > 0) << i
-        entries = [part if part < 1 << 63 else part - (1 << 64) for at, (mask, wanted) in words.items()
-                   for part in (at, mask, wanted)]
-        return [len(words), len(numbers) // 2, *entries, *numbers]
 
     def take(self, card: Card) -> None:
         """Begin with this card. One that does not keep the facts, or is not what its layout declares, is not run."""
@@ -109,10 +84,6 @@ class LiveCard:
     def tensor(self) -> Tensor:
         """The card as it is now."""
         return self.show().tensor() if self.strange is None else self.strange
-
-    def stands(self, number: int) -> bool:
-        """Whether a pattern stands on the card that is shown, which a port may have changed."""
-        return bool(self.computer.layout.matches(self.card, self.wanted[number]))
 
     def take_back(self, changed: Card | None) -> None:
         """Go on after a port, which may have changed the card, in place or as another one.
@@ -168,24 +139,29 @@ class LiveCard:
         computer, made = self.computer, 0
         if not self.fits:
             return 0, None
-        patterns = self.patterns if stop else self.nothing
+        patterns = self.patterns if stop else NOTHING
         while made < loops:
             made += computer.call(
                 self.buffer.ctypes.data, computer.driver_pointers.ctypes.data, self.visits.ctypes.data,
                 self.report.ctypes.data, loops - made, patterns.ctypes.data, computer.cases.ctypes.data, CASES,
             )
-            status = int(self.report[0])
-            if status == MATCHED:
+            if self.report[0] == MATCHED:
                 return made, int(self.report[1])
-            if status == UNKNOWN:
-                before = computer.compile_seconds
-                added = computer.add_case(int(self.report[1]))
-                self.seconds += computer.compile_seconds - before
-                if not added:
-                    return made, None
-            elif status == FAILED and not self._mended():
+            if not self.mended():
                 return made, None
         return made, None
+
+    def mended(self) -> bool:
+        """Whether the code goes on after its last call, once there is more of it, or nothing was in its way."""
+        status = int(self.report[0])
+        if status == FAILED:
+            return self.computer.look_up(*self._asked())
+        if status == UNKNOWN:
+            before = self.computer.compile_seconds
+            added = self.computer.add_case(int(self.report[1]))
+            self.seconds += self.computer.compile_seconds - before
+            return added
+        return True
 
     def why(self) -> str:
         """Why the last loop was not made, as far as the report tells."""
@@ -210,7 +186,3 @@ class LiveCard:
         count = int(self.report[REPORT_CODES])
         pairs = self.report[REPORT_CODES + 1 : REPORT_CODES + 1 + 2 * count].reshape(-1, 2)
         return asked, [(int(table), int(code)) for table, code in pairs]
-
-    def _mended(self) -> bool:
-        """Whether a loop failed only because a table had not been asked before."""
-        return self.computer.look_up(*self._asked())

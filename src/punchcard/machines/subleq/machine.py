@@ -21,6 +21,7 @@ from punchcard.machines.subleq.designs.one_layer import OneLayerDesign
 from punchcard.machines.subleq.designs.paper import PaperDesign
 from punchcard.machines.subleq.designs.two_layer import TwoLayerDesign
 from punchcard.machines.subleq.fast import FastSubleq
+from punchcard.machines.subleq.in_c import SubleqInC
 from punchcard.machines.subleq.isa import Program, State, Subleq
 from punchcard.machines.subleq.kind import SUBLEQ
 from punchcard.machines.subleq.oracle import SubleqInterpreter
@@ -122,6 +123,9 @@ class SubleqMachine(Machine[Program, State]):
 
     def quickest(self, program: Program) -> FastSubleq:
         return FastSubleq(program, self.sizes.word_bits, self.sizes.memory)
+
+    def in_c(self, program: Program) -> SubleqInC:
+        return SubleqInC(program, self.sizes.word_bits, self.sizes.memory)
 
     def trace_line(self, program: Program, before: Card, after: Card) -> str:
         then, now = self.read(before), self.read(after)

@@ -25,6 +25,7 @@ from punchcard.machines.streams import Read, Write
 from punchcard.machines.von_neumann.comparing import CellsComparer
 from punchcard.machines.von_neumann.design import AddressMap, VonNeumannDesign
 from punchcard.machines.von_neumann.host import VonNeumannHost
+from punchcard.machines.von_neumann.in_c import ImageInC
 from punchcard.machines.von_neumann.isa import Dialect, Image, ImageState, find_dialect
 from punchcard.machines.von_neumann.kind import VON_NEUMANN
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
@@ -114,6 +115,9 @@ class VonNeumannMachine(Machine[Image, ImageState]):
     def oracle(self, program: Image, read: Read, write: Write) -> ImageInterpreter:
         sizes = self.sizes
         return ImageInterpreter(program, sizes.word_bits, sizes.memory, dialect=self.dialect, read=read, write=write)
+
+    def in_c(self, program: Image) -> ImageInC:
+        return ImageInC(program, self.sizes.word_bits, self.sizes.memory, dialect=self.dialect)
 
     def differences(self, program: Image, card: Card, oracle: Interpreter[ImageState]) -> list[str]:
         """As arrays: a memory of 65,536 cells is compared after every loop."""

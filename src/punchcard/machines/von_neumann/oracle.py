@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
 from typing import Literal
 
 from punchcard.machines.interpreter import Interpreter
@@ -22,7 +23,7 @@ class ImageInterpreter(Interpreter[ImageState]):
         self, image: Image, word_bits: int, memory: int, *, dialect: Dialect = STANDARD, read: Read | None = None,
         write: Write | None = None,
     ) -> None:
-        self.cells = image.loaded(word_bits, memory, dialect)
+        self.cells: MutableSequence[int] = image.loaded(word_bits, memory, dialect)
         self.program_counter = 0
         self.stop: Stop | None = None
         self._fault: Fault | None = None

@@ -1,7 +1,6 @@
 """Nodes as LLVM code, each once: as words where they are functions of bits, else as numbers.
 
-The buffer holds the arrays of the card's fields, each with one more column that nobody reads, where stores without a
-place go, and then the busy columns' states.
+Where the card's fields and the busy columns' states lie is the memory's matter (see `memory`).
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from llvmlite import ir
 
 from punchcard.engines.lowered.analysis.fields import CHUNK, Field, Places
 from punchcard.engines.lowered.analysis.tables import Direct
+from punchcard.engines.lowered.codegen.memory import Memory
 from punchcard.engines.lowered.codegen.words import WordEmitter
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, reachable
 from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
@@ -53,13 +53,13 @@ class Emitter:
     With an `own` column it writes what a quiet column computes, with what busy columns hand to it (`bound`).
     """
 
-    def __init__(self, builder: ir.IRBuilder, real: ir.Type, buffer: ir.Value, tables: ir.Value, places: Places,
+    def __init__(self, builder: ir.IRBuilder, real: ir.Type, memory: Memory, tables: ir.Value, places: Places,
                  code: CodeKind = USUAL, words: Words | None = None, above: Emitter | None = None,
                  own: ir.Value | None = None, bound: Mapping[Node, ir.Value] | None = None,
                  given: Mapping[Node, Few | None] | None = None) -> None:
         self.b: ir.IRBuilder = builder
         self.places: Places = places
-        self.real, self.buffer, self.tables = real, buffer, tables
+        self.real, self.memory, self.tables = real, memory, tables
         self.code_kind = code
         self.words = words or Words()
         self.lifter = Lifter(self.words, self._bits_of, given)
@@ -77,7 +77,7 @@ class Emitter:
 
     def at(self, column: ir.Value, bound: Mapping[Node, ir.Value], given: Mapping[Node, Few | None]) -> Emitter:
         """An emitter for a quiet column, with what busy columns hand to it."""
-        return Emitter(self.b, self.real, self.buffer, self.tables, self.places, self.code_kind, self.words, self,
+        return Emitter(self.b, self.real, self.memory, self.tables, self.places, self.code_kind, self.words, self,
                        column, bound, given)
 
     def lift(self, forms: Iterable[Linear]) -> None:
@@ -129,25 +129,15 @@ class Emitter:
         function = module.globals.get(full) or ir.Function(module, ir.FunctionType(kind, [a.type for a in args]), full)
         return self.b.call(function, args)
 
-    def place(self, offset: int | ir.Value, kind: ir.Type) -> ir.Value:
-        """A pointer to something at so many bytes in the buffer."""
-        at = ir.Constant(I64, offset) if isinstance(offset, int) else offset
-        return self.b.bitcast(self.b.gep(self.buffer, [at]), kind.as_pointer())
-
-    def load(self, offset: int | ir.Value, width: int = 1) -> ir.Value:
+    def load(self, pointer: ir.Value) -> ir.Value:
         """Numbers."""
-        loaded = self.b.load(self.place(offset, ir.VectorType(self.real, width) if width > 1 else self.real))
+        loaded = self.b.load(pointer)
         loaded.align = _bits(self.real) // 8
         return loaded
 
-    def store(self, value: ir.Value, offset: int | ir.Value) -> None:
+    def store(self, value: ir.Value, pointer: ir.Value) -> None:
         """A number or several."""
-        self.b.store(value, self.place(offset, value.type)).align = _bits(self.real) // 8
-
-    def offset(self, field: Field, column: ir.Value, row: int = 0) -> ir.Value:
-        """Where a field of a column is, or one of its numbers."""
-        first = self.places.arrays[field.block] + field.offset + (0 if field.bits else row * field.item)
-        return self.b.add(self.b.mul(column, ir.Constant(I64, field.stride)), ir.Constant(I64, first))
+        self.b.store(value, pointer).align = _bits(self.real) // 8
 
     # Bits
 
@@ -173,7 +163,7 @@ class Emitter:
                                        or (word.op == "above" and not _own(word.data[0]))):
             return self.above.integers.word(word)
         if word.op == "state":
-            return self.b.load(self.place(self.places.words[word.data], I64))
+            return self.memory.state(self.b, word.data)
         if word.op == "own":
             return self.word_at(word.data, self.own, self.own)
         if word.op == "gather":
@@ -193,14 +183,14 @@ class Emitter:
             inside = None if self.code_kind.empty else self.held(field, column)
             if inside is not None:
                 self.ok.append(inside)
-        word = self.b.load(self.place(self.offset(field, column), ir.IntType(8 * field.item)))
+        word = self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))
         return self.b.zext(word, I64) if field.item < CHUNK // 8 else word
 
     def put_word(self, field: Field, column: ir.Value, word: ir.Value) -> None:
         """Store a word of a column."""
         kind = ir.IntType(8 * field.item)
         value = self.b.trunc(word, kind) if field.item < CHUNK // 8 else word
-        self.b.store(value, self.place(self.offset(field, column), kind))
+        self.b.store(value, self.memory.entry(self.b, field, column, 0, kind))
 
     def held(self, field: Field, column: ir.Value | None) -> ir.Value | None:
         """Whether a column holds something in a field; None: all do."""
@@ -392,8 +382,8 @@ class Emitter:
         """One entry of a quiet column, as a number."""
         field, i = self.places.fields.of_row[row]
         if not field.bits:
-            return self.load(self.offset(field, column, i))
-        word = self.b.load(self.place(self.offset(field, column), ir.IntType(8 * field.item)))
+            return self.load(self.memory.entry(self.b, field, column, i, self.real))
+        word = self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))
         bit = self.b.trunc(self.b.lshr(word, ir.Constant(word.type, i)), I1)
         value = self.b.select(bit, self.number(1.0), self.number(-1.0))
         held = self.held(field, column)
@@ -403,7 +393,8 @@ class Emitter:
         """A row that busy columns carry from loop to loop, as numbers."""
         found = self.places.word_of(node.data)
         if found is None:
-            return self.load(self.places.slots[node.data], node.width)
+            kind = ir.VectorType(self.real, node.width) if node.width > 1 else self.real
+            return self.load(self.memory.numbers(self.b, node.data, kind))
         return self.chosen(of_bit(Bit(self.words.leaf("state", found[0], found[0][0].rows), found[1]), -ONE, ONE))
 
     # Checks

@@ -2,18 +2,23 @@
 
     loop(buffer, tables, visits, report) -> 0, or 1 if a check failed; then nothing was stored
 
+The driver of a card is `run`. `run_many` calls it for some of the cards that lie one after the other.
+
 All values are computed before anything is stored, so a loop that fails has not happened.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.fields import Field, Places
+from punchcard.engines.lowered.analysis.columns import Slot
+from punchcard.engines.lowered.analysis.fields import Field, Places, StateWord
 from punchcard.engines.lowered.analysis.plan import LoopPlan, Store
 from punchcard.engines.lowered.codegen.emit import I8, I32, I64, MOST_CODES, REPORT_CODES, USUAL, CodeKind, Emitter
+from punchcard.engines.lowered.codegen.memory import Flat
 from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.engines.lowered.words.few import Few, of_bit
 from punchcard.engines.lowered.words.word import Bit
@@ -30,18 +35,10 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, place
         argument.add_attribute("noalias")
     block = function.append_basic_block("compute")
     b = ir.IRBuilder(block)
-    emitter = Emitter(b, real, buffer, tables, places, code)
-    emitter.lift(plan.forms())
-    for check in plan.checks:
-        emitter.check_form(check.value, check.kind, check.limit)
-    lanes = [emitter.lane(emitter.node(code), i) for code, mask in plan.distinct for i in range(code.width) if mask[i]]
-    if len(lanes) > 1:
-        emitter.check_distinct(lanes)
-    numbers, words = _states(emitter, plan)
-    stored = [item for store in plan.stores for item in _lanes(emitter, store)]
-    ok = emitter.all_ok()
+    emitter = Emitter(b, real, Flat(buffer, places), tables, places, code)
+    new = compute(emitter, plan)
     done, failed = function.append_basic_block("store"), function.append_basic_block("failed")
-    b.cbranch(ok, done, failed).set_weights([10_000, 1])
+    b.cbranch(new.ok, done, failed).set_weights([10_000, 1])
     b.position_at_end(failed)
     _report(b, report, emitter.codes)
     b.ret(ir.Constant(I32, 1))
@@ -49,36 +46,63 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, place
     if plan.settles:
         _settle(emitter, plan, visits)
     count: ir.Value = ir.Constant(I32, 0)
-    for column, at, content in stored:
+    for column, at, content in new.stored:
         _put(emitter, at, content)
         if plan.settles:
             b.store(column, b.gep(visits, [b.zext(b.add(count, ir.Constant(I32, 1)), I64)]))
             count = b.add(count, b.zext(b.icmp_signed(">=", column, ir.Constant(I32, 0)), I32))
     if plan.settles:
         b.store(count, visits)
-    for offset, value in numbers:
-        emitter.store(value, offset)
-    for offset, value in words:
-        b.store(value, emitter.place(offset, I64))
+    new.put_states(emitter)
     b.ret(ir.Constant(I32, 0))
     return function
 
 
-def _states(emitter: Emitter, plan: LoopPlan) -> tuple[list[tuple[int, ir.Value]], list[tuple[int, ir.Value]]]:
-    """The new states that are numbers, and those that are words, with their places."""
+Content = list[tuple[Field, int, ir.Value]]
+"""New numbers of a column, row by row, and new words."""
+
+
+@dataclass(frozen=True)
+class NewValues:
+    """What a loop computes before it stores anything: whether all checks hold, what goes to quiet columns, new states."""
+
+    ok: ir.Value
+    stored: list[tuple[ir.Value, ir.Value, Content]]
+    numbers: list[tuple[Slot, ir.Value]]
+    words: list[tuple[StateWord, ir.Value]]
+
+    def put(self, emitter: Emitter) -> None:
+        """Store all of it, where columns that were stored to need nothing more."""
+        for _, at, content in self.stored:
+            _put(emitter, at, content)
+        self.put_states(emitter)
+
+    def put_states(self, emitter: Emitter) -> None:
+        for slot, value in self.numbers:
+            emitter.store(value, emitter.memory.numbers(emitter.b, slot, value.type))
+        for word, value in self.words:
+            emitter.memory.put_state(emitter.b, word, value)
+
+
+def compute(emitter: Emitter, plan: LoopPlan) -> NewValues:
+    """The code of a plan, up to the first store."""
+    emitter.lift(plan.forms())
+    for check in plan.checks:
+        emitter.check_form(check.value, check.kind, check.limit)
+    lanes = [emitter.lane(emitter.node(code), i) for code, mask in plan.distinct for i in range(code.width) if mask[i]]
+    if len(lanes) > 1:
+        emitter.check_distinct(lanes)
     places, numbers = emitter.places, []
-    bits: dict[int, dict[int, Few]] = {}
+    bits: dict[StateWord, dict[int, Few]] = {}
     for slot, linear in plan.states.items():
         found = places.word_of(slot)
         if found is None:
-            numbers.append((places.slots[slot], emitter.linear(linear, slot.width)))
+            numbers.append((slot, emitter.linear(linear, slot.width)))
         else:
-            bits.setdefault(places.words[found[0]], {})[found[1]] = emitter.bit(linear)
-    return numbers, [(offset, emitter.packed_bits(of)) for offset, of in bits.items()]
-
-
-Content = list[tuple[Field, int, ir.Value]]
-"""New numbers of a column, row by row, and new words."""
+            bits.setdefault(found[0], {})[found[1]] = emitter.bit(linear)
+    words = [(word, emitter.packed_bits(of)) for word, of in bits.items()]
+    stored = [item for store in plan.stores for item in _lanes(emitter, store)]
+    return NewValues(emitter.all_ok(), stored, numbers, words)
 
 
 def _content(one: Emitter, rows: dict[int, Linear], kinds: dict[int, tuple[str, float]]) -> Content:
@@ -106,7 +130,7 @@ def _put(emitter: Emitter, column: ir.Value, content: Content) -> None:
         if field.bits:
             emitter.put_word(field, column, value)
         else:
-            emitter.store(value, emitter.offset(field, column, i))
+            emitter.store(value, emitter.memory.entry(emitter.b, field, column, i, value.type))
 
 
 def _lanes(emitter: Emitter, store: Store) -> list[tuple[ir.Value, ir.Value, Content]]:
@@ -182,6 +206,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     kind = ir.FunctionType(I64, [I8.as_pointer(), tables_kind, I32.as_pointer(), I64.as_pointer(), I64, I64.as_pointer(),
                                  I64.as_pointer(), I64])
     function = ir.Function(module, kind, "run")
+    function.attributes.add("noinline")  # into `run_many`: it would be compiled twice
     buffer, tables, visits, report, loops, patterns, cases, size = function.args
     blocks: dict[str, Any] = {name: function.append_basic_block(name) for name in (
         "begin", "head", "body", "made", "pattern_head", "pattern", "word_head", "word", "number_head", "number",
@@ -197,7 +222,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
         failed = b.call(loop, [buffer, tables, visits, report])
     else:
         assert plan is not None
-        emitter = Emitter(b, real, buffer, tables, places, kind_of_code)
+        emitter = Emitter(b, real, Flat(buffer, places), tables, places, kind_of_code)
         emitter.lift(plan.forms())
         key = emitter.packed_bits({i: emitter.bit(linear) for i, linear in enumerate(plan.selectors)})
         ok = emitter.all_ok()
@@ -248,6 +273,40 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     b.position_at_end(blocks["done"])
     b.store(ir.Constant(I64, 0), report)
     b.ret(made)
+    _emit_many(module, function)
+
+
+def _emit_many(module: ir.Module, run: ir.Function) -> None:
+    """run_many(buffers, tables, visits, reports, sizes, jobs, count, patterns, cases, size).
+
+    Runs `count` cards, one after the other. `jobs` has two words for each: its number, and the loops to make, in whose place
+    the loops made are put. Card i has its buffer, visits and report at i times the three `sizes`, in bytes.
+    """
+    words, bytes_ = I64.as_pointer(), I8.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [bytes_, run.args[1].type, bytes_, bytes_, words, words, I64, words, words, I64])
+    function = ir.Function(module, kind, "run_many")
+    buffers, tables, visits, reports, sizes, jobs, count, patterns, cases, size = function.args
+    begin, head, body, done = (function.append_basic_block(name) for name in ("begin", "head", "body", "done"))
+    b = ir.IRBuilder(begin)
+    strides = [b.load(b.gep(sizes, [ir.Constant(I64, i)])) for i in range(3)]
+    b.branch(head)
+    b.position_at_end(head)
+    job = b.phi(I64)
+    job.add_incoming(ir.Constant(I64, 0), begin)
+    b.cbranch(b.icmp_signed("<", job, count), body, done)
+    b.position_at_end(body)
+    entry = b.gep(jobs, [b.mul(job, ir.Constant(I64, 2))])
+    loops = b.gep(entry, [ir.Constant(I64, 1)])
+    card = b.load(entry)
+    buffer, visited, report = (b.gep(of, [b.mul(card, stride)])
+                               for of, stride in zip((buffers, visits, reports), strides, strict=True))
+    made = b.call(run, [buffer, tables, b.bitcast(visited, run.args[2].type), b.bitcast(report, words), b.load(loops),
+                        patterns, cases, size])
+    b.store(made, loops)
+    job.add_incoming(b.add(job, ir.Constant(I64, 1)), body)
+    b.branch(head)
+    b.position_at_end(done)
+    b.ret_void()
 
 
 def _patterns(b: ir.IRBuilder, blocks: dict[str, Any], real: ir.Type, buffer: ir.Value, report: ir.Value,

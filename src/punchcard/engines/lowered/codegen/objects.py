@@ -61,30 +61,42 @@ def name_of(*parts: bytes) -> str:
 def obtain(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> LoadedCode:
     """The object of this name: from disk, or built, compiled and kept."""
     machine = _target_machine()
+
+    def compiled() -> tuple[dict[str, Any], bytes]:
+        module, notes = build()
+        return notes, _compiled(machine, module)
+
+    notes, code, fresh, doubt = kept_or_made(name, compiled)
+    return LoadedCode(_load(machine, code), notes, fresh, doubt)
+
+
+def kept_or_made(
+    name: str, make: Callable[[], tuple[dict[str, Any], bytes]],
+) -> tuple[dict[str, Any], bytes, bool, str | None]:
+    """From disk, or made and kept: notes and code, whether they are new, and why what is on disk was not used."""
     found = kept.find(name)
     if isinstance(found, tuple):
-        notes, code = found
-        return LoadedCode(_load(machine, code), notes, fresh=False)
-    module, notes = build()
+        return *found, False, None
+    notes, code = make()
+    kept.keep(name, notes, code)
+    return notes, code, True, found
+
+
+def _compiled(machine: binding.TargetMachine, module: ir.Module) -> bytes:
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     parsed = binding.parse_assembly(str(module))
     parsed.verify()
-    _optimise(parsed, machine)
-    code = machine.emit_object(parsed)
-    kept.keep(name, notes, code)
-    return LoadedCode(_load(machine, code), notes, fresh=True, doubt=found)
-
-
-def _optimise(module: binding.ModuleRef, machine: binding.TargetMachine) -> None:
     options = binding.create_pipeline_tuning_options(speed_level=3)
     options.slp_vectorization = True
     options.loop_vectorization = False
     builder = binding.create_pass_builder(machine, options)
     passes = builder.getModulePassManager()
-    passes.run(module, builder)
+    passes.run(parsed, builder)
     NewPassManager._dispose(passes)  # llvmlite 0.50 never does, and so loses 100 KB and more with each module
     passes.detach()
+    code: bytes = machine.emit_object(parsed)
+    return code
 
 
 def _target_machine() -> binding.TargetMachine:

@@ -1,0 +1,55 @@
+"""Where generated code finds the busy columns' states and the fields of quiet columns."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from llvmlite import ir
+
+from punchcard.engines.lowered.analysis.columns import Slot
+from punchcard.engines.lowered.analysis.fields import Field, Places, StateWord
+
+I64 = ir.IntType(64)
+
+
+class Memory(Protocol):
+    """What an emitter asks for. Columns are numbers of 64 bits; those that do not exist may be asked for, and are refused
+    before anything is stored.
+    """
+
+    def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
+        """A state that is a word, as 64 bits."""
+
+    def put_state(self, b: ir.IRBuilder, word: StateWord, value: ir.Value) -> None:
+        """Its new value."""
+
+    def numbers(self, b: ir.IRBuilder, slot: Slot, kind: ir.Type) -> ir.Value:
+        """A pointer to a state that is a number, or several."""
+
+    def entry(self, b: ir.IRBuilder, field: Field, column: ir.Value, row: int, kind: ir.Type) -> ir.Value:
+        """A pointer to a field of a column, or to one of its numbers."""
+
+
+class Flat:
+    """One buffer for a card: the arrays of its fields, each with one more column that nobody reads, where stores without a
+    place go, and then the states.
+    """
+
+    def __init__(self, buffer: ir.Value, places: Places) -> None:
+        self._buffer, self._places = buffer, places
+
+    def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
+        return b.load(self._at(b, ir.Constant(I64, self._places.words[word]), I64))
+
+    def put_state(self, b: ir.IRBuilder, word: StateWord, value: ir.Value) -> None:
+        b.store(value, self._at(b, ir.Constant(I64, self._places.words[word]), I64))
+
+    def numbers(self, b: ir.IRBuilder, slot: Slot, kind: ir.Type) -> ir.Value:
+        return self._at(b, ir.Constant(I64, self._places.slots[slot]), kind)
+
+    def entry(self, b: ir.IRBuilder, field: Field, column: ir.Value, row: int, kind: ir.Type) -> ir.Value:
+        first = self._places.arrays[field.block] + field.offset + (0 if field.bits else row * field.item)
+        return self._at(b, b.add(b.mul(column, ir.Constant(I64, field.stride)), ir.Constant(I64, first)), kind)
+
+    def _at(self, b: ir.IRBuilder, offset: ir.Value, kind: ir.Type) -> ir.Value:
+        return b.bitcast(b.gep(self._buffer, [offset]), kind.as_pointer())

@@ -1,0 +1,216 @@
+"""A batch of machines on a GPU: their cards go there, each runs until it stops by itself, and they come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+
+from punchcard.card.layout import Pattern
+from punchcard.card.packed import PackedCard
+from punchcard.engines.lowered.computer import Computer
+from punchcard.engines.lowered.gpu.choice import Choice, Code
+from punchcard.engines.lowered.gpu.device import GROUP_SIZES, WARP, Abilities, Device, Resident
+from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED, Shape, emit_machine
+from punchcard.engines.lowered.gpu.patterns import seen_by
+from punchcard.engines.lowered.gpu.states import States
+from punchcard.engines.lowered.gpu.strips import strips_of
+from punchcard.engines.lowered.live import LiveCard
+from punchcard.errors import LoweringError
+
+RESTS = -1
+"""The status of a machine that takes no part in a run."""
+MOST_MENDED = 16
+"""Loops that the CPU makes in a run, so that the code may take less for granted; then machines that fail are declined."""
+GROUP_BYTES = 1 << 31
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass
+class Progress:
+    """How far a run is, machine by machine: loops made, and the status that the kernel gives.
+
+    `seconds` is the time of the kernels alone. The CPU made `mended` of the loops.
+    """
+
+    loops: Numbers
+    status: npt.NDArray[np.int32]
+    seconds: float = 0.0
+    mended: int = 0
+
+    @classmethod
+    def begin(cls, machines: int, among: Sequence[int] | None = None) -> Progress:
+        status = np.full(machines, GOES_ON if among is None else RESTS, dtype=np.int32)
+        if among is not None:
+            status[list(among)] = GOES_ON
+        return cls(np.zeros(machines, dtype=np.int64), status)
+
+    @property
+    def matched(self) -> Numbers:
+        """The number of the pattern that stands on a card, or -1."""
+        return np.where(self.status >= MATCHED, self.status.astype(np.int64) - MATCHED, -1)
+
+    @property
+    def declined(self) -> npt.NDArray[np.bool_]:
+        """Which machines cannot make their next loop here."""
+        return np.equal(self.status, FAILED)
+
+
+class GpuBatch:
+    """Cards of one computer; all of them must keep its facts (`Computer.fits`). A second run goes on where one ended.
+
+    `shape` is chosen by the sizes, unless somebody wants a certain one.
+    """
+
+    def __init__(self, computer: Computer, cards: Sequence[PackedCard], device: Device, shape: Shape | None = None) -> None:
+        self.computer, self.device, self._cards, self._wanted = computer, device, list(cards), shape
+        if not self._cards:
+            raise LoweringError("the batch is empty")
+        self._plan = computer.only_case
+        if self._plan.settles:
+            raise LoweringError("columns that were stored to change once more in the next loop, which no GPU code does yet")
+        self._states = States(computer)
+        self._fields: dict[str, npt.NDArray[Any]] = {}
+        self._state_words = self._states.begin(self._cards)
+        self._resident: Resident | None = None
+        self._here = True
+        """Whether what is here is as new as what is on the device."""
+        self._until: tuple[Pattern, ...] | None = None
+
+    def prepare(self, until: Sequence[Pattern]) -> None:
+        """Get ready to stop at these patterns."""
+        computer, patterns = self.computer, seen_by(self.computer, until)
+        looked_at = [seen.field for pattern in patterns for seen in pattern if seen.field is not None]
+        busy = [(group.start, group.stop) for group in computer.columns.groups]
+        self._bring_back()
+        self._resident, self._until = None, tuple(until)
+        self.strips = strips_of(self._plan, computer.places, busy, looked_at)
+        self.shape = self._wanted or _shape(self.strips.size, self.device.abilities)
+        for strip in self.strips.all:
+            if strip.block not in self._fields:
+                self._fields[strip.block] = np.stack([card.fields[strip.block] for card in self._cards])
+        shapes = [self.shape]
+        if self.shape.shared and self._wanted is None:
+            shapes.append(Shape(self.shape.threads, shared=False))
+        group = self.strips.size * self.shape.threads
+        self._choice = Choice([Code(partial(self._compiled, shape, patterns), group * shape.shared) for shape in shapes])
+
+    def _compiled(self, shape: Shape, patterns: Sequence[Sequence[Any]]) -> Any:
+        def build() -> tuple[ir.Module, ir.Function]:
+            module, computer = ir.Module("machines"), self.computer
+            kind = computer.kind_of_code(self._plan)
+            return module, emit_machine(module, self._plan, computer.real, computer.places, kind, self.strips, shape,
+                                        patterns)
+
+        return self.device.compile([*self.computer.names, repr((self.strips, shape, patterns)).encode()], build)
+
+    def run(self, loops: int, until: Sequence[Pattern] = (), *, progress: Progress | None = None,
+            interrupted: Callable[[], bool] | None = None) -> Progress:
+        """Make up to `loops` loops on every machine, each until a pattern stands on its card; or go on with that."""
+        if tuple(until) != self._until:
+            self.prepare(until)
+        progress = progress or Progress.begin(len(self._cards))
+        while self._advance(loops, progress, interrupted):
+            failed = np.flatnonzero(progress.declined)
+            if not len(failed) or progress.mended == MOST_MENDED or not self._mend(int(failed[0]), progress):
+                break
+            progress.status[failed] = GOES_ON
+        return progress
+
+    def card(self, number: int) -> PackedCard:
+        """The card of a machine as it is now."""
+        self._bring_back()
+        card = self._cards[number].copy()
+        for name, values in self._fields.items():
+            card.fields[name][:] = values[number]
+        self._states.finish(self._state_words[:, number], card)
+        return card
+
+    def take(self, number: int, card: PackedCard) -> None:
+        """Go on from another card in the place of one; it must keep the computer's facts."""
+        self._bring_back()
+        for name, values in self._fields.items():
+            values[number] = card.fields[name]
+        self._cards[number] = card
+        self._state_words[:, number] = self._states.begin([card])[:, 0]
+        self._resident = None
+
+    def _mend(self, number: int, progress: Progress) -> bool:
+        """Have the CPU make the loop that failed: it finds out what the code may not take for granted."""
+        live = LiveCard(self.computer, self.card(number))
+        if live.advance(1)[0] == 0:
+            return False
+        self.take(number, live.show().copy())
+        self.prepare(self._until or ())
+        progress.loops[number] += 1
+        progress.mended += 1
+        return True
+
+    def _advance(self, loops: int, progress: Progress, interrupted: Callable[[], bool] | None) -> bool:
+        """Launch until every machine has stopped; False if interrupted."""
+        made, status, threads = progress.loops, progress.status, self.shape.threads
+        data, states = self._bring()
+        run = Resident(self.device)
+        tables = run.hold(np.array([run.hold(table) for table in self._tables()] or [0], dtype=np.int64))
+        loops_at, status_at = run.hold(made), run.hold(status)
+        groups = run.hold(np.zeros(-(-len(made) // threads), dtype=np.int32))
+        while len(live := np.unique(np.flatnonzero((status == GOES_ON) & (made < loops)) // threads)):
+            self._here = False
+            self.device.put(groups, live.astype(np.int32))
+            code, piece = self._choice.next()
+            took = self.device.launch(code.compiled, len(live), threads, code.shared,
+                                      (groups, data, states, tables, loops_at, status_at), loops, piece, len(made))
+            before = int(made.sum())
+            self.device.get(made, loops_at)
+            self.device.get(status, status_at)
+            self._choice.took(took, int(made.sum()) - before)
+            progress.seconds += took
+            if interrupted is not None and interrupted():
+                return False
+        return True
+
+    def _tables(self) -> list[npt.NDArray[Any]]:
+        """The tables of the code; one that it does without is empty."""
+        computer, found = self.computer, []
+        for table, direct in zip(self._plan.tables, computer.kind_of_code(self._plan).direct, strict=True):
+            if direct is None:
+                computer.entry(table, 0)
+            found.append(computer.filled[table] if direct is None else np.zeros(0, dtype=np.int32))
+        return found
+
+    def _bring(self) -> tuple[int, int]:
+        """What is here to the device, unless it is there; the addresses."""
+        if self._resident is None:
+            data = self.strips.empty(-(-len(self._cards) // self.shape.threads), self.shape.threads)
+            for strip in self.strips.all:
+                self.strips.put(data, strip, self._fields[strip.block])
+            self._resident = Resident(self.device)
+            self._addresses = self._resident.hold(data), self._resident.hold(self._state_words)
+        return self._addresses
+
+    def _bring_back(self) -> None:
+        """What is on the device to here, unless it is here."""
+        if self._here:
+            return
+        data = self.strips.empty(-(-len(self._cards) // self.shape.threads), self.shape.threads)
+        self.device.get(data, self._addresses[0])
+        self.device.get(self._state_words, self._addresses[1])
+        for strip in self.strips.all:
+            if strip.at < self.strips.kept:
+                self.strips.get(data, strip, self._fields[strip.block])
+        self._here = True
+
+
+def _shape(size: int, abilities: Abilities) -> Shape:
+    """Shared memory where it has room for a warp; groups of a size with which it holds the most machines."""
+    threads = max(GROUP_SIZES, key=lambda threads: abilities.at_once(threads, size))
+    if abilities.at_once(threads, size):
+        return Shape(threads, shared=True)
+    if size * WARP >= GROUP_BYTES:
+        raise LoweringError(f"the code needs {size} bytes for each machine: too many for a GPU")
+    return Shape(WARP, shared=False)

@@ -1,0 +1,267 @@
+"""The code of one thread, which runs one machine of a batch: states in registers, arrays in shared or global memory.
+
+    machine(group, thread, shared, data, states, tables, made, status, loops, piece, machines)
+
+makes up to `piece` loops more for a machine, and no more than `loops` in all. `made` counts them. `status` of a machine is
+0 as long as it may go on, 1 where the checks of its next loop fail (that loop has not happened), and 2 + k where pattern k
+stands on its card. The patterns are part of the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from punchcard.engines.lowered.analysis.columns import Slot
+from punchcard.engines.lowered.analysis.fields import Field, Places, StateWord
+from punchcard.engines.lowered.analysis.plan import LoopPlan
+from punchcard.engines.lowered.codegen.emit import I8, I32, I64, CodeKind, Emitter
+from punchcard.engines.lowered.codegen.functions import compute
+from punchcard.engines.lowered.gpu.strips import Strips
+
+GLOBAL, SHARED = 1, 3
+"""Address spaces."""
+GOES_ON, FAILED, MATCHED = 0, 1, 2
+WORD = 32
+"""Bits of a register: a state of no more bits has one."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a kernel is run: threads of a group, and whether their arrays are brought into shared memory."""
+
+    threads: int
+    shared: bool
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One thing that a pattern looks at: bits of a state or of a field in a column, or a number there and its sign."""
+
+    state: StateWord | None = None
+    slot: tuple[Slot, int] | None = None
+    field: Field | None = None
+    column: int = 0
+    row: int = 0
+    mask: int = 0
+    wanted: int = 0
+
+
+class Registers:
+    """The memory of a thread: states in registers, and the arrays of its machine from `base` on."""
+
+    def __init__(self, b: ir.IRBuilder, real: ir.Type, places: Places, strips: Strips, shape: Shape) -> None:
+        self.strips, self.shape = strips, shape
+        self.base: ir.Value | None = None
+        self.words = {word: b.alloca(ir.IntType(WORD if word[0].rows <= WORD else 64)) for word in places.words}
+        self.slots = {slot: b.alloca(ir.ArrayType(real, slot.width)) for slot in places.slots}
+
+    def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
+        loaded = b.load(self.words[word])
+        return loaded if loaded.type == I64 else b.zext(loaded, I64)
+
+    def put_state(self, b: ir.IRBuilder, word: StateWord, value: ir.Value) -> None:
+        kind = self.words[word].allocated_type
+        b.store(value if kind == I64 else b.trunc(value, kind), self.words[word])
+
+    def numbers(self, b: ir.IRBuilder, slot: Slot, kind: ir.Type) -> ir.Value:
+        return b.bitcast(self.slots[slot], kind.as_pointer())
+
+    def entry(self, b: ir.IRBuilder, field: Field, column: ir.Value, row: int, kind: ir.Type) -> ir.Value:
+        """A column that is not there is the last one, which holds nothing and is never used."""
+        strip, granule, threads = self.strips.by_block[field.block], self.strips.granule, self.shape.threads
+        place = b.sub(b.trunc(column, I32), ir.Constant(I32, strip.first))
+        place = _least(b, place, ir.Constant(I32, strip.count))
+        inner = field.offset + (0 if field.bits else row * field.item)
+        if strip.stride % granule == 0:
+            fixed = (strip.at + inner) // granule * granule * threads + inner % granule
+            offset = b.mul(place, ir.Constant(I32, strip.stride * threads))
+        else:
+            fixed = strip.at * threads
+            within = b.add(b.mul(place, ir.Constant(I32, strip.stride)), ir.Constant(I32, inner))
+            whole = b.and_(within, ir.Constant(I32, -granule))
+            offset = b.add(b.mul(whole, ir.Constant(I32, threads)), b.sub(within, whole))
+        assert self.base is not None
+        at = b.gep(b.gep(self.base, [b.zext(offset, I64)]), [ir.Constant(I64, fixed)])
+        return b.bitcast(at, ir.PointerType(kind, self.base.type.addrspace))
+
+
+def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: Places, code: CodeKind, strips: Strips,
+                 shape: Shape, patterns: Sequence[Sequence[Seen]]) -> ir.Function:
+    """The function of a thread."""
+    bytes_, words, status_kind = ir.PointerType(I8, GLOBAL), ir.PointerType(I64, GLOBAL), ir.PointerType(I32, GLOBAL)
+    tables_kind = I32.as_pointer().as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [I32, I32, ir.PointerType(I8, SHARED), bytes_, words, tables_kind, words,
+                                           status_kind, I64, I32, I32])
+    function = ir.Function(module, kind, "machine")
+    group, thread, shared, data, states, tables, made, status, loops, piece, machines = function.args
+    begin, look, enter, head, body, store, end, out = (function.append_basic_block(name) for name in (
+        "begin", "look", "enter", "head", "body", "store", "end", "out"))
+    b = ir.IRBuilder(begin)
+    memory = Registers(b, real, places, strips, shape)
+    number = b.add(b.mul(group, ir.Constant(I32, shape.threads)), thread)
+    at = b.zext(number, I64)
+    b.cbranch(b.icmp_unsigned("<", number, machines), look, out)
+
+    b.position_at_end(look)
+    my_status, my_made = b.gep(status, [at]), b.gep(made, [at])
+    before = b.load(my_made)
+    goes_on = b.and_(b.icmp_unsigned("==", b.load(my_status), ir.Constant(I32, GOES_ON)), b.icmp_signed("<", before, loops))
+    b.cbranch(goes_on, enter, out)
+
+    b.position_at_end(enter)
+    left = b.sub(loops, before)
+    limit = b.trunc(b.select(b.icmp_unsigned("<", left, b.zext(piece, I64)), left, b.zext(piece, I64)), I32)
+    mine = b.zext(b.mul(thread, ir.Constant(I32, strips.granule)), I64)
+    own = b.gep(b.gep(data, [b.mul(b.zext(group, I64), ir.Constant(I64, strips.size * shape.threads))]), [mine])
+    memory.base = own
+    if shape.shared:
+        memory.base = b.gep(shared, [mine])
+        _copy(b, own, memory.base, strips.size // strips.granule, strips.granule, shape.threads)
+    state_at = [b.gep(states, [b.add(b.mul(b.zext(machines, I64), ir.Constant(I64, k)), at)])
+                for k in range(len(memory.words) + sum(slot.width for slot in memory.slots))]
+    _load_states(b, memory, real, state_at)
+    entered = b.block
+    b.branch(head)
+
+    b.position_at_end(head)
+    count = b.phi(I32)
+    count.add_incoming(ir.Constant(I32, 0), entered)
+    b.cbranch(b.icmp_unsigned("<", count, limit), body, end)
+
+    b.position_at_end(end)
+    ended, how = b.phi(I32), b.phi(I32)
+    ended.add_incoming(count, head)
+    how.add_incoming(ir.Constant(I32, GOES_ON), head)
+
+    b.position_at_end(body)
+    emitter = Emitter(b, real, memory, tables, places, code)
+    new = compute(emitter, plan)
+    ended.add_incoming(count, b.block)
+    how.add_incoming(ir.Constant(I32, FAILED), b.block)
+    b.cbranch(new.ok, store, end).set_weights([10_000, 1])
+
+    b.position_at_end(store)
+    new.put(emitter)
+    one_more = b.add(count, ir.Constant(I32, 1))
+    for k, pattern in enumerate(patterns):
+        stands = _stands(b, memory, real, pattern)
+        ended.add_incoming(one_more, b.block)
+        how.add_incoming(ir.Constant(I32, MATCHED + k), b.block)
+        following = function.append_basic_block("again")
+        b.cbranch(stands, end, following).set_weights([1, 10_000])
+        b.position_at_end(following)
+    count.add_incoming(one_more, b.block)
+    b.branch(head)
+
+    b.position_at_end(end)
+    if shape.shared:
+        _copy(b, memory.base, own, strips.kept // strips.granule, strips.granule, shape.threads)
+    _store_states(b, memory, real, state_at)
+    b.store(b.add(before, b.zext(ended, I64)), my_made)
+    b.store(how, my_status)
+    b.branch(out)
+    b.position_at_end(out)
+    b.ret_void()
+    return function
+
+
+def emit_kernel(module: ir.Module, machine: ir.Function) -> None:
+    """run(live, data, states, tables, made, status, loops, piece, machines): a block of threads for each group of `live`."""
+    machine.linkage = "internal"
+    machine.attributes.add("alwaysinline")
+    given = machine.args[3:]
+    kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(I32, GLOBAL), *(argument.type for argument in given)])
+    function = ir.Function(module, kind, "run")
+    function.calling_convention = "ptx_kernel"
+    array = ir.GlobalVariable(module, ir.ArrayType(I8, 0), "arrays", addrspace=SHARED)
+    array.linkage, array.align = "external", 16
+    b = ir.IRBuilder(function.append_basic_block("begin"))
+    block, thread = (b.call(ir.Function(module, ir.FunctionType(I32, []), f"llvm.nvvm.read.ptx.sreg.{name}.x"), [])
+                     for name in ("ctaid", "tid"))
+    group = b.load(b.gep(function.args[0], [b.zext(block, I64)]))
+    b.call(machine, [group, thread, b.bitcast(array, ir.PointerType(I8, SHARED)), *function.args[1:]])
+    b.ret_void()
+
+
+def _copy(b: ir.IRBuilder, source: ir.Value, target: ir.Value, granules: int, granule: int, threads: int) -> None:
+    """A machine's own granules, which lie apart by those of the others."""
+    kind, before, function = ir.IntType(8 * granule), b.block, b.function
+    copy, done = function.append_basic_block("copy"), function.append_basic_block("copied")
+    b.branch(copy if granules else done)
+    b.position_at_end(copy)
+    k = b.phi(I64)
+    k.add_incoming(ir.Constant(I64, 0), before)
+    offset = b.mul(k, ir.Constant(I64, granule * threads))
+    value = b.load(b.bitcast(b.gep(source, [offset]), ir.PointerType(kind, source.type.addrspace)))
+    b.store(value, b.bitcast(b.gep(target, [offset]), ir.PointerType(kind, target.type.addrspace)))
+    following = b.add(k, ir.Constant(I64, 1))
+    k.add_incoming(following, copy)
+    b.cbranch(b.icmp_unsigned("<", following, ir.Constant(I64, granules)), copy, done)
+    b.position_at_end(done)
+
+
+def _load_states(b: ir.IRBuilder, memory: Registers, real: ir.Type, at: list[ir.Value]) -> None:
+    places = iter(at)
+    for word in memory.words:
+        memory.put_state(b, word, b.load(next(places)))
+    for slot, room in memory.slots.items():
+        for lane in range(slot.width):
+            b.store(_as_number(b, b.load(next(places)), real), _lane(b, room, lane))
+
+
+def _store_states(b: ir.IRBuilder, memory: Registers, real: ir.Type, at: list[ir.Value]) -> None:
+    places = iter(at)
+    for word in memory.words:
+        b.store(memory.state(b, word), next(places))
+    for slot, room in memory.slots.items():
+        for lane in range(slot.width):
+            value = b.bitcast(b.load(_lane(b, room, lane)), I64 if real == ir.DoubleType() else I32)
+            b.store(value if value.type == I64 else b.zext(value, I64), next(places))
+
+
+def _lane(b: ir.IRBuilder, room: ir.Value, lane: int) -> ir.Value:
+    return b.gep(room, [ir.Constant(I32, 0), ir.Constant(I32, lane)])
+
+
+def _as_number(b: ir.IRBuilder, word: ir.Value, real: ir.Type) -> ir.Value:
+    return b.bitcast(word if real == ir.DoubleType() else b.trunc(word, I32), real)
+
+
+def _stands(b: ir.IRBuilder, memory: Registers, real: ir.Type, pattern: Sequence[Seen]) -> ir.Value:
+    """Whether everything that a pattern looks at is as it should be."""
+    result: ir.Value = ir.Constant(ir.IntType(1), 1)
+    for seen in pattern:
+        result = b.and_(result, _is_so(b, memory, real, seen))
+    return result
+
+
+def _is_so(b: ir.IRBuilder, memory: Registers, real: ir.Type, seen: Seen) -> ir.Value:
+    column = ir.Constant(I64, seen.column)
+    if seen.mask:
+        if seen.state is not None:
+            word = memory.state(b, seen.state)
+        else:
+            assert seen.field is not None
+            word = b.load(memory.entry(b, seen.field, column, 0, ir.IntType(8 * seen.field.item)))
+            word = word if word.type == I64 else b.zext(word, I64)
+        return b.icmp_unsigned("==", b.and_(word, _signed(seen.mask)), _signed(seen.wanted))
+    if seen.slot is not None:
+        number = b.load(_lane(b, memory.slots[seen.slot[0]], seen.slot[1]))
+    elif seen.field is not None:
+        number = b.load(memory.entry(b, seen.field, column, seen.row, real))
+    else:
+        return ir.Constant(ir.IntType(1), 0)  # it holds 0, always
+    apart = b.fsub(number, ir.Constant(real, float(seen.wanted)))
+    half = ir.Constant(real, 0.5)
+    return b.and_(b.fcmp_ordered("<", apart, half), b.fcmp_ordered(">", apart, b.fneg(half)))
+
+
+def _signed(value: int) -> ir.Constant:
+    return ir.Constant(I64, value if value < 1 << 63 else value - (1 << 64))
+
+
+def _least(b: ir.IRBuilder, value: ir.Value, most: ir.Constant) -> ir.Value:
+    return b.select(b.icmp_unsigned("<", value, most), value, most)
