@@ -33,6 +33,7 @@ class Trace:
         self.begin = [dict(rows) for rows in self.groups]
         self.within = columns.bits_within()
         self.selectors = columns.selectors()
+        self.selected = False
         self.stored_in: int | None = None
         self.read_in = 0
 
@@ -70,6 +71,7 @@ class Trace:
                 total.add(linear)
                 rows[row] = self.graph.gathered(total)
             known |= self._within(rows)
+        self.selected |= known
         if known and self.case is None:
             self._select()
             return True
@@ -79,7 +81,7 @@ class Trace:
         """Selectors become constants, declared bits are checked; whether selectors were met."""
         known = False
         for row in [r for r in rows if r in self.within and not rows[r].is_constant]:
-            if row in self.selectors:
+            if row in self.selectors and not self.selected:  # later in the loop they are rows like others
                 known = True
                 if self.case is not None:
                     rows[row] = constant(self.case[row])
@@ -91,6 +93,7 @@ class Trace:
         node = self.graph.as_node(linear)
         if node.domain == BIT:
             return linear
+        self.plan.checks.append(Check(Linear({node: 1.0}), "bits"))  # also where the bit turns out not to matter
         return Linear({self.graph.node(BITS, (node,)): 1.0})
 
     def _select(self) -> None:
@@ -100,6 +103,8 @@ class Trace:
             linear = first.get(row, Linear())
             if any(not rows.get(row, Linear()).same(linear) for rows in self.groups[1:]) or linear.low.size > 1:
                 raise NotUniform(f"busy columns read different values in row {row}, which decides what they do")
+            if leaves(linear, MURK):
+                raise LoweringError(f"row {row}, which decides what a loop does, takes from many quiet columns at once")
             self.plan.selectors.append(linear)
 
     # Stores

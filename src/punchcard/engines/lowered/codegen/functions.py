@@ -91,7 +91,7 @@ def _content(one: Emitter, rows: dict[int, Linear], kinds: dict[int, tuple[str, 
             bits.setdefault(field, {})[i] = one.bit(linear)
             continue
         value = one.linear(linear)
-        if row in kinds and not linear.is_constant:
+        if row in kinds:
             one.check(value, *kinds[row])
         result.append((field, i, value))
     for field, places in bits.items():
@@ -163,6 +163,10 @@ def _settle(emitter: Emitter, plan: LoopPlan, visits: ir.Value) -> None:
     content = _content(one, plan.settles, {})
     if one.bits:
         raise LoweringError("what a column that was stored to becomes in the next loop is not proven to be ±1")
+    for _, source in one.seen:
+        if any(not set(source.missing) <= set(field.missing) for field, _, _ in content):
+            raise LoweringError(f"what a column that was stored to becomes in the next loop depends on {source.block!r}, "
+                                "which not every such column holds")
     _put(one, at, content)
     i.add_incoming(following, b.block)
     b.branch(head)
