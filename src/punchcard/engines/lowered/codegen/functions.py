@@ -128,6 +128,8 @@ def _lanes(emitter: Emitter, store: Store) -> list[tuple[ir.Value, ir.Value, Con
         at = b.sext(b.select(found, column, ir.Constant(I32, emitter.places.nowhere)), I64)
         one = emitter.at(at, {node: emitter.lane(value, lane) for node, value in numbers.items()}, given)
         result.append((column, at, _content(one, store.rows, kinds)))
+        for row, linear in store.later.items():
+            one.check(one.linear(linear), *store.kinds[row])
         emitter.take_checks(one)
     return result
 
