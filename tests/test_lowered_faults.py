@@ -124,8 +124,8 @@ def test_a_card_that_is_wrong_from_the_start(wrong: float) -> None:
     layout, model, card = counter_machine()
     layout.get(card, "data", "tape")[0, 4] = wrong
     ran = assert_the_equation(model, card, layout, 8, engine="dense", notes=None)
-    assert ran.notes[0] == (f"not lowered: the card is not what its layout declares: {wrong} does not go to 'data' in 'tape': "
-                            "the layout declares bits there")
+    assert ran.notes[0] == (f"not lowered: the card is not what its layout declares: {wrong} does not go to 'data' in "
+                            "'tape': the layout declares bits there")
 
 
 def test_an_empty_batch_and_cards_beyond_the_limit_are_refused() -> None:
