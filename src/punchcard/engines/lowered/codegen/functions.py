@@ -38,7 +38,7 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, place
     if len(lanes) > 1:
         emitter.check_distinct(lanes)
     numbers, words = _states(emitter, plan)
-    stored = [item for store in plan.stores for item in _lanes(emitter, store)]
+    stored = [item for store in plan.stores for item in _lanes(emitter, store, plan.settles)]
     ok = emitter.all_ok()
     done, failed = function.append_basic_block("store"), function.append_basic_block("failed")
     b.cbranch(ok, done, failed).set_weights([10_000, 1])
@@ -109,9 +109,14 @@ def _put(emitter: Emitter, column: ir.Value, content: Content) -> None:
             emitter.store(value, emitter.offset(field, column, i))
 
 
-def _lanes(emitter: Emitter, store: Store) -> list[tuple[ir.Value, ir.Value, Content]]:
-    """For every busy column that may store: the quiet column (-1: none; less: not allowed), its place, and what it takes."""
-    b, result = emitter.b, []
+def _lanes(emitter: Emitter, store: Store, settles: dict[int, Linear]) -> list[tuple[ir.Value, ir.Value, Content]]:
+    """For every busy column that may store: the quiet column (-1: none; less: not allowed), its place, and what it takes.
+
+    A word is stored whole: so what settles in it goes there with the rest.
+    """
+    b, result, fields = emitter.b, [], emitter.places.fields.of_row
+    words = {fields[row][0] for row in store.rows if fields[row][0].bits}
+    rows = {**{row: linear for row, linear in settles.items() if fields[row][0] in words}, **store.rows}
     index = emitter.node(store.index)
     lanes = [lane for lane in range(store.index.width) if store.mask[lane]]
     given = {node: emitter.lifter.few_of(linear) for node, linear in store.given.items()}
@@ -127,7 +132,7 @@ def _lanes(emitter: Emitter, store: Store) -> list[tuple[ir.Value, ir.Value, Con
         emitter.ok.append(b.icmp_signed(">=", column, ir.Constant(I32, -1)))
         at = b.sext(b.select(found, column, ir.Constant(I32, emitter.places.nowhere)), I64)
         one = emitter.at(at, {node: emitter.lane(value, lane) for node, value in numbers.items()}, given)
-        result.append((column, at, _content(one, store.rows, kinds)))
+        result.append((column, at, _content(one, rows, kinds)))
         for row, linear in store.later.items():
             one.check(one.linear(linear), *store.kinds[row])
         emitter.take_checks(one)
