@@ -21,8 +21,8 @@ from tests.random_programs import random_program
 
 pytestmark = pytest.mark.usefixtures("shared_code")
 
-SUBLEQ_STEPS = 10_000_000
-PARTS = (1, 9, 90, 900, 9_000, 90_000)
+SUBLEQ_STEPS = 50_000_000
+PARTS = (1, 9, 90, 900, 9_000, 90_000, 900_000)
 """A program's state is compared after each of these."""
 # (bits of a word, cells, instructions, number format)
 SHAPES = [(4, 11, 19, "float32"), (8, 30, 33, "float32"), (16, 60, 100, "float32"), (32, 100, 61, "float64"),
@@ -31,8 +31,8 @@ SHAPES = [(4, 11, 19, "float32"), (8, 30, 33, "float32"), (16, 60, 100, "float32
 
 @pytest.mark.soak
 @pytest.mark.parametrize("design", ["two-layer", "paper"])
-def test_ten_million_random_steps(design: str) -> None:
-    """A hundred thousand steps of each program."""
+def test_fifty_million_random_steps(design: str) -> None:
+    """A million steps of each program; a hundred million with both designs."""
     made = 0
     for number, (bits, cells, instructions, precision) in enumerate(SHAPES, start=1):
         machine = SubleqMachine(word_bits=bits, memory=cells, instructions=instructions, design=design, precision=precision)

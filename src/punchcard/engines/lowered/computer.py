@@ -77,7 +77,7 @@ class Computer:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
         fields = Fields(self.layout, self.columns.quiet_regions, np.dtype(self.number).itemsize)
         self.places = places(self.layout, fields, self.columns.slots)
-        self.facts = Facts(self.columns, self.quiet.read, self.card)
+        self.facts = Facts(self.quiet, self.card)
         described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
         self._get_driver()

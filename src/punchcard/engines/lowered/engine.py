@@ -153,7 +153,8 @@ class Lowered(Runner):
                     made[i] += done
             if len(set(made)) == 1:
                 if made[0]:
-                    matched = [self._matched(live) if at is None else at for live, at in zip(self.lives, matched, strict=True)]
+                    matched = [self._matched(live) if at is None else at
+                               for live, at in zip(self.lives, matched, strict=True)]
                 return made[0], (None if None in matched else matched[-1])
             target = max(made)
 

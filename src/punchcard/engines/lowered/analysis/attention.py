@@ -21,7 +21,7 @@ from punchcard.engines.lowered.analysis.plan import Check, Lookup, LoopPlan
 from punchcard.engines.lowered.analysis.quiet import FewKey, QuietHead
 from punchcard.engines.lowered.analysis.weights import Rows, Sparse, combine
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves
+from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves, trim
 from punchcard.engines.lowered.graph.operations import COLUMN, GATHER, INDEX, LEAST, LOAD, MATCH, RECIP
 from punchcard.errors import LoweringError
 
@@ -91,6 +91,7 @@ class BusyHead:
         self.query_ends = [_ends(forms, width) for forms, width in zip(self.queries, self.widths, strict=True)]
         self.key_ends = [_ends(forms, width) for forms, width in zip(self.keys, self.widths, strict=True)]
         self.reads = False
+        self.murky = quiet.loose
 
     def take(self, group: int) -> Rows:
         """What the columns of a group take."""
@@ -193,7 +194,14 @@ class BusyHead:
 
     def _unknown(self, group: int) -> Rows:
         """A mixture of many columns, which should turn out not to matter."""
+        self.murky = True
         return {row: self.graph.murk((self.where, group, row), -UNBOUNDED, UNBOUNDED) for row in self.weights.value}
+
+    def check_murk(self) -> None:
+        """What is not worked out is taken to lie between -UNBOUNDED and UNBOUNDED."""
+        for linear in (linear for rows in (*self.moved, self.quiet.moved) for linear in rows.values()):
+            if self.murky and max(float(np.max(np.abs(end))) for end in linear.ends) > UNBOUNDED:
+                raise LoweringError(f"{self.where}: columns take from many others what may be beyond {UNBOUNDED:g}")
 
     def _quiet_values(self, key: FewKey) -> Rows:
         """V x of the one quiet column with this key."""
@@ -291,10 +299,16 @@ class BusyHead:
         if code.width > 1:
             raise LoweringError(f"{self.where}: busy columns that ask for different things have busy rivals")
         together: dict[Node, list[tuple[int, Array]]] = {}
-        tie = False
+        leads: dict[Node, set[float]] = {}
         for other, mask in rivals:
-            key, tie = self._rival_code(query, group, other, mask, exact)
+            key, lead = self._rival_code(query, group, other, mask, exact)
             together.setdefault(key, []).append((other, mask))
+            leads.setdefault(key, set()).update(lead)
+        tie = any(0.0 in lead for lead in leads.values())
+        for key, groups in together.items():
+            if (tie and leads[key] != {0.0}) or (key.width == 1 and len(leads[key]) > 1):
+                raise LoweringError(f"{self.where}: busy keys of the same signs have different scores")
+            self._check_shares(key, groups, tie)
         taken = Linear()  # how much comes from busy columns
         result: Rows = {}
         for key, groups in together.items():
@@ -308,11 +322,18 @@ class BusyHead:
             taken.add(graph.mix(weight, np.ones((1, width))))
             for row, linear in self._shared(key, groups).items():
                 result.setdefault(row, Linear()).add(graph.mix(graph.product(weight, linear), np.ones((1, width))))
+        if len(together) > 1 or any(key.width > 1 for key in together):  # no two of them at once
+            self.parts.plan.checks.append(Check(taken, "real", 0.5 if tie else 1.0))
         rest = constant(1.0)
         rest.add(taken, -1.0)
         for row, linear in found.items():
             result.setdefault(row, Linear()).add(graph.product(graph.gathered(rest), linear))
         return result
+
+    def _check_shares(self, key: Node, groups: list[tuple[int, Array]], tie: bool) -> None:
+        """One busy column may tie with a quiet one, each for a half; several would leave it a smaller part."""
+        if tie and (len(groups) > 1 or (key.width == 1 and float(groups[0][1].sum()) > 1)):
+            raise LoweringError(f"{self.where}: several busy keys equal a quiet one")
 
     def _shared(self, key: Node, groups: list[tuple[int, Array]]) -> Rows:
         """V x of busy columns whose keys are the same, in equal shares: one value, or one for each column of a key."""
@@ -327,22 +348,22 @@ class BusyHead:
                     total.add(self.graph.mix(linear, shares[None, :]))
         return {row: self.graph.gathered(linear) for row, linear in values.items() if not linear.is_zero}
 
-    def _rival_code(self, query: Coded, group: int, other: int, mask: Array, exact: float) -> tuple[Node, bool]:
-        """The code of a group's keys, and whether equal signs tie with a quiet key or win; all else must lose."""
+    def _rival_code(self, query: Coded, group: int, other: int, mask: Array, exact: float) -> tuple[Node, set[float]]:
+        """The code of a group's keys, and by how much equal signs beat a quiet key, 0 for a tie; all else must lose."""
         bits, fixed = [], np.zeros(self.widths[other])
         for dim, (form, asked) in enumerate(zip(self.keys[other], self.queries[group], strict=True)):
             if dim in query.dims:
                 bits.append(self._bit(self.weights.key[dim], other, dim))
             elif not (form.is_zero or asked.is_zero):
-                if not (form.is_constant and asked.is_constant):
+                if not (form.is_constant and asked.is_constant and len(trim(asked.constant)) == 1):
                     raise LoweringError(f"{self.where}: dimension {dim} of a busy key is not constant")
-                fixed = fixed + form.constant * asked.constant
+                fixed = fixed + form.constant * asked.constant[0]
         sizes = query.sizes * np.array([abs(c) for _, c in bits])
         lead = (float(sizes.sum()) + fixed[mask > 0]) - exact
         tie = bool(np.all(lead == 0))
         if not (tie or bool(np.all(lead >= self.gap))) or bool(np.any(lead - 2 * float(sizes.min()) > -self.gap)):
             raise LoweringError(f"{self.where}: a busy key neither beats nor equals quiet ones clearly")
-        return self.graph.code(bits), tie
+        return self.graph.code(bits), set(lead.tolist())
 
     def _gather(self, index: Node, load: Node) -> Linear:
         ends = load.low * np.ones(index.width), load.high * np.ones(index.width)
@@ -368,6 +389,7 @@ class BusyHead:
                 together.setdefault(name, []).append((group, mask))
         for (code, _), groups in together.items():
             tie, tables = found[code, groups[0][1].tobytes() if code.width > 1 else b""]
+            self._check_shares(code, groups, tie)
             mask = groups[0][1] if code.width > 1 else ONE
             if mask.sum() > 1 or len(together) > 1:
                 self.parts.plan.distinct.append((code, mask))

@@ -202,6 +202,12 @@ def limit_of(block: RowBlock, content: Content) -> float:
     return 1.0 if content in ("bits", "one") else UNBOUNDED if block.limit is None else block.limit
 
 
+def within(linear: Linear, limit: float) -> bool:
+    """Whether a form is never larger in size, as far as its ranges tell."""
+    low, high = linear.ends
+    return bool(np.all(low >= -limit)) and bool(np.all(high <= limit))
+
+
 def span(layout: Layout, rows: str) -> tuple[int, int]:
     place = layout.rows(rows)
     return place.start, place.stop

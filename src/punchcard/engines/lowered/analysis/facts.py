@@ -14,15 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.analysis.columns import Columns, limit_of
+from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.analysis.contents import row_of
+from punchcard.engines.lowered.analysis.quiet import Quiet
 
 
 class Facts:
     """The facts about the cards of one machine: static rows, limits of numbers, and busy columns that hold the same."""
 
-    def __init__(self, columns: Columns, read: set[int], card: PackedCard) -> None:
-        layout = columns.layout
+    def __init__(self, quiet: Quiet, card: PackedCard) -> None:
+        columns, read, layout = quiet.columns, quiet.read, quiet.columns.layout
+        self.quiet = quiet
         self.static: list[tuple[str, slice, npt.NDArray[Any]]] = []
         self.limits: list[tuple[str, float]] = []
         for block in layout.blocks:
@@ -54,6 +56,8 @@ class Facts:
         if any(not bool(np.all(np.abs(card.fields[name][columns]) <= limit)) for name, limit in self.limits):
             return False
         if everywhere and any(not np.array_equal(card.fields[name][place], values) for name, place, values in self.static):
+            return False
+        if everywhere and not self.quiet.keeps_limits(card):
             return False
         if len(self.busy) == 1:
             return True

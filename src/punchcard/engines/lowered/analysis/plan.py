@@ -57,6 +57,7 @@ class Store:
     index     the quiet columns, one for each busy column that may store;  mask  which do
     rows      new values over the column's own rows (loads) and what is handed over (given)
     given     the busy values behind the given nodes, one entry for each column of `index`
+    kinds     what must be true of a value that is stored;  later  rows that the next loop changes once more, as it will
     """
 
     index: Node
@@ -64,6 +65,7 @@ class Store:
     rows: dict[int, Linear]
     given: dict[Node, Linear]
     kinds: dict[int, tuple[str, float]]
+    later: dict[int, Linear] = field(default_factory=dict)
 
 
 @dataclass

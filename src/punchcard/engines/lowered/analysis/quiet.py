@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.engines.lowered.analysis.columns import UNBOUNDED, Columns, span
+from punchcard.card.packed import PackedCard
+from punchcard.engines.lowered.analysis.columns import UNBOUNDED, Columns, span, within
 from punchcard.engines.lowered.analysis.contents import row_of
 from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Indices, Vectors, distinct
 from punchcard.engines.lowered.analysis.weights import HeadWeights, LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.domains import value_of
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
 from punchcard.engines.lowered.graph.operations import LOAD, MURK
 from punchcard.errors import LoweringError
@@ -135,7 +137,8 @@ class Quiet:
         for block in layout.blocks:
             content = block.holds.get(region)
             for row in range(*span(layout, block.name)):
-                contents[row] = content if region not in block.changes else "changes"
+                free = region in block.changes and not (content == "bits" and block.real)
+                contents[row] = "changes" if free else content
                 if content in (None, "one"):
                     known.update({node: constant(1.0 if content else 0.0) for node in self.begin.get(row, Linear()).terms
                                   if node.op is LOAD})
@@ -144,6 +147,20 @@ class Quiet:
             before = self.graph.gathered(self.graph.substitute(self.begin.get(row, Linear()), known))
             if contents[row] != "changes" and not now.same(before):
                 raise LoweringError(f"row {row} changes in {region!r}, where the layout says that it never does")
+
+    def keeps_limits(self, card: PackedCard) -> bool:
+        """Whether all numbers of a card stay within their limits when they settle."""
+        limits, known = self.columns.limits(), {}
+        for row, linear in self.settles.items():
+            kind, limit = limits[row]
+            if kind == "real" and not within(linear, limit):
+                for node in leaves(linear, LOAD):
+                    if node not in known:
+                        known[node] = row_of(card, node.data, self.columns.quiet)
+                total = linear.constant + sum(c * value_of(node, known) for node, c in linear.terms.items())
+                if not bool(np.all(np.abs(total) <= limit)):
+                    return False
+        return True
 
     # Numbers
 

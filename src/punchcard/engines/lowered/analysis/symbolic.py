@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 
 from punchcard.engines.lowered.analysis.attention import BusyHead, Offer, Parts
-from punchcard.engines.lowered.analysis.columns import Columns
+from punchcard.engines.lowered.analysis.columns import Columns, within
 from punchcard.engines.lowered.analysis.plan import Check, LoopPlan, Store
 from punchcard.engines.lowered.analysis.quiet import Quiet
 from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
@@ -15,6 +17,9 @@ from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import BIT, Linear, Node, constant, leaves, reachable
 from punchcard.engines.lowered.graph.operations import BITS, GIVEN, LOAD, MURK
 from punchcard.errors import LoweringError
+
+MOST_CHOICES = 16
+"""Offers of other heads, together, that are tried."""
 
 
 class NotUniform(LoweringError):
@@ -33,6 +38,10 @@ class Trace:
         self.begin = [dict(rows) for rows in self.groups]
         self.within = columns.bits_within()
         self.selectors = columns.selectors()
+        self.selected = False
+        self.heads: list[BusyHead] = []
+        self.offers: list[dict[int, list[Offer]]] = []
+        """By layer and head."""
         self.stored_in: int | None = None
         self.read_in = 0
 
@@ -42,6 +51,12 @@ class Trace:
                 return self.plan
             self.groups = [self.layers[number].feed_forward(self.graph, rows, group.width)
                            for rows, group in zip(self.groups, self.columns.groups, strict=True)]
+        for number, offers in enumerate(self.offers):
+            rows = self.quiet.layers[number].rows
+            if not self._idle(number, rows, self.quiet.finds(number, rows)):
+                for head, found in offers.items():
+                    for offer in found:
+                        self._store(number, head, offer)
         if self.stored_in is not None and self.read_in > self.stored_in:
             raise LoweringError(f"layer {self.read_in + 1} reads quiet columns after layer {self.stored_in + 1} has stored")
         self._finish()
@@ -54,15 +69,14 @@ class Trace:
         offers: dict[int, list[Offer]] = {}
         for head, quiet in enumerate(self.quiet.layers[number].heads):
             busy = BusyHead(parts, quiet, number, head)
+            self.heads.append(busy)
             for group in range(len(self.groups)):
                 for row, linear in busy.take(group).items():
                     taken[group].setdefault(row, Linear()).add(linear)
             if busy.reads:
                 self.read_in = number
             offers[head] = list(busy.offers())
-        for head, found in offers.items():
-            for offer in found:
-                self._store(number, head, offer, {h: o for h, o in offers.items() if h != head and o})
+        self.offers.append(offers)
         known = False
         for rows, more in zip(self.groups, taken, strict=True):
             for row, linear in more.items():
@@ -70,6 +84,7 @@ class Trace:
                 total.add(linear)
                 rows[row] = self.graph.gathered(total)
             known |= self._within(rows)
+        self.selected |= known
         if known and self.case is None:
             self._select()
             return True
@@ -79,7 +94,7 @@ class Trace:
         """Selectors become constants, declared bits are checked; whether selectors were met."""
         known = False
         for row in [r for r in rows if r in self.within and not rows[r].is_constant]:
-            if row in self.selectors:
+            if row in self.selectors and not self.selected:  # later in the loop they are rows like others
                 known = True
                 if self.case is not None:
                     rows[row] = constant(self.case[row])
@@ -91,43 +106,45 @@ class Trace:
         node = self.graph.as_node(linear)
         if node.domain == BIT:
             return linear
+        self.plan.checks.append(Check(Linear({node: 1.0}), "bits"))  # also where the bit turns out not to matter
         return Linear({self.graph.node(BITS, (node,)): 1.0})
 
     def _select(self) -> None:
         """Every group must have read the same selectors."""
+        for busy in self.heads:
+            busy.check_murk()
         first = self.groups[0]
         for row in self.selectors:
             linear = first.get(row, Linear())
             if any(not rows.get(row, Linear()).same(linear) for rows in self.groups[1:]) or linear.low.size > 1:
                 raise NotUniform(f"busy columns read different values in row {row}, which decides what they do")
+            if leaves(linear, MURK):
+                raise LoweringError(f"row {row}, which decides what a loop does, takes from many quiet columns at once")
             self.plan.selectors.append(linear)
 
     # Stores
 
-    def _store(self, number: int, head: int, offer: Offer, others: Mapping[int, list[Offer]]) -> None:
+    def _store(self, number: int, head: int, offer: Offer) -> None:
         """A quiet column takes from a busy one in this head; follow it to the end of the loop.
 
-        In the `others` it may find a busy column too. What it takes there is left open, and must not matter.
+        In other heads of this layer it may find a busy column too: what it takes there is left open, and must not matter.
+        In later layers that is tried.
         """
-        given: dict[Node, Linear] = {}
-        handed: Rows = {}
-        for row, linear in offer.values.items():
-            low, high = _range(linear, offer)
-            if linear.is_constant and low == high:
-                handed[row] = constant(low)
-                continue
-            node = self.graph.node(GIVEN, (), (number, head, row, low, high, _common_domain(linear)))
-            given[node] = linear
-            handed[row] = Linear({node: 1.0})
         quiet = self.quiet
-        layer = quiet.layers[number]
-        taken = [h.default for h in layer.heads]
-        taken[head] = _halves(taken[head], handed) if offer.tie else handed
-        for other, found in others.items():
-            taken[other] = self._either((number, head, other), layer.heads[other].default, found)
-        rows = quiet.through(number, layer.rows, taken)
+        rows = quiet.layers[number].rows
+        taken = quiet.finds(number, rows)
+        given, taken[head] = self._handed((number, head), offer, taken[head])
+        for other, found in self.offers[number].items():
+            if other != head and found:
+                taken[other] = self._either((number, head, other), taken[other], found)
+        rows = quiet.through(number, rows, taken)
         for later in range(number + 1, len(self.layers)):
-            rows = quiet.through(later, rows, quiet.finds(later, rows))
+            if _same(rows, quiet.layers[later].rows):
+                return
+            taken = quiet.finds(later, rows)
+            if not self._idle(later, rows, taken):
+                raise LoweringError(f"layers {number + 1} and {later + 1} both store to one column")
+            rows = quiet.through(later, rows, taken)
         changed = {row: rows.get(row, Linear()) for row in {*rows, *quiet.end}
                    if not rows.get(row, Linear()).same(quiet.end.get(row, Linear()))}
         if not changed:
@@ -146,9 +163,53 @@ class Trace:
         for table in offer.index.data:
             if table >= 0:
                 self.plan.close(table, self.columns.closed(changed))
-        used = {node for linear in changed.values() for node in leaves(linear, GIVEN)}
+        settled = self._later(changed, limits)
+        used = {node for linear in (*changed.values(), *settled.values()) for node in leaves(linear, GIVEN)}
         self.plan.stores.append(Store(offer.index, offer.mask, changed, {n: v for n, v in given.items() if n in used},
-                                      {row: limits[row] for row in changed}))
+                                      {row: limits[row] for row in {*changed, *settled}}, settled))
+
+    def _later(self, changed: Rows, limits: Mapping[int, tuple[str, float]]) -> Rows:
+        """Numbers that settle after a store, as they will be, where nothing shows that they stay within their limits."""
+        quiet, result = self.quiet, {}
+        now = {node: changed.get(row, quiet.end.get(row, Linear())) for row, linear in quiet.begin.items()
+               for node in linear.terms}
+        for row, linear in quiet.settles.items():
+            kind, limit = limits[row]
+            after = self.graph.gathered(self.graph.substitute(linear, now))
+            known = any(after.same(stored) and limits[other][1] <= limit for other, stored in changed.items())
+            if kind == "real" and not known and not within(after, limit):
+                result[row] = after
+        return result
+
+    def _handed(self, name: tuple[int, int], offer: Offer, own: Rows) -> tuple[dict[Node, Linear], Rows]:
+        """What a quiet column takes with an offer, where it would take its `own`; and the busy values behind it."""
+        given: dict[Node, Linear] = {}
+        handed: Rows = {}
+        for row, linear in offer.values.items():
+            low, high = _range(linear, offer)
+            if linear.is_constant and low == high:
+                handed[row] = constant(low)
+                continue
+            node = self.graph.node(GIVEN, (), (*name, row, low, high, _common_domain(linear)))
+            given[node] = linear
+            handed[row] = Linear({node: 1.0})
+        return given, _halves(own, handed) if offer.tie else handed
+
+    def _idle(self, at: int, rows: Rows, taken: list[Rows]) -> bool:
+        """Whether a quiet column is the same after a layer, whichever of its offers it takes."""
+        offers = {head: found for head, found in self.offers[at].items() if found}
+        if not offers:
+            return True
+        usual = self.quiet.through(at, rows, taken)
+        choices = [[taken[head], *(self._handed((at, head), offer, taken[head])[1] for offer in found)]
+                   for head, found in offers.items()]
+        if math.prod(map(len, choices)) > MOST_CHOICES:
+            return False
+        for chosen in product(*choices):
+            instead = dict(zip(offers, chosen, strict=True))
+            if not _same(self.quiet.through(at, rows, [instead.get(head, own) for head, own in enumerate(taken)]), usual):
+                return False
+        return True
 
     def _either(self, name: tuple[int, ...], default: Rows, offers: list[Offer]) -> Rows:
         """What a quiet column takes in a head: its default, or something from a busy column."""
@@ -164,6 +225,8 @@ class Trace:
 
     def _finish(self) -> None:
         """Rows go back to what they were, or are carried over to the next loop."""
+        for busy in self.heads:
+            busy.check_murk()
         for number, (rows, begin) in enumerate(zip(self.groups, self.begin, strict=True)):
             for row in {*rows, *begin}:
                 before, after = begin.get(row, Linear()), rows.get(row, Linear())
@@ -192,6 +255,10 @@ class Trace:
                     self.plan.checks.append(Check(linear, "bits"))
             else:
                 self.plan.checks.append(Check(linear, "real", slot.limit))
+
+
+def _same(rows: Rows, others: Rows) -> bool:
+    return rows.keys() == others.keys() and all(linear.same(others[row]) for row, linear in rows.items())
 
 
 def _halves(own: Rows, other: Rows) -> Rows:

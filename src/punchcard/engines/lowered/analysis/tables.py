@@ -38,6 +38,8 @@ def direct(table: Lookup, quiet: Quiet) -> Direct | None:
         for place in map(quiet.columns.layout.region, table.closed):
             columns = columns[(columns < place.start) | (columns >= place.stop)]
         chosen = np.searchsorted(quiet.columns.quiet, columns)
+        if not distinct(vectors.codes(table.dims)):
+            return None
     else:
         vectors, columns, chosen = head.keys, quiet.columns.quiet, np.arange(len(quiet.columns.quiet))
         if vectors.signs is None or not _stands_out(table, head):

@@ -72,7 +72,8 @@ class Emitter:
         self.ok: list[ir.Value] = []
         self.codes: list[tuple[ir.Value, int]] = []
         self.columns: dict[Node, list[ir.Value]] = {}
-        self.seen: set[tuple[object, Field]] = set()
+        self.seen: dict[tuple[Node | None, Field], None] = {}
+        """Fields, and the index of a column or None for the own one, that are taken to hold bits: see `check_held`."""
         self.forms: dict[tuple[object, ...], Linear] = {}
 
     def at(self, column: ir.Value, bound: Mapping[Node, ir.Value], given: Mapping[Node, Few | None]) -> Emitter:
@@ -88,6 +89,7 @@ class Emitter:
 
     def take_checks(self, other: Emitter) -> None:
         """What must be true for another emitter must be true here."""
+        other.check_held()
         self.ok += other.ok
         self.bits += other.bits
 
@@ -154,7 +156,10 @@ class Emitter:
         word = self.words.leaf("own", field, field.rows) if where is None else self.words.leaf(
             "gather", (where, field), field.rows)
         few = of_bit(Bit(word, i), -ONE, ONE)
-        if not field.missing or not self.code_kind.empty:
+        if not field.missing:
+            return few
+        if not self.code_kind.empty:
+            self.seen[where, field] = None
             return few
         return together(scaled, few, of_bit(Bit(self.words.leaf("held", (where, field), 1), 0), 0, ONE))
 
@@ -165,10 +170,10 @@ class Emitter:
         if word.op == "state":
             return self.memory.state(self.b, word.data)
         if word.op == "own":
-            return self.word_at(word.data, self.own, self.own)
+            return self.word_at(word.data, self.own)
         if word.op == "gather":
             index, field = word.data
-            return self.word_at(field, self.column_of(index)[0], index)
+            return self.word_at(field, self.column_of(index)[0])
         if word.op == "held":
             return self.held(word.data[1], self.own if word.data[0] is None else self.column_of(word.data[0])[0])
         if word.op == "sign":
@@ -176,13 +181,8 @@ class Emitter:
         node, middle = word.data
         return self.b.fcmp_ordered(">", self.node(node), self.number(middle))
 
-    def word_at(self, field: Field, column: ir.Value | None, name: object) -> ir.Value:
-        """The word of a column, which must hold bits there."""
-        if (name, field) not in self.seen:
-            self.seen.add((name, field))
-            inside = None if self.code_kind.empty else self.held(field, column)
-            if inside is not None:
-                self.ok.append(inside)
+    def word_at(self, field: Field, column: ir.Value | None) -> ir.Value:
+        """The word of a column."""
         word = self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))
         return self.b.zext(word, I64) if field.item < CHUNK // 8 else word
 
@@ -199,6 +199,13 @@ class Emitter:
             beyond = self.b.icmp_unsigned(">=", self.b.sub(column, ir.Constant(I64, start)), ir.Constant(I64, stop - start))
             result = beyond if result is None else self.b.and_(result, beyond)
         return result
+
+    def check_held(self) -> None:
+        """Every column whose bits were followed must hold bits there, also where these bits turned out not to matter."""
+        for where, field in self.seen:
+            inside = self.held(field, self.own if where is None else self.column_of(where)[0])
+            assert inside is not None
+            self.ok.append(inside)
 
     def bit(self, linear: Linear) -> Few:
         """A form that is ±1: by proof, or by a check in the loop."""
@@ -397,6 +404,14 @@ class Emitter:
             return self.load(self.memory.numbers(self.b, node.data, kind))
         return self.chosen(of_bit(Bit(self.words.leaf("state", found[0], found[0][0].rows), found[1]), -ONE, ONE))
 
+    def given(self, node: Node) -> ir.Value:
+        """What a busy column hands over, as a number: as such, or as a function of bits."""
+        if node in self.bound:
+            return self.bound[node]
+        few = self.lifter.few(node)
+        assert few is not None
+        return self.chosen(few)
+
     # Checks
 
     def check(self, value: ir.Value, kind: str, limit: float) -> None:
@@ -415,7 +430,7 @@ class Emitter:
         """The value, which must be ±1 in every lane."""
         if isinstance(value.type, ir.VectorType):
             self._all(self.b.fcmp_ordered("==", self.call("fabs", value), self.number(1.0, value.type.count)))
-        else:
+        elif not any(value is known for known in self.bits):
             self.bits.append(value)
         return value
 
@@ -435,6 +450,7 @@ class Emitter:
 
     def all_ok(self) -> ir.Value:
         """Whether every check holds."""
+        self.check_held()
         for start in range(0, len(self.bits), CHECK_WIDTH):
             part = self.packed(self.bits[start : start + CHECK_WIDTH])
             width = part.type.count

@@ -101,7 +101,7 @@ def compute(emitter: Emitter, plan: LoopPlan) -> NewValues:
         else:
             bits.setdefault(found[0], {})[found[1]] = emitter.bit(linear)
     words = [(word, emitter.packed_bits(of)) for word, of in bits.items()]
-    stored = [item for store in plan.stores for item in _lanes(emitter, store)]
+    stored = [item for store in plan.stores for item in _lanes(emitter, store, plan.settles)]
     return NewValues(emitter.all_ok(), stored, numbers, words)
 
 
@@ -115,7 +115,7 @@ def _content(one: Emitter, rows: dict[int, Linear], kinds: dict[int, tuple[str, 
             bits.setdefault(field, {})[i] = one.bit(linear)
             continue
         value = one.linear(linear)
-        if row in kinds and not linear.is_constant:
+        if row in kinds:
             one.check(value, *kinds[row])
         result.append((field, i, value))
     for field, places in bits.items():
@@ -133,9 +133,14 @@ def _put(emitter: Emitter, column: ir.Value, content: Content) -> None:
             emitter.store(value, emitter.memory.entry(emitter.b, field, column, i, value.type))
 
 
-def _lanes(emitter: Emitter, store: Store) -> list[tuple[ir.Value, ir.Value, Content]]:
-    """For every busy column that may store: the quiet column (-1: none; less: not allowed), its place, and what it takes."""
-    b, result = emitter.b, []
+def _lanes(emitter: Emitter, store: Store, settles: dict[int, Linear]) -> list[tuple[ir.Value, ir.Value, Content]]:
+    """For every busy column that may store: the quiet column (-1: none; less: not allowed), its place, and what it takes.
+
+    A word is stored whole: so what settles in it goes there with the rest.
+    """
+    b, result, fields = emitter.b, [], emitter.places.fields.of_row
+    words = {fields[row][0] for row in store.rows if fields[row][0].bits}
+    rows = {**{row: linear for row, linear in settles.items() if fields[row][0] in words}, **store.rows}
     index = emitter.node(store.index)
     lanes = [lane for lane in range(store.index.width) if store.mask[lane]]
     given = {node: emitter.lifter.few_of(linear) for node, linear in store.given.items()}
@@ -151,7 +156,9 @@ def _lanes(emitter: Emitter, store: Store) -> list[tuple[ir.Value, ir.Value, Con
         emitter.ok.append(b.icmp_signed(">=", column, ir.Constant(I32, -1)))
         at = b.sext(b.select(found, column, ir.Constant(I32, emitter.places.nowhere)), I64)
         one = emitter.at(at, {node: emitter.lane(value, lane) for node, value in numbers.items()}, given)
-        result.append((column, at, _content(one, store.rows, kinds)))
+        result.append((column, at, _content(one, rows, kinds)))
+        for row, linear in store.later.items():
+            one.check(one.linear(linear), *store.kinds[row])
         emitter.take_checks(one)
     return result
 
@@ -187,6 +194,10 @@ def _settle(emitter: Emitter, plan: LoopPlan, visits: ir.Value) -> None:
     content = _content(one, plan.settles, {})
     if one.bits:
         raise LoweringError("what a column that was stored to becomes in the next loop is not proven to be ±1")
+    for _, source in one.seen:
+        if any(not set(source.missing) <= set(field.missing) for field, _, _ in content):
+            raise LoweringError(f"what a column that was stored to becomes in the next loop depends on {source.block!r}, "
+                                "which not every such column holds")
     _put(one, at, content)
     i.add_incoming(following, b.block)
     b.branch(head)

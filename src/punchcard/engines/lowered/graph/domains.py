@@ -52,7 +52,8 @@ def values_on_grid(linear: Linear, by_base: Mapping[Node, list[tuple[Node, float
     ((base, terms),) = by_base.items()
     if not base.grid or base.width > 1 or any(n is not base and len(n.data[1]) > 1 for n, _ in terms):
         return None
-    low, high, grid = float(base.low[0]), float(base.high[0]), base.grid
+    grid = base.grid
+    low, high = math.ceil(float(base.low[0]) / grid) * grid, math.floor(float(base.high[0]) / grid) * grid
     points = {low, high}
     for node, _ in terms:
         if node is not base:

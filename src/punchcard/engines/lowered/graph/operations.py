@@ -63,7 +63,7 @@ STATE = Operation(  # a row that a group carries from loop to loop; data: slot
 LOAD = Operation(  # a row of the quiet column at hand; data: row
     "load", lambda e, node: e.row(e.own, node.data))
 GIVEN = Operation(  # a value that a busy column hands to a quiet one; data: layer, head, row, ends, domain
-    "given", lambda e, node: e.bound[node], ends=lambda given: given[3:5], domain=lambda given: given[5])
+    "given", lambda e, node: e.given(node), ends=lambda given: given[3:5], domain=lambda given: given[5])
 MURK = Operation(  # a value that nobody has worked out: nothing may depend on it, and it is never bound; data: name, ends
     "murk", lambda e, node: e.bound[node], ends=lambda name: name[-2:])
 

@@ -12,6 +12,7 @@ What cannot be proven stays a number; where such a number is known to have two v
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.nodes import Linear, Node
@@ -95,12 +96,12 @@ class Lifter:
     def _lifted(self, node: Node) -> Few | None:
         if node.width > 1:
             return None
-        try:
+        few: Few | None = None
+        with suppress(Inexact):
             few = self._known(node)
-        except Inexact:
-            few = None
         if few is None and node.domain is not None and len(node.domain) == 2:
-            return self._tested(node, *node.domain)
+            with suppress(Inexact):
+                few = self._tested(node, *node.domain)
         return few
 
     def _tested(self, node: Node, low: float, high: float) -> Few:
@@ -345,4 +346,4 @@ def aligned(terms: Sum, constant: int) -> tuple[Sum, int]:
                 constant += 0 if same else c
                 break
         result[found] = result.get(found, 0) + count
-    return result, constant
+    return {function: c for function, c in result.items() if c}, constant

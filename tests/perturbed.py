@@ -1,0 +1,222 @@
+"""Models with one weight changed, on every machine, and a comparison of the lowered engine with the equation."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from punchcard.card.layout import Card, Layout, as_tensor
+from punchcard.engines import prepare
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.subleq.machine import SubleqMachine
+from punchcard.machines.von_neumann.machine import VonNeumannMachine
+from punchcard.transformer.model import LoopedTransformer
+from punchcard.transformer.weights import Weights
+from tests import fleq_cases
+from tests.lowered_cases import Machine, operations, painters, random_rules, turing_machine
+from tests.random_images import random_image
+from tests.random_programs import random_program
+
+Array = npt.NDArray[Any]
+Change = Callable[[random.Random, dict[str, Array]], str]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A machine's weights and layout, and cards of random programs.
+
+    `tolerance` is what real numbers may differ by in a loop, in proportion to the largest; bits may not differ.
+    """
+
+    weights: Weights
+    layout: Layout
+    card: Callable[[random.Random], Tensor]
+    tolerance: float = 0.0
+
+
+def _subleq(design: str, bits: int, cells: int, instructions: int, precision: str) -> Subject:
+    machine = SubleqMachine(word_bits=bits, memory=cells, instructions=instructions, design=design, precision=precision)
+    return Subject(machine.weights, machine.layout,
+                   lambda rng: machine.punch(random_program(rng, bits, cells, instructions)))
+
+
+def _image(bits: int, memory: int) -> Subject:
+    machine = VonNeumannMachine(word_bits=bits, memory=memory)
+    return Subject(machine.weights, machine.layout, lambda rng: machine.punch(random_image(rng, bits, memory)))
+
+
+def _fleq(*functions: str, heads: int = 1) -> Subject:
+    machine = FleqMachine(functions=(*functions, *fleq_cases.POINTER_FUNCTIONS), size=2, memory=14, instructions=8,
+                          range=fleq_cases.RANGE, heads=heads)
+    return Subject(machine.weights, machine.layout,
+                   lambda rng: machine.punch(fleq_cases.random_program(rng, machine, 60)), 1e-6)
+
+
+def _own(make: Callable[[random.Random], Machine]) -> Subject:
+    """A machine of the tests, whose weights do not depend on the card."""
+    machine = make(random.Random(1))
+    return Subject(Weights.of(machine.model), machine.layout, lambda rng: make(rng).card)
+
+
+def _turing(rng: random.Random) -> Machine:
+    tape = [rng.randrange(2) for _ in range(16)]
+    return turing_machine(random_rules(random.Random(3)), tape, rng.randrange(16), 4, torch.float32)
+
+
+SUBJECTS: dict[str, Callable[[], Subject]] = {
+    "two-layer": lambda: _subleq("two-layer", 4, 6, 7, "float64"),
+    "two-layer, float32": lambda: _subleq("two-layer", 6, 9, 10, "float32"),
+    "paper": lambda: _subleq("paper", 4, 6, 7, "float32"),
+    "one-layer": lambda: _subleq("one-layer", 4, 6, 7, "float64"),
+    "von Neumann": lambda: _image(5, 20),
+    "Turing": lambda: _own(_turing),
+    "painters": lambda: _own(lambda rng: painters(16, 4)),
+    "operations": lambda: _own(lambda rng: operations([rng.randrange(4) for _ in range(16)], 4)),
+    "FLEQ": lambda: _fleq("add", "sub", "transpose", "mul", "sigmoid"),
+}
+
+
+# Changes
+
+
+def _entry(rng: random.Random, array: Array) -> tuple[int, ...]:
+    """The place of an entry that is not 0, or of any where all are."""
+    places = np.argwhere(array)
+    if not len(places):
+        return tuple(rng.randrange(size) for size in array.shape)
+    return tuple(map(int, places[rng.randrange(len(places))]))
+
+
+def _by(rng: random.Random) -> float:
+    return rng.choice((1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 0.25, round(rng.uniform(-2, 2), 2), rng.uniform(-2, 2)))
+
+
+def _add(name: str) -> Change:
+    def change(rng: random.Random, layer: dict[str, Array]) -> str:
+        array, by = layer[name], _by(rng)
+        at = _entry(rng, array) if rng.random() < 0.7 else tuple(rng.randrange(size) for size in array.shape)
+        array[at] += by
+        return f"{name}{list(at)} += {by}"
+
+    return change
+
+
+def _turn(name: str) -> Change:
+    def change(rng: random.Random, layer: dict[str, Array]) -> str:
+        at = _entry(rng, layer[name])
+        layer[name][at] *= -1
+        return f"{name}{list(at)} *= -1"
+
+    return change
+
+
+def _drop(name: str) -> Change:
+    def change(rng: random.Random, layer: dict[str, Array]) -> str:
+        at = _entry(rng, layer[name])
+        layer[name][at] = 0
+        return f"{name}{list(at)} = 0"
+
+    return change
+
+
+def _swap(name: str) -> Change:
+    def change(rng: random.Random, layer: dict[str, Array]) -> str:
+        array = layer[name]
+        one, other = (rng.randrange(len(array)) for _ in range(2))
+        array[[one, other]] = array[[other, one]]
+        return f"{name}: rows {one} and {other} swapped"
+
+    return change
+
+
+def _cool(rng: random.Random, layer: dict[str, Array]) -> str:
+    head, by = rng.randrange(len(layer["temperature"])), rng.choice((0.5, 0.25, 0.75, 1 / 64, 1e-3, 2.0))
+    layer["temperature"][head] *= by
+    return f"temperature[{head}] *= {by}"
+
+
+CHANGES: tuple[Change, ...] = (
+    *(_add(name) for name in ("b1", "b1", "b1", "b2", "w1", "w2", "key", "query", "value")),
+    *(_turn(name) for name in ("w1", "w2", "key", "query", "value")),
+    *(_drop(name) for name in ("w1", "w2", "b1", "key", "query", "value")),
+    _swap("w2"), _swap("w1"), _swap("b1"), _cool)
+
+
+def perturbed(rng: random.Random, weights: Weights) -> tuple[str, Weights]:
+    """The weights with one change, and what it is."""
+    layers = list(weights.layers)
+    number = rng.randrange(len(layers))
+    arrays = {name: array.copy() for name, array in vars(layers[number]).items()}
+    try:
+        text = rng.choice(CHANGES)(rng, arrays)
+    except ValueError:  # a layer without heads, or without hidden units
+        return perturbed(rng, weights)
+    layers[number] = replace(layers[number], **arrays)
+    return f"layer {number + 1}, {text}", Weights(weights.width, weights.dtype, layers)
+
+
+# The comparison
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a perturbed model fared: "refused", "declined" (some loops), "lowered" (all), "rounded", or "different"."""
+
+    kind: str
+    what: str
+
+
+def compare(subject: Subject, seed: str, loops: int) -> Outcome:
+    """Random loops of a perturbed model: each card that the engine gives is what the equation makes of the one before."""
+    rng = random.Random(seed)
+    what, weights = perturbed(rng, subject.weights)
+    card, model = subject.card(rng), weights.module
+    seen: list[Tensor] = []
+
+    def watch(_: int, now: Card) -> None:
+        seen.append(as_tensor(now).clone())
+
+    with torch.no_grad():
+        runner = prepare("lowered", weights, subject.layout, card, fall_back=True)
+        if any(note.startswith("not lowered") for note in runner.notes):
+            return Outcome("refused", what)
+        ran = runner.run(loops, watch=watch)
+        for loop, found in enumerate(seen, start=1):
+            expected = model(card)
+            apart = (found - expected).nan_to_num().abs().max() / max(1.0, float(expected.abs().max()))
+            if apart > subject.tolerance or not torch.equal(found.isnan(), expected.isnan()):
+                kind = "rounded" if apart < ROUNDING and not is_exact(model, card) else "different"
+                return Outcome(kind, f"{what}: loop {loop} differs by {apart:g}")
+            card = found
+    return Outcome("lowered" if ran.made == {"lowered": loops} else "declined", what)
+
+
+ROUNDING = 1e-4
+"""Far below half a bit, and above what rounding does to a sum."""
+
+
+def is_exact(model: LoopedTransformer, card: Tensor) -> bool:
+    """Whether a loop of the equation is the same with more digits in every sum: then nothing was rounded.
+
+    The weights of the softmax are taken as the number format has them.
+    """
+    kind: type[Any] = np.longdouble if card.dtype == torch.float64 else np.float64
+    exact: Any = card.numpy().astype(kind)
+    for layer in Weights.of(model).layers:
+        key, query, value, w1, b1, w2, b2 = (
+            array.astype(kind)
+            for array in (layer.key, layer.query, layer.value, layer.w1, layer.b1, layer.w2, layer.b2))
+        attended = exact
+        for head in range(layer.heads):
+            scores = (key[head] @ exact).T @ (query[head] @ exact) * kind(float(layer.temperature[head]))
+            below = torch.from_numpy((scores - scores.max(axis=0)).astype(np.float64)).to(card.dtype)
+            attended = attended + value[head] @ exact @ torch.softmax(below, dim=0).numpy().astype(kind)
+        exact = attended + w2 @ np.maximum(w1 @ attended + b1, 0) + b2
+    return bool(np.array_equal(exact, model(card).numpy().astype(kind)))

@@ -1,0 +1,173 @@
+"""What the lowered engine takes for granted is proven or checked: small machines in which it would be false."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from punchcard.card.encoding import encode_unsigned
+from punchcard.card.layout import Content, Layout, Region, RowBlock, holding
+from punchcard.engines.lowered.graph import operations as op
+from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.nodes import Linear
+from punchcard.engines.lowered.words.lift import Lifter
+from punchcard.engines.lowered.words.word import Words
+from punchcard.errors import LoweringError
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.text.assembler import assemble
+from punchcard.primitives.add import increment_bits, sum_bits
+from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
+from punchcard.transformer.build import assign, attend, build, clear
+from punchcard.transformer.expression import relu, rows, stack
+from punchcard.transformer.gate import gated
+from punchcard.transformer.precision import Precision
+from tests.engine_runs import computer_of
+from tests.lowered_cases import Machine, assert_the_equation, operations
+
+pytestmark = pytest.mark.usefixtures("shared_code")
+
+BITS = 4
+
+
+def sizes_on_a_tape(values: list[float], content: Content, gap: int) -> Machine:
+    """The head goes along the tape and notes the size of each value. The last columns hold none.
+
+    The size of a bit is 1, whatever the bit: so nothing depends on the bit, but all of it on its being one.
+    """
+    layout = Layout(
+        [RowBlock("value", 1, holds=holding(content, "tape"), limit=2.0),
+         RowBlock("position", BITS, holds=holding("bits", "tape", "gap")),
+         RowBlock("place", BITS, holds=holding("bits", "head"), changes=("head",)),
+         RowBlock("inside", 1, holds=holding("one", "head")),
+         RowBlock("mark", 1, holds=holding("real", "head"), changes=("head",), limit=4.0),
+         RowBlock("seen", 1, within="bits" if content == "real" else None)],
+        [Region("head", 1), Region("tape", len(values)), Region("gap", gap)],
+    )
+    value, position, place, one, mark, seen = (rows(layout, block.name) for block in layout.blocks)
+    parts = [
+        attend(query=place + position, key=position, value=value, into=seen, gap=ADDRESS_GAP),
+        assign(mark, gated(relu(seen) + relu(-seen), 1 - one, 8.0)) + clear(seen)
+        + assign(place, increment_bits(place, one)),
+    ]
+    card = layout.blank()
+    layout.put(card, "value", "tape", torch.tensor([values]))
+    for region in ("tape", "gap"):
+        columns = layout.region(region)
+        layout.put(card, "position", region, encode_unsigned(list(range(columns.start - 1, columns.stop - 1)), BITS))
+    layout.put(card, "place", "head", encode_unsigned(0, BITS))
+    layout.put(card, "inside", "head", 1.0)
+    return Machine(layout, build(parts, layout.width, Precision()), card)
+
+
+def test_a_bit_that_does_not_matter_is_checked() -> None:
+    """The layout declares bits in the middle of a loop; one of them is 1/2."""
+    machine = sizes_on_a_tape([1.0, -1.0, 1.0, 0.5, *[-1.0] * 10], "real", 2)
+    ran = assert_the_equation(machine.model, machine.card, machine.layout, 12, notes=None)
+    assert ran.made == {"lowered": 11, "dense": 1}
+
+
+def test_a_column_that_holds_no_bit() -> None:
+    """The head comes to columns where the row is 0."""
+    machine = sizes_on_a_tape([1.0, -1.0] * 5, "bits", 6)
+    ran = assert_the_equation(machine.model, machine.card, machine.layout, 40, notes=None)
+    assert ran.made["lowered"] >= 20
+
+
+def meeting_heads(places: tuple[int, int], look: int) -> Machine:
+    """Two heads look at one place, and see the tape there, or the colour of a head that stands there.
+
+    What they look at moves on, and so does the first head; the second stays.
+    """
+    layout = Layout(
+        [RowBlock("colour", 1, holds=holding("fixed", "heads") | holding("bits", "tape"), limit=1.0),
+         RowBlock("position", BITS, holds=holding("bits", "tape")),
+         RowBlock("look", BITS, holds=holding("bits", "heads"), changes=("heads",)),
+         RowBlock("place", BITS, holds=holding("bits", "heads"), changes=("heads",)),
+         RowBlock("inside", 1, holds=holding("one", "heads")),
+         RowBlock("mark", 1, holds=holding("real", "heads"), changes=("heads",), limit=8.0),
+         RowBlock("moves", 1, holds=holding("fixed", "heads"), limit=1.0),
+         RowBlock("seen", 1)],
+        [Region("heads", 2, groups=(2,)), Region("tape", 16)],
+    )
+    colour, position, look_row, place, one, mark, going, seen = (rows(layout, block.name) for block in layout.blocks)
+    parts = [
+        attend(query=stack(look_row, position), key=stack(store_factor(BITS) * position + place, position), value=colour,
+               into=seen, gap=store_gap(BITS)),  # a cell of the tape sees itself
+        assign(mark, gated(seen, 1 - one, 16.0)) + clear(seen) + assign(look_row, increment_bits(look_row, one))
+        + assign(place, sum_bits(place, stack(2 * going - one, *[-1 * one] * (BITS - 1)), one)),
+    ]
+    card = layout.blank()
+    layout.put(card, "colour", "heads", torch.tensor([[1.0, -0.5]]))
+    layout.put(card, "colour", "tape", torch.tensor([[1.0, -1.0] * 8]))
+    layout.put(card, "position", "tape", encode_unsigned(list(range(16)), BITS))
+    layout.put(card, "look", "heads", encode_unsigned([look, look], BITS))
+    layout.put(card, "place", "heads", encode_unsigned(list(places), BITS))
+    layout.put(card, "inside", "heads", 1.0)
+    layout.put(card, "moves", "heads", torch.tensor([[1.0, 0.0]]))
+    return Machine(layout, build(parts, layout.width, Precision()), card)
+
+
+@pytest.mark.parametrize(("places", "meet"), [((2, 13), 0), ((1, 14), 1)])
+def test_two_busy_columns_that_are_found_at_once(places: tuple[int, int], meet: int) -> None:
+    """Where both heads stand at the place that is looked at, each gives a half."""
+    machine = meeting_heads(places, 1)
+    ran = assert_the_equation(machine.model, machine.card, machine.layout, 14, notes=None)
+    assert ran.made["lowered"] == 14 - meet
+
+
+def test_a_selector_that_changes_again_in_the_loop() -> None:
+    """What it decided, it decided when it was read; later it is a row like others."""
+    layout = operations([0] * 16, 4).layout
+    operation, position, counter, number, one, current = (rows(layout, block.name) for block in layout.blocks)
+    parts = [
+        attend(query=counter + position, key=position, value=operation, into=current, gap=ADDRESS_GAP),
+        assign(current[:1], gated(counter[:1], 1 - one, 8.0)) + assign(counter, increment_bits(counter, one)),
+        assign(number, stack(current[:1], number[:3])) + clear(current),
+    ]
+    model = build(parts, layout.width, Precision())
+    card = operations([0, 1, 2, 3, 1, 0, 2, 3, 3, 1, 1, 2, 0, 0, 1, 3], 4).card
+    assert_the_equation(model, card, layout, 32)
+
+
+def test_selectors_that_nobody_can_work_out_are_refused() -> None:
+    """Without its keys a head takes from all columns at once."""
+    machine = operations([0, 1, 2, 3] * 4, 4)
+    machine.model.layers[0].key.data[:] = 0.0  # type: ignore[operator]
+    with pytest.raises(LoweringError, match="decides what a loop does, takes from many quiet columns at once"):
+        computer_of(machine.model, machine.card, machine.layout)
+
+
+def test_numbers_that_leave_their_limit_when_they_settle() -> None:
+    """Each is within its limit, but not their sum, which the next loop makes."""
+    machine = FleqMachine(functions=["add"], size=1, memory=6, instructions=4)
+    layout = machine.layout
+    card = machine.punch(assemble(".data\nx scalar 1\ny scalar -1\n.code\nx = add(y, y); if y <= 0 goto 0\nhalt"))
+    limit = next(block.limit for block in layout.blocks if block.name == "incoming")
+    assert limit is not None
+    for name in ("data", "incoming"):
+        layout.get(card, name, "memory")[0, 5] = 0.75 * limit
+    computer_of(machine.model, machine.punch(assemble(".data\nx scalar 1\n.code\nx = add(x, x)\nhalt")), layout)
+    ran = assert_the_equation(machine.model, card, layout, 6, notes=None)
+    assert "dense" in ran.made
+
+
+# Values that are known only in part
+
+
+def test_values_at_the_ends_of_a_range_that_are_not_on_the_grid() -> None:
+    """Between 0.75 and 1.25 lies one integer, and the function's value there is the only one."""
+    graph = Graph()
+    integer = graph.node(op.LOAD, (), 0, ends=(0.0, 4.0), domain=(0.0, 1.0, 2.0, 3.0, 4.0))
+    base = graph.node(op.SAME, (integer,), None, ends=(0.75, 1.25))
+    assert base.grid == 1.0
+    form = Linear({base: 2.0, graph.node(op.RELU, (base,), (1.0, np.array([-3.0]))): 1.0})
+    narrowed = graph.narrowed(form)
+    ((node, _),) = narrowed.terms.items()
+    assert node.domain is None or 2.0 in node.domain
+
+
+def test_values_that_are_too_fine_stay_numbers() -> None:
+    graph = Graph()
+    node = graph.node(op.LOAD, (), 0, ends=(0.0, 1e-30), domain=(0.0, 1e-30))
+    assert Lifter(Words(), lambda _: None).few(node) is None

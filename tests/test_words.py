@@ -1,0 +1,322 @@
+"""Integer arithmetic found by proof: each step of it against brute force over all integers, or all bits."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from punchcard.engines.lowered.graph import operations as op
+from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.domains import value_of as node_value
+from punchcard.engines.lowered.graph.nodes import BIT, Linear, Node
+from punchcard.engines.lowered.words.few import (
+    MOST_BITS,
+    ONE,
+    Few,
+    Inexact,
+    always,
+    exact,
+    of_bit,
+    scaled,
+    together,
+    trimmed,
+)
+from punchcard.engines.lowered.words.lift import Lifter, aligned
+from punchcard.engines.lowered.words.pack import alike, family, pack
+from punchcard.engines.lowered.words.steps import MOST_STEPS, Total, few_of_steps, steps_of
+from punchcard.engines.lowered.words.word import Bit, Word, Words
+from tests.word_values import Leaves, all_values, bit_of, few_value, leaf_words, value_of
+
+# Numbers and tables
+
+
+@pytest.mark.parametrize("number", [0.0, 1.0, -3.0, 0.5, 2.0**-64, -(2.0**40), 1 - 2.0**-53])
+def test_numbers_are_exact(number: float) -> None:
+    assert Fraction(exact(number), ONE) == Fraction(number)
+    assert scaled(exact(number), exact(-4.0)) == exact(-4.0 * number)
+
+
+@pytest.mark.parametrize("number", [2.0**-65, 2.0**-60 + 2.0**-70, 1e-300])
+def test_what_is_finer_has_no_table(number: float) -> None:
+    with pytest.raises(Inexact):
+        exact(number)
+
+
+def test_products_that_are_finer_have_no_table() -> None:
+    with pytest.raises(Inexact):
+        scaled(exact(2.0**-40), exact(2.0**-40))
+
+
+def random_few(rng: random.Random, bits: list[Bit], most: int = 3, values: tuple[int, ...] = (-1, 0, 1, 2)) -> Few:
+    chosen = tuple(sorted(rng.sample(bits, rng.randint(0, most))))
+    return trimmed(chosen, [rng.choice(values) for _ in range(1 << len(chosen))])
+
+
+def test_functions_of_few_bits() -> None:
+    """Sums and products of tables; what changes nothing is left out; and too many bits are refused."""
+    rng, words = random.Random(1), Words()
+    leaves = leaf_words(words, 2, 3)
+    bits = [Bit(leaf, i) for leaf in leaves for i in range(leaf.width)]
+    settings = list(all_values(leaves))
+    for _ in range(60):
+        a, b = random_few(rng, bits), random_few(rng, bits)
+        for change in (int.__add__, int.__mul__):
+            both = together(change, a, b)
+            assert both is not None
+            for leaf in settings:
+                assert few_value(both, leaf) == change(few_value(a, leaf), few_value(b, leaf))
+            for j in range(len(both.bits)):
+                assert any(x != y for x, y in zip(both.values, (both.values[i ^ 1 << j] for i in range(len(both.values))),
+                                                  strict=True)), "no bit is idle"
+    many = leaf_words(words, *[1] * (MOST_BITS + 1))
+    total: Few | None = always(0)
+    for number, flag in enumerate(many):
+        assert total is not None
+        total = together(int.__add__, total, of_bit(Bit(flag, 0), 0, 1))
+        assert (total is None) == (number == MOST_BITS)
+
+
+# Steps
+
+
+def test_steps_of_a_piecewise_linear_function() -> None:
+    """What is found is the function at every integer; what has few flat parts, with kinks between integers, is found."""
+    rng, found = random.Random(2), 0
+    for _ in range(1500):
+        low = rng.randint(-20, 5)
+        high = low + rng.randint(0, 24)
+        units = [(rng.choice((-4, -2, -1, 1, 2, 4)), rng.choice((-2, -1, 1, 2)), rng.randint(-20, 20))
+                 for _ in range(rng.randint(1, 4))]
+        if rng.random() < 0.6:  # a step for every pair
+            units = [(sign * c, f, b - shift) for c, f, b in units for sign, shift in ((1, 0), (-1, abs(f)))]
+
+        def value(at: int, units: list[tuple[int, int, int]] = units) -> int:
+            return sum(c * max(0, f * at + b) for c, f, b in units)
+
+        steps = steps_of(low, high, [(-b, f) for _, f, b in units], value)
+        values = [value(at) for at in range(low, high + 1)]
+        if steps is None:
+            continue
+        found += len(steps) > 1
+        assert len(steps) <= MOST_STEPS + 1
+        assert [next(v for place, v in reversed(steps) if place <= at) for at in range(low, high + 1)] == values
+    assert found > 200
+
+
+def random_total(rng: random.Random, leaves: list[Word]) -> Total:
+    terms = tuple((rng.choice((-4, -2, -1, 1, 1, 2, 3)), leaf, rng.randrange(1, 1 << leaf.width),
+                   rng.choice((0, 0, 1))) for leaf in rng.sample(leaves, rng.randint(1, len(leaves))))
+    values = [total_value(terms, leaf) for leaf in all_values(leaves)]
+    return Total(terms, min(values), max(values))
+
+
+def total_value(terms: tuple[tuple[int, Word, int, int], ...], leaves: Leaves) -> int:
+    return sum(c * ((leaves[word] & mask) >> shift) for c, word, mask, shift in terms)
+
+
+def random_steps(rng: random.Random, low: int, high: int) -> list[tuple[int, int]]:
+    """Any steps, or two values that alternate with a period."""
+    if rng.random() < 0.5:
+        places = sorted(rng.sample(range(low + 1, high + 1), min(high - low, rng.randint(1, MOST_STEPS))))
+        values = [rng.randint(0, 2) for _ in range(len(places) + 1)]
+    else:
+        first, period = rng.randint(low + 1, high), 1 << rng.randint(1, 4)
+        length = rng.choice((period // 2, rng.randint(1, period)))
+        places = [at for k in range(MOST_STEPS) for at in (first + k * period, first + k * period + length) if at <= high]
+        places = sorted(set(places))[:MOST_STEPS]
+        values = [7 if k % 2 else 3 for k in range(len(places) + 1)]
+    steps = [(low, values[0])]
+    for place, now in zip(places, values[1:], strict=True):
+        if now != steps[-1][1]:
+            steps.append((place, now))
+    return steps
+
+
+def test_steps_as_bits() -> None:
+    """Bits of a sum, comparisons and remainders: for every setting of the words that are added up."""
+    rng, kinds = random.Random(3), set()
+    for _ in range(400):
+        words = Words()
+        leaves = leaf_words(words, 3, 2, 1)
+        total = random_total(rng, leaves)
+        if total.low == total.high:
+            continue
+        steps = random_steps(rng, total.low, total.high)
+        few = few_of_steps(words, total, steps)
+        kinds |= {bit.word.op for bit in few.bits}
+        for leaf in all_values(leaves):
+            at = total_value(total.terms, leaf)
+            assert few_value(few, leaf) == next(v for place, v in reversed(steps) if place <= at)
+    assert kinds >= {"sum", "at least", "below", "leaf"}
+
+
+def test_the_lowest_bits_of_a_total() -> None:
+    rng = random.Random(4)
+    for _ in range(300):
+        words = Words()
+        leaves = leaf_words(words, 3, 3)
+        total, bits, constant, sign = random_total(rng, leaves), rng.randint(1, 6), rng.randint(-9, 9), rng.choice((1, -1))
+        word = total.lowest(words, bits, constant, sign)
+        for leaf in all_values(leaves):
+            assert (value_of(word, leaf) - sign * total_value(total.terms, leaf) - constant) % (1 << bits) == 0
+            assert (value_of(total.word(words), leaf) - total_value(total.terms, leaf)) % (1 << 64) == 0
+
+
+# Packing
+
+
+def random_bits(rng: random.Random, words: Words, leaves: list[Word]) -> list[Bit]:
+    """Bits of leaves, of sums and of flags."""
+    a, b, flag = leaves
+    sums = [words.sum([(1, a), (1, b)], rng.randint(0, 2)), words.sum([(1, a), (-1, b)], 0),
+            words.sum([(2, b), (1, flag)], 1), words.shifted(a, -1), words.masked(b, 5)]
+    return [Bit(word, i) for word in (a, b, *sums) for i in range(3)] + [
+        Bit(flag, 0), Bit(words.at_least(sums[0], 3), 0), Bit(words.below(sums[1], 2, 1), 0), Bit(words.equal(a, b), 0)]
+
+
+def test_packing_bits() -> None:
+    """Every place of the word is its function, and so is every home; all other places are 0."""
+    rng = random.Random(5)
+    for turn in range(70):
+        words = Words()
+        leaves = leaf_words(words, 3, 3, 1)
+        bits = random_bits(rng, words, leaves)
+        wanted: dict[int, Few] = {}
+        if turn % 2:  # the same function in step, with some others
+            first = random_few(rng, [bit for bit in bits if bit.place == 0], 3, (-1, 1))
+            wanted = {at: Few(tuple(Bit(b.word, 0 if b.word.is_flag else at) for b in first.bits), first.values)
+                      for at in range(3)}
+        for _ in range(rng.randint(0, 5)):
+            few = random_few(rng, bits, 3, (-1, 1))
+            wanted[rng.randrange(8)] = few if few.bits else always(rng.choice((-1, 1)))
+        homes: dict[Few, Bit] = {}
+        word = pack(words, wanted, homes)
+        for leaf in all_values(leaves):
+            expected = sum((few_value(few, leaf) > 0) << at for at, few in wanted.items())
+            assert value_of(word, leaf) == expected
+            for few, home in homes.items():
+                assert bit_of(home, leaf) == few_value(few, leaf)
+
+
+def test_families_of_functions() -> None:
+    rng = random.Random(6)
+    for _ in range(100):
+        words = Words()
+        leaves = leaf_words(words, 3, 3, 1)
+        few = random_few(rng, random_bits(rng, words, leaves), 3, (0, 1))
+        if not few.bits:
+            continue
+        place = rng.randint(0, 5)
+        word = family(words, few, place)
+        for leaf in all_values(leaves):
+            assert bit_of(Bit(word, place), leaf) == few_value(few, leaf)
+
+
+def test_functions_that_are_alike() -> None:
+    """Never said of functions that differ; and the lowest bit of a sum is the exclusive or."""
+    rng, said = random.Random(7), 0
+    for _ in range(600):
+        words = Words()
+        leaves = leaf_words(words, 2, 2, 1)
+        bits = random_bits(rng, words, leaves)
+        a, b = (random_few(rng, bits, 2, (0, 1)) for _ in range(2))
+        if alike(a, b):
+            said += 1
+            assert all(few_value(a, leaf) == few_value(b, leaf) for leaf in all_values(leaves))
+    assert said > 20
+    words = Words()
+    x, y = leaf_words(words, 4, 4)
+    either = Few((Bit(x, 0), Bit(y, 0)), (0, 1, 1, 0))
+    assert alike(either, Few((Bit(words.sum([(1, x), (1, y)], 0), 0),), (0, 1)))
+    assert not alike(either, Few((Bit(words.sum([(1, x), (1, y)], 1), 0),), (0, 1)))
+
+
+def test_sums_in_line_with_others() -> None:
+    """What is put in another form is the same sum, and terms that cancel are gone."""
+    rng = random.Random(8)
+    for _ in range(200):
+        words = Words()
+        leaves = leaf_words(words, 2, 2, 1)
+        bits = random_bits(rng, words, leaves)
+        functions = [random_few(rng, bits, 2, (0, 1)) for _ in range(4)]
+        terms = {few: rng.choice((-2, -1, 1, 2)) << 64 for few in functions if few.bits}
+        after, constant = aligned(terms, 5)
+        assert all(after.values())
+        for leaf in all_values(leaves):
+            assert sum(c * few_value(few, leaf) for few, c in after.items()) + constant == 5 + sum(
+                c * few_value(few, leaf) for few, c in terms.items())
+
+
+# Lifting
+
+ROWS = 8
+
+
+class Bits:
+    """Rows of a graph that are the bits of a word."""
+
+    def __init__(self) -> None:
+        self.graph, self.words = Graph(), Words()
+        self.word = self.words.leaf("leaf", 0, ROWS)
+        self.rows = [self.graph.node(op.LOAD, (), row, ends=(-1.0, 1.0), domain=BIT) for row in range(ROWS)]
+        self.lifter = Lifter(self.words, self._leaf)
+
+    def _leaf(self, node: Node) -> Few:
+        return of_bit(Bit(self.word, node.data), -ONE, ONE)
+
+    def form(self, weights: list[float], constant: float = 0.0) -> Linear:
+        return Linear({row: w for row, w in zip(self.rows, weights, strict=False) if w}, np.array([constant]))
+
+    def assert_same(self, linear: Linear) -> Few | None:
+        """What was lifted is the form, for all settings of the bits."""
+        few = self.lifter.few_of(linear)
+        if few is None:
+            return None
+        words = range(1 << ROWS)
+        known = {row: np.array([2.0 * (w >> i & 1) - 1 for w in words]) for i, row in enumerate(self.rows)}
+        values = linear.constant + sum(c * node_value(node, known) for node, c in linear.terms.items())
+        for word, value in zip(words, np.broadcast_to(values, len(words)).tolist(), strict=True):
+            assert Fraction(few_value(few, {self.word: word}), ONE) == Fraction(value)
+        return few
+
+
+def test_a_bit_of_a_sum_is_lifted() -> None:
+    """Two words of four bits, added: each bit of the sum from the ReLUs of the sum of the bits up to there."""
+    for place in range(4):
+        bits = Bits()
+        weights = [2.0**i / 2 if i <= place else 0.0 for i in range(4)] * 2
+        total = bits.form(weights, sum(weights))
+        result = Linear({}, np.array([-1.0]))
+        for k in range(1, 4):
+            sign = 2.0 if k % 2 else -2.0
+            for weight, shift in ((sign, 1 - (k << place)), (-sign, -(k << place))):
+                result.add(bits.graph.relu(Linear(total.terms, total.constant + shift)), weight)
+        few = bits.assert_same(bits.graph.narrowed(bits.graph.tidy(result)))
+        assert few is not None
+        assert len(few.bits) <= 2, "a bit of an integer, not a table"
+
+
+def test_random_layers_are_lifted_or_left() -> None:
+    """Sums of ReLUs of sums, twice over, with weights and biases of all kinds."""
+    rng, lifted = random.Random(9), 0
+    weights = (-1.0, 1.0, 0.5, 1.0, 2.0, 4.0, 8.0, -8.0, 3.0)
+    for _ in range(50):
+        bits = Bits()
+        rows = {i: Linear({row: 1.0}) for i, row in enumerate(bits.rows)}
+        for _layer in range(2):
+            new = {}
+            for row in range(3):
+                total = rows[row].copy() if rng.random() < 0.5 else Linear()
+                inner = Linear()
+                for x in rows.values():
+                    inner.add(x, rng.choice(weights) if rng.random() < 0.5 else 0.0)
+                for _unit in range(rng.randint(1, 4)):
+                    shifted = Linear(inner.terms, inner.constant + rng.randint(-6, 6) / rng.choice((1, 2)))
+                    total.add(bits.graph.relu(shifted.times(rng.choice((1.0, -1.0)))), rng.choice((-2.0, -1.0, 1.0, 2.0)))
+                new[row] = bits.graph.narrowed(bits.graph.tidy(total))
+            rows = {**rows, **new}
+            lifted += sum(bits.assert_same(linear) is not None for linear in new.values())
+    assert lifted > 50
