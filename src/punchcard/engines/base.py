@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from punchcard.card.held import Held
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.prepared import Prepared
+from punchcard.engines.tap import Tap
 from punchcard.errors import LayoutError, PunchcardError
 
 if TYPE_CHECKING:
@@ -133,8 +135,8 @@ class Runner(ABC):
 
 
 def later(before: int, call: Callable[..., Returned]) -> Callable[..., Returned]:
-    """The call with its loops counted from the beginning of the run, not of the part."""
-    return lambda loops, *card: call(before + loops, *card)
+    """The call with its loops counted from the beginning of the run, not of the part. A tap counts none."""
+    return cast("Any", call) if isinstance(call, Tap) else lambda loops, *card: call(before + loops, *card)
 
 
 class Engine(Protocol):
@@ -189,9 +191,9 @@ class Stops:
         """Whether there is a port to serve."""
         return self.facts is not None and any(bool(self.facts.matches(card, pattern)) for pattern in self.ports)
 
-    def serve(self, loop: int, card: Card) -> Pattern | None:
-        """Call the ports whose patterns stand on the card; the pattern of one that says stop."""
-        for pattern, port in self.ports.items():
+    def serve(self, loop: int, card: Card, first: int = 0) -> Pattern | None:
+        """Call the ports, from a number on, whose patterns stand on the card; the pattern of one that says stop."""
+        for pattern, port in islice(self.ports.items(), first, None):
             if self.facts is not None and bool(self.facts.matches(card, pattern)) and not port(loop, card):
                 return pattern
         return None

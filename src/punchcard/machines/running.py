@@ -16,6 +16,7 @@ from typing import Any, Literal
 from punchcard.card.held import Held
 from punchcard.card.layout import Card, Pattern
 from punchcard.engines import Glance, Port, Runner, Watch
+from punchcard.engines.base import later
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.streams import Traffic
@@ -83,8 +84,8 @@ def run_parts(
         before, started, compiled = mark.loops, time.perf_counter(), runner.compile_seconds
         ran = runner.run(
             part_of(before, loops, marks), until=until, interrupted=interrupted,
-            ports=ports and {pattern: _shifted(port, before) for pattern, port in ports.items()},
-            watch=watch and Glance.like(_shifted(watch, before), watch), progress=_counted_on(progress, before))
+            ports=ports and {pattern: later(before, port) for pattern, port in ports.items()},
+            watch=watch and Glance.like(later(before, watch), watch), progress=progress and later(before, progress))
         seconds += time.perf_counter() - started - (runner.compile_seconds - compiled)
         made.update(ran.made)
         if ran.reason == "declined":
@@ -117,13 +118,3 @@ def in_turn(*watchers: Watch) -> Watch:
 def part_of(done: int, loops: int, marks: Sequence[At]) -> int:
     """How many loops until the next mark, or the end."""
     return max(0, min([loops - done, *(at.every - done % at.every for at in marks)]))
-
-
-def _shifted(see: Callable[[int, Any], Any], before: int) -> Callable[[int, Any], Any]:
-    """Loops are counted from the beginning of the run, not of the part."""
-    return lambda loop, card: see(before + loop, card)
-
-
-def _counted_on(progress: Callable[[int], None] | None, before: int) -> Callable[[int], None] | None:
-    """The same for `progress`."""
-    return None if progress is None else lambda loops: progress(before + loops)

@@ -19,7 +19,7 @@ from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, show
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.computer import REALS, Computer
 from punchcard.engines.lowered.live import LiveCard
-from punchcard.engines.lowered.stopping import table_of
+from punchcard.engines.lowered.stopping import TapLog, table_of
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.weights import Model, Weights
@@ -58,6 +58,7 @@ class Lowered(Runner):
         self.lives = [LiveCard(computer_for(weights, layout, one, known), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
+        self.log = TapLog()
 
     @property
     def card(self) -> Tensor:
@@ -87,8 +88,10 @@ class Lowered(Runner):
         progress: Callable[[int], None] | None = None,
     ) -> Run:
         self.stops = Stops.of(self.lives[0].card if self.packed else self.card, self.layout, until, ports)
+        patterns, own = (*self.stops.until, *self.stops.ports), self.packed and watch is None
         for live in self.lives:
-            live.patterns = table_of(live.computer, (*self.stops.until, *self.stops.ports))
+            taps = self.log.serve(live.computer, len(self.stops.until), self.stops.ports if own else {})
+            live.patterns = table_of(live.computer, patterns, self.log.address, taps)
         made, piece = 0, 1 << 10
         while made < loops:
             count = 1 if watch is not None else min(piece, loops - made)
@@ -97,13 +100,15 @@ class Lowered(Runner):
             made += done
             spent = time.perf_counter() - started
             declined = done < count and matched is None
+            if self.log.hand_over():
+                self.lives[0].unseen = True
             piece = max(64, min(piece * 4, int(done * SLICE_SECONDS / max(spent, 1e-6)))) if done == count else piece
             if watch is not None and done:
                 watch(made, self._shown(watch))
             if matched is not None and matched < len(self.stops.until):
                 return self._end(made, "matched", self.stops.until[matched])
             if matched is not None:
-                stopped = self._serve(made)
+                stopped = self._serve(made, matched - len(self.stops.until))
                 if stopped is not None:
                     return self._end(made, "stopped", stopped)
             if progress is not None and done:
@@ -114,11 +119,11 @@ class Lowered(Runner):
                 return self._end(made, "declined")
         return self._end(made, "loops")
 
-    def _serve(self, made: int) -> Pattern | None:
-        """The ports whose patterns stand on the card, which is shown as the runner was given it."""
+    def _serve(self, made: int, first: int) -> Pattern | None:
+        """The ports, from a number on, whose patterns stand on the card, which is shown as the runner was given it."""
         live = self.lives[0]
         card: Card = live.show() if self.packed else live.show().tensor()
-        stopped = self.stops.serve(made, card)
+        stopped = self.stops.serve(made, card, first)
         live.take_back(None if self.packed else as_packed(live.computer.layout, card))
         return stopped
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.engines import Port
+from punchcard.engines.tap import Tap
 from punchcard.errors import PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.running import Mark
@@ -22,6 +23,8 @@ from punchcard.machines.von_neumann.design import INSTRUCTION, AddressMap, VonNe
 from punchcard.machines.von_neumann.isa import Dialect, Fault, Operand
 
 BYTE = 0xFF
+OUTPUT = "output"
+"""The event that an instruction has stored at the output port."""
 
 
 class VonNeumannHost(Host):
@@ -46,7 +49,12 @@ class VonNeumannHost(Host):
 
     @property
     def ports(self) -> Mapping[Pattern, Port]:
-        return dict.fromkeys(self._patterns, self)
+        """An output alone is left to a tap; with another event, and so is any other event, it is served here."""
+        names = VonNeumannDesign.event_names
+        alone = Pattern("event", "scratchpad", tuple(1 if name == OUTPUT else -1 for name in names))
+        others = [pattern for name, pattern in zip(names, self._patterns, strict=True) if name != OUTPUT]
+        tap = Tap(self._layout, "memory", self._ports[self._sizes.output_port], 0, self._write)
+        return {alone: tap, **dict.fromkeys(others, self)}
 
     @property
     def traffic(self) -> Traffic:
@@ -73,7 +81,7 @@ class VonNeumannHost(Host):
 
     def _serve(self, loop: int, card: Card) -> None:
         events = self._events(card)
-        if "output" in events:
+        if OUTPUT in events:
             self._take_output(card)
         if "counter" in events:
             self._leave_code(self._counter(card))
@@ -117,16 +125,18 @@ class VonNeumannHost(Host):
                 return
 
     def _take_output(self, card: Card) -> None:
-        """Write what the last instruction stored at the output port, and empty the port.
-
-        Where ports do not branch the port holds 0 - mem[a], so the character is its negative.
-        """
+        """Write what the last instruction stored at the output port, and empty the port."""
         column = self._ports[self._sizes.output_port]
-        word = self._layout.number_at(card, "memory", column)
-        byte = (word if self._dialect.ports_branch else -word) % (1 << self._sizes.word_bits) & BYTE
-        self._written.append(byte)
-        self._to(byte)
+        self._write([self._layout.number_at(card, "memory", column)])
         self._layout.put_number_at(card, "memory", column, 0)
+
+    def _write(self, words: Sequence[int]) -> None:
+        """Where ports do not branch the output port holds 0 - mem[a], so the character is its negative."""
+        self._waiting = False
+        written = bytes((word if self._dialect.ports_branch else -word) & BYTE for word in words)
+        self._written += written
+        for byte in written:
+            self._to(byte)
 
     def _give_input(self, card: Card) -> bool:
         """Put an input where the instruction reads it; False where nobody gave one."""

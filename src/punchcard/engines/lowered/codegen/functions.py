@@ -208,10 +208,12 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
                 kind_of_code: CodeKind = USUAL) -> None:
     """run(buffer, tables, visits, report, loops, patterns, cases, size) -> loops made.
 
-    Makes loops until one fails, a pattern stands on the card, or a case has no code. `patterns` holds their number, and for
-    each how many words it looks at and how many numbers, then a place, a mask and the bits for each word, and a place and
-    ±1 for each number. `cases` is a hash table of `size` entries: case, function, tables. The report begins with the
-    status: 0 done, 1 failed, 2 a pattern, 3 an unknown case; then the pattern or the case.
+    Makes loops until one fails, a pattern stands on the card, or a case has no code. `patterns` holds their number and
+    the log of taps, and for each how many words it looks at and how many numbers, a tap, then a place, a mask and the
+    bits for each word, and a place and ±1 for each number. A tap is a place, a mask and what to put there: the bits go
+    to the log, as long as it has room, and the loops go on. `cases` is a hash table of `size` entries: case, function,
+    tables. The report begins with the status: 0 done, 1 failed, 2 a pattern, 3 an unknown case; then the pattern or the
+    case.
     """
     tables_kind = I32.as_pointer().as_pointer()
     kind = ir.FunctionType(I64, [I8.as_pointer(), tables_kind, I32.as_pointer(), I64.as_pointer(), I64, I64.as_pointer(),
@@ -221,7 +223,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     buffer, tables, visits, report, loops, patterns, cases, size = function.args
     blocks: dict[str, Any] = {name: function.append_basic_block(name) for name in (
         "begin", "head", "body", "made", "pattern_head", "pattern", "word_head", "word", "number_head", "number",
-        "next_pattern", "matched", "again", "failed", "done")}
+        "next_pattern", "matched", "tap", "note", "stop", "again", "failed", "done")}
     b = ir.IRBuilder(blocks["begin"])
     b.branch(blocks["head"])
     b.position_at_end(blocks["head"])
@@ -336,10 +338,10 @@ def _patterns(b: ir.IRBuilder, blocks: dict[str, Any], real: ir.Type, buffer: ir
     b.position_at_end(blocks["pattern_head"])
     number, place = b.phi(I64), b.phi(I64)
     number.add_incoming(ir.Constant(I64, 0), blocks["made"])
-    place.add_incoming(one, blocks["made"])
+    place.add_incoming(two, blocks["made"])
     b.cbranch(b.icmp_signed("<", number, count), blocks["pattern"], blocks["again"])
     b.position_at_end(blocks["pattern"])
-    first = b.add(place, two)
+    first = b.add(place, ir.Constant(I64, 5))
     words_end = b.add(first, b.mul(entry(place), three))
     end = b.add(words_end, b.mul(entry(place, 1), two))
     b.branch(blocks["word_head"])
@@ -366,6 +368,21 @@ def _patterns(b: ir.IRBuilder, blocks: dict[str, Any], real: ir.Type, buffer: ir
     place.add_incoming(end, blocks["next_pattern"])
     b.branch(blocks["pattern_head"])
     b.position_at_end(blocks["matched"])
+    mask = entry(place, 3)
+    b.cbranch(b.icmp_unsigned("==", mask, ir.Constant(I64, 0)), blocks["stop"], blocks["tap"])
+    b.position_at_end(blocks["tap"])
+    log = b.inttoptr(entry(one), I64.as_pointer())
+    noted = b.load(log)
+    b.cbranch(b.icmp_signed("<", noted, b.load(b.gep(log, [one]))), blocks["note"], blocks["stop"])
+    b.position_at_end(blocks["note"])
+    word, pair = there(entry(place, 2), I64), b.gep(log, [b.add(b.mul(noted, two), two)])
+    b.store(number, pair)
+    b.store(b.and_(word, mask), b.gep(pair, [one]))
+    b.store(b.add(noted, one), log)
+    b.store(b.or_(b.and_(word, b.not_(mask)), entry(place, 4)),
+            b.bitcast(b.gep(buffer, [entry(place, 2)]), I64.as_pointer())).align = 1
+    b.branch(blocks["next_pattern"])
+    b.position_at_end(blocks["stop"])
     b.store(ir.Constant(I64, 2), report)
     b.store(number, b.gep(report, [one]))
     b.ret(total)
