@@ -134,6 +134,16 @@ class Place:
     """A word with all bits of the part."""
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """What a pattern wants of a packed card: bits of a word in one column; without a place they are no word."""
+
+    place: Place | None
+    column: int
+    mask: int
+    bits: int
+
+
 class Layout:
     """Row blocks and column regions, packed one after the other unless a block says where it starts."""
 
@@ -143,6 +153,7 @@ class Layout:
         self._rows = _place(self.blocks, "row block")
         self._columns = _place(self.regions, "region")
         self._places: dict[str, Place] = {}
+        self._patterns: dict[Pattern, _Wanted] = {}
         self.width = max((s.stop for s in self._rows.values()), default=0)
         self.columns = max((s.stop for s in self._columns.values()), default=0)
         for block in self.blocks:
@@ -342,14 +353,24 @@ class Layout:
     def matches(self, card: AnyArray | PackedCard, pattern: Pattern) -> AnyArray: ...
     def matches(self, card: Any, pattern: Pattern) -> Any:
         """Whether the pattern stands on the card: a boolean, one for each card of a batch."""
-        self.check_pattern(pattern)
         if isinstance(card, PackedCard):
-            first = self.region(pattern.region).start
-            column = card.entries(pattern.rows, pattern.region, slice(first, first + 1))[:, 0]
+            wanted = self._patterns.get(pattern) or self._pattern(pattern)
+            if wanted.place is not None:
+                return np.bool_(card.word(wanted.place, wanted.column) & wanted.mask == wanted.bits)
+            column = card.entries(pattern.rows, pattern.region, slice(wanted.column, wanted.column + 1))[:, 0]
         else:
+            self.check_pattern(pattern)
             column = self.get(card, pattern.rows, pattern.region)[..., 0]
         bits = np.array(pattern.bits) if isinstance(column, np.ndarray) else column.new_tensor(pattern.bits)
         return ((abs(column - bits) < 0.5) | (bits == 0)).all(-1)
+
+    def _pattern(self, pattern: Pattern) -> _Wanted:
+        """A pattern as it is looked for on packed cards."""
+        self.check_pattern(pattern)
+        place, column = self.place(pattern.rows), self.region(pattern.region).start
+        held = not place.real and pattern.region in place.block.holds
+        mask, bits = (sum(1 << i for i, bit in enumerate(pattern.bits) if bit in some) for some in ((-1, 1), (1,)))
+        return self._patterns.setdefault(pattern, _Wanted(place if held else None, column, mask, bits))
 
     def check_pattern(self, pattern: Pattern) -> None:
         """Refuse a pattern that names no rows or region of this layout, or has another number of bits."""

@@ -53,6 +53,7 @@ class LiveCard:
         self.computer, self.seconds = computer, 0.0
         places, room = computer.places, room or Room(computer)
         self.buffer, self.visits, self.report = room.buffers[row], room.visits[row], room.reports[row]
+        self._addresses = [array.ctypes.data for array in (self.buffer, self.visits, self.report)]
         self.card = PackedCard(computer.layout, card.dtype, {})
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         for name, field in card.fields.items():
@@ -142,11 +143,11 @@ class LiveCard:
         patterns = self.patterns if stop else NOTHING
         while made < loops:
             made += computer.call(
-                self.buffer.ctypes.data, computer.driver_pointers.ctypes.data, self.visits.ctypes.data,
-                self.report.ctypes.data, loops - made, patterns.ctypes.data, computer.cases.ctypes.data, CASES,
+                self._addresses[0], computer.driver_pointers.ctypes.data, *self._addresses[1:], loops - made,
+                patterns.ctypes.data, computer.cases.ctypes.data, CASES,
             )
-            if self.report[0] == MATCHED:
-                return made, int(self.report[1])
+            if self.report.item(0) == MATCHED:
+                return made, self.report.item(1)
             if not self.mended():
                 return made, None
         return made, None

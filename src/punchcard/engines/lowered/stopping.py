@@ -46,7 +46,7 @@ class TapLog:
 
     def hand_over(self) -> bool:
         """Give the numbers to their taps; whether there were any."""
-        count = int(self._log[0])
+        count: int = self._log.item(0)
         if count:
             self._log[0] = 0
             pairs = self._log[2 : 2 + 2 * count].reshape(-1, 2).tolist()
