@@ -93,7 +93,16 @@ class PackedCard:
 
     def copy(self) -> PackedCard:
         """The same card with arrays of its own."""
-        return PackedCard(self.layout, self.dtype, {name: field.copy() for name, field in self.fields.items()})
+        made = PackedCard(self.layout, self.dtype, {name: np.zeros_like(field) for name, field in self.fields.items()})
+        made.take(self)
+        return made
+
+    def take(self, other: PackedCard) -> None:
+        """Become like another card of this layout. Where a block holds nothing all is 0 already, and no page is touched."""
+        for block in self.layout.blocks:
+            for region in block.holds if block.name in self.fields else ():
+                columns = self.layout.region(region)
+                self.fields[block.name][columns] = other.fields[block.name][columns]
 
     def snapshot(self) -> PackedCard:
         """The card as it is now, to keep. What no loop changes is shared, until one of the two is written to there."""

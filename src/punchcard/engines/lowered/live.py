@@ -78,8 +78,8 @@ class LiveCard:
         if not isinstance(card, PackedCard):
             self.strange = card
             return
+        self.card.take(card)
         for name, field in card.fields.items():
-            self.card.fields[name][:] = field
             self._arrays[name][-1] = field[self.computer.columns.quiet[-1]]  # where stores without a place go
 
     def tensor(self) -> Tensor:

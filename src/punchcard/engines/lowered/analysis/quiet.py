@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis.columns import UNBOUNDED, Columns, span, within
-from punchcard.engines.lowered.analysis.contents import row_of
+from punchcard.engines.lowered.analysis.contents import row_of, signs_of
 from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Indices, Vectors, distinct
 from punchcard.engines.lowered.analysis.weights import HeadWeights, LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
@@ -79,6 +79,7 @@ class Quiet:
     def __init__(self, columns: Columns, layers: list[LayerLists], graph: Graph) -> None:
         self.columns, self.lists, self.graph = columns, layers, graph
         self._values: dict[Node, Array] = {}
+        self._vectors: dict[object, Vectors] = {}
         self._found: dict[object, Found | None] = {}
         self.read: set[int] = set()
         """Rows that keys and queries of quiet columns depend on."""
@@ -166,7 +167,10 @@ class Quiet:
 
     def vectors(self, forms: list[Linear]) -> Vectors:
         """K x or Q x of every quiet column."""
-        return Vectors.of([self._dimension(form) for form in forms], len(self.columns.quiet))
+        key = tuple(form.key() for form in forms)
+        if key not in self._vectors:
+            self._vectors[key] = Vectors.of([self._dimension(form) for form in forms], len(self.columns.quiet))
+        return self._vectors[key]
 
     def _dimension(self, form: Linear) -> Array | tuple[float, npt.NDArray[np.bool_]]:
         """One dimension: a constant, a size and signs, or any numbers."""
@@ -175,11 +179,9 @@ class Quiet:
         single = form.single
         if single is None or single[0].op is not LOAD:
             return self.evaluate(form)
-        value = self._value(single[0])
-        positive = value > 0
-        if not bool(np.all(positive == (value == 1.0))) or not bool(np.all(positive | (value == -1.0))):
-            return single[1] * value
-        return single[1], positive
+        self._reads(single[0].data)
+        positive = signs_of(self.columns.card, single[0].data, self.columns.quiet)
+        return single[1] * self._value(single[0]) if positive is None else (single[1], positive)
 
     def evaluate(self, linear: Linear) -> Array:
         """A form of static rows, for every quiet column."""
@@ -189,18 +191,22 @@ class Quiet:
         return total
 
     def _value(self, node: Node) -> Array:
+        if node.op is LOAD:
+            self._reads(node.data)
+            return row_of(self.columns.card, node.data, self.columns.quiet)
         if node not in self._values:
-            if node.op is LOAD:
-                if node.data in self.changing:
-                    raise LoweringError(f"row {node.data}, which keys or queries outside the busy columns read, changes")
-                self.read.add(node.data)
-                value = row_of(self.columns.card, node.data, self.columns.quiet)
-            elif node.op.value is not None:
+            if node.op.value is not None:
                 value = node.op.value(node.data, *map(self._value, node.args))
             else:
                 raise LoweringError("keys or queries outside the busy columns depend on a mixture of many columns")
             self._values[node] = value
         return self._values[node]
+
+    def _reads(self, row: int) -> None:
+        """Keys or queries of quiet columns depend on a row, which must be static."""
+        if row in self.changing:
+            raise LoweringError(f"row {row}, which keys or queries outside the busy columns read, changes")
+        self.read.add(row)
 
     # Heads
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from punchcard.engines.lowered.analysis.plan import Lookup
 from punchcard.engines.lowered.analysis.quiet import Quiet, QuietHead
-from punchcard.engines.lowered.analysis.vectors import code_numbers, distinct, in_line
+from punchcard.engines.lowered.analysis.vectors import Indices, code_numbers, distinct
 from punchcard.engines.lowered.graph.nodes import Array
 from punchcard.errors import LoweringError
 
 FEW_SPECIAL = 8
+FEW_OTHERS = 4
+"""Codes that the code compares one by one, where it does without a table."""
 CLOSED = -2
 """In a store table: a column that the layout says nothing is stored to."""
 Entries = npt.NDArray[np.int32]
@@ -21,15 +24,19 @@ Entries = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Direct:
-    """A table in which `count` codes from `first` on lead to columns from `column` on, one after the other."""
+    """A table in which `count` codes from `first` on lead to columns from `column` on, one after the other; and few others.
+
+    others   codes besides, and their columns
+    """
 
     first: int
     count: int
     column: int
+    others: tuple[tuple[int, int], ...] = ()
 
 
 def direct(table: Lookup, quiet: Quiet) -> Direct | None:
-    """How a table can be done without: the codes of quiet columns follow each other as the columns do."""
+    """How a table can be done without: the codes of quiet columns follow each other as the columns do, but for a few."""
     head = quiet.layers[table.layer].heads[table.head]
     if not table.dims:
         return None
@@ -45,9 +52,21 @@ def direct(table: Lookup, quiet: Quiet) -> Direct | None:
         if vectors.signs is None or not _stands_out(table, head):
             return None
     codes = vectors.codes(table.dims)[chosen]
-    if not len(codes) or not in_line(codes) or not in_line(columns):
+    return _in_runs(codes, columns) if len(codes) and distinct(codes) else None
+
+
+def _in_runs(codes: Indices, columns: Indices) -> Direct | None:
+    """The longest run of codes and columns that follow each other, where nearly all are in it."""
+    breaks = np.flatnonzero((np.diff(codes) != 1) | (np.diff(columns) != 1)) + 1
+    if len(breaks) > 2 * FEW_OTHERS:
         return None
-    return Direct(int(codes[0]), len(codes), int(columns[0]))
+    ends = [0, *breaks.tolist(), len(codes)]
+    start, stop = max(pairwise(ends), key=lambda run: run[1] - run[0])
+    others = [*range(start), *range(stop, len(codes))]
+    if len(others) > FEW_OTHERS:
+        return None
+    besides = tuple((int(codes[i]), int(columns[i])) for i in others)
+    return Direct(int(codes[start]), stop - start, int(columns[start]), besides)
 
 
 def _stands_out(table: Lookup, head: QuietHead) -> bool:

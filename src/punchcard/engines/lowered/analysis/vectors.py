@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from punchcard.engines.lowered.graph.nodes import Array
 
 Indices = npt.NDArray[np.int64]
-Signs = npt.NDArray[np.uint64]
+Signs = npt.NDArray[Any]
 FEW_KEYS = 8
 MOST_SCORES = 1 << 24
 PART = 1 << 20
@@ -56,10 +57,11 @@ class Vectors:
         """From the values of each dimension, or from a size and signs."""
         coded = [d if isinstance(d, tuple) else (float(d[0]), np.ones(1, bool)) if d.size == 1 else None for d in dimensions]
         if len(dimensions) <= 64 and all(d is not None for d in coded):
-            signs = np.zeros(count, dtype=np.uint64)
+            kind: Any = np.uint32 if len(dimensions) <= 32 else np.uint64
+            signs = np.zeros(count, dtype=kind)
             for place, d in enumerate(coded):
                 assert d is not None
-                signs |= np.where(d[1], np.uint64(1 << place), np.uint64(0))
+                signs |= d[1].astype(kind) << kind(place)
             return cls(count, np.array([d[0] for d in coded if d is not None]), signs)
         whole = [np.broadcast_to(np.where(d[1], d[0], -d[0]) if isinstance(d, tuple) else d, (count,)) for d in dimensions]
         return cls(count, np.zeros(len(dimensions)), None, np.stack(whole, axis=1) if whole else np.zeros((count, 0)))
@@ -72,8 +74,8 @@ class Vectors:
         if self.signs is None:
             assert self._matrix is not None
             return self._matrix[start:stop]
-        places = np.arange(len(self.sizes), dtype=np.uint64)
-        bits = self.signs[start:stop, None] >> places & np.uint64(1)
+        places = np.arange(len(self.sizes), dtype=self.signs.dtype)
+        bits = self.signs[start:stop, None] >> places & self.signs.dtype.type(1)
         return np.where(bits == 1, self.sizes, -self.sizes)
 
     @cached_property
@@ -106,10 +108,11 @@ class Vectors:
         result = np.zeros(self.count, dtype=np.int64)
         flipped = sum(1 << i for i, dim in enumerate(dims) if self.sizes[dim] < 0)
         if list(dims) == list(range(dims[0], dims[0] + len(dims))) if len(dims) else False:
-            result = (self.signs >> np.uint64(dims[0]) & np.uint64((1 << len(dims)) - 1)).astype(np.int64)
+            kind = self.signs.dtype.type
+            result = (self.signs >> kind(dims[0]) & kind((1 << len(dims)) - 1)).astype(np.int64)
         else:
             for i, dim in enumerate(dims):
-                result |= (self.signs >> np.uint64(dim) & np.uint64(1)).astype(np.int64) << i
+                result |= (self.signs >> self.signs.dtype.type(dim) & self.signs.dtype.type(1)).astype(np.int64) << i
         return result ^ flipped if flipped else result
 
     def few(self) -> tuple[Array, Indices, Indices] | None:

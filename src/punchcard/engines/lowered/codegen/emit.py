@@ -359,8 +359,12 @@ class Emitter:
             if direct is not None:
                 place = self.b.sub(one, ir.Constant(I32, direct.first))
                 inside = self.b.icmp_unsigned("<", place, ir.Constant(I32, direct.count))
+                column = self.b.add(place, ir.Constant(I32, direct.column))
+                for other, its in direct.others:
+                    same = self.b.icmp_unsigned("==", one, ir.Constant(I32, other))
+                    inside, column = self.b.or_(inside, same), self.b.select(same, ir.Constant(I32, its), column)
                 self.ok.append(inside)
-                found.append(self.b.add(place, ir.Constant(I32, direct.column)))
+                found.append(column)
                 continue
             pointer = self.b.load(self.b.gep(self.tables, [ir.Constant(I64, table)]))
             found.append(self.b.load(self.b.gep(pointer, [self.b.zext(one, I64)])))
