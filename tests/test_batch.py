@@ -231,7 +231,7 @@ def test_cards_lie_one_after_the_other(machine: SubleqMachine) -> None:
 
 @pytest.mark.parametrize(("how", "message"), [
     ({"given": []}, "the batch is empty: give one program or more"),
-    ({"given": [1]}, "0 of the batch: a int does not run on a SubleqMachine"),
+    ({"given": [1]}, "given=[1]: it must be a list, each item a Program"),
     ({"given": [countdown(1)], "inputs": []}, "0 inputs for a batch of 1: give one for each"),
     ({"given": [countdown(1)], "threads": 0}, "threads=0: it must be 1 or more"),
     ({"given": [countdown(1)], "max_steps": -1}, "max_steps=-1: it must be 0 or more"),

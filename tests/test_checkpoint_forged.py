@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -156,7 +157,7 @@ def test_the_sign_of_a_zero_is_a_bit_too(tmp_path: Path) -> None:
     MACHINES["subleq"]().save(path)
     description, tensors = storage.read(path, storage.KEY, "machine")
     del description["seal"]
-    tensors["layers.0.w1"] = torch.where(tensors["layers.0.w1"] == 0, -0.0, tensors["layers.0.w1"])
+    tensors["layers.0.w1"] = np.where(tensors["layers.0.w1"] == 0, -0.0, tensors["layers.0.w1"])
     storage.write(path, tensors, storage.KEY, description)
     with pytest.raises(StorageError, match="is not what the machine's formulas give"):
         punchcard.load_machine(path)

@@ -198,7 +198,14 @@ class Machine(ABC, Generic[Program, State]):
                                    f"build it with {name}={wanted} or more")
 
     def read_all(self, cards: Cards) -> list[State]:
-        """The states on a batch of cards, by default as its design reads them. A batch of packed cards is a list."""
+        """The states on a batch of cards. A batch of packed cards is a list."""
+        self.layout.check(cards)
+        if isinstance(cards, PackedCard) or (not isinstance(cards, list | tuple) and cards.ndim != 3):
+            raise PunchcardError(f"read_all takes a batch of cards, not one of shape {tuple(cards.shape)}: use read")
+        return self.states(cards) if len(cards) else []
+
+    def states(self, cards: Cards) -> list[State]:
+        """The states on a batch of one or more cards, by default as its design reads them."""
         states: list[State] = self.design.read(self.sizes, self.layout, cards)
         return states
 

@@ -87,7 +87,6 @@ class Computer:
         self.cases[:] = 0
         self.known.clear()
         self.driver = self._obtain(code.name_of(b"driver", *self.names), self._driver)
-        self.fresh += self.driver.fresh
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
         self.driver_pointers = self._pointers(self.driver_tables, self.driver.notes["direct"])
         self.call = ONE(self.driver.address("run"))

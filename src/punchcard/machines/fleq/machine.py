@@ -240,7 +240,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         column[: sizes.instruction_rows] = np.concatenate(parts)
         return column
 
-    def read_all(self, cards: Cards) -> list[FleqState]:
+    def states(self, cards: Cards) -> list[FleqState]:
         return [self.reader.read(card) for card in cards]  # type: ignore[union-attr]
 
     def own(self, program: FleqProgram, state: FleqState) -> FleqState:

@@ -88,7 +88,7 @@ class SubleqMachine(Machine[Program, State]):
                 commands[number] = np.add(first, (instruction.a, instruction.b, instruction.c))
         return SubleqContent(program.memory, commands)
 
-    def read_all(self, cards: Cards) -> list[State]:
+    def states(self, cards: Cards) -> list[State]:
         return self._states(self.design.read(self.sizes, self.layout, cards))
 
     def read_own(self, program: Program, card: Card) -> State:

@@ -82,7 +82,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         """The image's own words, as unsigned numbers."""
         return program.unsigned(self.sizes.word_bits, self.sizes.memory, self.dialect)
 
-    def read_all(self, cards: Cards) -> list[ImageState]:
+    def states(self, cards: Cards) -> list[ImageState]:
         words, counters = self.design.read(self.sizes, self.layout, cards)
         pairs = zip(words.tolist(), counters.tolist(), strict=True)
         return [ImageState(tuple(memory), counter) for memory, counter in pairs]
@@ -90,7 +90,8 @@ class VonNeumannMachine(Machine[Image, ImageState]):
     def seen(self, program: Image, card: Card) -> Seen:
         """The labelled cells and no others."""
         first, counter = self.layout.region("memory").start, self.design.counter(self.sizes, self.layout, card)
-        words = {name: self.layout.number_at(card, "memory", first + address) for name, address in program.labels.items()}
+        words = {name: self.layout.number_at(card, "memory", first + address) for name, address in program.labels.items()
+                 if address < self.sizes.memory}
         return Seen({name: self._signed(word) for name, word in words.items()}, int(counter))
 
     def values(self, program: Image, state: ImageState) -> dict[str, Any]:
