@@ -174,6 +174,14 @@ def test_a_halted_card_stays_as_it_is() -> None:
     assert machine.read(once) == machine.read(card)
 
 
+def test_a_card_with_states_and_symbols_of_no_program_is_shown() -> None:
+    """A machine has room for more than its program names, and a forged card may hold it."""
+    text = "tape _[1]_\ngo 1 -> 1 S go\n"
+    program = turing.assemble(text)
+    machine = _machine(4, 4, 3)
+    assert machine.values(program, turing.Configuration([0, 3, 1], 1, 2)) == {"state": 2, "tape": "_[?]1", "head": 1}
+
+
 def test_a_wrong_weight_is_noticed_and_named() -> None:
     """The comparison can fail: a head that takes nothing leaves the machine blind on the left."""
     machine, program = TuringMachine.for_program(_example("increment")), _example("increment")

@@ -56,8 +56,9 @@ class TuringProgram(NamedTuple):
         return Configuration([*tape[:head], new, *tape[head + 1 :]], head + move, then)
 
     def drawn(self, at: Configuration) -> str:
-        """The tape as text, with the head in brackets."""
-        return "".join(f"[{self.symbols[s]}]" if i == at.head else self.symbols[s] for i, s in enumerate(at.tape))
+        """The tape as text, with the head in brackets; a symbol that the program does not have is a ?."""
+        tape = [dict(enumerate(self.symbols)).get(symbol, "?") for symbol in at.tape]
+        return "".join(f"[{symbol}]" if i == at.head else symbol for i, symbol in enumerate(tape))
 
 
 def assemble(text: str, source: str = "") -> TuringProgram:
@@ -194,7 +195,8 @@ class TuringMachine(kit.Machine[TuringProgram, Configuration]):
 
     def values(self, program: TuringProgram, state: Configuration) -> dict[str, Any]:
         off = {-1: "has left the tape on the left", len(state.tape): "has left the tape on the right"}
-        return {"state": program.states[state.state], "tape": program.drawn(state), "head": off.get(state.head, state.head)}
+        name = dict(enumerate(program.states)).get(state.state, state.state)
+        return {"state": name, "tape": program.drawn(state), "head": off.get(state.head, state.head)}
 
 
 if __name__ == "__main__":
