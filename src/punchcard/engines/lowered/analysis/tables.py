@@ -52,10 +52,10 @@ def direct(table: Lookup, quiet: Quiet) -> Direct | None:
         if vectors.signs is None or not _stands_out(table, head):
             return None
     codes = vectors.codes(table.dims)[chosen]
-    return _in_runs(codes, columns) if len(codes) and distinct(codes) else None
+    return in_runs(codes, columns) if len(codes) and distinct(codes) else None
 
 
-def _in_runs(codes: Indices, columns: Indices) -> Direct | None:
+def in_runs(codes: Indices, columns: Indices) -> Direct | None:
     """The longest run of codes and columns that follow each other, where nearly all are in it."""
     breaks = np.flatnonzero((np.diff(codes) != 1) | (np.diff(columns) != 1)) + 1
     if len(breaks) > 2 * FEW_OTHERS:

@@ -1,0 +1,112 @@
+"""Taps: ports that the generated code serves by itself. Numbers, their order and cards are those of the dense engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+
+from punchcard.card.layout import Pattern
+from punchcard.engines import Port, prepare
+from punchcard.engines.lowered import stopping
+from punchcard.engines.lowered.live import LiveCard
+from punchcard.engines.tap import Tap
+from punchcard.errors import PunchcardError
+from punchcard.machines.von_neumann.isa import Image
+from punchcard.machines.von_neumann.machine import VonNeumannMachine
+
+MACHINE = VonNeumannMachine(word_bits=8, memory=16)
+COUNT = Image((13, 12, 3, 15, 15, 0, 0, 0, 0, 0, 0, 0, 99, 1, 0, 0))
+"""Counts cell 12 down, for ever; its two instructions begin at 0 and 3."""
+PRINT = Image((12, -1, 3, 15, 15, 0, 0, 0, 0, 0, 0, 0, 65, 0, 0, 0))
+CELL = MACHINE.layout.region("memory").start + 12
+
+
+def at(address: int) -> Pattern:
+    """The program counter of the next loop."""
+    return Pattern("counter", "scratchpad", tuple(1 if address >> i & 1 else -1 for i in range(8)))
+
+
+def served(engine: str, loops: int, ports: Sequence[tuple[Pattern, str, int, int]], *, watched: bool = False,
+           others: Mapping[Pattern, Port] | None = None) -> tuple[Any, list[tuple[str, int]]]:
+    """A run with taps by rows, column and what they put there, and with ports: the card, and who was given what."""
+    given: list[tuple[str, int]] = []
+
+    def note(name: str, numbers: Sequence[int]) -> None:
+        given.extend((name, number) for number in numbers)
+
+    taps: dict[Pattern, Port] = {
+        pattern: Tap(MACHINE.layout, rows, column, then, partial(note, f"tap {i}"))
+        for i, (pattern, rows, column, then) in enumerate(ports)}
+    runner = prepare(engine, MACHINE.weights, MACHINE.layout, MACHINE.pack(COUNT))
+    ran = runner.run(loops, ports={**taps, **(others or {})}, watch=(lambda loop, card: None) if watched else None)
+    assert ran.loops == loops
+    return ran.card, given
+
+
+CASES = {
+    "one": [(at(3), "memory", CELL, 77)],
+    "two": [(at(3), "memory", CELL, 77), (at(6), "memory", CELL, 200)],
+    "the same number": [(at(3), "memory", CELL, 98)],
+    "both at once": [(at(3), "memory", CELL, 5), (Pattern("counter", "scratchpad", (1, 1, -1, 0, 0, 0, 0, 0)), "memory",
+                                                  CELL - 1, 3)],
+    "a word of the scratchpad": [(at(3), "word.a", 0, 13)],
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("room", [1, 8192])
+def test_taps_are_ports(name: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "MOST_NOTES", room)
+    scratch = MACHINE.layout.region("scratchpad").start
+    taps = [(pattern, rows, scratch if rows == "word.a" else column, then) for pattern, rows, column, then in CASES[name]]
+    for loops in (1, 2, 3, 7, 40):
+        card, given = served("lowered", loops, taps)
+        expected, should = served("dense", loops, taps)
+        assert given == should
+        assert torch.equal(card, expected), loops
+    assert len(given) >= 13
+    assert served("lowered", 40, taps, watched=True)[1] == given
+
+
+@pytest.mark.parametrize("engine", ["lowered", "dense"])
+def test_numbers_arrive_before_another_port_is_called(engine: str) -> None:
+    order: list[str] = []
+
+    def take(numbers: Sequence[int]) -> None:
+        order.extend("tap" for _ in numbers)
+
+    def look(loop: int, card: Any) -> bool:
+        order.append("port")
+        return True
+
+    runner = prepare(engine, MACHINE.weights, MACHINE.layout, MACHINE.pack(COUNT))
+    runner.run(12, ports={at(3): Tap(MACHINE.layout, "memory", CELL, 50, take), at(6): look})
+    assert order[:4] == ["tap", "port", "tap", "port"]
+
+
+def test_a_tap_beside_a_port() -> None:
+    taps = [(at(3), "memory", CELL, 50)]
+    assert served("lowered", 30, taps, others={at(6): lambda loop, card: True})[1] == served("dense", 30, taps)[1]
+
+
+def test_the_code_goes_on_after_an_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, advance = 0, LiveCard.advance
+
+    def counted(self: LiveCard, loops: int, *, stop: bool = True) -> tuple[int, int | None]:
+        nonlocal calls
+        calls += 1
+        return advance(self, loops, stop=stop)
+
+    monkeypatch.setattr(LiveCard, "advance", counted)
+    result = MACHINE.run(PRINT, engine="lowered", max_steps=20_000)
+    assert result.output == b"A" * 10_000
+    assert calls < 200
+
+
+def test_a_tap_may_not_change_what_never_changes() -> None:
+    with pytest.raises(PunchcardError, match="a port left something on the card that its layout does not declare"):
+        served("lowered", 30, [(at(3), "position.here", CELL, 1)])
