@@ -32,7 +32,7 @@ def begin(kind: str, columns: int) -> dict[str, float]:
 
     imports, before = time.process_time(), _resident()
     if kind == "subleq":
-        program: Any = assemble(".data\none 1\nleft 0\nzero 0\n.code\nloop: subleq one, left, loop\nsubleq zero, zero, loop\n")
+        program: Any = assemble(".data\none 1\nleft 0\nz 0\n.code\nloop: subleq one, left, loop\nsubleq z, z, loop\n")
         instructions = 16
         room: dict[str, Any] = {"memory": columns - instructions - 1, "instructions": instructions}
         precision = "float32" if columns < 1 << 20 else "float64"  # scores of longer addresses need more bits
