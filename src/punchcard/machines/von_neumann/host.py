@@ -133,7 +133,8 @@ class VonNeumannHost(Host):
     def _write(self, words: Sequence[int]) -> None:
         """Where ports do not branch the output port holds 0 - mem[a], so the character is its negative."""
         self._waiting = False
-        written = bytes((word if self._dialect.ports_branch else -word) & BYTE for word in words)
+        sign, byte = 1 if self._dialect.ports_branch else -1, BYTE & (1 << self._sizes.word_bits) - 1
+        written = bytes(sign * word & byte for word in words)
         self._written += written
         for byte in written:
             self._to(byte)
