@@ -154,15 +154,12 @@ class LiveCard:
 
     def mended(self) -> bool:
         """Whether the code goes on after its last call, once there is more of it, or nothing was in its way."""
-        status = int(self.report[0])
-        if status == FAILED:
-            return self.computer.look_up(*self._asked())
-        if status == UNKNOWN:
-            before = self.computer.compile_seconds
-            added = self.computer.add_case(int(self.report[1]))
-            self.seconds += self.computer.compile_seconds - before
-            return added
-        return True
+        status, before = int(self.report[0]), self.computer.compile_seconds
+        if status not in (FAILED, UNKNOWN):
+            return True
+        goes_on = self.computer.look_up(*self._asked()) if status == FAILED else self.computer.add_case(int(self.report[1]))
+        self.seconds += self.computer.compile_seconds - before
+        return goes_on
 
     def why(self) -> str:
         """Why the last loop was not made, as far as the report tells."""
