@@ -204,11 +204,10 @@ def _share_units(w1: Array, b1: Array, w2: Array, b2: Array) -> tuple[Array, Arr
     if len(b1) == 0:
         return w1, b1, w2, b2
     units = np.hstack([w1, b1[:, None]]) + 0.0  # -0.0 and 0.0 are the same weight
-    unique, first, member = np.unique(units, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)  # keep the order in which the formulas were written
-    rank = np.argsort(order)
-    merged = np.zeros((w2.shape[0], len(unique)))
-    np.add.at(merged.T, rank[member.ravel()], w2.T)
+    places: dict[bytes, int] = {}  # in the order in which the formulas were written
+    member = np.array([places.setdefault(unit.tobytes(), len(places)) for unit in units])
+    merged = np.zeros((w2.shape[0], len(places)))
+    np.add.at(merged.T, member, w2.T)
     kept = merged.any(axis=0)
-    unique = unique[order][kept]
+    unique = units[np.unique(member, return_index=True)[1]][kept]
     return unique[:, :-1], unique[:, -1], merged[:, kept], b2
