@@ -275,6 +275,7 @@ class Lifter:
         unit = min(c & -c for c in terms.values() if c)
         if terms[min(terms, key=lambda function: function.bits)] < 0:  # T and -T are one integer: the first word adds
             unit = -unit
+        self._settle_in(terms, unit)
         groups: dict[tuple[Word, int, int], int] = {}
         low = high = 0
         for function, c in terms.items():
@@ -298,6 +299,17 @@ class Lifter:
             else:
                 parts.append((odd, word, mask, shift))
         return Total(tuple(parts), low, high), unit, constant
+
+    def _settle_in(self, terms: Sum, unit: int) -> None:
+        """Find a home for functions of several bits that are the same one at several places of a sum."""
+        same: dict[object, dict[int, Few]] = {}
+        for function, c in terms.items():
+            if c and len(function.bits) > 1 and function not in self.homes:
+                name = function.values, tuple(bit.word for bit in function.bits)
+                same.setdefault(name, {}).setdefault(_split(c // unit)[1], function)
+        for places in same.values():
+            if len(places) > 1:
+                pack(self.words, places, self.homes)
 
 
 def _gated(terms: Sum) -> tuple[Sum, Sum]:
