@@ -320,3 +320,31 @@ def test_random_layers_are_lifted_or_left() -> None:
             rows = {**rows, **new}
             lifted += sum(bits.assert_same(linear) is not None for linear in new.values())
     assert lifted > 50
+
+
+def test_a_sum_of_gated_bits_is_one_of_words() -> None:
+    """Four bits, each 0 unless one of two gates is open, and 1 more: the gates stay where the bits go on."""
+    bits = Bits()
+    *numbers, first, second = bits.rows[:6]
+    gated = [bits.graph.relu(Linear({number: 1.0, first: 1.0}, np.array([-1.0]))) for number in numbers]
+    for form, number in zip(gated, numbers, strict=True):
+        form.add(bits.graph.relu(Linear({number: 1.0, second: 1.0, first: -1.0}, np.array([-2.0]))))
+    operations: set[Word] = set()
+    for place in range(2, 4):
+        total = Linear({}, np.array([1.0]))
+        for i in range(place + 1):
+            total.add(gated[i], 2.0**i)
+        result = Linear({}, np.array([-1.0]))
+        for k in range(1, 3):
+            sign = 2.0 if k % 2 else -2.0
+            for weight, shift in ((sign, 1 - (k << place)), (-sign, -(k << place))):
+                result.add(bits.graph.relu(Linear(total.terms, total.constant + shift)), weight)
+        few = bits.assert_same(bits.graph.narrowed(bits.graph.tidy(result)))
+        assert few is not None
+        operations |= {word for bit in few.bits for word in _logic(bit.word)}
+    assert len(operations) == 1, "the same operation on words for all places"
+
+
+def _logic(word: Word) -> set[Word]:
+    """The bitwise operations in a word."""
+    return {word} if word.op == "logic" else {found for arg in word.args for found in _logic(arg)}
