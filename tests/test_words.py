@@ -342,7 +342,7 @@ def test_a_sum_of_gated_bits_is_one_of_words() -> None:
         few = bits.assert_same(bits.graph.narrowed(bits.graph.tidy(result)))
         assert few is not None
         operations |= {word for bit in few.bits for word in _logic(bit.word)}
-    assert len(operations) == 1, "the same operation on words for all places"
+    assert len(operations) == 2, "for each of the two gates the same operation on words for all places"
 
 
 def _logic(word: Word) -> set[Word]:

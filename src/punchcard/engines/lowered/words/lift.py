@@ -304,11 +304,11 @@ class Lifter:
         """Find a home for functions of several bits that are the same one at several places of a sum."""
         same: dict[object, dict[int, Few]] = {}
         for function, c in terms.items():
-            if c and len(function.bits) > 1 and function not in self.homes:
+            if c and len(function.bits) > 1:
                 name = function.values, tuple(bit.word for bit in function.bits)
                 same.setdefault(name, {}).setdefault(_split(c // unit)[1], function)
         for places in same.values():
-            if len(places) > 1:
+            if len(places) > 1 and any(function not in self.homes for function in places.values()):
                 pack(self.words, places, self.homes)
 
 
