@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from punchcard.card.encoding import encode_unsigned
-from punchcard.card.layout import Content, Layout, Region, RowBlock, holding
+from punchcard.card.layout import Content, Layout, Pattern, Region, RowBlock, holding
+from punchcard.engines import prepare
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Linear
@@ -171,3 +172,87 @@ def test_values_that_are_too_fine_stay_numbers() -> None:
     graph = Graph()
     node = graph.node(op.LOAD, (), 0, ends=(0.0, 1e-30), domain=(0.0, 1e-30))
     assert Lifter(Words(), lambda _: None).few(node) is None
+
+
+def thresholds() -> Machine:
+    """The head counts, and notes from which number on the count is large. A row holds the count and 3 more.
+
+    The row's next value is the row itself and ReLUs of it, and the row has a constant of its own.
+    """
+    bits = 6
+    layout = Layout(
+        [RowBlock("value", 1, holds=holding("bits", "tape")), RowBlock("position", bits, holds=holding("bits", "tape")),
+         RowBlock("place", bits, holds=holding("bits", "head"), changes=("head",)),
+         RowBlock("inside", 1, holds=holding("one", "head")),
+         RowBlock("mark", 1, holds=holding("bits", "head"), changes=("head",)),
+         RowBlock("count", 1), RowBlock("seen", 1)],
+        [Region("head", 1), Region("tape", 1 << bits)],
+    )
+    value, position, place, one, mark, count, seen = (rows(layout, block.name) for block in layout.blocks)
+    number = relu(0.5 * place[0:1] + 3.5 * one)
+    for i in range(1, bits):
+        number = number + relu(0.5 * 2**i * place[i : i + 1] + 0.5 * 2**i * one)
+    steps = relu(count - 23) - relu(count - 24) + relu(count - 39) - relu(count - 40)
+    parts = [
+        attend(query=place + position, key=position, value=value, into=seen, gap=ADDRESS_GAP) + assign(count, number),
+        assign(count, count - relu(count - 4) + steps),
+        assign(mark, 2 * relu(count - 4) - 2 * relu(count - 5) - relu(one)) + clear(count) + clear(seen)
+        + assign(place, increment_bits(place, one)),
+    ]
+    card = layout.blank()
+    layout.put(card, "value", "tape", torch.ones(1, 1 << bits, dtype=card.dtype))
+    layout.put(card, "position", "tape", encode_unsigned(list(range(1 << bits)), bits))
+    layout.put(card, "place", "head", encode_unsigned(0, bits))
+    layout.put(card, "inside", "head", 1.0)
+    layout.put(card, "mark", "head", -1.0)
+    return Machine(layout, build(parts, layout.width, Precision()), card)
+
+
+def test_a_sum_of_a_row_and_of_relus_of_it() -> None:
+    machine = thresholds()
+    assert_the_equation(machine.model, machine.card, machine.layout, 40)
+
+
+def links(bits: int, first: int) -> Machine:
+    """The head follows two links in each loop: what the first leads to says where the second is."""
+    layout = Layout(
+        [RowBlock("link", bits, holds=holding("bits", "tape")), RowBlock("position", bits, holds=holding("bits", "tape")),
+         RowBlock("place", bits, holds=holding("bits", "head"), changes=("head",)),
+         RowBlock("inside", 1, holds=holding("one", "head")), RowBlock("middle", bits), RowBlock("end", bits)],
+        [Region("head", 1), Region("tape", 16)],
+    )
+    link, position, place, one, middle, end = (rows(layout, block.name) for block in layout.blocks)
+    parts = [
+        attend(query=place + position, key=position, value=link, into=middle, gap=ADDRESS_GAP)
+        + assign(middle, relu(middle + 4 * one - 4) - relu(-middle + 4 * one - 4)),
+        attend(query=middle + position, key=position, value=link, into=end, gap=ADDRESS_GAP),
+        assign(place, relu(end + 4 * one - 4) - relu(-end + 4 * one - 4)) + clear(middle) + clear(end),
+    ]
+    card = layout.blank()
+    layout.put(card, "link", "tape", encode_unsigned([(5 * i + 1) % 16 for i in range(16)], bits))
+    layout.put(card, "position", "tape", encode_unsigned(list(range(16)), bits))
+    layout.put(card, "inside", "head", 1.0)
+    layout.put(card, "place", "head", encode_unsigned(first, bits))
+    return Machine(layout, build(parts, layout.width, Precision()), card)
+
+
+@pytest.mark.parametrize("bits", [4, 24])
+def test_no_code_reads_beyond_the_card(bits: int) -> None:
+    """Columns that follow each other need no table. A pointer that leads to none of them must not be followed."""
+    machine = links(bits, 3)
+    assert_the_equation(machine.model, machine.card, machine.layout, 9)
+    assert all(computer_of(machine.model, machine.card, machine.layout).driver.notes["direct"])
+    if bits > 4:
+        far = links(bits, (1 << bits) - 1)
+        ran = prepare("lowered", far.model, far.layout, far.card).run(3)
+        assert (ran.loops, ran.reason) == (0, "declined")
+
+
+def test_what_holds_nothing_shows_no_pattern() -> None:
+    """A word where a block holds nothing is 0, as if all its bits were -1: they are not."""
+    machine = thresholds()
+    for region, rows_of in (("tape", "place"), ("tape", "mark"), ("head", "position")):
+        pattern = Pattern(rows_of, region, (-1,) * machine.layout.place(rows_of).size)
+        for engine in ("lowered", "dense"):
+            ran = prepare(engine, machine.model, machine.layout, machine.card).run(5, until=pattern)
+            assert (ran.loops, ran.reason) == (5, "loops"), (engine, rows_of)

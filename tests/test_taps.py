@@ -14,7 +14,7 @@ from punchcard.engines import Port, prepare
 from punchcard.engines.lowered import stopping
 from punchcard.engines.lowered.live import LiveCard
 from punchcard.engines.tap import Tap
-from punchcard.errors import PunchcardError
+from punchcard.errors import EncodingError, LayoutError, PunchcardError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 
@@ -110,3 +110,10 @@ def test_the_code_goes_on_after_an_output(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_tap_may_not_change_what_never_changes() -> None:
     with pytest.raises(PunchcardError, match="a port left something on the card that its layout does not declare"):
         served("lowered", 30, [(at(3), "position.here", CELL, 1)])
+
+
+def test_what_a_tap_puts_must_fit() -> None:
+    with pytest.raises(EncodingError, match="256 does not fit 'memory', which has 8 bits"):
+        Tap(MACHINE.layout, "memory", CELL, 256, lambda numbers: None)
+    with pytest.raises(LayoutError, match="0 does not go to 'outside' in 'memory\\[12\\]'"):
+        served("lowered", 9, [(at(3), "outside", CELL, 0)])

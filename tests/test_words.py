@@ -348,3 +348,18 @@ def test_a_sum_of_gated_bits_is_one_of_words() -> None:
 def _logic(word: Word) -> set[Word]:
     """The bitwise operations in a word."""
     return {word} if word.op == "logic" else {found for arg in word.args for found in _logic(arg)}
+
+
+def test_a_form_and_relus_of_it() -> None:
+    """A sum that holds a form with a constant, and ReLUs of that form."""
+    rng, lifted = random.Random(4), 0
+    for _ in range(150):
+        bits = Bits()
+        weights = [2.0**i * rng.choice((1.0, 0.5)) for i in range(rng.randint(2, 5))]
+        base = bits.graph.as_node(bits.form(weights, rng.choice((0.0, 1.0, 3.0, -2.0, 0.5))))
+        total = Linear({base: rng.choice((1.0, -1.0, 2.0))}, np.array([float(rng.randint(-3, 3))]))
+        for _ in range(rng.randint(1, 4)):
+            unit = Linear({base: rng.choice((1.0, -1.0, 2.0, -2.0))}, np.array([float(rng.randint(-9, 9))]))
+            total.add(bits.graph.relu(unit), rng.choice((1.0, -1.0, 2.0, -2.0)))
+        lifted += bits.assert_same(total) is not None
+    assert lifted > 100

@@ -308,11 +308,16 @@ class Layout:
                 raise EncodingError(f"an entry of the card is {bit}, not a ±1 bit")
         return sum(1 << i for i, bit in enumerate(bits) if bit > 0)
 
-    def put_number_at(self, card: Card, rows: str, column: int, number: int) -> None:
-        """Write a number at a block's rows in one column of the card. One below 0 is written in two's complement."""
+    def check_number(self, rows: str, number: int) -> Place:
+        """Refuse a number that does not fit a block's rows."""
         place = self._places.get(rows) or self.place(rows)
         if not -(1 << place.size) <= 2 * number < 2 << place.size:
             raise EncodingError(f"{number} does not fit {rows!r}, which has {place.size} bits")
+        return place
+
+    def put_number_at(self, card: Card, rows: str, column: int, number: int) -> None:
+        """Write a number at a block's rows in one column of the card. One below 0 is written in two's complement."""
+        place = self.check_number(rows, number)
         word = number & (1 << place.size) - 1
         if isinstance(card, PackedCard):
             card.put_word(place, column, word)

@@ -15,6 +15,7 @@ class Tap:
     """
 
     def __init__(self, layout: Layout, rows: str, column: int, then: int, take: Callable[[Sequence[int]], None]) -> None:
+        layout.check_number(rows, then)
         self.layout, self.rows, self.column, self.then, self.take = layout, rows, column, then, take
 
     def __call__(self, loop: int, card: Card) -> bool:

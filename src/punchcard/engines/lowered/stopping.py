@@ -70,7 +70,8 @@ def tap_place(computer: Computer, tap: Tap) -> tuple[int, int, int]:
     if first is None or not first[0].bits or any(part is None or part[0] != first[0] for part in parts) or not quiet:
         return NO_TAP
     field, shift = first
-    if any(start <= tap.column < stop for start, stop in field.missing):
+    place = layout.place(tap.rows)
+    if any(start <= tap.column < stop for start, stop in (*place.empty, *place.ones)):
         return NO_TAP
     mask = (1 << len(parts)) - 1
     at = places.arrays[field.block] + tap.column * field.stride + field.offset
@@ -100,7 +101,7 @@ def _entries(computer: Computer, pattern: Pattern, tap: tuple[int, int, int]) ->
     numbers: list[int] = []
     for row, bit in ((first + i, bit) for i, bit in enumerate(pattern.bits) if bit):
         slot = next((s for s in computer.columns.slots if s.row == row and column in computer.columns_of(s.group)), None)
-        if row not in places.fields.of_row:
+        if row not in places.fields.of_row or pattern.region not in layout.place(pattern.rows).block.holds:
             return [0, 1, *tap, places.nothing, 1]  # it holds 0, always
         field, i = places.fields.of_row[row]
         word = None if slot is None else places.word_of(slot)

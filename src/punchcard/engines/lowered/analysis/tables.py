@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -26,13 +26,15 @@ Entries = npt.NDArray[np.int32]
 class Direct:
     """A table in which `count` codes from `first` on lead to columns from `column` on, one after the other; and few others.
 
-    others   codes besides, and their columns
+    others    codes besides, and their columns
+    inside    whether every code there can be leads to a column, or to the one before the first or after the last
     """
 
     first: int
     count: int
     column: int
     others: tuple[tuple[int, int], ...] = ()
+    inside: bool = False
 
 
 def direct(table: Lookup, quiet: Quiet) -> Direct | None:
@@ -52,7 +54,11 @@ def direct(table: Lookup, quiet: Quiet) -> Direct | None:
         if vectors.signs is None or not _stands_out(table, head):
             return None
     codes = vectors.codes(table.dims)[chosen]
-    return in_runs(codes, columns) if len(codes) and distinct(codes) else None
+    found = in_runs(codes, columns) if len(codes) and distinct(codes) else None
+    if found is None:
+        return None
+    least = found.column - found.first
+    return replace(found, inside=least >= -1 and least + (1 << len(table.dims)) - 1 <= quiet.columns.layout.columns)
 
 
 def in_runs(codes: Indices, columns: Indices) -> Direct | None:

@@ -363,8 +363,8 @@ class Emitter:
                 for other, its in direct.others:
                     same = self.b.icmp_unsigned("==", one, ir.Constant(I32, other))
                     inside, column = self.b.or_(inside, same), self.b.select(same, ir.Constant(I32, its), column)
-                self.ok.append(inside)
-                found.append(column)
+                self.ok.append(inside)  # but what is read there may be read before this is known
+                found.append(column if direct.inside else self.b.select(inside, column, ir.Constant(I32, -1)))
                 continue
             pointer = self.b.load(self.b.gep(self.tables, [ir.Constant(I64, table)]))
             found.append(self.b.load(self.b.gep(pointer, [self.b.zext(one, I64)])))

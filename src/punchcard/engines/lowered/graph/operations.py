@@ -178,7 +178,7 @@ MIX = Operation(  # sums over columns of constant weights times x; data: matrix
 
 CODE = Operation(  # the integer whose bits are the signs of the arguments; data: their own signs
     "code", lambda e, node: e.code(node),
-    ends=lambda signs, *bits: (np.zeros(max(bit.width for bit in bits)), 2.0 ** len(bits)))
+    ends=lambda signs, *bits: (np.zeros(max((bit.width for bit in bits), default=1)), 2.0 ** len(bits)))
 MATCH = Operation(  # 1 where two codes agree, in the columns of a mask, else 0; data: mask
     "match", lambda e, node: e.match(e.args(node), node.data),
     ends=lambda mask, *codes: (np.zeros(w := max(len(mask), *(c.width for c in codes))), np.broadcast_to(mask, (w,))),

@@ -166,9 +166,11 @@ class Lifter:
                 relus.setdefault(node.args[0], []).append((c, exact(factor), exact(float(bias[0]))))
             else:
                 linear[node] = c
-        total: Few | None = always(constant)
+        total: Few | None = always(0)
         for base, units in relus.items():
-            few = self._function(base, units, self._share(linear, base))
+            share, less = self._share(linear, base)
+            few = self._function(base, units, share)
+            constant -= less
             total = None if few is None or total is None else together(int.__add__, total, few)
             if total is None:
                 return None
@@ -178,20 +180,20 @@ class Lifter:
                 int.__add__, total, few.each(lambda value, c=c: scaled(value, c)))  # type: ignore[misc]
             if total is None:
                 return None
-        return total
+        return None if total is None else total.each(lambda value: value + constant)
 
-    def _share(self, linear: Terms, base: Node) -> int:
-        """How often a sum holds the base of its ReLUs as well; that is taken out of the sum."""
-        parts, _ = self._flattened(base)
+    def _share(self, linear: Terms, base: Node) -> tuple[int, int]:
+        """How often a sum holds the base of its ReLUs as well, and the constant in that; both are to be taken out."""
+        parts, own = self._flattened(base)
         if len(parts) < 2 or not parts.keys() <= linear.keys():
-            return 0
+            return 0, 0
         leaf, c = next(iter(parts.items()))
         times, rest = divmod(linear[leaf] * ONE, c)
         if rest or any(scaled(times, part) != linear[node] for node, part in parts.items()):
-            return 0
+            return 0, 0
         for node in parts:
             del linear[node]
-        return times
+        return times, scaled(times, own)
 
     def _function(self, base: Node, units: Units, share: int) -> Few | None:
         """A sum of ReLUs of one node, and the node itself `share` times."""
