@@ -1,8 +1,8 @@
 """The command `run`: a program from a file, or a run from a checkpoint, on a looped transformer.
 
-Results go to standard output; trace, progress and remarks to standard error. Exit status: 0 when the program halted and
-the transformer agrees with the interpreter (or was not compared), 1 when not, 2 for bad input, 141 when nobody reads the
-output any more. A program that writes shows its bytes, as they come, and nothing else.
+Results go to standard output; trace, progress and remarks to standard error. Exit status: 0, or the program's own where it
+has one, when the program halted and the transformer agrees with the interpreter (or was not compared), 1 when not, 2 for
+bad input, 141 when nobody reads the output any more. A program that writes shows its bytes, as they come, and nothing else.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def make_run(registry: Registry) -> click.Command:
         display.show_report(saved.program, saved.machine, report, facts, as_json=as_json, checkpoint=checkpoint,
                             name=str(file or resume))
         sys.stdout.flush()
-        sys.exit(0 if report.ok else 1)
+        sys.exit((report.result.status or 0) if report.ok else 1)
 
     return run
 

@@ -35,6 +35,7 @@ class Result(Held, Generic[State]):
     seconds           what the loops took, without the time spent waiting for input; `compile_seconds`, what it took to
                       compile the weights
     output            the bytes that the program wrote
+    status            the exit status, of a program that has halted and a machine that has such a thing
     """
 
     reading: Callable[[], State] = field(repr=False)
@@ -54,6 +55,7 @@ class Result(Held, Generic[State]):
     fault: Any = None
     program_counter: int | None = None
     """The next instruction, where a machine counts them."""
+    status: int | None = None
 
     @cached_property
     def state(self) -> State:

@@ -25,12 +25,14 @@ class Traffic:
     """What a run has read and written up to a mark.
 
     `waiting`: the card stands at an instruction whose ports have not been served yet. `input_ended`: its end was read.
+    `kept`: numbers that the host must remember, which the card does not have.
     """
 
     read: bytes = b""
     written: bytes = b""
     waiting: bool = False
     input_ended: bool = False
+    kept: tuple[int, ...] = ()
 
 
 def reader(source: Input, done: int = 0) -> Read:
