@@ -218,9 +218,8 @@ class _Assembly:
         if name not in self.names.settings:
             if " " in name:
                 raise token.error(f"no label {token.text[:-1]!r} stands below: {token.text} is the next one", self.source)
-            known = [*self.names.labels, *self.names.settings]
-            raise unknown("name", token, (each for each in known if " " not in each), "it must be a label, or be set by .equ",
-                          self.source)
+            known = (each for each in (*self.names.labels, *self.names.settings) if " " not in each)
+            raise unknown("name", token, known, "it must be a label, or be set by .equ", self.source)
         if name in self._setting:
             raise token.error(f"{name!r} is set by itself", self.source)
         self._setting.append(name)

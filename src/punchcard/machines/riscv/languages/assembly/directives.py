@@ -52,8 +52,8 @@ class Directives:
         if dropped and self._known.get(word) not in (self._enter, self._section, self._set):
             return
         if word not in self._known:
-            raise unknown("directive", name, [*self._known, *IGNORED], "there are .word, .half, .byte, .asciz, .space, .align, "
-                          ".equ, .text, .data, .section and others", self._source)
+            raise unknown("directive", name, [*self._known, *IGNORED], "there are .word, .half, .byte, .asciz, .space, "
+                          ".align, .equ, .text, .data, .section and others", self._source)
         self._known[word](name._replace(text=word), line)
         line.finish(f"the directive {name.text}")
 
