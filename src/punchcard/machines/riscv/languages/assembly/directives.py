@@ -57,6 +57,9 @@ class Directives:
         self._known[word](name._replace(text=word), line)
         line.finish(f"the directive {name.text}")
 
+    def knows(self, word: str) -> bool:
+        return word in self._known
+
     # Parts of directives
 
     @property
