@@ -33,6 +33,8 @@ from punchcard.machines.riscv.program import END_OF_ADDRESSES, RiscvProgram, Seg
 from punchcard.machines.source import Line, Token, lines, unknown
 
 ENTRY = "_start"
+MAX_DEPTH = 100
+"""Of names that are set by names that are set later."""
 _LABELS = re.compile(r"\s*(?:[A-Za-z0-9_.$]+:\s*)*")
 _REMARK = re.compile(r"""
     "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^\\\n])'? | (?P<block>/\*[\s\S]*?(?:\*/|\Z)) | (?P<rest>(?:\#|//|;)[^\n]*)
@@ -221,6 +223,8 @@ class _Assembly:
             raise unknown("name", token, known, "it must be a label, or be set by .equ", self.source)
         if name in self._setting:
             raise token.error(f"{name!r} is set by itself", self.source)
+        if len(self._setting) == MAX_DEPTH:
+            raise token.error(f"{name!r} is set by names below it, more than {MAX_DEPTH} deep", self.source)
         self._setting.append(name)
         try:
             return self.number(self.names.settings[name], 0)
@@ -279,9 +283,9 @@ class _Assembly:
         for rest in rests:
             text = _LABELS.sub("", rest.text, count=1)
             word = text.split(maxsplit=1)[0].lower() if text.strip() else ""
-            if word in MNEMONICS and self._is_instruction(text) or self._directives.knows(word):
-                raise rest.error(f"';' begins a remark, but {shortened(rest.text.strip())} looks like code: give it a line of "
-                                 "its own, or begin the remark with '#'", self.source)
+            if self._directives.knows(word) or (word in MNEMONICS and self._is_instruction(text)):
+                raise rest.error(f"';' begins a remark, but {shortened(rest.text.strip())} looks like code: give it a line "
+                                 "of its own, or begin the remark with '#'", self.source)
 
     def _is_instruction(self, text: str) -> bool:
         try:
