@@ -79,8 +79,8 @@ class AtTheEnd(Judge):
 class Lockstep(Judge):
     """Follows a run loop by loop, and stops it at the first difference.
 
-    What the machine reads is kept for the interpreter, which executes the instruction a loop later. What one of the two writes
-    is kept until the other has written it too: a host may write before the loop that executes an instruction, or after.
+    What the machine reads is kept for the interpreter, which executes the instruction a loop later. What one of the two
+    writes is kept until the other has written it too: a host may write before the loop of an instruction, or after.
     """
 
     watches = True
