@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError, did_you_mean
-from punchcard.machines.riscv.isa import MASK, WORD_BYTES
+from punchcard.machines.riscv.isa import MASK, REGISTERS, WORD_BYTES
 
 END_OF_ADDRESSES = 1 << 32
+STACK_POINTER = 2
+STACK_ALIGNMENT = 16
 
 
 class SourceLine(NamedTuple):
@@ -118,6 +120,12 @@ class RiscvProgram:
             content[start : start + len(segment.data)] = segment.data
         own = [int.from_bytes(content[i : i + WORD_BYTES], "little") for i in range(0, len(content), WORD_BYTES)]
         return own + [0] * (count - len(own))
+
+    def registers(self, count: int) -> list[int]:
+        """The registers before the first instruction: sp is at the end of a memory of so many words, the others are 0."""
+        found = [0] * len(REGISTERS)
+        found[STACK_POINTER] = (self.base + WORD_BYTES * count) // STACK_ALIGNMENT * STACK_ALIGNMENT & MASK
+        return found
 
     def with_values(self, values: Mapping[str, int]) -> RiscvProgram:
         """The same program with other words at the named addresses."""

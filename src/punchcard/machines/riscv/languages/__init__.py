@@ -1,0 +1,1 @@
+"""Languages of the RISC-V machine."""
