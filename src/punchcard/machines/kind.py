@@ -83,7 +83,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Language:
-    """A text format: `assemble(text, source, **options)` gives the program.
+    """A format of files: `assemble(text, source, **options)` gives the program.
 
     `takes` are keywords that `assemble` has beyond its own `options`: sizes of the machine, so that a text that does not
     fit is refused at its place, or `folder`, where the text's file lies.
@@ -96,6 +96,10 @@ class Language:
     takes: tuple[str, ...] = ()
     check_value: Callable[[str, Any], None] | None = None
     """Refuses a value of `--set` that the language does not have, by name and value."""
+    binary: bool = False
+    """Whether files are bytes, and `assemble` is given those."""
+    magic: bytes = b""
+    """How files of the language begin, where that tells them from others whatever they are called."""
 
 
 @dataclass(frozen=True)
@@ -182,8 +186,8 @@ class Kind:
         return next((language for language in self.languages if suffix in language.extensions), None)
 
 
-def read_program(language: Language, text: str, path: Path, options: Mapping[str, Any]) -> Any:
-    """The program in a file's text; of `options` those that the language takes."""
+def read_program(language: Language, content: str | bytes, path: Path, options: Mapping[str, Any]) -> Any:
+    """The program in a file's text or bytes; of `options` those that the language takes."""
     known = {option.name for option in language.options} | set(language.takes)
     given: dict[str, Any] = {name: value for name, value in options.items() if name in known and value is not None}
     for option in language.options:
@@ -191,4 +195,4 @@ def read_program(language: Language, text: str, path: Path, options: Mapping[str
             option.check(given[option.name])
     if "folder" in language.takes:
         given["folder"] = path.parent
-    return language.assemble(text, str(path), **given)
+    return language.assemble(content, str(path), **given)

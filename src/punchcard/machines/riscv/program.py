@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.riscv.isa import MASK, REGISTERS, WORD_BYTES
+
+if TYPE_CHECKING:
+    SourceLines: TypeAlias = Mapping[int, "SourceLine"]
+    """Known to the type checker alone: at run time nobody looks at each line, so a table can be read when it is used."""
 
 END_OF_ADDRESSES = 1 << 32
 STACK_POINTER = 2
@@ -72,12 +76,14 @@ class RiscvProgram:
     entry: int
     base: int = 0
     symbols: Mapping[str, int] = field(default_factory=dict, compare=False)
-    lines: Mapping[int, SourceLine] = field(default_factory=dict, compare=False)
+    lines: SourceLines = field(default_factory=dict, compare=False)
     source: str = ""
 
     def __post_init__(self) -> None:
         segments = tuple(sorted((s for s in self.segments if s.size), key=lambda segment: segment.address))
         object.__setattr__(self, "segments", segments)
+        if not isinstance(self.lines, Mapping):
+            raise ProgramError(f"{self.where}the lines must be a mapping of addresses, not a {type(self.lines).__name__}")
         if not segments:
             raise ProgramError(f"{self.where}the program is empty: it needs at least one instruction")
         if self.base % WORD_BYTES or not 0 <= self.base < END_OF_ADDRESSES:
@@ -159,6 +165,18 @@ class RiscvProgram:
             return f"{address:#x}"
         offset = address - places[index]
         return names[index] if offset == 0 else f"{names[index]}+{offset}"
+
+
+NEAR = 1 << 24
+WINDOW = 1 << 22
+
+
+def base_for(segments: Sequence[Segment]) -> int:
+    """The first address of a memory for these: 0 where they end within 16 MiB, else a multiple of 4 MiB below them."""
+    used = [segment for segment in segments if segment.size]
+    if not used or max(segment.end for segment in used) <= NEAR:
+        return 0
+    return min(segment.address for segment in used) // WINDOW * WINDOW
 
 
 def _stored(program: RiscvProgram, name: str, data: bytes) -> tuple[Segment, ...]:

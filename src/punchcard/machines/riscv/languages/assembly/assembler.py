@@ -50,7 +50,8 @@ class Names:
     source: str
     labels: dict[str, Value] = field(default_factory=dict)
     settings: dict[str, Expression] = field(default_factory=dict)
-    constants: dict[str, int] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
+    """What is set and known already."""
     counts: Counter[str] = field(default_factory=Counter)
 
     def define(self, token: Token, name: str, value: Value) -> None:
@@ -68,11 +69,7 @@ class Names:
 
     def lookup(self, token: Token, name: str) -> Value:
         """What is known while the text is read."""
-        if name in self.constants:
-            return Value(self.constants[name])
-        if name in self.labels:
-            return self.labels[name]
-        raise KeyError(name)
+        return self.values[name] if name in self.values else self.labels[name]
 
 
 class _Assembly:
@@ -174,19 +171,18 @@ class _Assembly:
         """A name for a number; it may be set again, and what stands above has meant what it was then."""
         if token.text in self.names.labels or token.text == ".":
             raise token.error(f"{token.text!r} is a label: another name must be set", self.source)
-        number = self.known(expression)
-        if number is not None:
-            self.names.constants[token.text] = number
-        elif token.text in self.names.settings or token.text in self.names.constants:
+        value = self._value(expression)
+        if value is not None:
+            self.names.values[token.text] = value
+        elif token.text in self.names.settings:
             raise token.error(f"{token.text!r} is set twice, and its value is not known here", self.source)
         self.names.settings[token.text] = self.bound(expression)
 
     def bound(self, expression: Expression) -> Expression:
-        """An expression in which names that may be set again, and `.`, are what they are now."""
+        """An expression in which names of numbers, which may be set again, are what they are now."""
         def now(term: expressions.Term) -> expressions.Term:
-            if term.kind == "name" and term.text in self.names.constants:
-                return term._replace(kind="number", number=self.names.constants[term.text])
-            return term
+            value = self.names.values.get(term.text) if term.kind == "name" else None
+            return term if value is None or value.section is not None else term._replace(kind="number", number=value.number)
 
         return tuple(map(now, expression))
 
@@ -215,6 +211,8 @@ class _Assembly:
         """What a name stands for once all addresses are known."""
         if name in self.names.labels:
             return self._final(self.names.labels[name])
+        if name in self.names.values:
+            return self._final(self.names.values[name])
         if name not in self.names.settings:
             if " " in name:
                 raise token.error(f"no label {token.text[:-1]!r} stands below: {token.text} is the next one", self.source)

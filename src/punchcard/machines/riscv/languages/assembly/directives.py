@@ -155,7 +155,10 @@ class Directives:
         fill = self._number(line, "the byte", range(-128, 256)) if self._more(line) else 0
         size = value - self._here.length
         self._room(name, size, filled=fill != 0)
-        self._here.add(bytes([fill & 0xFF]) * size if fill else None, size)
+        if fill:
+            self._here.add(bytes([fill & 0xFF]) * size, size)
+        else:
+            self._here.skip_to(value)
 
     # Names and sections
 

@@ -55,6 +55,10 @@ class Section:
             self.items.append(Item(self.length, size, content))
         self.length += size
 
+    def skip_to(self, offset: int) -> None:
+        """Leave a gap, which no segment has."""
+        self.length = offset
+
 
 def group_of(name: str, flags: str) -> str | None:
     """The group of a section by its name, or else by its flags; None where it is not loaded."""
@@ -80,12 +84,11 @@ def segments_of(pieces: Iterator[tuple[int, int, bytes | None]]) -> Iterator[Seg
     """Segments from pieces in the order of their addresses: address, size, and bytes, or None for zeros."""
     start, end, content = 0, 0, bytearray()
     for address, size, data in pieces:
-        if end == start:
-            start = end = address
-        if data is not None:
-            if address - (start + len(content)) >= NEAR and content:
+        if address != end or (data is not None and address - (start + len(content)) >= NEAR):
+            if end > start:
                 yield Segment(start, bytes(content), end - start)
-                start, content = address, bytearray()
+            start, content = address, bytearray()
+        if data is not None:
             content += bytes(address - start - len(content)) + data
         end = address + size
     if end > start:
