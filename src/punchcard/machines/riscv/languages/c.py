@@ -10,13 +10,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from punchcard.errors import CompilerError, ProgramError, SourceError
 from punchcard.files import read_whole
 from punchcard.machines.kind import Option
-from punchcard.machines.riscv.languages import toolchain
+from punchcard.machines.riscv.languages import elf, toolchain
 from punchcard.machines.riscv.languages.toolchain import ARCHITECTURES, LIBRARIES, RUNTIME, Toolchain
+from punchcard.machines.riscv.program import RiscvProgram
 
 OPTIMISATION = ("-O2", "-g")
 """What comes before the caller's own options."""
@@ -31,16 +32,23 @@ _ERROR = re.compile(r"(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+): (?:fatal 
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?(?P<name>[^'\s]+)")
 
 
+def assemble(text: str, source: str = "", *, base: int | None = None, **options: Any) -> RiscvProgram:
+    """The program that a C text gives; `options` are those of `compiled`."""
+    return elf.load(compiled(text, source, base=base, **options), source, base=base)
+
+
 def compiled(
     text: str, source: str = "", *, folder: str | Path | None = None, cc: str | None = None, cflags: str | None = None,
-    march: str | None = None, libc: str | None = None,
+    march: str | None = None, libc: str | None = None, base: int | None = None,
 ) -> bytes:
-    """The ELF file that a C text gives. `folder` is where its `#include "..."` are looked for."""
+    """The ELF file that a C text gives. `folder` is where its `#include "..."` are looked for, `base` where it is linked."""
     tools = toolchain.find(cc, march or ARCHITECTURES[0], libc)
     try:
         flags = shlex.split(cflags or "")
     except ValueError as error:
         raise ProgramError(f"--cflags {cflags!r}: {error}") from None
+    if base:
+        flags.append(f"-Wl,--defsym=__base={base:#x}")
     return built(tools, text, source, flags=flags, folder=folder)
 
 
@@ -60,8 +68,8 @@ def built(
         if ran.returncode:
             _refuse(ran.stderr, source, tools)
         if not program.is_file():
-            raise ProgramError(f"{_where(source)}{tools.command[0]} wrote no program: leave out of {shlex.join(flags)!r} what "
-                               "keeps it from linking")
+            raise ProgramError(f"{_where(source)}{tools.command[0]} wrote no program: leave out of {shlex.join(flags)!r} "
+                               "what keeps it from linking")
         return read_whole(program, "program", error=ProgramError)
 
 
