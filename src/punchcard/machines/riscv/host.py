@@ -97,8 +97,8 @@ class RiscvHost(Host):
 
     def begin(self, card: Card) -> Card:
         """The card to begin with: a call that waited is served, and a run that has ended says why."""
-        if self._over:
-            self._look(card)
+        if self._over and self._look(card):
+            self._serve_call(self._served, card)  # the one that ends the program: it changes nothing
         if self._over or not self._waiting or self._served >= self._last:
             return card
         given: Card = card.clone() if hasattr(card, "clone") else card.copy()
