@@ -97,7 +97,8 @@ class CheckpointFile:
         traffic = mark.traffic
         description = {**self._fixed, "loops": mark.loops, "engine": mark.engine, "ended": mark.ended,
                        "waiting": traffic.waiting,
-                       "input_ended": traffic.input_ended, "kept": list(traffic.kept), "found": None if found is None else dict(found)}
+                       "input_ended": traffic.input_ended, "kept": list(traffic.kept),
+                       "found": None if found is None else dict(found)}
         tensors = {**_fields(mark.held), "read": _as_array(traffic.read), "written": _as_array(traffic.written)}
         storage.write(self.path, tensors, KEY, description)
 

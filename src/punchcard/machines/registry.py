@@ -18,6 +18,7 @@ from punchcard.errors import ProgramError, PunchcardError, did_you_mean
 from punchcard.files import read_whole
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.kind import Kind, Language, read_program
+from punchcard.machines.riscv.kind import RISCV
 from punchcard.machines.source import read_text
 from punchcard.machines.subleq.kind import SUBLEQ
 from punchcard.machines.von_neumann.kind import VON_NEUMANN
@@ -124,7 +125,7 @@ class Registry:
 @cache
 def built_in() -> Registry:
     """The machines of this package."""
-    return Registry([SUBLEQ, FLEQ, VON_NEUMANN])
+    return Registry([SUBLEQ, FLEQ, VON_NEUMANN, RISCV])
 
 
 def installed(*machines: type[Machine[Any, Any]] | Kind) -> Registry:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from punchcard.machines.kind import Language
-from punchcard.machines.riscv.languages import elf, flat, intel_hex
+from punchcard.machines.riscv.languages import c, elf, flat, intel_hex
 from punchcard.machines.riscv.languages.assembly import assembler
 
 LANGUAGES: tuple[Language, ...] = (
     Language("RISC-V assembly", (".s",), assembler.assemble, takes=("base",)),
     Language("RISC-V executable", (".elf", ".out", ".axf", ".o"), elf.load, takes=("base",), binary=True, magic=elf.MAGIC),
+    Language("C", (".c",), c.assemble, options=c.OPTIONS, takes=("base", "folder")),
     Language("Intel hex", (".hex", ".ihex", ".ihx"), intel_hex.assemble, takes=("base",)),
     Language("flat binary", (".bin",), flat.load, takes=("base",), binary=True),
 )
