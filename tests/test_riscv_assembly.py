@@ -338,10 +338,11 @@ def test_programs_are_disassembled_to_text_that_gives_them_again(seed: int) -> N
     assert disassemble(again) == disassemble(program)
 
 
-SEGMENTS = st.lists(st.tuples(st.integers(0, 40), st.binary(max_size=40), st.integers(0, 60)), min_size=1, max_size=4)
+CONTENT = st.binary(max_size=40) | st.integers(0, 90).map(bytes)
+SEGMENTS = st.lists(st.tuples(st.integers(0, 40), CONTENT, st.integers(0, 90)), min_size=1, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SEGMENTS, st.data())
 def test_any_program_is_disassembled_to_text_that_gives_it_again(
     parts: list[tuple[int, bytes, int]], data: st.DataObject
@@ -362,6 +363,7 @@ def test_any_program_is_disassembled_to_text_that_gives_it_again(
     count = program.needed_words
     assert again.words(count) == program.words(count)
     assert (again.entry, again.base, again.needed_words) == (program.entry, program.base, count)
+    assert disassemble(again) == disassemble(program)
     assert {name: at for name, at in symbols.items() if name.isascii()}.items() <= again.symbols.items()
 
 
