@@ -44,6 +44,16 @@ def test_the_binaries_are_small_and_have_names() -> None:
     assert all("main" in load(path).symbols for path in binaries)
 
 
+def test_the_program_in_the_readme_is_the_example() -> None:
+    """The text as it stands in the file, and lines of its output."""
+    source = FOLDER / "collatz.c"
+    readme = (ROOT / "README.md").read_text()
+    assert "".join(f"    {line}".rstrip() + "\n" for line in source.read_text().splitlines()) in readme
+    shown = readme[readme.index("    $ punchcard run examples/riscv/collatz.c") :].split("\n\n")[0].splitlines()[1:]
+    lines = [line.strip() for line in shown if line.strip() != "..."]
+    assert lines == [line for line in expected(source).decode().splitlines() if line in lines]
+
+
 @pytest.mark.soak
 @needs_native
 @pytest.mark.parametrize("source", [path for path in SOURCES if path.suffix == ".c"], ids=lambda path: path.name)
