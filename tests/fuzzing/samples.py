@@ -116,7 +116,9 @@ def texts() -> Mapping[str, tuple[bytes, ...]]:
     for kind, text in SMALL_PROGRAMS.items():
         found[registry().kind(kind).languages[0].extensions[0]].append(text.encode())
     halved = punchcard.assemble(HALVED)
-    found[".json"].append(registry().kind_of(halved).assembled(halved).encode())
+    as_json = registry().kind_of(halved).assembled(halved)
+    assert isinstance(as_json, str)
+    found[".json"].append(as_json.encode())
     for extension in IMAGES:
         found[extension] = found[".dec"]
     return {extension: tuple(written) for extension, written in found.items()}
