@@ -251,7 +251,7 @@ def compared(make: Make, seed: int, words: int, steps: int, *, base: int = 0, mi
 @pytest.mark.parametrize("make", EACH[1:])
 def test_random_programs_on_all_interpreters(make: Make) -> None:
     made = [compared(make, seed, 32 + seed % 64, 600, base=(0, 0x80000000, 0x1000)[seed % 3],
-                     misaligned=("fault", "emulate")[seed % 2]) for seed in range(120)]
+                     misaligned=("fault", "emulate")[seed % 2]) for seed in range(90)]
     assert sum(made) > 10_000
 
 

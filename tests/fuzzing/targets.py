@@ -9,8 +9,8 @@ from tests.fuzzing import caches, commands, samples, tensors, texts
 from tests.fuzzing.workers import Begin
 
 _PROGRAMS = {".subleq": 50, ".minsky": 40, ".json": 40, ".fleq": 80, ".asq": 80, ".bf": 40, ".dec": 40, ".sq": 10,
-             ".slq": 10, ".tm": 40, ".s": 60, ".elf": 24, ".hex": 12, ".ihex": 2, ".bin": 6, ".c": 2}
-_KINDS = {"subleq": 20, "fleq": 20, "von-neumann": 20, "turing": 20, "riscv": 2}
+             ".slq": 10, ".tm": 40, ".s": 62, ".elf": 24, ".hex": 12, ".ihex": 2, ".bin": 6, ".c": 2}
+_KINDS = {"subleq": 20, "fleq": 20, "von-neumann": 20, "turing": 20, "riscv": 1}
 
 
 def targets() -> Mapping[str, tuple[int, Begin]]:
