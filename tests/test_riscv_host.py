@@ -300,7 +300,8 @@ def test_a_run_that_does_not_halt_has_no_status_of_its_own(invoke: Invoke, tmp_p
 
 def test_the_streams_of_other_machines_have_no_status() -> None:
     path = EXAMPLES / "von_neumann" / "hello.asq"
-    found = CliRunner().invoke(main, ["run", str(path), "--memory", "128", "--engine", "dense", "--max-steps", "9", "--json"])
+    limits = ["--memory", "128", "--engine", "dense", "--max-steps", "9"]
+    found = CliRunner().invoke(main, ["run", str(path), *limits, "--json"])
     assert json.loads(found.stdout)["status"] is None
     assert found.exit_code == 1, "it has not halted"
 

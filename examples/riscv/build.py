@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +34,14 @@ def native_output(source: Path) -> bytes:
         return subprocess.run([program], input=input_of(source.stem), capture_output=True, check=True).stdout
 
 
+def fibonacci(limit: int) -> Iterator[int]:
+    """What the one example in assembly writes."""
+    number, following = 0, 1
+    while number < limit:
+        yield number
+        number, following = following, number + following
+
+
 def main() -> None:
     tools = replace(toolchain.find("gcc", "rv32i", "own"), arithmetic=None)
     for source in sorted(HERE.glob("*.c")):
@@ -40,6 +49,7 @@ def main() -> None:
         write_whole(HERE / "bin" / f"{source.stem}.elf", elf)
         write_whole(HERE / "expected" / f"{source.stem}.txt", native_output(source))
         print(f"{source.stem}: {len(elf)} bytes")
+    write_whole(HERE / "expected" / "fibonacci.txt", "".join(f"{number}\n" for number in fibonacci(1000)))
 
 
 if __name__ == "__main__":

@@ -50,13 +50,16 @@ def offset_where(a: Expression, offset: Expression, low: int, high: int, missing
 
 
 def bit_where(form: Expression, i: int, low: int, high: int, missing: Expression, one: Expression) -> Expression:
-    """Bit i, 0 or 1, of an integer form from low to high where nothing is absent, else 0."""
-    power = 1 << i
+    """Bit i, 0 or 1, of an integer form from low to high where nothing is absent, else 0.
+
+    All its steps are closed by the same amount, so that they are steps of one form.
+    """
+    power, most = 1 << i, high - low
     first = low // power
     bit: Expression = 0.0 * one
-    if first % 2:  # the bit of `low` itself: 1 from low on
-        bit = bit + step_where(form - low * one, missing, one, high - low)
+    if first % 2:  # the bit of `low` itself, from the least value on
+        bit = bit + conjunction(missing, one)
     for multiple in range(first + 1, high // power + 1):
         sign = 1 if multiple % 2 else -1
-        bit = bit + sign * step_where(form - multiple * power * one, missing, one, high - multiple * power)
+        bit = bit + sign * step_where(form - multiple * power * one, missing, one, most)
     return bit

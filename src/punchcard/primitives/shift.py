@@ -5,15 +5,14 @@
     arithmetic    the same, and the highest bit of x where the amount is n - i or more
 
 No two amounts hold at once, so the sums are 0 or 1. n (n + 1) / 2 units a direction for words of n = 2^k bits and amounts of
-k bits; the arithmetic shift has 2 (n - 1) more, one step for each bit.
+k bits; the arithmetic shift has n - 1 more, one for each amount.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from punchcard.primitives.add import number
-from punchcard.primitives.literals import absent, as_numbers, bits_where, step_where
+from punchcard.primitives.literals import absent, bits_where
 from punchcard.transformer.expression import Expression, stack
 
 
@@ -44,6 +43,7 @@ def _shifted(x: Expression, amount: Expression, missing: Expression, one: Expres
 def sign_where(x: Expression, amount: Expression, missing: Expression, one: Expression) -> Expression:
     """What comes in from above in an arithmetic shift to the right, where nothing is absent: the bits, 0 or 1."""
     n = x.size
-    closed = missing + (one - as_numbers(x[n - 1], one))
-    steps = [step_where(number(amount, one) - (n - i) * one, closed, one, n) if i else 0.0 * one for i in range(n)]
-    return stack(*steps)
+    units = [bits_where(x[n - 1], missing + absent(amount, {j: s >> j & 1 for j in range(amount.size)}, one), one)
+             for s in range(1, n)]
+    comes = np.array([[float(i + s >= n) for s in range(1, n)] for i in range(n)])
+    return stack(*units).through(comes)

@@ -75,8 +75,10 @@ class Computer:
         self.selectors = self.columns.selectors()
         if len(self.selectors) > KEY_BITS:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
+        self.cut = self.columns.cut(self.layers)
+        self.passing = self.columns.passing(self.layers[: self.cut]) or [] if self.cut < len(self.layers) else []
         fields = Fields(self.layout, self.columns.quiet_regions, np.dtype(self.number).itemsize)
-        self.places = places(self.layout, fields, self.columns.slots)
+        self.places = places(self.layout, fields, self.columns.slots, self.passing)
         self.facts = Facts(self.quiet, self.card)
         described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
@@ -112,18 +114,29 @@ class Computer:
         direct = self.kind_of_code(plan).direct
         return {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in direct]}
 
-    def _trace(self, case: dict[int, float] | None) -> LoopPlan:
+    def _trace(self, case: dict[int, float] | None, *, rest: bool = False) -> LoopPlan:
+        """The plan of a case, of what decides on one, or of the rest of the loop, which is the same for all."""
         size = self.graph.size
+        trace = Trace(self.columns, self.layers, self.quiet, self.graph, case, self.significand, self.cut, self.passing)
         try:
-            return Trace(self.columns, self.layers, self.quiet, self.graph, case, self.significand).run()
+            return trace.rest() if rest else trace.run()
         finally:
             self.graph.forget(size)
 
     def _driver(self) -> tuple[ir.Module, dict[str, Any]]:
         module = ir.Module("driver")
         if self.selectors:
-            plan = self._trace(None)
-            emit_driver(module, plan, self.real, self.places, None, self.kind_of_code(plan))
+            plan, rest = self._trace(None), None
+            if self.cut < len(self.layers):
+                choice, plan = plan, self._trace(None, rest=True)
+                if choice.tables:
+                    raise LoweringError("what a loop does is decided by what it reads")
+                rest = emit_loop(module, "rest", plan, self.real, self.places, self.kind_of_code(plan))
+                rest.linkage = "internal"
+                rest.attributes.add("alwaysinline")
+                emit_driver(module, choice, self.real, self.places, None, rest=rest)
+            else:
+                emit_driver(module, plan, self.real, self.places, None, self.kind_of_code(plan))
         else:
             plan = self.only_case
             loop = emit_loop(module, "loop", plan, self.real, self.places, self.kind_of_code(plan))

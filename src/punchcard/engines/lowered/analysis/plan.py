@@ -79,6 +79,8 @@ class LoopPlan:
     selectors: list[Linear] = field(default_factory=list)
     tables: list[Lookup] = field(default_factory=list)
     settles: dict[int, Linear] = field(default_factory=dict)
+    families: dict[Any, dict[int, Node]] = field(default_factory=dict)
+    """Rows of a block, somewhere in the loop, that are checked to be bits: by place."""
 
     def forms(self) -> list[Linear]:
         """All that busy columns compute."""

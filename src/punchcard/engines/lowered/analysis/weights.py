@@ -61,6 +61,17 @@ class LayerLists:
         units, rows = np.nonzero(self.w1)
         return units, rows, self.w1[units, rows]
 
+    @cached_property
+    def written(self) -> set[int]:
+        """Rows that the layer may change."""
+        rows = {row for head in self.heads for row in head.value} | {row for row, _ in self.b2}
+        return rows | {row for entries in self.outputs for row, _ in entries}
+
+    def combines(self, rows: set[int]) -> bool:
+        """Whether some of the rows matter beside others: in a head, or in a unit that has more than one input."""
+        sides = [entries for head in self.heads for entries in (*head.key, *head.query, *head.value.values())]
+        return any(row in rows for entries in (*sides, *(e for e in self.inputs if len(e) > 1)) for row, _ in entries)
+
     def feed_forward(self, graph: Graph, rows: Rows, width: int) -> Rows:
         """x + W2 relu(W1 x + b1) + b2. Rows, which have at most one term, come back as they are where no unit opens."""
         changed: Rows = {}

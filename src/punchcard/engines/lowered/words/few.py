@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from punchcard.engines.lowered.words.word import Bit
+from punchcard.engines.lowered.words.word import Bit, exclusive, implies
 
 MOST_BITS = 7
 SCALE = 64
@@ -76,7 +76,62 @@ def together(change: Callable[[int, int], int], a: Few, b: Few) -> Few | None:
     if len(bits) > MOST_BITS:
         return None
     left, right = _places(bits, a.bits), _places(bits, b.bits)
-    return trimmed(bits, [change(a.values[i], b.values[j]) for i, j in zip(left, right, strict=True)])
+    values = [change(a.values[i], b.values[j]) for i, j in zip(left, right, strict=True)]
+    return trimmed(bits, _possible(bits, values))
+
+
+def _possible(bits: tuple[Bit, ...], values: list[int]) -> list[int]:
+    """Values for settings of flags that never occur: those of a setting that does, with one flag less."""
+    flags = [j for j, bit in enumerate(bits) if bit.word.op in ("matches", "at least")]
+    for one in flags:
+        for other in flags:
+            a, b = bits[one].word, bits[other].word
+            both, first = 1 << one | 1 << other, 1 << one
+            if one < other and exclusive(a, b):
+                values = [values[i & ~first] if i & both == both else value for i, value in enumerate(values)]
+            elif one != other and implies(a, b):
+                values = [values[i & ~first] if i & both == first else value for i, value in enumerate(values)]
+    return values
+
+
+def restricted(few: Few, bits: tuple[Bit, ...], setting: int) -> Few:
+    """A function where some bits have a certain value."""
+    known = {few.bits.index(bit): setting >> j & 1 for j, bit in enumerate(bits) if bit in few.bits}
+    kept = [j for j in range(len(few.bits)) if j not in known]
+    base = sum(value << j for j, value in known.items())
+    values = [few.values[base | sum((i >> k & 1) << j for k, j in enumerate(kept))] for i in range(1 << len(kept))]
+    return trimmed(tuple(few.bits[j] for j in kept), values)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A function of many bits, by the settings of a few of them: for each, a function of few others."""
+
+    bits: tuple[Bit, ...]
+    parts: tuple[Few, ...]
+
+    @property
+    def values(self) -> set[int]:
+        return {value for part in self.parts for value in part.values}
+
+
+def split_sum(terms: list[Few]) -> Split | None:
+    """A sum of functions that have some bits in common, by these: most of them are 0 for all but one setting."""
+    real = [term for term in terms if term.bits]
+    common = set(real[0].bits).intersection(*(term.bits for term in real[1:])) if real else set()
+    if not 0 < len(common) <= MOST_BITS - 1:
+        return None
+    bits = tuple(sorted(common))
+    parts = []
+    for setting in range(1 << len(bits)):
+        total: Few | None = always(0)
+        for term in terms:
+            here = restricted(term, bits, setting)
+            total = None if total is None else together(int.__add__, total, here)
+        if total is None:
+            return None
+        parts.append(total)
+    return Split(bits, tuple(parts))
 
 
 def _places(bits: tuple[Bit, ...], part: tuple[Bit, ...]) -> list[int]:

@@ -21,8 +21,6 @@ from punchcard.transformer.build import Part
 from punchcard.transformer.expression import Expression, rows, stack
 
 BITWISE = {"and": and_where, "or": or_where, "xor": xor_where}
-IMMEDIATE_BITS = 12
-"""Of loads, stores and jalr; the highest is the sign."""
 
 
 def arithmetic(instruction: Instruction) -> str | None:
@@ -110,10 +108,17 @@ class Execute:
         return total
 
     def _lawful(self) -> Expression:
-        """1 where the word is an instruction: a unit for each, and no two hold at once."""
-        one = self.one
-        return stack(*(conjunction(absent(self.word, fixed_bits(i), one), one)
-                       for i in self.sizes.decoder.instructions)).total()
+        """1 where the word is an instruction: a unit for each, and no two hold at once.
+
+        The kind follows from the word. Its literals change nothing, but show which instructions it leaves.
+        """
+        one, decoder = self.one, self.sizes.decoder
+        units = []
+        for instruction in decoder.instructions:
+            kind = dict(enumerate(decoder.kind(instruction.match)))
+            missing = absent(self.word, fixed_bits(instruction), one) + absent(self.gates.kind, kind, one)
+            units.append(conjunction(missing, one))
+        return stack(*units).total()
 
     def _misaligned(self) -> Expression:
         """1 where the address of a load, a store or a jump is not a multiple of what it must be."""
@@ -142,28 +147,27 @@ class Execute:
     def _reached(self) -> Expression:
         """1 where the address of a load or a store is in the memory; for all other instructions 1.
 
-        The address is x_high, and v = x_low + immediate, -2048 <= v < 2^reach + 2047. So where the memory has the bytes
-        first to last of a page, the address is one of them if
+        The address is v = x_low + immediate_low, and x_high, less 1 where the immediate is negative, and more 1 where v is
+        2^reach or more. So where the memory has the bytes first to last of a page, the address is one of them if
 
-            x_high = page         first <= v < last
-            x_high = page - 1     first <= v - 2^reach < last
-            x_high = page + 1     first <= v + 2^reach < last
+            x_high       immediate is not negative          immediate is negative
+            page         first <= v < last                  first <= v - 2^reach < last
+            page - 1     first <= v - 2^reach < last        never
+            page + 1     never                              first <= v < last
         """
         one, sizes = self.one, self.sizes
         size, high = 1 << sizes.reach, self.x[sizes.reach :]
-        half = 1 << IMMEDIATE_BITS - 1
-        offset = number(self.immediate[: IMMEDIATE_BITS - 1], one) - half * as_numbers(self.immediate[IMMEDIATE_BITS - 1], one)
-        v, least, most = number(self.x[: sizes.reach], one) + offset, -half, size + half - 2
+        v = number(self.x[: sizes.reach], one) + number(self.immediate[: sizes.reach], one)
         total = 0.0 * one
         for access, closed in self.gates.each(lambda i: i.access_bytes > 0):
             if not access:
                 total = total + conjunction(closed, one)
                 continue
             for page, first, last in sizes.pages:
-                for more in (-1, 0, 1):
-                    wanted, start, stop = (page + more) % (1 << high.size), first - more * size, last - more * size
+                for negative, more, over in ((0, 0, 0), (1, 0, size), (0, -1, size), (1, 1, 0)):
+                    wanted = (page + more) % (1 << high.size)
                     here = closed + absent(high, {j: wanted >> j & 1 for j in range(high.size)}, one)
-                    if start <= most and stop > least:
-                        total = total + from_where(v, start, least, most, here, one)
-                        total = total - from_where(v, stop, least, most, here, one)
+                    here = here + absent(self.immediate[-1], {0: negative}, one)
+                    total = total + from_where(v, over + first, 0, 2 * size - 2, here, one)
+                    total = total - from_where(v, over + last, 0, 2 * size - 2, here, one)
         return total

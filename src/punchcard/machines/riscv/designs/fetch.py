@@ -1,6 +1,6 @@
 """Layer C's feed-forward: the fetched word is decoded, the program counter goes on, and all that was passing is cleared.
 
-Other columns find themselves in this layer's head, so their rows `brought` hold a word too. Every unit over these rows is
+Other columns find themselves in this layer's head, so their rows `fetched` hold a word too. Every unit over these rows is
 closed there by the row `outside`.
 """
 
@@ -11,15 +11,15 @@ from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.decode import fixed_bits, immediate_sources
 from punchcard.machines.riscv.designs.writing import rewrite, vanish
-from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
+from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Format, Instruction
 from punchcard.primitives.add import number
-from punchcard.primitives.carry import carry_where, from_where, offset_where, sum_where
+from punchcard.primitives.carry import bit_where, from_where, offset_where
 from punchcard.primitives.literals import Cube, absent, as_numbers, bits_where, conjunction, step_where
 from punchcard.primitives.overwrite import clip_where
 from punchcard.transformer.build import Part, clear
 from punchcard.transformer.expression import Expression, rows, stack
 
-PASSING = ("x", "y", "value", "reference", "flag", "after", "beyond", "next", "goal")
+PASSING = ("x", "y", "value", "reference", "flag", "after", "beyond", "brought", "next", "goal")
 
 
 class Fetch:
@@ -28,7 +28,7 @@ class Fetch:
     def __init__(self, sizes: RiscvSizes, layout: Layout, gate: float) -> None:
         self.sizes, self.layout, self.gate = sizes, layout, gate
         self.one, self.outside = rows(layout, "inside"), rows(layout, "outside")
-        self.word, self.next, self.counter = (rows(layout, name) for name in ("brought", "next", "counter"))
+        self.word, self.next, self.counter = (rows(layout, name) for name in ("fetched", "next", "counter"))
 
     @property
     def part(self) -> Part:
@@ -134,17 +134,34 @@ class Fetch:
         """The low half of the next program counter plus the immediate of a jump or of a branch, and the carry."""
         one, low, total = self.one, self.next[:HALF], 0.0 * rows(self.layout, "target")
 
-        def sort(instruction: Instruction) -> str | None:
+        def sort(instruction: Instruction) -> Format | None:
             return instruction.format if instruction.format in ("J", "B") else None
 
-        for format_, cubes in self.sizes.decoder.opcodes(sort).items():
-            sources = immediate_sources(format_)[:HALF]  # type: ignore[arg-type]
-            immediate = stack(*(-one if source is None else self.word[source] for source in sources))
+        for name, cubes in self.sizes.decoder.opcodes(sort).items():
             for cube in cubes:
-                closed, nothing = self._closed(cube), 0.0 * one
-                total = total + stack(sum_where(low, immediate, nothing, closed, one),
-                                      carry_where(low, immediate, nothing, closed, one))
+                total = total + self._sum(low, immediate_sources(name), self._closed(cube))
         return total
+
+    def _sum(self, low: Expression, sources: tuple[int | None, ...], closed: Expression) -> Expression:
+        """The low half of a number plus an immediate of the fetched word, and the carry.
+
+        An immediate of k bits and a sign is its k bits, less 2^k where the sign is 1. The carry is that of the low halves as
+        they stand, in which the sign is repeated: there it is 2^16 more.
+        """
+        one, sign = self.one, WORD_BITS - 1
+        length = sources.index(sign) if sign in sources[:HALF] else HALF
+        negative = as_numbers(self.word[sign], one) if length < HALF else 0.0 * one
+        bits, form = [], 0.0 * one
+        for i in range(HALF):
+            form = number(low[: i + 1], one)
+            for place, source in enumerate(sources[: min(i + 1, length)]):
+                form = form if source is None else form + 2.0**place * as_numbers(self.word[source], one)
+            least, most = 0, (2 << i) + (1 << min(i + 1, length)) - 2
+            if i >= length:
+                form, least = form - (1 << length) * negative, -(1 << length)
+            bits.append(bit_where(form, i, least, most, closed, one))
+        size = 1 << HALF
+        return stack(*bits, step_where(form + size * negative - size * one, closed, one, size))
 
     def _astray(self) -> Expression:
         """1 where the next program counter is not the address of a word of the memory."""

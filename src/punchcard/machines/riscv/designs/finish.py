@@ -12,7 +12,7 @@ from punchcard.primitives.carry import offset_where, sum_where
 from punchcard.primitives.compare import equal_where, less_where
 from punchcard.primitives.lanes import lane_where, merged_where
 from punchcard.primitives.literals import absent, as_numbers, bits_where, conjunction
-from punchcard.transformer.build import Part, clear
+from punchcard.transformer.build import Part
 from punchcard.transformer.expression import Expression, rows, stack
 
 EQUALITY = ("beq", "bne")
@@ -41,7 +41,6 @@ class Finish:
             + appear(rows(layout, "next"), self._next(), one)
             + appear(rows(layout, "goal"), self._goal(), one)
             + rewrite(rows(layout, "event.fault"), refused)
-            + clear(self.brought)
         )
 
     def _flag(self, name: str) -> Expression:

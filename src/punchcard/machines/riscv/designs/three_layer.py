@@ -30,6 +30,8 @@ from punchcard.transformer.precision import Precision
 
 RESET = isa.encode("jal")
 """A jump to itself, at the entry."""
+OPERAND_GAP = 1.0
+"""Less than the scores differ by: so much does the scratchpad's key score above a register's with the same signs."""
 FLAGS = ("carry", "borrow", "same", "top", "turned", "aligned", "reached", "lawful")
 
 
@@ -74,7 +76,8 @@ class ThreeLayerDesign(RiscvDesign):
                 passing("flag", len(FLAGS), "about the operands", dict.fromkeys(FLAGS, 1)),
                 passing("after", n - HALF, "the high half of pc + 4"),
                 passing("beyond", n - HALF, "the high half of pc + immediate"),
-                passing("brought", n, "the word that a head reads: data, then the next instruction"),
+                passing("brought", n, "the word at the address"),
+                passing("fetched", n, "the next instruction, as a head brings it"),
                 passing("next", n, "the next program counter"),
                 passing("goal", length + 1, "where the result goes", places),
             ],
@@ -94,19 +97,23 @@ class ThreeLayerDesign(RiscvDesign):
                    gap=ADDRESS_GAP)
             + Finish(sizes, layout).part,
             attend(query=address + stack(fetched, -one), key=store_factor(length + 1) * address + goal,
-                   value=stack(memory + value, 2 * value), into=rows(layout, "brought", "memory"), gap=store_gap(length + 1))
+                   value=stack(memory + value, 2 * value), into=rows(layout, "fetched", "memory"), gap=store_gap(length + 1))
             + Fetch(sizes, layout, precision.gate).part,
         ]
 
     def _operand(self, layout: Layout, pointer: str, own: str, into: str) -> Part:
-        """A register, or rows of the scratchpad itself: its key is the pointer to x0, but for the bit `own`."""
+        """A register, or rows of the scratchpad itself: its key is the pointer to x0, but for the bit `own`.
+
+        That bit counts twice in the scratchpad's key. With it the scratchpad scores L + 3 and any other column L at most;
+        without it a register scores L + 2, all other columns L at most, and the scratchpad L - 1.
+        """
         one, outside = rows(layout, "inside"), rows(layout, "outside")
         register, itself = rows(layout, f"{pointer}.register"), rows(layout, f"{pointer}.own")
         query = stack(looking(layout, self._in_registers(layout, register, one)), itself - outside)
         zero = self._in_registers(layout, stack(*[-one] * register.size), one)
-        key = stack(rows(layout, "address") + zero, one - outside)
+        key = stack(rows(layout, "address") + zero, 2 * one - outside)
         return attend(query=query, key=key, value=rows(layout, "memory") + rows(layout, own), into=rows(layout, into),
-                      gap=ADDRESS_GAP)
+                      gap=OPERAND_GAP)
 
     def _in_registers(self, layout: Layout, register: Expression, one: Rows) -> Expression:
         """A pointer to a register."""
