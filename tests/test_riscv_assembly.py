@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.riscv.isa import INSTRUCTIONS, MASK, decode, encode, immediate_range
 from punchcard.machines.riscv.languages import elf
-from punchcard.machines.riscv.languages.assembly.assembler import assemble
+from punchcard.machines.riscv.languages.assembly.assembler import _Assembly, assemble
+from punchcard.machines.riscv.languages.assembly.directives import IGNORED, Directives
+from punchcard.machines.riscv.languages.assembly.instructions import MNEMONICS
 from punchcard.machines.riscv.languages.disassembler import disassemble
 from punchcard.machines.riscv.oracle import RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
@@ -423,3 +426,35 @@ def test_what_compilers_write_runs_as_what_they_link(name: str, tmp_path: Path) 
     assert linked.lines[linked.entry].line in (8, 9)
     assert written.lines[written.entry].file == "x.s"
     assert linked.name_of(linked.entry) == "_start"
+
+
+# The page
+
+PAGE = (Path(__file__).parent.parent / "docs" / "riscv-assembly.md").read_text()
+
+
+def test_the_page_has_every_instruction_as_it_is_encoded() -> None:
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.split("## Instructions")[1].splitlines()
+            if line.startswith("| `")]
+    found = set()
+    for names, format, opcode, funct7, extension, _ in rows:
+        for name, funct3 in re.findall(r"`([a-z.]+)`(?: ([0-7]))?", names):
+            found.add((name, format, int(opcode, 16), int(funct3) if funct3 else None, int(funct7, 16) if funct7 else None,
+                       extension))
+    assert found == {(one.name, one.format, one.opcode, one.funct3, one.funct7, one.extension) for one in INSTRUCTIONS}
+
+
+def test_the_page_names_what_there_is() -> None:
+    directives = Directives(_Assembly("", 0))
+    named = set(re.findall(r"[`,; ](\.[a-z0-9]+)[`, ]", PAGE)) - {".s", ".elf", ".hex", ".ihex", ".bin"}
+    assert all(directives.knows(name) or name in IGNORED for name in named)
+    assert set(directives.names) <= named
+    assert all(f"`{name}" in PAGE for name in MNEMONICS)
+
+
+def test_the_program_on_the_page_runs() -> None:
+    text = re.search(r"(?:^    .*\n)+", PAGE.split("## Assembly")[1], re.MULTILINE)
+    assert text is not None
+    run = RiscvInterpreter(assemble(text.group()), 64)
+    run.run(1000)
+    assert (run.output, run.calls.status) == (b"hello\n", 0)

@@ -93,8 +93,8 @@ REFUSED: list[tuple[Callable[[], bytes], str]] = [
                            "-no-pie"),
     (lambda: file(flags=1), "the program has compressed instructions, which the machine does not have: compile with "
                             "-march=rv32im -mabi=ilp32"),
-    (lambda: file(flags=4), "the program passes numbers in floating-point registers, which the machine does not have: compile "
-                            "with -march=rv32im -mabi=ilp32"),
+    (lambda: file(flags=4), "the program passes numbers in floating-point registers, which the machine does not have: "
+                            "compile with -march=rv32im -mabi=ilp32"),
     (lambda: file(flags=8), "the program is for RV32E, with 16 registers: compile with -march=rv32im -mabi=ilp32"),
     (lambda: file("rv32i2p1_m2p0_c2p0"), "the program uses compressed instructions (c), which the machine does not have: "
                                          "compile with -march=rv32im -mabi=ilp32"),

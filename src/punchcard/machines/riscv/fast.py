@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, decode, signed
-from punchcard.machines.riscv.oracle import OPERATIONS, Misaligned, RiscvInterpreter, operation_of
+from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, decode, operation_of, signed
+from punchcard.machines.riscv.oracle import OPERATIONS, Misaligned, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram
 
 Block: TypeAlias = Callable[[int], tuple[int, int]]
@@ -26,6 +26,8 @@ A program counter is given as its complement where the plain interpreter must ex
 """
 LONGEST = 100
 """The most instructions of a path."""
+MOST_CHANGES = 8
+"""A word that changed more often while it was translated is left to the plain interpreter."""
 NO_BLOCK: tuple[None, int] = (None, 0)
 
 SIGNED = {"slt": "<", "blt": "<", "bge": ">="}
@@ -84,6 +86,7 @@ class QuickRiscv(RiscvInterpreter):
         self._blocks: dict[int, tuple[Block | None, int]] = {}
         self._translated = bytearray(memory)
         self._users: dict[int, set[int]] = {}
+        self._changes = bytearray(memory)
 
     def run(self, max_steps: int | None = None) -> None:
         """Go on until it halts, or until `max_steps` instructions have been executed in all."""
@@ -113,6 +116,7 @@ class QuickRiscv(RiscvInterpreter):
     def _drop(self, word: int) -> None:
         """Throw away what was translated from a word."""
         self._translated[word] = 0
+        self._changes[word] = min(self._changes[word] + 1, MOST_CHANGES)
         for start in self._users.pop(word, ()):
             self._blocks.pop(start, None)
 
@@ -143,8 +147,9 @@ class QuickRiscv(RiscvInterpreter):
         path, counter = _Path(start), start
         seen: set[int] = set()
         while len(path.decoded) < self._longest and counter in self._addresses and counter not in seen:
-            decoded = decode(self.memory[(counter - self._addresses.start) // WORD_BYTES])
-            if decoded is None or decoded.instruction.format == "system":
+            word = (counter - self._addresses.start) // WORD_BYTES
+            decoded = decode(self.memory[word])
+            if decoded is None or decoded.instruction.format == "system" or self._changes[word] == MOST_CHANGES:
                 break
             instruction, target = decoded.instruction, (counter + decoded.immediate) & MASK
             jumps = instruction.format in ("B", "J")

@@ -58,6 +58,10 @@ class Directives:
         self._known[word](name._replace(text=word), line)
         line.finish(f"the directive {name.text}")
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._known)
+
     def knows(self, word: str) -> bool:
         return word in self._known
 
