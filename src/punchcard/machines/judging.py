@@ -90,7 +90,7 @@ class Lockstep(Judge):
         self._machine, self._difference, self._differences = machine, "", machine.comparer(program)
         self._inputs = deque(begin.traffic.read)
         self._written, self._expected = deque(begin.traffic.written), deque[int]()  # by one of the two alone
-        self._oracle = machine.oracle(program, self._next_input, self._expect)
+        self._oracle, self._stopped = machine.oracle(program, self._next_input, self._expect), False
         self._oracle.run(machine.steps(begin.loops, ended=begin.ended))
         if begin.loops >= max(1, machine.design.warm_up):  # a run that goes on: it may have no loop left to make
             self._compare(begin.loops, begin.held)
@@ -132,9 +132,10 @@ class Lockstep(Judge):
         if self._difference:
             return
         if loop > self._machine.design.warm_up:
-            if self._oracle.fault is not None:
+            if self._oracle.fault is not None and self._stopped:
                 self._note(f"loop {loop}: the machine goes on, the interpreter has stopped ({self._oracle.fault})")
                 return
+            self._stopped = self._oracle.fault is not None  # a machine may need a loop, in which it does nothing, to find it
             self._oracle.step()
         self._compare(loop, card)
 

@@ -145,6 +145,7 @@ class Kind:
     options       what its machines are built with, beside `design` and `precision`
     designs       the names of its designs, the usual one first
     write         a program as `punchcard asm` writes it, where that is not text in the first language
+    writers       the same by the extension of the file that is written, text or bytes
     resolve       sizes as they will be, from those that are given: what a text must fit
     parse_value   a value of `--set NAME=VALUE`, where programs have names
     timing        what `punchcard bench` times by itself
@@ -159,6 +160,7 @@ class Kind:
     options: tuple[Option, ...] = ()
     designs: tuple[str, ...] = ()
     write: Callable[[Any], str] | None = None
+    writers: Mapping[str, Callable[[Any], str | bytes]] = field(default_factory=dict)
     resolve: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     parse_value: Callable[[str], Any] | None = None
     timing: Timing | None = None
@@ -177,9 +179,9 @@ class Kind:
             return isinstance(program, self.program)
         return any(f"{kind.__module__}:{kind.__qualname__}" == self.program for kind in type(program).__mro__)
 
-    def assembled(self, program: Any) -> str:
-        """A program as `punchcard asm` writes it."""
-        return (self.write or self.disassemble)(program)
+    def assembled(self, program: Any, suffix: str = "") -> str | bytes:
+        """A program as `punchcard asm` writes it to a file with this extension."""
+        return self.writers.get(suffix.lower(), self.write or self.disassemble)(program)
 
     def language_of(self, suffix: str) -> Language | None:
         """The language of files with this extension."""

@@ -18,8 +18,8 @@ from punchcard.errors import ProgramError, PunchcardError, did_you_mean
 from punchcard.files import read_whole
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.kind import Kind, Language, read_program
-from punchcard.machines.source import read_text
 from punchcard.machines.riscv.kind import RISCV
+from punchcard.machines.source import read_text
 from punchcard.machines.subleq.kind import SUBLEQ
 from punchcard.machines.von_neumann.kind import VON_NEUMANN
 

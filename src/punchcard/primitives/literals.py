@@ -19,8 +19,8 @@ at once: whatever the bits are, just one class is chosen. Codes that are in no c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Hashable, TypeAlias, TypeVar
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 from punchcard.transformer.expression import Expression, relu
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from punchcard.machines.kind import Kind, Option, Timing
-from punchcard.machines.riscv.languages import LANGUAGES, disassembler
+from punchcard.machines.riscv.languages import LANGUAGES, disassembler, elf_writer, flat, intel_hex
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.source import parse_integer
 
@@ -14,6 +14,7 @@ RISCV = Kind(
     "riscv", "RV32I: C programs, with system calls", RiscvProgram,
     languages=LANGUAGES,
     disassemble=disassembler.disassemble,
+    writers={".elf": elf_writer.write, ".hex": intel_hex.write, ".bin": flat.write},
     options=(
         Option("memory", "memory words of the machine", least=1),
         Option("base", "address of the memory's first word"),

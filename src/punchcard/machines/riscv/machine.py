@@ -23,6 +23,7 @@ from punchcard.machines.result import Result, Seen
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import RiscvContent, RiscvDesign, RiscvSizes
 from punchcard.machines.riscv.designs.three_layer import ThreeLayerDesign
+from punchcard.machines.riscv.host import RiscvHost, is_served
 from punchcard.machines.riscv.isa import REGISTERS, WORD_BYTES, signed
 from punchcard.machines.riscv.kind import DEFAULT_MEMORY, RISCV
 from punchcard.machines.riscv.oracle import RiscvInterpreter, RiscvState
@@ -112,28 +113,29 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     # Running
 
-    def host(self, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None = None) -> Host | None:
-        return None
+    def host(self, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None = None) -> RiscvHost:
+        return RiscvHost(self.layout, self.sizes, self.design.events(self.sizes), begin, read, write, last, program)
 
     def result(
         self, program: RiscvProgram | None, course: Course, begin: Mark, host: Host | None
     ) -> Result[RiscvState]:
         """An instruction that was refused in the last loop does not count."""
         found = super().result(program, course, begin, host)
-        refused = found.loops > begin.loops and self._refused(found.held)
-        return replace(found, steps=max(0, found.steps - 1)) if refused else found
+        return replace(found, steps=max(0, found.steps - 1)) if self._refused(found.held) else found
 
     def _refused(self, card: Card) -> bool:
         return bool(self.layout.number_at(card, "event.fault", self.layout.region("scratchpad").start))
 
     def oracle(self, program: RiscvProgram, read: Read, write: Write) -> RiscvInterpreter:
         memory = range(self.sizes.base, self.sizes.end)
-        calls = Calls(read, write, memory=memory, brk_start=-(-program.end // 16) * 16)
+        calls = Calls(read, write, memory=memory, brk_start=program.heap_start)
         return RiscvInterpreter(program, self.sizes.memory, calls, multiply=self.sizes.multiply)
 
     def differences(self, program: RiscvProgram, card: Card, oracle: Interpreter[RiscvState]) -> list[str]:
         """As arrays: a memory of 65,536 words is compared after every loop."""
         assert isinstance(oracle, RiscvInterpreter)
+        if is_served(self.layout, card):
+            oracle.serve()
         registers, words, counter = self.design.read(self.sizes, self.layout, card)
         found = [f"{REGISTERS[i]} is {int(registers[i]):#x}, the interpreter has {oracle.registers[i]:#x}"
                  for i in np.flatnonzero(registers != np.array(oracle.registers)).tolist()[:8]]

@@ -137,6 +137,7 @@ class RiscvInterpreter(Interpreter[RiscvState]):
         self._emulates = misaligned == "emulate"
         self._extensions = {"I", "Zifencei"} | ({"M"} if multiply else set())
         self._looked_at: tuple[int, Fault | None] | None = None
+        self._served_at = -1
         self._check_size(memory)
 
     def _check_size(self, memory: int) -> None:
@@ -176,6 +177,12 @@ class RiscvInterpreter(Interpreter[RiscvState]):
         if not self.halted:
             self._execute(self._next())
             self.steps += 1
+
+    def serve(self) -> None:
+        """Serve the system call that is next, ahead of its execution, as the host of a card does."""
+        if self.waits and not self.halted and self._served_at != self.steps:
+            self._served_at = self.steps
+            self.calls.serve(self)
 
     # The guest of a system call.
 
@@ -250,7 +257,7 @@ class RiscvInterpreter(Interpreter[RiscvState]):
     def _execute(self, decoded: Decoded) -> None:
         instruction, target = decoded.instruction, self._target(decoded)
         if instruction.name == "ecall":
-            self.calls.serve(self)
+            self.serve()
         elif instruction.writes_memory:
             data = self.registers[decoded.rs2].to_bytes(WORD_BYTES, "little")
             self.store(self._address(decoded), data[: instruction.access_bytes])
@@ -282,4 +289,4 @@ class RiscvInterpreter(Interpreter[RiscvState]):
 
 def default_calls(program: RiscvProgram, addresses: range, written: bytearray) -> Calls:
     """Calls without input, whose output is kept."""
-    return Calls(reader(b""), written.append, memory=addresses, brk_start=-(-program.end // 16) * 16)
+    return Calls(reader(b""), written.append, memory=addresses, brk_start=program.heap_start)

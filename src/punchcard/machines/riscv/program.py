@@ -111,6 +111,11 @@ class RiscvProgram:
         return self.segments[-1].end
 
     @property
+    def heap_start(self) -> int:
+        """Where the heap may begin: after the last byte."""
+        return -(-self.end // STACK_ALIGNMENT) * STACK_ALIGNMENT
+
+    @property
     def needed_words(self) -> int:
         """The least memory that holds all segments."""
         return -(-(self.end - self.base) // WORD_BYTES)

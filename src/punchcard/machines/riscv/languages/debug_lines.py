@@ -45,9 +45,23 @@ class DebugLines(Mapping[int, SourceLine]):
 
 
 def _debug_lines(elf: Any) -> Iterator[tuple[int, SourceLine]]:
-    """Address and line of each instruction that the line tables know."""
+    """Address and line of each instruction that the line tables know.
+
+    What a linker has left out of a program still has lines, from address 0 on. So of stretches that begin there one may be
+    true, and where there are several nobody knows which.
+    """
     if not elf.has_dwarf_info():
         return
+    found = list(_stretches(elf))
+    at_zero = [lines for first, lines in found if first == 0]
+    yield from at_zero[0] if len(at_zero) == 1 else ()
+    for first, lines in found:
+        if first:
+            yield from lines
+
+
+def _stretches(elf: Any) -> Iterator[tuple[int, list[tuple[int, SourceLine]]]]:
+    """Instructions that follow each other, with the first address of each such stretch."""
     information = elf.get_dwarf_info(relocate_dwarf_sections=False)
     left = MOST_LINES
     for unit in information.iter_CUs():
@@ -55,17 +69,21 @@ def _debug_lines(elf: Any) -> Iterator[tuple[int, SourceLine]]:
         if program is None:
             continue
         files = _file_names(program)
-        before = None
+        before, first, lines = None, 0, list[tuple[int, SourceLine]]()
         for entry in program.get_entries():
             state = entry.state
             if state is None:
                 continue
-            if before is not None and before.line:
+            if before is None:
+                first, lines = state.address, []
+            elif before.line:
                 addresses = range(before.address, state.address, WORD_BYTES)[:left]
                 left -= len(addresses)
                 line = SourceLine(files.get(before.file, "?"), before.line)
-                yield from ((address, line) for address in addresses)
+                lines += [(address, line) for address in addresses]
             before = None if state.end_sequence else state
+            if before is None:
+                yield first, lines
         if left <= 0:
             return
 

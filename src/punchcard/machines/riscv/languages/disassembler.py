@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
 from punchcard.machines.riscv.languages.assembly.assembler import ENTRY
+from punchcard.machines.riscv.languages.assembly.sections import segments_of
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.machines.riscv.syntax import text_of
 
@@ -33,6 +34,7 @@ class _Listing:
 
     def __init__(self, program: RiscvProgram) -> None:
         self._program = program
+        self._segments = list(segments_of(_pieces(program)))
         self._labels: dict[int, list[str]] = {}
         for name, address in program.symbols.items():
             if NAME.fullmatch(name) and name != "." and self._inside(address):
@@ -44,13 +46,13 @@ class _Listing:
                 self._labels[address] = [name if name not in taken else f"L{address:x}.{len(taken)}"]
 
     def _inside(self, address: int) -> bool:
-        return any(segment.address <= address < segment.end for segment in self._program.segments)
+        return any(segment.address <= address < segment.end for segment in self._segments)
 
     def _targets(self) -> Iterator[int]:
         """Where jumps and branches go, inside the program."""
-        for segment in self._program.segments:
-            for address in range(-(-segment.address // WORD_BYTES) * WORD_BYTES, segment.address + len(segment.data) - 3,
-                                 WORD_BYTES):
+        for segment in self._segments:
+            first, last = -(-segment.address // WORD_BYTES) * WORD_BYTES, segment.address + len(segment.data)
+            for address in range(first, min(last, segment.end - WORD_BYTES + 1), WORD_BYTES):
                 found = decode(_word(segment, address))
                 if found is not None and found.instruction.format in ("B", "J"):
                     target = (address + found.immediate) & MASK
@@ -66,7 +68,7 @@ class _Listing:
         if default != program.entry:
             yield f".entry {entry[0]}"
         place = program.base
-        for segment in program.segments:
+        for segment in self._segments:
             if segment.address != place:
                 yield f".org {segment.address - program.base:#x}"
             yield from self._segment(segment)
@@ -78,9 +80,8 @@ class _Listing:
         for stop in stops:
             while address < stop:
                 size, text = self._piece(segment, address, stop)
-                data = segment.data[address - segment.address :][:WORD_BYTES]
-                bytes_there = f"  {int.from_bytes(data, 'little'):08x}" if size == WORD_BYTES == len(data) else ""
-                yield f"    {text:<{OPERATION_WIDTH}}# {address:#06x}{bytes_there}"
+                word = "" if text.startswith((".zero", ".byte")) else f"  {_word(segment, address):08x}"
+                yield f"    {text:<{OPERATION_WIDTH}}# {address:#06x}{word}"
                 address += size
             yield from (f"{name}:" for name in self._labels.get(stop, ()) if stop < segment.end)
 
@@ -89,9 +90,8 @@ class _Listing:
         zeros = self._zeros(segment, address, stop)
         if zeros >= min(FEW_ZEROS, segment.end - address):
             return zeros, f".zero {zeros}"
-        if address % WORD_BYTES or min(stop, segment.address + len(segment.data)) - address < WORD_BYTES:
-            byte = segment.data[address - segment.address] if address - segment.address < len(segment.data) else 0
-            return 1, f".byte {byte:#04x}"
+        if address % WORD_BYTES or stop - address < WORD_BYTES:
+            return 1, f".byte {_word(segment, address) & 0xFF:#04x}"
         return WORD_BYTES, text_of(_word(segment, address), address, self._name)
 
     @staticmethod
@@ -105,5 +105,17 @@ class _Listing:
         return self._labels[address][0] if address in self._labels else f"{address:#x}"
 
 
+def _pieces(program: RiscvProgram) -> Iterator[tuple[int, int, bytes | None]]:
+    """The segments as the assembler would have them: what touches is one."""
+    for segment in program.segments:
+        end = segment.address + len(segment.data)
+        if segment.data:
+            yield segment.address, len(segment.data), segment.data
+        if end < segment.end:
+            yield end, segment.end - end, None
+
+
 def _word(segment: Segment, address: int) -> int:
-    return int.from_bytes(segment.data[address - segment.address :][:WORD_BYTES], "little")
+    """The word at an address; after the data there are zeros."""
+    place = address - segment.address
+    return int.from_bytes(segment.data[place : place + WORD_BYTES], "little")

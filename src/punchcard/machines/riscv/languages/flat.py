@@ -18,3 +18,15 @@ def load(data: bytes, source: str = "", *, base: int = 0) -> RiscvProgram:
     if base % WORD_BYTES or not 0 <= base <= MASK:
         raise ProgramError(f"{where}base={base}: it must be a multiple of {WORD_BYTES}, 0 to {MASK:#x}")
     return RiscvProgram((Segment(base, data),), base, base, source=source)
+
+
+def write(program: RiscvProgram) -> bytes:
+    """A program as bytes from its base on. Nothing says where to begin, so it must begin at the base."""
+    if program.entry != program.base:
+        raise ProgramError(f"{program.where}the program begins at {program.entry:#x}, and a flat binary at its first byte, "
+                           f"{program.base:#x}: write an ELF file (.elf) or Intel hex (.hex)")
+    content = bytearray(program.end - program.base)
+    for segment in program.segments:
+        start = segment.address - program.base
+        content[start : start + len(segment.data)] = segment.data
+    return bytes(content)

@@ -99,13 +99,20 @@ def write(program: RiscvProgram) -> str:
 
 def _records(program: RiscvProgram) -> Iterator[bytes]:
     upper = 0
-    for segment in program.segments:
-        data = segment.data or b"\0"
-        for place in range(0, len(data), LINE_BYTES):
-            yield from _data_records(segment.address + place, data[place : place + LINE_BYTES], upper)
-            upper = segment.address + place + len(data[place : place + LINE_BYTES]) - 1 >> 16
+    for address, data in _pieces(program):
+        yield from _data_records(address, data, upper)
+        upper = address + len(data) - 1 >> 16
     yield _summed(0, START, program.entry.to_bytes(4, "big"))
     yield _summed(0, END, b"")
+
+
+def _pieces(program: RiscvProgram) -> Iterator[tuple[int, bytes]]:
+    """Lines of data; of the zeros after them the last, so that nobody takes their place for free."""
+    for segment in program.segments:
+        for place in range(0, len(segment.data), LINE_BYTES):
+            yield segment.address + place, segment.data[place : place + LINE_BYTES]
+        if segment.size > len(segment.data):
+            yield segment.end - 1, b"\0"
 
 
 def _data_records(address: int, data: bytes, upper: int) -> Iterator[bytes]:

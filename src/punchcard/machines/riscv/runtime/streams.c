@@ -94,6 +94,18 @@ static FILE errors = FDEV_SETUP_STREAM(put_error, NULL, NULL, _FDEV_SETUP_WRITE)
 static FILE input = FDEV_SETUP_STREAM(NULL, get, NULL, _FDEV_SETUP_READ);
 FILE *const stdin = &input, *const stdout = &output, *const stderr = &errors;
 
+/* picolibc's own fgets loses a last line that has no newline. */
+char *fgets(char *text, int size, FILE *stream)
+{
+    int count = 0, c = 0;
+    while (count < size - 1 && c != '\n' && (c = getc(stream)) != EOF)
+        text[count++] = (char)c;
+    if (count == 0)
+        return NULL;
+    text[count] = 0;
+    return text;
+}
+
 void _exit(int status)
 {
     flush(NULL);

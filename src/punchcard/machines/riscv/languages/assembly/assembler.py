@@ -33,6 +33,9 @@ from punchcard.machines.riscv.program import END_OF_ADDRESSES, RiscvProgram, Seg
 from punchcard.machines.source import Line, Token, lines, unknown
 
 ENTRY = "_start"
+MAX_DEPTH = 100
+"""Of names that are set by names that are set later."""
+_LABELS = re.compile(r"\s*(?:[A-Za-z0-9_.$]+:\s*)*")
 _REMARK = re.compile(r"""
     "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^\\\n])'? | (?P<block>/\*[\s\S]*?(?:\*/|\Z)) | (?P<rest>(?:\#|//|;)[^\n]*)
 """, re.VERBOSE)
@@ -220,6 +223,8 @@ class _Assembly:
             raise unknown("name", token, known, "it must be a label, or be set by .equ", self.source)
         if name in self._setting:
             raise token.error(f"{name!r} is set by itself", self.source)
+        if len(self._setting) == MAX_DEPTH:
+            raise token.error(f"{name!r} is set by names below it, more than {MAX_DEPTH} deep", self.source)
         self._setting.append(name)
         try:
             return self.number(self.names.settings[name], 0)
@@ -276,18 +281,17 @@ class _Assembly:
     def _check_rests(self, rests: list[Token]) -> None:
         """Refuse what other assemblers would execute: after a semicolon, which begins a remark, stands an instruction."""
         for rest in rests:
-            for line in lines(rest.text, self.source, PATTERN) if _may_be_code(rest.text) else ():
-                try:
-                    self._reader.read(line)
-                except SourceError:
-                    continue
-                raise rest.error(f"';' begins a remark, but {shortened(rest.text.strip())} is an instruction: give it a "
-                                 "line of its own, or begin the remark with '#'", self.source)
+            text = _LABELS.sub("", rest.text, count=1)
+            word = text.split(maxsplit=1)[0].lower() if text.strip() else ""
+            if self._directives.knows(word) or (word in MNEMONICS and self._is_instruction(text)):
+                raise rest.error(f"';' begins a remark, but {shortened(rest.text.strip())} looks like code: give it a line "
+                                 "of its own, or begin the remark with '#'", self.source)
 
-
-def _may_be_code(text: str) -> bool:
-    word = text.split(maxsplit=1)[:1]
-    return bool(word) and word[0].lower() in MNEMONICS
+    def _is_instruction(self, text: str) -> bool:
+        try:
+            return any(self._reader.read(line) for line in lines(text, self.source, PATTERN))
+        except SourceError:
+            return False
 
 
 def without_remarks(text: str, source: str) -> tuple[str, list[Token]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from punchcard.errors import shortened
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, encode
 from punchcard.machines.riscv.languages.assembly import expressions
 from punchcard.machines.riscv.languages.assembly.expressions import Expression, unescaped
@@ -26,6 +26,7 @@ IGNORED = (".globl", ".global", ".weak", ".local", ".hidden", ".internal", ".pro
 MAX_FILLED = 1 << 24
 """The most bytes that one directive fills with something else than zeros."""
 MAX_ALIGNMENT = 16
+_SECTION = re.compile(r'"[^"]*"|[^\s,"]+')
 NOP = encode("addi").to_bytes(WORD_BYTES, "little")
 
 
@@ -56,6 +57,13 @@ class Directives:
                           ".align, .equ, .text, .data, .section and others", self._source)
         self._known[word](name._replace(text=word), line)
         line.finish(f"the directive {name.text}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._known)
+
+    def knows(self, word: str) -> bool:
+        return word in self._known
 
     # Parts of directives
 
@@ -191,20 +199,15 @@ class Directives:
         self._assembly.enter(name.text, group_of(name.text, ""))
 
     def _section(self, name: Token, line: Line) -> None:
-        token = line.ahead
-        if token.kind not in ("name", "string"):
+        section, flags = line.take_run(_SECTION).strip('"'), ""
+        if not section:
             raise line.wrong("the name of a section must stand here")
-        line.take()
-        section = token.text.strip('"')
-        flags = ""
         while self._more(line):
             if line.at("@", "%"):
                 line.take()
             flags += line.take().text.strip('"') if flags == "" else ""
             if line.ahead.kind in ("name", "number", "part"):
                 line.take()
-        if not section:
-            raise token.error(f"{shortened(token.text)} is not the name of a section", self._source)
         loaded = not flags or "a" in flags or flags.startswith("@")
         self._assembly.enter(section, group_of(section, flags) if loaded else None)
 

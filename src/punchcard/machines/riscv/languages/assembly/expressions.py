@@ -143,7 +143,7 @@ def unescaped(text: str, token: Token, source: str) -> bytes:
 
 def _escaped(code: str, token: Token, source: str) -> int:
     if code[0] == "x" and len(code) > 1:
-        return int(code[-2:], 16)
+        return int(code[1:][-2:], 16)
     if code[0] in "01234567":
         return int(code, 8) & 0xFF
     if code not in _ESCAPES:

@@ -16,6 +16,7 @@ int puts(const char *text);
 int putc(int c, FILE *file);
 int fputc(int c, FILE *file);
 int fputs(const char *text, FILE *file);
+size_t fwrite(const void *items, size_t size, size_t count, FILE *file);
 int fflush(FILE *file);
 
 int getchar(void);
@@ -23,6 +24,7 @@ int getc(FILE *file);
 int fgetc(FILE *file);
 int ungetc(int c, FILE *file);
 char *fgets(char *text, int size, FILE *file);
+size_t fread(void *items, size_t size, size_t count, FILE *file);
 
 /* %d %i %u %x %X %o %c %s %p %%, flags - + space 0 #, width, precision, sizes hh h l ll z t j. */
 int printf(const char *format, ...) __attribute__((format(printf, 1, 2)));

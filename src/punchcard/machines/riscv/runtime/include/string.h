@@ -17,8 +17,12 @@ int strncmp(const char *one, const char *other, size_t size);
 char *strcpy(char *restrict to, const char *restrict from);
 char *strncpy(char *restrict to, const char *restrict from, size_t size);
 char *strcat(char *restrict to, const char *restrict from);
+char *strncat(char *restrict to, const char *restrict from, size_t size);
+char *strdup(const char *text);
 char *strchr(const char *text, int c);
 char *strrchr(const char *text, int c);
+size_t strspn(const char *text, const char *among);
+size_t strcspn(const char *text, const char *among);
 char *strstr(const char *text, const char *part);
 
 #endif

@@ -4,9 +4,14 @@
 
 #include <stdint.h>
 
+/* As many rounds as the first factor has bits; a small negative one has few, once both signs are changed. */
 uint32_t __mulsi3(uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
+    if ((int32_t)a < 0) {
+        a = 0 - a;
+        b = 0 - b;
+    }
     for (; a != 0; a >>= 1, b <<= 1)
         if (a & 1)
             product += b;

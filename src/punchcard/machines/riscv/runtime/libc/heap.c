@@ -1,93 +1,90 @@
-/* malloc and free: one list of blocks in the order of their addresses; the first free block that is large enough is taken. */
+/* malloc and free: a list of the free blocks in the order of their addresses; the first that is large enough is taken.
 
+   A block is a header of 8 bytes and what the caller gets, which begins at a multiple of 16. Sizes count the header and are
+   multiples of 16. */
+
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "system.h"
 
-#define ALIGNMENT 16
+#define UNIT 16
 
 typedef struct block {
-    struct block *next;
-    size_t size; /* of what follows the header */
-    size_t free;
-    size_t padding;
+    size_t size;
+    size_t unused;
+    struct block *next; /* only of a free block: in the bytes that the caller gave back */
 } Block;
 
-static Block *first, *last;
+#define HEADER offsetof(Block, next)
+
+static Block *free_blocks;
 static char *heap_end;
 
-/* A block at the end of the heap, with room for `size` bytes; no block where the machine has no room left. */
+static void *content(Block *block) { return (char *)block + HEADER; }
+static Block *block_of(void *memory) { return (Block *)(void *)((char *)memory - HEADER); }
+static char *end_of(Block *block) { return (char *)block + block->size; }
+
+/* A block at the end of the heap; none where the machine has no room left. */
 static Block *grow(size_t size)
 {
     if (heap_end == NULL)
-        heap_end = (char *)((__system_call(0, 0, 0, BRK) + ALIGNMENT - 1) & -ALIGNMENT);
-    char *wanted = heap_end + sizeof(Block) + size;
-    if (wanted < heap_end || (char *)__system_call((long)wanted, 0, 0, BRK) != wanted)
+        heap_end = (char *)((__system_call(0, 0, 0, BRK) + UNIT - 1) & -UNIT) + UNIT - HEADER;
+    char *wanted = heap_end + size;
+    if ((char *)__system_call((long)wanted, 0, 0, BRK) != wanted)
         return NULL;
     Block *block = (Block *)(void *)heap_end;
     heap_end = wanted;
-    *block = (Block){NULL, size, 0, 0};
-    if (last == NULL)
-        first = block;
-    else
-        last->next = block;
-    last = block;
+    block->size = size;
     return block;
 }
 
-/* Leave `size` bytes to a block, and make a free block of the rest, if that is worth a header. */
-static void split(Block *block, size_t size)
+void *malloc(size_t wanted)
 {
-    if (block->size < size + sizeof(Block) + ALIGNMENT)
-        return;
-    Block *rest = (Block *)(void *)((char *)(block + 1) + size);
-    *rest = (Block){block->next, block->size - size - sizeof(Block), 1, 0};
-    block->next = rest;
-    block->size = size;
-    if (last == block)
-        last = rest;
-}
-
-/* Free blocks that lie side by side become one. */
-static void join(Block *block)
-{
-    while (block->next != NULL && block->next->free) {
-        Block *gone = block->next;
-        block->size += sizeof(Block) + gone->size;
-        block->next = gone->next;
-        if (last == gone)
-            last = block;
-    }
-}
-
-void *malloc(size_t size)
-{
-    if (size > PTRDIFF_MAX)
+    if (wanted > PTRDIFF_MAX - 2 * UNIT)
         return NULL;
-    size = size == 0 ? ALIGNMENT : (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    for (Block *block = first; block != NULL; block = block->next) {
-        if (!block->free)
+    size_t size = (wanted + HEADER + UNIT - 1) & ~(size_t)(UNIT - 1);
+    for (Block **link = &free_blocks; *link != NULL; link = &(*link)->next) {
+        Block *block = *link;
+        if (block->size < size)
             continue;
-        join(block);
-        if (block->size >= size) {
-            split(block, size);
-            block->free = 0;
-            return block + 1;
+        if (block->size == size) {
+            *link = block->next;
+        } else { /* the rest stays in its place of the list */
+            Block *rest = (Block *)(void *)((char *)block + size);
+            rest->size = block->size - size;
+            rest->next = block->next;
+            *link = rest;
+            block->size = size;
         }
+        return content(block);
     }
     Block *block = grow(size);
-    return block == NULL ? NULL : block + 1;
+    return block == NULL ? NULL : content(block);
 }
 
 void free(void *memory)
 {
     if (memory == NULL)
         return;
-    Block *block = (Block *)memory - 1;
-    block->free = 1;
-    join(block);
+    Block *block = block_of(memory), *before = NULL, *after = free_blocks;
+    for (; after != NULL && after < block; after = after->next)
+        before = after;
+    block->next = after;
+    if (after != NULL && end_of(block) == (char *)after) {
+        block->size += after->size;
+        block->next = after->next;
+    }
+    if (before == NULL) {
+        free_blocks = block;
+    } else if (end_of(before) == (char *)block) {
+        before->size += block->size;
+        before->next = block->next;
+    } else {
+        before->next = block;
+    }
 }
 
 void *calloc(size_t count, size_t size)
@@ -102,13 +99,13 @@ void *realloc(void *memory, size_t size)
 {
     if (memory == NULL)
         return malloc(size);
-    Block *block = (Block *)memory - 1;
-    if (block->size >= size)
+    size_t before = block_of(memory)->size - HEADER;
+    if (before >= size)
         return memory;
     void *larger = malloc(size);
     if (larger == NULL)
         return NULL;
-    memcpy(larger, memory, block->size);
+    memcpy(larger, memory, before);
     free(memory);
     return larger;
 }

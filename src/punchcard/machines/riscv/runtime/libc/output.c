@@ -54,6 +54,16 @@ int fputs(const char *text, FILE *file)
 
 int puts(const char *text) { return fputs(text, stdout) == EOF ? EOF : putchar('\n'); }
 
+size_t fwrite(const void *items, size_t size, size_t count, FILE *file)
+{
+    const char *bytes = items;
+    for (size_t done = 0; done < count; done++)
+        for (size_t i = 0; i < size; i++)
+            if (fputc(*bytes++, file) == EOF)
+                return done;
+    return count;
+}
+
 int fgetc(FILE *file)
 {
     unsigned char byte;
@@ -92,4 +102,17 @@ char *fgets(char *text, int size, FILE *file)
         return NULL;
     text[count] = 0;
     return text;
+}
+
+size_t fread(void *items, size_t size, size_t count, FILE *file)
+{
+    char *bytes = items;
+    for (size_t done = 0; done < count; done++)
+        for (size_t i = 0; i < size; i++) {
+            int c = fgetc(file);
+            if (c == EOF)
+                return done;
+            *bytes++ = (char)c;
+        }
+    return count;
 }

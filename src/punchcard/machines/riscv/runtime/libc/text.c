@@ -1,6 +1,7 @@
 /* <string.h>. Compilers call memcpy, memmove, memset and memcmp by themselves. */
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 void *memcpy(void *restrict to, const void *restrict from, size_t size)
@@ -108,6 +109,22 @@ char *strcat(char *restrict to, const char *restrict from)
     return to;
 }
 
+char *strncat(char *restrict to, const char *restrict from, size_t size)
+{
+    char *d = to + strlen(to);
+    for (; size > 0 && *from != 0; size--)
+        *d++ = *from++;
+    *d = 0;
+    return to;
+}
+
+char *strdup(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = malloc(size);
+    return copy == NULL ? NULL : memcpy(copy, text, size);
+}
+
 char *strchr(const char *text, int c)
 {
     for (;; text++) {
@@ -138,4 +155,20 @@ char *strstr(const char *text, const char *part)
         if (*text == 0)
             return NULL;
     }
+}
+
+size_t strspn(const char *text, const char *among)
+{
+    size_t count = 0;
+    while (text[count] != 0 && strchr(among, text[count]) != NULL)
+        count++;
+    return count;
+}
+
+size_t strcspn(const char *text, const char *among)
+{
+    size_t count = 0;
+    while (text[count] != 0 && strchr(among, text[count]) == NULL)
+        count++;
+    return count;
 }
