@@ -21,7 +21,6 @@ from punchcard.checks import runs
 from punchcard.cli import main
 from punchcard.errors import PunchcardError
 from punchcard.machines import checkpoint
-from punchcard.machines.base import Machine
 from punchcard.machines.result import Report
 from punchcard.machines.riscv.host import CardGuest, RiscvHost
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
@@ -143,7 +142,12 @@ def test_a_fault_stops_before_anything_is_done(kind: str) -> None:
 def test_no_call_is_served_that_is_not_executed() -> None:
     """A run that stops at a call has read nothing for it; it goes on there."""
     asked: list[int] = []
-    report = run(ECHO, input=lambda: asked.append(1) or -1, max_steps=4)
+
+    def read() -> int:
+        asked.append(1)
+        return -1
+
+    report = run(ECHO, input=read, max_steps=4)
     assert report.agrees, report.why
     assert (report.result.reason, report.result.steps, asked) == ("steps", 4, [])
 
@@ -258,10 +262,7 @@ Invoke = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def invoke(monkeypatch: pytest.MonkeyPatch) -> Invoke:
     """The command `run` on a small machine, which is built once."""
-    def build(cls: type[Machine[Any, Any]], given: RiscvProgram, **options: Any) -> RiscvMachine:
-        return machine()
-
-    monkeypatch.setattr(RiscvMachine, "for_program", classmethod(build))
+    monkeypatch.setattr(RiscvMachine, "for_program", lambda given, **options: machine())
 
     def call(*arguments: str | Path, input: bytes = b"") -> tuple[int, str, str]:
         found = CliRunner().invoke(main, ["run", *map(str, arguments), "--engine", "scratchpad"], input=input)

@@ -37,11 +37,10 @@ def as_numbers(bits: Expression, one: Expression) -> Expression:
 
 def absent(bits: Expression, cube: Cube, one: Expression) -> Expression:
     """How many of the bits are not what the cube says; 0 where all are."""
-    missing = 0.0 * one
+    weights = [0.0] * bits.size
     for place, value in cube.items():
-        bit = bits[place]
-        missing = missing + 0.5 * (one - bit if value else one + bit)
-    return missing
+        weights[place] = -0.5 if value else 0.5
+    return bits.total(weights) + 0.5 * len(cube) * one
 
 
 def conjunction(missing: Expression, one: Expression) -> Expression:

@@ -204,11 +204,11 @@ def _share_units(w1: Array, b1: Array, w2: Array, b2: Array) -> tuple[Array, Arr
     if len(b1) == 0:
         return w1, b1, w2, b2
     units = np.hstack([w1, b1[:, None]]) + 0.0  # -0.0 and 0.0 are the same weight
-    unique, first, member = np.unique(units, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)  # keep the order in which the formulas were written
-    rank = np.argsort(order)
-    merged = np.zeros((w2.shape[0], len(unique)))
-    np.add.at(merged.T, rank[member.ravel()], w2.T)
-    kept = merged.any(axis=0)
-    unique = unique[order][kept]
-    return unique[:, :-1], unique[:, -1], merged[:, kept], b2
+    first: dict[bytes, int] = {}  # in the order in which the formulas were written
+    member = np.array([first.setdefault(unit.tobytes(), len(first)) for unit in units])
+    unique = np.zeros((len(first), units.shape[1]))
+    unique[member] = units
+    merged = np.zeros((len(first), w2.shape[0]))
+    np.add.at(merged, member, w2.T)
+    kept = merged.any(axis=1)
+    return unique[kept, :-1], unique[kept, -1], merged[kept].T.copy(), b2

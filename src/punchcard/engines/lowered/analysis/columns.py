@@ -6,7 +6,7 @@ region becomes symbolic rows: constants, values carried from loop to loop (state
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -209,6 +209,18 @@ class Columns:
         if not chosen or not carried or len(self.groups) > 1 or self.groups[0].width > 1:
             return len(layers)
         return cut if self.passing(layers[:cut]) is not None else len(layers)
+
+    def common(self, layers: list[LayerLists], passing: Sequence[Slot]) -> tuple[list[Slot], list[Slot]]:
+        """What of the first layer is the same for all cases, of what is passing: what its heads take, and its units give."""
+        first, chosen = layers[0], set(self.selectors())
+        sides = [entries for head in first.heads for entries in (*head.key, *head.query, *head.value.values())]
+        if any(row in chosen for entries in sides for row, _ in entries):
+            return [], []
+        taken, free = {row for head in first.heads for row in head.value}, first.free_of(chosen)
+        given = {row for entries in first.outputs for row, _ in entries}
+        if taken & given:
+            return [], []
+        return [s for s in passing if s.row in taken], [s for s in passing if s.row in free - taken]
 
     def passing(self, layers: list[LayerLists]) -> list[Slot] | None:
         """The rows that these layers, the first of a loop, write in busy columns; None where one is not declared to be a bit."""

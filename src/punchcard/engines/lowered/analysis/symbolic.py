@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -27,18 +28,32 @@ class NotUniform(LoweringError):
     """Busy columns that began alike came to hold different values."""
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What the cases of a loop share: all layers from `cut` on, and some of the first one.
+
+    passing   the rows that the layers before the cut write, all of them bits
+    taken     those that the first layer's heads bring, in all cases;  given  those that its units give, in all cases
+    """
+
+    cut: int
+    passing: Sequence[Slot] = ()
+    taken: Sequence[Slot] = ()
+    given: Sequence[Slot] = ()
+
+
 class Trace:
     """Follows a loop. `case` gives the values of the selector rows; without one, the trace stops once they are known.
 
-    A loop may be cut in two: with `cut` it is followed through so many layers, up to what is `passing` there. The rest of
-    the loop begins with that, and without a case.
+    A loop may be cut (see `Shared`): then a case is followed through some layers, up to what is `passing` there, and what
+    all cases have in common is followed once, without a case: the `first` part and the `rest`.
     """
 
     def __init__(self, columns: Columns, layers: list[LayerLists], quiet: Quiet, graph: Graph,
-                 case: Mapping[int, float] | None, significand: int, cut: int | None = None,
-                 passing: Sequence[Slot] = ()) -> None:
+                 case: Mapping[int, float] | None, significand: int, shared: Shared | None = None) -> None:
         self.columns, self.layers, self.quiet, self.graph, self.case = columns, layers, quiet, graph, case
-        self.cut, self.passing = len(layers) if cut is None else cut, passing
+        self.shared = shared or Shared(len(layers))
+        self.cut, self.passing = self.shared.cut, self.shared.passing
         self.significand = significand
         self.plan = LoopPlan(settles=quiet.settles)
         self.groups = columns.busy_rows(graph)
@@ -63,31 +78,59 @@ class Trace:
             return self.plan
         return self._ended()
 
+    def first(self) -> LoopPlan:
+        """What the first layer gives in all cases."""
+        self.selected = True
+        self._attend(0)
+        self._check_idle()
+        taken, given = self.shared.taken, self.shared.given
+        self.plan.states.update({slot: self.groups[0].get(slot.row, Linear()) for slot in taken})
+        if given:
+            rows = self.layers[0].feed_forward(self.graph, self.groups[0], 1, only={slot.row for slot in given})
+            self.stage = 0, "units"
+            self._within(rows, {slot.row for slot in given})
+            self.plan.states.update({slot: rows.get(slot.row, Linear()) for slot in given})
+        self._check_exact()
+        self._check_states()
+        return self.plan
+
     def rest(self) -> LoopPlan:
         """The layers after the cut, the same for all cases."""
         self.selected = True
-        for slot in self.passing:
-            self.groups[0][slot.row] = Linear({self.graph.node(STATE, (), slot): 1.0})
+        self.groups[0].update(self._carried(self.passing))
         self.offers = [{} for _ in range(self.cut)]
         self._follow(range(self.cut, len(self.layers)))
         return self._ended()
 
     def _follow(self, numbers: range) -> None:
         for number in numbers:
-            if self._attend(number):
+            known: Rows = {}
+            if number == 0 and self.shared.taken:
+                self.groups[0].update(self._carried(self.shared.taken))
+                self.offers.append({})
+                known = self._carried(self.shared.given)
+            elif self._attend(number):
                 return
-            self.groups = [self.layers[number].feed_forward(self.graph, rows, group.width)
+            self.groups = [self.layers[number].feed_forward(self.graph, rows, group.width, known)
                            for rows, group in zip(self.groups, self.columns.groups, strict=True)]
             self.stage = number, "units"
             for rows in self.groups:
                 self._within(rows)
 
-    def _pass(self) -> None:
-        """What the rest of the loop begins with: bits where it takes them for that, and all else as it was."""
+    def _carried(self, slots: Sequence[Slot]) -> Rows:
+        """Rows that an earlier part of the loop has left."""
+        return {slot.row: Linear({self.graph.node(STATE, (), slot): 1.0}) for slot in slots}
+
+    def _check_idle(self) -> None:
+        """Layers before the rest of a loop must not store."""
         for number, offers in enumerate(self.offers):
             rows = self.quiet.layers[number].rows
             if offers and not self._idle(number, rows, self.quiet.finds(number, rows)):
                 raise LoweringError(f"layer {number + 1} stores, before the layers that are the same for all cases")
+
+    def _pass(self) -> None:
+        """What the rest of the loop begins with: bits where it takes them for that, and all else as it was."""
+        self._check_idle()
         rows, begin, slots = self.groups[0], self.begin[0], {slot.row: slot for slot in self.passing}
         for row in {*rows, *begin, *slots}:
             after = rows.get(row, Linear())
@@ -152,10 +195,10 @@ class Trace:
             return True
         return False
 
-    def _within(self, rows: Rows) -> bool:
+    def _within(self, rows: Rows, only: set[int] | None = None) -> bool:
         """Selectors become constants, declared bits are checked; whether selectors were met."""
         known = False
-        for row in [r for r in rows if r in self.within and not rows[r].is_constant]:
+        for row in [r for r in rows if r in self.within and not rows[r].is_constant and (only is None or r in only)]:
             if row in self.selectors and not self.selected:  # later in the loop they are rows like others
                 known = True
                 if self.case is not None:

@@ -153,8 +153,10 @@ class Execute:
             page         first <= v < last                  first <= v - 2^reach < last
             page - 1     first <= v - 2^reach < last        never
             page + 1     never                              first <= v < last
+
+        x is 0 in other columns. That all units are closed there too keeps the bound on their sums small.
         """
-        one, sizes = self.one, self.sizes
+        one, sizes, outside = self.one, self.sizes, rows(self.layout, "outside")
         size, high = 1 << sizes.reach, self.x[sizes.reach :]
         v = number(self.x[: sizes.reach], one) + number(self.immediate[: sizes.reach], one)
         total = 0.0 * one
@@ -166,7 +168,7 @@ class Execute:
                 for negative, more, over in ((0, 0, 0), (1, 0, size), (0, -1, size), (1, 1, 0)):
                     wanted = (page + more) % (1 << high.size)
                     here = closed + absent(high, {j: wanted >> j & 1 for j in range(high.size)}, one)
-                    here = here + absent(self.immediate[-1], {0: negative}, one)
+                    here = here + absent(self.immediate[-1], {0: negative}, one) + high.size * outside
                     total = total + from_where(v, over + first, 0, 2 * size - 2, here, one)
                     total = total - from_where(v, over + last, 0, 2 * size - 2, here, one)
         return total

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from punchcard.card.layout import Layout
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
@@ -137,20 +139,17 @@ class Finish:
     # The next program counter
 
     def _next(self) -> Expression:
-        one = self.one
-
-        def sort(instruction: Instruction) -> str:
-            return {isa.JAL: "jump", isa.JALR: "register jump", isa.BRANCH: "branch"}.get(instruction.opcode, "on")
-
-        total = 0.0 * self.following
-        for name, closed in self.gates.each(sort):
-            if name == "on":
+        one, total = self.one, 0.0 * self.following
+        for way, closed in self.gates.each(_way):
+            if isinstance(way, Branch):
+                total = total + self._where(way, True, self.target, closed) + self._where(way, False, self.following, closed)
+            elif way == "on":
                 total = total + bits_where(self.following, closed, one)
-            elif name == "jump":
+            elif way == "jump":
                 total = total + bits_where(self.target, closed, one)
-            elif name == "register jump":
+            else:
                 total = total + self._reference(closed)
-        return total + self._where_taken(self.target, True) + self._where_taken(self.following, False)
+        return total
 
     def _reference(self, closed: Expression) -> Expression:
         """x + immediate, without its lowest bit. The immediate's high part is 0 or -1."""
@@ -159,27 +158,35 @@ class Finish:
         high = offset_where(self.x[low.size :], change, -1, 1, closed, one)
         return stack(0.0 * one, bits_where(low[1:], closed, one), high)
 
-    def _where_taken(self, bits: Expression, taken: bool, missing: Expression | None = None) -> Expression:
-        """The bits where the instruction is a branch that is taken, or one that is not, and nothing is absent; else 0."""
-        one, total = self.one, 0.0 * bits
-        for (is_branch, equality, turned), closed in self.gates.each(_branch):
-            if not is_branch:
-                continue
-            closed = closed if missing is None else closed + missing
-            here = closed + (one - as_numbers(bits, one))
-            if equality:
-                same = 0.5 * (one - self._flag("same"))
-                holds = equal_where(self.x[HALF:], self.y[HALF:], here + same, one)
-            else:
-                holds = less_where(*self._compared(), here, one)
-            total = total + (holds if turned != taken else bits_where(bits, closed, one) - holds)
-        return total
+    def _where(self, branch: Branch, taken: bool, bits: Expression, closed: Expression) -> Expression:
+        """The bits where a branch is taken, or where it is not, and nothing is absent; else 0."""
+        one = self.one
+        here = closed + (one - as_numbers(bits, one))
+        if branch.equality:
+            same = 0.5 * (one - self._flag("same"))
+            holds = equal_where(self.x[HALF:], self.y[HALF:], here + same, one)
+        else:
+            holds = less_where(*self._compared(), here, one)
+        return holds if branch.turned != taken else bits_where(bits, closed, one) - holds
 
     def _misses(self) -> Expression:
         """1 where a branch is taken to an address that is not a multiple of four: that is bit 1 of its immediate."""
-        return self._where_taken(self.immediate[1], True, self._refusal())
+        total = 0.0 * self.one
+        for way, closed in self.gates.each(_way):
+            if isinstance(way, Branch):
+                total = total + self._where(way, True, self.immediate[1], closed + self._refusal())
+        return total
 
 
-def _branch(instruction: Instruction) -> tuple[bool, bool, bool]:
-    """Whether an instruction is a branch; if by equality; and if it is taken where the comparison does not hold."""
-    return instruction.opcode == isa.BRANCH, instruction.name in EQUALITY, instruction.name in TURNED
+class Branch(NamedTuple):
+    """A branch: if by equality, and if it is taken where the comparison does not hold."""
+
+    equality: bool
+    turned: bool
+
+
+def _way(instruction: Instruction) -> Branch | str:
+    """Where an instruction goes on."""
+    if instruction.opcode == isa.BRANCH:
+        return Branch(instruction.name in EQUALITY, instruction.name in TURNED)
+    return {isa.JAL: "jump", isa.JALR: "register jump"}.get(instruction.opcode, "on")

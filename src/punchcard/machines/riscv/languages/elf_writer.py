@@ -40,8 +40,8 @@ def write(program: RiscvProgram) -> bytes:
     places = []
     for number, segment in enumerate(segments):
         places.append(_appended(file, segment.data))
-        name = section_names.place(f".load{number}")
-        sections.append(SECTION_HEADER.pack(name, PROGBITS if segment.data else NOBITS, WRITE_ALLOCATE_EXECUTE,
+        place = section_names.place(f".load{number}")
+        sections.append(SECTION_HEADER.pack(place, PROGBITS if segment.data else NOBITS, WRITE_ALLOCATE_EXECUTE,
                                             segment.address, places[-1], segment.size, 0, 0, 1, 0))
     symbols = b"".join(_symbols(program, symbol_names))
     for name, kind, data, link, one in (
