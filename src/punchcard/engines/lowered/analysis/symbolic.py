@@ -210,7 +210,7 @@ class Trace:
     def _bit(self, linear: Linear, row: int) -> Linear:
         """A row as a bit: one of those of its block, which are put together here."""
         node = self.graph.as_node(linear)
-        if node.op in (BITS, STATE, GATHER):
+        if node.op in (BITS, STATE, GATHER) and node.domain == BIT:
             return linear
         if node.domain != BIT:
             self.plan.checks.append(Check(Linear({node: 1.0}), "bits"))  # also where the bit turns out not to matter

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from punchcard.engines.lowered.words.word import Bit, exclusive, implies
 
@@ -53,8 +54,18 @@ class Few:
         most = max(self.values)
         return tuple(int(value == most) for value in self.values)
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.bits, self.values))
+
+    def __hash__(self) -> int:  # asked for often
+        return self._hash
+
     def each(self, change: Callable[[int], int]) -> Few:
-        return trimmed(self.bits, [change(value) for value in self.values])
+        changed = {value: change(value) for value in set(self.values)}
+        if len(set(changed.values())) == len(changed):  # what told bits apart still does
+            return Few(self.bits, tuple([changed[value] for value in self.values]))
+        return trimmed(self.bits, [changed[value] for value in self.values])
 
 
 def always(value: int) -> Few:
@@ -72,6 +83,8 @@ def together(change: Callable[[int, int], int], a: Few, b: Few) -> Few | None:
         return trimmed(a.bits, [change(x, y) for x, y in zip(a.values, b.values, strict=True)])
     if not b.bits:
         return a.each(lambda x: change(x, b.values[0]))
+    if not a.bits:
+        return b.each(lambda y: change(a.values[0], y))
     bits = tuple(sorted({*a.bits, *b.bits}))
     if len(bits) > MOST_BITS:
         return None
@@ -122,15 +135,15 @@ def split_sum(terms: list[Few]) -> Split | None:
     if not 0 < len(common) <= MOST_BITS - 1:
         return None
     bits = tuple(sorted(common))
-    parts = []
-    for setting in range(1 << len(bits)):
-        total: Few | None = always(0)
-        for term in terms:
-            here = restricted(term, bits, setting)
-            total = None if total is None else together(int.__add__, total, here)
-        if total is None:
-            return None
-        parts.append(total)
+    parts: list[Few] = [always(sum(term.values[0] for term in terms if not term.bits))] * (1 << len(bits))
+    for term in real:
+        inside = [term.bits.index(bit) for bit in bits]
+        met = {sum((i >> j & 1) << k for k, j in enumerate(inside)) for i, value in enumerate(term.values) if value}
+        for setting in met:  # elsewhere it is 0
+            total = together(int.__add__, parts[setting], restricted(term, bits, setting))
+            if total is None:
+                return None
+            parts[setting] = total
     return Split(bits, tuple(parts))
 
 
@@ -147,7 +160,8 @@ def trimmed(bits: tuple[Bit, ...], values: list[int]) -> Few:
     """Without the bits that change nothing."""
     for j in reversed(range(len(bits))):
         step = 1 << j
-        if all(values[i] == values[i | step] for i in range(len(values)) if not i & step):
-            values = [value for i, value in enumerate(values) if not i & step]
+        starts = range(0, len(values), 2 * step)
+        if all(values[i : i + step] == values[i + step : i + 2 * step] for i in starts):
+            values = [value for i in starts for value in values[i : i + step]]
             bits = bits[:j] + bits[j + 1 :]
     return Few(bits, tuple(values))

@@ -11,13 +11,14 @@ What cannot be proven stays a number; where such a number is known to have two v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.nodes import Linear, Node
 from punchcard.engines.lowered.words.few import (
+    MOST_BITS,
     ONE,
     Few,
     Inexact,
@@ -68,7 +69,7 @@ class Lifter:
             pending = [node]
             while pending:  # arguments first: graphs are deep
                 top = pending[-1]
-                missing = [a for a in top.args if a not in self._few]
+                missing = [a for a in self._made_of(top) if a not in self._few]
                 if missing:
                     pending += missing
                     continue
@@ -77,12 +78,20 @@ class Lifter:
                     self._few[top] = self._lifted(top)
         return self._few[node]
 
+    def _made_of(self, node: Node) -> Iterable[Node]:
+        """What must be known of other nodes first: of a sum, what is summed up; of a ReLU, what it is a function of."""
+        if node.op in (op.FMA, op.SAME, op.RELU) and node.width == 1:
+            with suppress(Inexact):
+                return [term.args[0] if term.op is op.RELU and term.width == 1 else term for term in self._flattened(node)[0]]
+        return node.args
+
     def few_of(self, linear: Linear) -> Few | None:
         """A linear form as a function of few bits."""
         if len(linear.constant) > 1 or any(node.width > 1 for node in linear.terms):
             return None
         for node in linear.terms:
-            self.few(node)
+            for part in self._made_of(node):
+                self.few(part)
         try:
             terms: Terms = {}
             constant = exact(float(linear.constant[0]))
@@ -209,15 +218,27 @@ class Lifter:
 
     def _sum(self, terms: Terms, constant: int) -> Few | None:
         """A sum of leaves and ReLUs."""
-        for as_flags in (False, True):  # conjunctions bit by bit, or each by one flag: then there may be few enough
-            total: Few | None = always(constant)
-            for few in self._parts(terms, as_flags):
-                total = None if few is None or total is None else together(int.__add__, total, few)
-                if total is None:
-                    break
-            if total is not None or len(terms) < 2:
+        ways = (False, True) if len(terms) > 1 and any(node.op is op.RELU for node in terms) else (False,)
+        for as_flags in ways:  # conjunctions bit by bit, or each by one flag: then there may be few enough
+            parts = self._few_parts(terms, as_flags)
+            total: Few | None = None if parts is None else always(constant)
+            for few in parts or ():
+                total = None if total is None else together(int.__add__, total, few)
+            if total is not None:
                 return total
         return None
+
+    def _few_parts(self, terms: Terms, as_flags: bool) -> list[Few] | None:
+        """The parts of a sum, where all of them together depend on few bits."""
+        parts, bits = [], set[Bit]()
+        for few in self._parts(terms, as_flags):
+            if few is None:
+                return None
+            parts.append(few)
+            bits.update(few.bits)
+            if len(bits) > MOST_BITS:
+                return None
+        return parts
 
     def _parts(self, terms: Terms, as_flags: bool = False) -> Iterator[Few | None]:
         """The parts of a sum: all ReLUs of one node together, and everything else by itself."""
@@ -270,10 +291,11 @@ class Lifter:
         summed = self._affine(base)
         if summed is None:
             return None
-        needed = _needed(summed[0], summed[1], units)
+        parted = _gated(summed[0])
+        needed = _needed(*summed, parted[1] or summed[0], units)
         if len(needed) > 1:
             return self._where_all(needed, summed, units, value)
-        return self._gated_steps(*summed, units, value)
+        return self._gated_steps(*summed, units, value, parted)
 
     def _where_all(self, needed: Sum, summed: tuple[Sum, int], units: Units, value: Callable[[int], int]) -> Few | None:
         """A function that is flat unless certain bits are as they must be: one flag says whether all are."""
@@ -308,10 +330,11 @@ class Lifter:
             flags = None if flags is None else together(int.__mul__, flags, literal)
         return flags
 
-    def _gated_steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int]) -> Few | None:
+    def _gated_steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int],
+                     parted: tuple[Sum, Sum] | None = None) -> Few | None:
         """Bits that stand alone in a sum are gates: all their settings are tried."""
         summed = terms, constant
-        total, gates = _gated(terms)
+        total, gates = parted or _gated(terms)
         if len(gates) > MOST_GATES:
             return None
         found: Few | None = None
@@ -349,14 +372,12 @@ class Lifter:
             first = few.values[0]
             other = next(value for value in few.values if value != first)
             return {trimmed(few.bits, [int(value != first) for value in few.values]): other - first}, first
-        if node.op is op.SAME:
-            return self._affine(node.args[0])
-        if node.op is not op.FMA:
+        if node.op not in (op.FMA, op.SAME) or node.width > 1:
             return None
+        terms, constant = self._flattened(node)
         total: Sum = {}
-        constant = 0
-        for arg, factor in zip(node.args, (exact(node.data), ONE), strict=False):
-            part = self._affine(arg)
+        for leaf, factor in terms.items():
+            part = self._affine(leaf) if leaf is not node else None
             if part is None:
                 return None
             constant += scaled(part[1], factor)
@@ -396,9 +417,9 @@ class Lifter:
         return Total(tuple(parts), low, high), unit, constant
 
 
-def _needed(terms: Sum, constant: int, units: Units) -> Sum:
-    """The functions without each of which every ReLU of a sum is closed."""
-    upwards, alone = units[0][1] > 0, _gated(terms)[1] or terms
+def _needed(terms: Sum, constant: int, alone: Sum, units: Units) -> Sum:
+    """The functions, of some that stand alone in a sum, without each of which every ReLU of it is closed."""
+    upwards = units[0][1] > 0
     if any((factor > 0) != upwards for _, factor, _ in units):
         return {}
     most = constant + sum(c for c in terms.values() if (c > 0) == upwards)
@@ -408,11 +429,10 @@ def _needed(terms: Sum, constant: int, units: Units) -> Sum:
 
 def _gated(terms: Sum) -> tuple[Sum, Sum]:
     """A sum without the bits that stand alone in it, and these: where other bits stand in line."""
-    lines: dict[Line, int] = {}
+    lines: dict[Line, list[Few]] = {}
     for function, c in terms.items():
-        line = _line(function, c)
-        lines[line] = lines.get(line, 0) + 1
-    several = {function: c for function, c in terms.items() if lines[_line(function, c)] > 1}
+        lines.setdefault(_line(function, c), []).append(function)
+    several = {function: terms[function] for line in lines.values() if len(line) > 1 for function in line}
     if not several:
         return terms, {}
     return several, {function: c for function, c in terms.items() if function not in several}
@@ -422,6 +442,8 @@ def _line(function: Few, c: int) -> Line:
     """What bits have in common that are the bits of a word, or of the same function of words, with weights 2^i."""
     place = function.bits[0].place
     odd, power = _split(c)
+    if len(function.bits) == 1:
+        return (function.bits[0].word,), function.values, (0,), odd, power - place
     words = tuple(bit.word for bit in function.bits)
     return words, function.values, tuple(0 if b.word.is_flag else b.place - place for b in function.bits), odd, power - place
 
