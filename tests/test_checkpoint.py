@@ -270,7 +270,7 @@ def rewrite(path: Path, change: dict[str, Any], tensors: dict[str, torch.Tensor]
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"format": 9}, "is a checkpoint of another format than 2"),
+    ({"format": 9}, "is a checkpoint of another format than 3"),
     ({"loops": None}, "describes a run that cannot go on: it has no 'loops'"),
     ({"loops": -1}, "describes a run that cannot go on: loops=-1: it must be an integer, 0 or more"),
     ({"loops": "many"}, "loops='many'"),

@@ -16,6 +16,8 @@ import punchcard
 from punchcard.learning.model import Model, Scaling
 from punchcard.learning.programs.network import Network
 from punchcard.machines.registry import Registry
+from punchcard.machines.riscv.languages import elf_writer, intel_hex
+from punchcard.machines.riscv.languages.assembly import assembler as riscv
 from tests.cases import EXAMPLES
 
 TINY_FLEQ = """.range 8
@@ -58,11 +60,33 @@ loop: subleq x, list+1, loop
       subleq list, x
       halt
 """
+RISCV = """.equ COUNT, 4 * 2 - 5
+.text
+_start: la a0, text     # remarks ; of // all kinds
+1:      lbu a1, 0(a0)
+        addi a0, a0, COUNT & 1
+        bnez a1, 1b
+        jal ra, leave /* by a call */
+        .align 2
+leave:  li a7, 93
+        lui a2, %hi(words + 4)
+        lw a2, %lo(words + 4)(a2)
+        sw a2, words, t0
+        ecall
+.data
+words:  .word 1, text - words, 0x80000000
+text:   .asciz "hi\\n"
+        .half 3
+.bss
+room:   .space 16
+"""
 WRITTEN = {
     ".fleq": (TINY_FLEQ, FROM_FILES), ".asq": (MACROS, "a b (-1)\n. a:1 b:2\n"), ".subleq": (HALVED,),
-    ".bf": (",[.,]", "+[>++[-]<-]."), ".dec": ("3 4 6 7 7 7 3 0 0\n", "9 -1 3 0 0 -1 72\n"),
+    ".bf": (",[.,]", "+[>++[-]<-]."),
+    ".s": (RISCV,), ".c": ("int main(void) { return 3; }\n",), ".dec": ("3 4 6 7 7 7 3 0 0\n", "9 -1 3 0 0 -1 72\n"),
 }
 SMALL_PROGRAMS = {
+    "riscv": "li a0, 3\nloop: addi a0, a0, -1\nbnez a0, loop\nsw a0, 60(zero)\nli a7, 93\necall\n",
     "subleq": HALVED,
     "fleq": ".range 8\n.data\na scalar -2\none scalar 1\n.code\nloop: a = add(a, one); if a <= 0 goto loop\nhalt\n",
     "von-neumann": "a (-1) 3\n(-1) a 0\n. a:65\n",
@@ -116,7 +140,14 @@ def texts() -> Mapping[str, tuple[bytes, ...]]:
     for kind, text in SMALL_PROGRAMS.items():
         found[registry().kind(kind).languages[0].extensions[0]].append(text.encode())
     halved = punchcard.assemble(HALVED)
-    found[".json"].append(registry().kind_of(halved).assembled(halved).encode())
+    as_json = registry().kind_of(halved).assembled(halved)
+    found[".json"].append(as_json.encode() if isinstance(as_json, str) else as_json)
+    found[".bin"].append(b"".join(word.to_bytes(4, "little") for word in small_program("riscv").words(6)))
+    for source in found[".s"]:
+        program = riscv.assemble(source.decode(), "")
+        found[".elf"].append(elf_writer.write(program))
+        found[".hex"].append(intel_hex.write(program).encode())
+    found[".ihex"] = found[".hex"]
     for extension in IMAGES:
         found[extension] = found[".dec"]
     return {extension: tuple(written) for extension, written in found.items()}
@@ -127,6 +158,7 @@ SIZES: Mapping[str, Mapping[str, Any]] = {
     "fleq": {"functions": ("add",), "size": 1, "memory": 6, "instructions": 4, "range": 8, "heads": 1,
              "precision": "float32"},
     "von-neumann": {"word_bits": 8, "memory": 32},
+    "riscv": {"memory": 64},
     "turing": {"states": 4, "symbols": 3, "squares": 8},
 }
 

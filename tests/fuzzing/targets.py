@@ -8,16 +8,16 @@ from typing import Any
 from tests.fuzzing import caches, commands, samples, tensors, texts
 from tests.fuzzing.workers import Begin
 
-_PROGRAMS = {".subleq": 60, ".minsky": 50, ".json": 40, ".fleq": 100, ".asq": 110, ".bf": 40, ".dec": 40, ".sq": 10,
-             ".slq": 10, ".tm": 40}
-_KINDS = {"subleq": 20, "fleq": 20, "von-neumann": 20, "turing": 20}
+_PROGRAMS = {".subleq": 50, ".minsky": 40, ".json": 40, ".fleq": 80, ".asq": 80, ".bf": 40, ".dec": 40, ".sq": 10,
+             ".slq": 10, ".tm": 40, ".s": 62, ".elf": 24, ".hex": 12, ".ihex": 2, ".bin": 6, ".c": 2}
+_KINDS = {"subleq": 20, "fleq": 20, "von-neumann": 20, "turing": 20, "riscv": 1}
 
 
 def targets() -> Mapping[str, tuple[int, Begin]]:
     """Every language and every kind of machine is here, or a KeyError."""
     found: dict[str, tuple[int, Any]] = {
-        "calc": (80, texts.expressions), "tables": (64, texts.tables), "arrays": (60, texts.arrays),
-        "models": (30, tensors.models), "code": (6, caches.code), "commands": (100, commands.lines),
+        "calc": (70, texts.expressions), "tables": (54, texts.tables), "arrays": (50, texts.arrays),
+        "models": (30, tensors.models), "code": (6, caches.code), "commands": (90, commands.lines),
     }
     for extension in samples.extensions():
         found[extension] = _PROGRAMS[extension], texts.programs(extension)

@@ -9,23 +9,28 @@ from typing import Any
 import click
 
 from punchcard.cli.options import Given, language_options
-from punchcard.cli.terminal import write_text
+from punchcard.cli.terminal import write_output
 from punchcard.files import check_apart
 from punchcard.machines.kind import Kind
 from punchcard.machines.registry import Registry
 
 
 def make_asm(registry: Registry) -> click.Command:
-    """Write a program in the form that its machine takes: JSON, decimal words, or text with everything written out."""
+    """Write a program in the form that its machine takes: JSON, decimal words, or text with everything written out.
+
+    A RISC-V program becomes assembly text, or what the extension of the output says: .elf, .hex or .bin.
+    """
     return _writing("asm", make_asm.__doc__, Kind.assembled, registry)
 
 
 def make_disasm(registry: Registry) -> click.Command:
     """Write a program of any form as assembly text."""
-    return _writing("disasm", make_disasm.__doc__, lambda kind, program: kind.disassemble(program), registry)
+    return _writing("disasm", make_disasm.__doc__, lambda kind, program, suffix: kind.disassemble(program), registry)
 
 
-def _writing(name: str, about: str | None, write: Callable[[Kind, Any], str], registry: Registry) -> click.Command:
+def _writing(
+    name: str, about: str | None, write: Callable[[Kind, Any, str], str | bytes], registry: Registry
+) -> click.Command:
     """A command that reads a program of any of these kinds, and writes it."""
 
     @click.command(name, help=about)
@@ -34,7 +39,7 @@ def _writing(name: str, about: str | None, write: Callable[[Kind, Any], str], re
     @language_options(registry)
     def command(file: Path, output: str | None, **given: Any) -> None:
         check_apart(None if output == "-" else output, file)
-        write_text(write(*_program(file, given, registry)), output)
+        write_output(write(*_program(file, given, registry), Path(output or "").suffix), output)
 
     return command
 

@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Given, file_argument, given_flags, memory_option, names, numbers, size_options
+from punchcard.cli.options import (
+    Given,
+    file_argument,
+    given_flags,
+    language_options,
+    memory_option,
+    names,
+    numbers,
+    size_options,
+)
 from punchcard.cli.run import load_program
 from punchcard.cli.terminal import out, print_json, remark
 from punchcard.errors import PunchcardError
@@ -41,6 +50,7 @@ def make_bench(registry: Registry) -> click.Command:
     @click.option("--engine", "engines", callback=names, metavar="NAME,NAME,...",
                   help="Which engines, beside dense.  [default: all]")
     @size_options(registry)
+    @language_options(registry)
     @click.option("--max-steps", type=click.IntRange(1), help="FILE: instructions of a run.  [default: to its end]")
     @click.option("--seconds", type=click.FloatRange(0, LONGEST, min_open=True),
                   help="Length of a timed run.  [default: 0.1]")

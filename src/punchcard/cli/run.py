@@ -1,8 +1,8 @@
 """The command `run`: a program from a file, or a run from a checkpoint, on a looped transformer.
 
-Results go to standard output; trace, progress and remarks to standard error. Exit status: 0 when the program halted and
-the transformer agrees with the interpreter (or was not compared), 1 when not, 2 for bad input, 141 when nobody reads the
-output any more. A program that writes shows its bytes, as they come, and nothing else.
+Results go to standard output; trace, progress and remarks to standard error. Exit status: 0, or the program's own where it
+has one, when the program halted and the transformer agrees with the interpreter (or was not compared), 1 when not, 2 for
+bad input, 141 when nobody reads the output any more. A program that writes shows its bytes, as they come, and nothing else.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole
 from punchcard.machines.kind import Kind, Language
 from punchcard.machines.registry import Registry
+from punchcard.machines.streams import writer
 
 if TYPE_CHECKING:
     from punchcard.machines.checkpoint import Checkpoint
@@ -99,7 +100,7 @@ def make_run(registry: Registry) -> click.Command:
         display.show_report(saved.program, saved.machine, report, facts, as_json=as_json, checkpoint=checkpoint,
                             name=str(file or resume))
         sys.stdout.flush()
-        sys.exit(0 if report.ok else 1)
+        sys.exit((report.result.status or 0) if report.ok else 1)
 
     return run
 
@@ -117,7 +118,7 @@ def _run(saved: Checkpoint, *, trace: bool, input_: str | None, silent: bool, **
         Progress(saved.machine, saved.program, saved.mark, trace=trace, silent=ports) as progress,
     ):
         if ports:
-            how |= {"input": read, "output": None if silent else sys.stdout.buffer}
+            how |= {"input": read, "output": writer(None if silent else sys.stdout.buffer, sys.stderr.buffer)}
         return api.resume(saved, watch=progress.watch if trace else None, interrupted=interrupted, progress=progress.made,
                           **how)
 

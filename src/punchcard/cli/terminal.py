@@ -112,12 +112,12 @@ def print_json(data: Any) -> None:
     out(json.dumps(data))
 
 
-def write_text(text: str, output: str | None) -> None:
+def write_output(content: str | bytes, output: str | None) -> None:
     """Write to a file, or to standard output."""
     if output is None or output == "-":
-        click.echo(text, nl=False)
+        click.echo(content, nl=False)
     else:
-        write_whole(output, text)
+        write_whole(output, content)
 
 
 @contextmanager

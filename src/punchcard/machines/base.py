@@ -261,8 +261,11 @@ class Machine(ABC, Generic[Program, State]):
 
     # Running
 
-    def host(self, begin: Mark, read: Read, write: Write, last: int) -> Host | None:
-        """Who serves the machine's ports in a run that makes its last loop at `last`; None: it has none."""
+    def host(self, begin: Mark, read: Read, write: Write, last: int, program: Program | None = None) -> Host | None:
+        """Who serves the machine's ports in a run that makes its last loop at `last`; None: it has none.
+
+        A card that was given alone has no program.
+        """
         return None
 
     def check_mark(self, program: Program, mark: Mark) -> None:
@@ -317,7 +320,7 @@ class Machine(ABC, Generic[Program, State]):
         begin = begin or Mark(punched)
         out = writer(output)
         waiting = Waiting(reader(input, len(begin.traffic.read)), before=out.flush)
-        host = self.host(begin, waiting, out, loops)
+        host = self.host(begin, waiting, out, loops, program)
         card = begin.held if host is None else host.begin(begin.held)
         if begin.ended or (host is not None and host.ended is not None):
             return self.result(program, Course(begin, "matched"), begin, host)
@@ -429,7 +432,8 @@ class Machine(ABC, Generic[Program, State]):
             loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, held=mark.held, notes=course.notes,
             seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops,
             output=mark.traffic.written, read=mark.traffic.read, fault=None if host is None else host.fault,
-            program_counter=seen.program_counter)
+            program_counter=seen.program_counter, status=None if host is None else host.status,
+            errors=b"" if host is None else host.errors)
 
     # Comparing
 

@@ -90,7 +90,7 @@ class Runs:
                 raise type(error)(f"{number} of the batch: {error}") from None
             packed[id(one)] = card
             begin = Mark(card)
-            host = machine.host(begin, reader(source), writer(None), loops)
+            host = machine.host(begin, reader(source), writer(None), loops, program)
             if host is not None:
                 begin = replace(begin, held=host.begin(card))
             self.entrants.append(Entrant(program, begin, host, begin))

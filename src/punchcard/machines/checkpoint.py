@@ -32,7 +32,7 @@ from punchcard.machines.running import DEFAULT_ENGINE, Mark
 from punchcard.machines.streams import Traffic
 from punchcard.transformer.weights import Weights
 
-FORMAT = 2
+FORMAT = 3
 KEY = "punchcard-checkpoint"
 CARD = "card"
 DEFAULT_EVERY = 1_000_000
@@ -44,7 +44,7 @@ _OBJECT = (dict,), "an object"
 FIELDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "format": ((int,), "an integer"), "machine": _OBJECT, "weights": _TEXT, "program": _TEXT, "plan": _OBJECT,
     "loops": ((int,), "an integer, 0 or more"), "engine": _TEXT, "ended": _TRUTH, "waiting": _TRUTH,
-    "input_ended": _TRUTH, "found": ((dict, type(None)), "an object, or null"),
+    "input_ended": _TRUTH, "kept": ((list,), "a list of integers"), "found": ((dict, type(None)), "an object, or null"),
 }
 """The fields of a description: their types, and the rule in words."""
 
@@ -97,7 +97,8 @@ class CheckpointFile:
         traffic = mark.traffic
         description = {**self._fixed, "loops": mark.loops, "engine": mark.engine, "ended": mark.ended,
                        "waiting": traffic.waiting,
-                       "input_ended": traffic.input_ended, "found": None if found is None else dict(found)}
+                       "input_ended": traffic.input_ended, "kept": list(traffic.kept),
+                       "found": None if found is None else dict(found)}
         tensors = {**_fields(mark.held), "read": _as_array(traffic.read), "written": _as_array(traffic.written)}
         storage.write(self.path, tensors, KEY, description)
 
@@ -180,10 +181,17 @@ def _mark(description: Mapping[str, Any], tensors: Mapping[str, Any], machine: M
     """The mark of a checkpoint."""
     card = _card(tensors, machine)
     traffic = Traffic(_as_bytes("read", tensors), _as_bytes("written", tensors), description["waiting"],
-                      description["input_ended"])
+                      description["input_ended"], _integers(description["kept"]))
     if traffic != Traffic() and not machine.has_ports:
         raise PunchcardError(f"a {machine.kind.name} machine reads and writes nothing, and the run has read or written")
     return Mark(card, description["loops"], description["engine"], description["ended"], traffic)
+
+
+def _integers(given: list[Any]) -> tuple[int, ...]:
+    for item in given:
+        if type(item) is not int:
+            raise PunchcardError(f"kept={repr(given)[:60]}: it must be a list of integers")
+    return tuple(given)
 
 
 def _as_array(data: bytes) -> AnyArray:

@@ -79,7 +79,8 @@ class AtTheEnd(Judge):
 class Lockstep(Judge):
     """Follows a run loop by loop, and stops it at the first difference.
 
-    What the machine reads is kept for the interpreter, which executes the instruction a loop later.
+    What the machine reads is kept for the interpreter, which executes the instruction a loop later. What one of the two
+    writes is kept until the other has written it too: a host may write before the loop of an instruction, or after.
     """
 
     watches = True
@@ -87,10 +88,10 @@ class Lockstep(Judge):
 
     def __init__(self, machine: Machine[Any, Any], program: Any, begin: Mark) -> None:
         self._machine, self._difference, self._differences = machine, "", machine.comparer(program)
-        self._inputs, self._outputs = deque(begin.traffic.read), deque[int]()
-        self._oracle = machine.oracle(program, self._next_input, self._outputs.append)
+        self._inputs = deque(begin.traffic.read)
+        self._written, self._expected = deque(begin.traffic.written), deque[int]()  # by one of the two alone
+        self._oracle, self._stopped = machine.oracle(program, self._next_input, self._expect), False
         self._oracle.run(machine.steps(begin.loops, ended=begin.ended))
-        self._outputs.clear()
         if begin.loops >= max(1, machine.design.warm_up):  # a run that goes on: it may have no loop left to make
             self._compare(begin.loops, begin.held)
 
@@ -111,20 +112,30 @@ class Lockstep(Judge):
 
     def writing(self, write: Write) -> Write:
         def through(byte: int) -> None:
-            expected = self._outputs.popleft() if self._outputs else None
-            if byte != expected:
-                self._note(f"the machine writes {byte}, the interpreter {'nothing' if expected is None else expected}")
+            self._written.append(byte)
+            self._compare_output()
             write(byte)
 
         return writer(write).seen_by(through)
+
+    def _expect(self, byte: int) -> None:
+        self._expected.append(byte)
+        self._compare_output()
+
+    def _compare_output(self) -> None:
+        while self._written and self._expected:
+            found, expected = self._written.popleft(), self._expected.popleft()
+            if found != expected:
+                self._note(f"the machine writes {found}, the interpreter {expected}")
 
     def watch(self, loop: int, card: Card) -> None:
         if self._difference:
             return
         if loop > self._machine.design.warm_up:
-            if self._oracle.fault is not None:
+            if self._oracle.fault is not None and self._stopped:
                 self._note(f"loop {loop}: the machine goes on, the interpreter has stopped ({self._oracle.fault})")
                 return
+            self._stopped = self._oracle.fault is not None  # a machine may need a loop, in which it does nothing, to find it
             self._oracle.step()
         self._compare(loop, card)
 
@@ -138,8 +149,9 @@ class Lockstep(Judge):
     def report(self, result: Result[Any]) -> Report[Any]:
         for difference in _endings(result, self._oracle):
             self._note(difference)
-        if self._outputs:
-            self._note(f"the interpreter writes {bytes(b & 0xFF for b in self._outputs)!r} more")
+        for who, more in (("machine", self._written), ("interpreter", self._expected)):
+            if more:
+                self._note(f"the {who} writes {bytes(b & 0xFF for b in more)!r} more")
         return _report(result, [self._difference] if self._difference else [])
 
 

@@ -83,7 +83,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Language:
-    """A text format: `assemble(text, source, **options)` gives the program.
+    """A format of files: `assemble(text, source, **options)` gives the program.
 
     `takes` are keywords that `assemble` has beyond its own `options`: sizes of the machine, so that a text that does not
     fit is refused at its place, or `folder`, where the text's file lies.
@@ -96,6 +96,10 @@ class Language:
     takes: tuple[str, ...] = ()
     check_value: Callable[[str, Any], None] | None = None
     """Refuses a value of `--set` that the language does not have, by name and value."""
+    binary: bool = False
+    """Whether files are bytes, and `assemble` is given those."""
+    magic: bytes = b""
+    """How files of the language begin, where that tells them from others whatever they are called."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,7 @@ class Kind:
     options       what its machines are built with, beside `design` and `precision`
     designs       the names of its designs, the usual one first
     write         a program as `punchcard asm` writes it, where that is not text in the first language
+    writers       the same by the extension of the file that is written, text or bytes
     resolve       sizes as they will be, from those that are given: what a text must fit
     parse_value   a value of `--set NAME=VALUE`, where programs have names
     timing        what `punchcard bench` times by itself
@@ -155,6 +160,7 @@ class Kind:
     options: tuple[Option, ...] = ()
     designs: tuple[str, ...] = ()
     write: Callable[[Any], str] | None = None
+    writers: Mapping[str, Callable[[Any], str | bytes]] = field(default_factory=dict)
     resolve: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     parse_value: Callable[[str], Any] | None = None
     timing: Timing | None = None
@@ -173,17 +179,17 @@ class Kind:
             return isinstance(program, self.program)
         return any(f"{kind.__module__}:{kind.__qualname__}" == self.program for kind in type(program).__mro__)
 
-    def assembled(self, program: Any) -> str:
-        """A program as `punchcard asm` writes it."""
-        return (self.write or self.disassemble)(program)
+    def assembled(self, program: Any, suffix: str = "") -> str | bytes:
+        """A program as `punchcard asm` writes it to a file with this extension."""
+        return self.writers.get(suffix.lower(), self.write or self.disassemble)(program)
 
     def language_of(self, suffix: str) -> Language | None:
         """The language of files with this extension."""
         return next((language for language in self.languages if suffix in language.extensions), None)
 
 
-def read_program(language: Language, text: str, path: Path, options: Mapping[str, Any]) -> Any:
-    """The program in a file's text; of `options` those that the language takes."""
+def read_program(language: Language, content: str | bytes, path: Path, options: Mapping[str, Any]) -> Any:
+    """The program in a file's text or bytes; of `options` those that the language takes."""
     known = {option.name for option in language.options} | set(language.takes)
     given: dict[str, Any] = {name: value for name, value in options.items() if name in known and value is not None}
     for option in language.options:
@@ -191,4 +197,4 @@ def read_program(language: Language, text: str, path: Path, options: Mapping[str
             option.check(given[option.name])
     if "folder" in language.takes:
         given["folder"] = path.parent
-    return language.assemble(text, str(path), **given)
+    return language.assemble(content, str(path), **given)

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError, PunchcardError, did_you_mean
+from punchcard.files import read_whole
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.kind import Kind, Language, read_program
+from punchcard.machines.riscv.kind import RISCV
 from punchcard.machines.source import read_text
 from punchcard.machines.subleq.kind import SUBLEQ
 from punchcard.machines.von_neumann.kind import VON_NEUMANN
@@ -89,7 +91,12 @@ class Registry:
         """The kind of machine and the language of a file, by its extension."""
         suffix = Path(path).suffix.lower()
         if suffix not in self._languages:
-            read_text(path)  # a file that is not there, or a folder, says so first
+            data = read_whole(path, "program", error=ProgramError)  # a file that is not there, or a folder, says so first
+            for kind in self:
+                for language in kind.languages:
+                    if language.magic and data.startswith(language.magic):
+                        return kind, language
+            read_text(path)
             known = ", ".join(f"{extension} ({language.about})" for extension, (_, language) in self._languages.items())
             raise ProgramError(f"{str(path)!r} has the extension {suffix!r}, which is not a known language: there are "
                                f"{known}")
@@ -103,7 +110,8 @@ class Registry:
             if name not in known:
                 raise ProgramError(f"{name} is not an option for {language.about} ({Path(path).suffix})"
                                    f"{did_you_mean(name, known)}")
-        return read_program(language, read_text(path), Path(path), options)
+        content = read_whole(path, "program", error=ProgramError) if language.binary else read_text(path)
+        return read_program(language, content, Path(path), options)
 
     def disassemble(self, program: Any) -> str:
         """A program as text that assembles to the same program."""
@@ -117,7 +125,7 @@ class Registry:
 @cache
 def built_in() -> Registry:
     """The machines of this package."""
-    return Registry([SUBLEQ, FLEQ, VON_NEUMANN])
+    return Registry([SUBLEQ, FLEQ, VON_NEUMANN, RISCV])
 
 
 def installed(*machines: type[Machine[Any, Any]] | Kind) -> Registry:

@@ -35,6 +35,8 @@ class Result(Held, Generic[State]):
     seconds           what the loops took, without the time spent waiting for input; `compile_seconds`, what it took to
                       compile the weights
     output            the bytes that the program wrote
+    errors            the bytes that it wrote to a second stream, in this run or since it was resumed
+    status            the exit status, of a program that has halted and a machine that has such a thing
     """
 
     reading: Callable[[], State] = field(repr=False)
@@ -54,6 +56,8 @@ class Result(Held, Generic[State]):
     fault: Any = None
     program_counter: int | None = None
     """The next instruction, where a machine counts them."""
+    status: int | None = None
+    errors: bytes = b""
 
     @cached_property
     def state(self) -> State:

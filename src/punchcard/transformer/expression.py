@@ -107,6 +107,12 @@ class Expression:
             raise FormulaError(f"{row.shape[1]} weights for a formula with {self.size} entries")
         return Expression(row @ self.linear, row @ self.constant, row @ self.outer, self.inner, self.bias)
 
+    def through(self, matrix: Array) -> Expression:
+        """A matrix times the vector: each row of it is a sum with weights."""
+        if matrix.shape[1] != self.size:
+            raise FormulaError(f"a matrix of {matrix.shape[1]} columns for a formula with {self.size} entries")
+        return Expression(matrix @ self.linear, matrix @ self.constant, matrix @ self.outer, self.inner, self.bias)
+
     def repeat(self, size: int) -> Expression:
         """A single formula as a vector of `size` equal ones."""
         if self.size == size:

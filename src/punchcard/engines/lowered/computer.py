@@ -22,7 +22,7 @@ from punchcard.engines.lowered.analysis.facts import Facts
 from punchcard.engines.lowered.analysis.fields import Field, Fields, StateWord, places
 from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
 from punchcard.engines.lowered.analysis.quiet import Quiet
-from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
+from punchcard.engines.lowered.analysis.symbolic import NotUniform, Shared, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.codegen.emit import CodeKind
@@ -75,12 +75,21 @@ class Computer:
         self.selectors = self.columns.selectors()
         if len(self.selectors) > KEY_BITS:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
+        self.shared = self._share()
         fields = Fields(self.layout, self.columns.quiet_regions, np.dtype(self.number).itemsize)
-        self.places = places(self.layout, fields, self.columns.slots)
+        self.places = places(self.layout, fields, self.columns.slots, self.shared.passing)
         self.facts = Facts(self.quiet, self.card)
         described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
         self._get_driver()
+
+    def _share(self) -> Shared:
+        """What the cases of a loop share."""
+        cut = self.columns.cut(self.layers) if not self.quiet.settles else len(self.layers)
+        passing = self.columns.passing(self.layers[:cut]) if cut < len(self.layers) else None
+        if passing is None:
+            return Shared(len(self.layers))
+        return Shared(cut, passing, *self.columns.common(self.layers, passing))
 
     def _get_driver(self) -> None:
         """The driver, and no cases yet."""
@@ -112,25 +121,42 @@ class Computer:
         direct = self.kind_of_code(plan).direct
         return {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in direct]}
 
-    def _trace(self, case: dict[int, float] | None) -> LoopPlan:
+    def _trace(self, case: dict[int, float] | None, part: str = "run", tables: list[Lookup] | None = None) -> LoopPlan:
+        """The plan of a case, of what decides on one, or of a part of the loop that all cases share."""
         size = self.graph.size
+        trace = Trace(self.columns, self.layers, self.quiet, self.graph, case, self.significand, self.shared)
+        trace.plan.tables = trace.plan.tables if tables is None else tables
         try:
-            return Trace(self.columns, self.layers, self.quiet, self.graph, case, self.significand).run()
+            plan: LoopPlan = getattr(trace, part)()
+            return plan
         finally:
             self.graph.forget(size)
 
     def _driver(self) -> tuple[ir.Module, dict[str, Any]]:
         module = ir.Module("driver")
-        if self.selectors:
+        notes: dict[str, Any] = {}
+        if self.shared.cut < len(self.layers):
+            plan = self._trace(None)
+            rest = self._trace(None, "rest", plan.tables)
+            first = self._trace(None, "first", plan.tables) if self.shared.taken else None
+            parts = [None if of is None else self._inlined(module, name, of)
+                     for name, of in (("first", first), ("rest", rest))]
+            emit_driver(module, plan, self.real, self.places, None, self.kind_of_code(plan), *parts)
+            notes["read"] = sorted(rest.read())
+        elif self.selectors:
             plan = self._trace(None)
             emit_driver(module, plan, self.real, self.places, None, self.kind_of_code(plan))
         else:
             plan = self.only_case
-            loop = emit_loop(module, "loop", plan, self.real, self.places, self.kind_of_code(plan))
-            loop.linkage = "internal"
-            loop.attributes.add("alwaysinline")
-            emit_driver(module, None, self.real, self.places, loop)
-        return module, self._notes(plan)
+            emit_driver(module, None, self.real, self.places, self._inlined(module, "loop", plan))
+        return module, {**self._notes(plan), **notes}
+
+    def _inlined(self, module: ir.Module, name: str, plan: LoopPlan) -> ir.Function:
+        """A part of a loop as a function of the driver's own."""
+        part = emit_loop(module, name, plan, self.real, self.places, self.kind_of_code(plan))
+        part.linkage = "internal"
+        part.attributes.add("alwaysinline")
+        return part
 
     def add_case(self, key: int) -> bool:
         """Compile the loop for one setting of the selectors, if it can be lowered."""
@@ -151,6 +177,9 @@ class Computer:
 
         def build() -> tuple[ir.Module, dict[str, Any]]:
             plan = self._trace(bits)
+            read = self.driver.notes.get("read")
+            if read is not None:
+                plan.keep_passing({slot for slot in self.shared.passing if slot.row in read})
             module = ir.Module("case")
             emit_loop(module, "loop", plan, self.real, self.places, self.kind_of_code(plan))
             return module, self._notes(plan)

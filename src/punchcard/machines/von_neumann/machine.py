@@ -109,7 +109,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
             return self.layout.column_name(column)
         return program.name_of(cell)
 
-    def host(self, begin: Mark, read: Read, write: Write, last: int) -> VonNeumannHost:
+    def host(self, begin: Mark, read: Read, write: Write, last: int, program: Image | None = None) -> VonNeumannHost:
         events = self.design.events(self.sizes)
         return VonNeumannHost(self.layout, self.sizes, self.dialect, events, begin, read, write, last)
 

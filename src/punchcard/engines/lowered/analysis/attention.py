@@ -19,6 +19,7 @@ import numpy as np
 from punchcard.engines.lowered.analysis.columns import UNBOUNDED, Columns
 from punchcard.engines.lowered.analysis.plan import Check, Lookup, LoopPlan
 from punchcard.engines.lowered.analysis.quiet import FewKey, QuietHead
+from punchcard.engines.lowered.analysis.vectors import Spread
 from punchcard.engines.lowered.analysis.weights import Rows, Sparse, combine
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves, trim
@@ -224,7 +225,7 @@ class BusyHead:
     def _coded(self, group: int) -> Rows:
         """Find by a table; then see whether a busy key has the same signs."""
         graph, spread = self.graph, self.quiet.key_range
-        query = self._split(self.weights.query, group, np.flatnonzero(spread.used))
+        query = self._split(self.weights.query, group, spread)
         sizes = query.sizes * spread.size[list(query.dims)]
         if not query.dims and not query.constants.any():
             return self._unknown(group)
@@ -245,7 +246,7 @@ class BusyHead:
         )) for lane, rest in enumerate(query.constants.T.tolist()))
         if len(set(numbers)) == 1 and code.width == 1:
             numbers = numbers[:1]
-        index = graph.node(INDEX, (code,), numbers)
+        index = graph.node(INDEX, (code, *self._excuse(group, query, code, exact, rivals)), numbers)
         found: Rows = {}
         for row, linear in self.quiet.moved.items():
             into = {node: self._gather(index, node) for node in leaves(linear, LOAD)}
@@ -253,22 +254,30 @@ class BusyHead:
             self.reads = True
         return self._outbid(group, query, code, exact, rivals, found) if rivals and exact is not None else found
 
-    def _split(self, side: list[Sparse], group: int, dims: np.ndarray) -> Coded:
-        """Constants and multiples of ±1 values, by dimension."""
+    def _split(self, side: list[Sparse], group: int, spread: Spread) -> Coded:
+        """Constants and multiples of ±1 values, by dimension.
+
+        Beside such values, a constant that meets both signs of one size is a known bit of the code.
+        """
         bits, where = [], []
         constants = np.zeros((len(side), self.widths[group]))
-        for dim in dims:
-            form = combine(side[dim], self.parts.groups[group])
-            if form.is_constant:
+        forms = {int(dim): combine(side[dim], self.parts.groups[group]) for dim in np.flatnonzero(spread.used)}
+        coded = self.widths[group] == 1 and not all(form.is_constant for form in forms.values())
+        for dim, form in forms.items():
+            meets_both = spread.size[dim] > 0 and spread.low[dim] < 0 < spread.high[dim]
+            if form.is_constant and (form.is_zero or not (coded and meets_both)):
                 constants[dim] = form.constant
             else:
-                bits.append(self._bit(side[dim], group, int(dim)))
-                where.append(int(dim))
+                bits.append(self._bit(side[dim], group, dim))
+                where.append(dim)
         return Coded(tuple(where), bits, constants)
 
     def _bit(self, entries: Sparse, group: int, dim: int) -> tuple[Node, float]:
         """A dimension that is a multiple of one row, which must be ±1: checked in the loop unless it is known."""
         rows = self.parts.groups[group]
+        form = combine(entries, rows)
+        if form.is_constant and not form.is_zero and len(trim(form.constant)) == 1:
+            return self.graph.as_node(constant(1.0)), float(form.constant[0])
         present = [(row, c) for row, c in entries if row in rows]
         if len(present) != 1:
             raise LoweringError(f"{self.where}: dimension {dim} of a busy column is not a multiple of a bit")
@@ -291,6 +300,16 @@ class BusyHead:
                 mask: Array = np.where(strong.any(axis=0), 1.0, 0.0)
                 rivals.append((other, mask))
         return least, rivals
+
+    def _excuse(self, group: int, query: Coded, code: Node, exact: float | None, rivals: list[tuple[int, Array]],
+                ) -> tuple[Node, ...]:
+        """A busy key that has all the weight where it has the signs of the query: then no quiet column need have them."""
+        if exact is None or len(rivals) != 1 or code.width > 1:
+            return ()
+        key, leads = self._rival_code(query, group, *rivals[0], exact)
+        if key.width > 1 or 0.0 in leads or key is code:
+            return ()
+        return (self.graph.node(MATCH, (code, key), ONE),)
 
     def _outbid(self, group: int, query: Coded, code: Node, exact: float, rivals: list[tuple[int, Array]],
                 found: Rows) -> Rows:
@@ -403,7 +422,7 @@ class BusyHead:
         mask = (high > least - self.gap).astype(np.float64)
         if not mask.any():
             return None
-        key = self._split(self.weights.key, group, used)
+        key = self._split(self.weights.key, group, spread)
         sizes = key.sizes * spread.size[list(key.dims)]
         if not key.dims or bool(np.any(sizes == 0)) or least != self.quiet.greatest_score:
             raise LoweringError(f"{self.where}: quiet columns that may find a busy one are not ±1 codes")

@@ -6,7 +6,7 @@ region becomes symbolic rows: constants, values carried from loop to loop (state
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,13 +40,17 @@ class BusyGroup:
 
 @dataclass(frozen=True)
 class Slot:
-    """A row that busy columns carry from loop to loop: for one group, or one value for all (group None)."""
+    """A row that busy columns carry from loop to loop: for one group, or one value for all (group None).
+
+    `passing`: it is carried within a loop, from the layers that the selectors decide to those that they do not.
+    """
 
     row: int
     group: int | None
     width: int
     content: str
     limit: float
+    passing: bool = False
 
 
 class Columns:
@@ -191,9 +195,48 @@ class Columns:
         return [row for block in self.layout.blocks for part in block.selects
                 for row in range(*span(self.layout, f"{block.name}.{part}"))]
 
-    def bits_within(self) -> set[int]:
-        """Rows that hold ±1 in the middle of a loop, where they are not 0."""
-        return {row for block in self.layout.blocks if block.within == "bits"
+    def cut(self, layers: list[LayerLists]) -> int:
+        """How many layers are compiled for each case: those after them are the same for all, and are compiled once.
+
+        They combine selectors with nothing else; and what the layers before have written is declared to be ±1 bits, for
+        each of the busy columns by itself. Selectors that busy columns do not carry from loop to loop are met too late.
+        """
+        chosen = set(self.selectors())
+        used = [number for number, layer in enumerate(layers, start=1) if layer.combines(chosen)]
+        cut = max(used, default=len(layers))
+        carried = all(set(range(*span(self.layout, b.name))).isdisjoint(chosen) or all(b.holds.get(r) == "bits" for r in self.busy)
+                      for b in self.layout.blocks)
+        if not chosen or not carried or len(self.groups) > 1 or self.groups[0].width > 1:
+            return len(layers)
+        return cut if self.passing(layers[:cut]) is not None else len(layers)
+
+    def common(self, layers: list[LayerLists], passing: Sequence[Slot]) -> tuple[list[Slot], list[Slot]]:
+        """What of the first layer is the same for all cases, of what is passing: what its heads take, and its units give."""
+        first, chosen = layers[0], set(self.selectors())
+        sides = [entries for head in first.heads for entries in (*head.key, *head.query, *head.value.values())]
+        if any(row in chosen for entries in sides for row, _ in entries):
+            return [], []
+        taken, free = {row for head in first.heads for row in head.value}, first.free_of(chosen)
+        given = {row for entries in first.outputs for row, _ in entries}
+        if taken & given:
+            return [], []
+        return [s for s in passing if s.row in taken], [s for s in passing if s.row in free - taken]
+
+    def passing(self, layers: list[LayerLists]) -> list[Slot] | None:
+        """The rows that these layers, the first of a loop, write in busy columns; None where one is not declared to be a bit."""
+        found = []
+        for row in sorted({row for layer in layers for row in layer.written}):
+            block = next(b for b in self.layout.blocks if row in range(*span(self.layout, b.name)))
+            held = {block.holds.get(name) for name in self.busy}
+            if held == {"bits"} or (held == {None} and block.within == "bits"):
+                found.append(Slot(row, 0, 1, "bits", 1.0, passing=True))
+            else:
+                return None
+        return found
+
+    def bits_within(self) -> dict[int, int]:
+        """Rows that hold ±1 in the middle of a loop, where they are not 0; and the first row of their block."""
+        return {row: self.layout.rows(block.name).start for block in self.layout.blocks if block.within == "bits"
                 for row in range(*span(self.layout, block.name))}
 
 

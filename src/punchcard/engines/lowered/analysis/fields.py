@@ -7,7 +7,7 @@ that a busy column carries from loop to loop have a place of their own behind th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.engines.lowered.analysis.columns import Slot
@@ -45,9 +45,15 @@ class Fields:
         self.all: list[Field] = []
         self.of_row: dict[int, tuple[Field, int]] = {}
         """The field of a row, and which of its rows it is."""
+        self.passing: dict[int, tuple[Field, int]] = {}
+        """The same of rows that are carried within a loop, all of them bits: words that no column has."""
         for block in layout.blocks:
             if block.holds:
                 self._add(block)
+            for k in range(-(-block.size // CHUNK)):
+                start, rows = layout.rows(block.name).start + CHUNK * k, min(CHUNK, block.size - CHUNK * k)
+                word = Field(f"{block.name}, passing", start, rows, True, 0, 0, CHUNK // 8, ())
+                self.passing.update({start + i: (word, i) for i in range(rows)})
 
     def _add(self, block: RowBlock) -> None:
         first = self.layout.rows(block.name).start
@@ -60,9 +66,9 @@ class Fields:
             chunks = -(-block.size // CHUNK)
             parts = [Field(block.name, first + CHUNK * k, min(CHUNK, block.size - CHUNK * k), True, item * chunks, item * k,
                            item, missing) for k in range(chunks)]
-        for field in parts:
-            self.all.append(field)
-            self.of_row.update({field.start + i: (field, i) for i in range(field.rows)})
+        for part in parts:
+            self.all.append(part)
+            self.of_row.update({part.start + i: (part, i) for i in range(part.rows)})
 
 
 StateWord = tuple[Field, int | None]
@@ -74,7 +80,7 @@ class Places:
     """Where things are in the buffer, in bytes.
 
     columns   how many there are; one more has room in every array, for stores without a place
-    arrays    by block;  slots  states that are numbers;  words  states that are bits
+    arrays    by block;  slots  states that are numbers;  words  states that are bits;  passing  bits within a loop
     """
 
     columns: int
@@ -83,6 +89,7 @@ class Places:
     words: Mapping[StateWord, int]
     fields: Fields
     size: int
+    passing: Mapping[StateWord, int] = field(default_factory=dict)
 
     @property
     def nothing(self) -> int:
@@ -96,20 +103,20 @@ class Places:
 
     def word_of(self, slot: Slot) -> tuple[StateWord, int] | None:
         """The word of a state that is a bit, and its place there."""
-        field, i = self.fields.of_row[slot.row]
-        word = (field, slot.group)
-        return (word, i) if slot.content == "bits" and slot.width == 1 and field.bits else None
+        its, i = (self.fields.passing if slot.passing else self.fields.of_row)[slot.row]
+        word = (its, slot.group)
+        return (word, i) if slot.content == "bits" and slot.width == 1 and its.bits else None
 
 
-def places(layout: Layout, fields: Fields, slots: Iterable[Slot]) -> Places:
+def places(layout: Layout, fields: Fields, slots: Iterable[Slot], passing: Iterable[Slot] = ()) -> Places:
     """Arrays, each with room in front for the column -1, which may be read before it is refused; then the states."""
     arrays: dict[str, int] = {}
     at = 0
-    for field in fields.all:
-        if field.block not in arrays:
-            at = _line(at + field.stride)
-            arrays[field.block] = at
-            at += (layout.columns + 1) * field.stride
+    for one in fields.all:
+        if one.block not in arrays:
+            at = _line(at + one.stride)
+            arrays[one.block] = at
+            at += (layout.columns + 1) * one.stride
     numbers: dict[Slot, int] = {}
     words: dict[StateWord, int] = {}
     empty = Places(layout.columns, arrays, numbers, words, fields, 0)
@@ -122,7 +129,14 @@ def places(layout: Layout, fields: Fields, slots: Iterable[Slot]) -> Places:
         elif found[0] not in words:
             words[found[0]] = at
             at += CHUNK // 8
-    return Places(layout.columns, arrays, numbers, words, fields, _line(at))
+    between: dict[StateWord, int] = {}
+    for slot in passing:
+        found = empty.word_of(slot)
+        assert found is not None
+        if found[0] not in between:
+            between[found[0]] = at
+            at += CHUNK // 8
+    return Places(layout.columns, arrays, numbers, words, fields, _line(at), between)
 
 
 def _line(at: int) -> int:

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from punchcard.engines.lowered.analysis.columns import Slot
-from punchcard.engines.lowered.graph.nodes import Array, Linear, Node
+from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, reachable
+from punchcard.engines.lowered.graph.operations import STATE
 from punchcard.errors import LoweringError
 
 MOST_DIMS = 26
@@ -79,6 +80,20 @@ class LoopPlan:
     selectors: list[Linear] = field(default_factory=list)
     tables: list[Lookup] = field(default_factory=list)
     settles: dict[int, Linear] = field(default_factory=dict)
+    families: dict[Any, dict[int, Node]] = field(default_factory=dict)
+    """Rows of a block, somewhere in the loop, that are checked to be bits: by place."""
+
+    def read(self) -> set[int]:
+        """Rows that an earlier part of the loop has left, and that this one looks at."""
+        rows = [row for store in self.stores for row in store.rows.values()]
+        return {node.data.row for node in reachable([*self.forms(), *rows]) if node.op is STATE and node.data.passing}
+
+    def keep_passing(self, wanted: set[Slot]) -> None:
+        """Leave nothing for a later part of the loop but what it looks at; with whole words, of which nothing gets lost.
+
+        That the rest are bits is a check of its own.
+        """
+        self.states = {slot: linear for slot, linear in self.states.items() if slot in wanted}
 
     def forms(self) -> list[Linear]:
         """All that busy columns compute."""

@@ -287,10 +287,14 @@ def best_matches(queries: Vectors, keys: Vectors, gap: float, where: str) -> Fou
     found = _by_code(queries, keys, gap)
     if found is not None:
         return found
-    different, inverse = np.unique(queries.matrix, axis=0, return_inverse=True)
-    if len(different) * len(keys) > MOST_SCORES:
-        raise LoweringError(f"{where}: too many different keys that are not ±1 codes")
-    scores = different @ keys.matrix.T
+    if np.array_equal(queries.spread.low, queries.spread.high):  # all ask for the same
+        different, inverse = queries.part(0, 1), np.zeros(len(queries), dtype=np.int64)
+        scores = keys.times(different[0])[None, :]
+    else:
+        different, inverse = np.unique(queries.matrix, axis=0, return_inverse=True)
+        if len(different) * len(keys) > MOST_SCORES:
+            raise LoweringError(f"{where}: too many different keys that are not ±1 codes")
+        scores = different @ keys.matrix.T
     winner = scores.argmax(axis=1)
     best = scores[np.arange(len(scores)), winner]
     scores[np.arange(len(scores)), winner] = -np.inf

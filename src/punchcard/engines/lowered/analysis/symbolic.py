@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from punchcard.engines.lowered.analysis.attention import BusyHead, Offer, Parts
-from punchcard.engines.lowered.analysis.columns import Columns, within
+from punchcard.engines.lowered.analysis.columns import Columns, Slot, within
+from punchcard.engines.lowered.analysis.fields import CHUNK
 from punchcard.engines.lowered.analysis.plan import Check, LoopPlan, Store
 from punchcard.engines.lowered.analysis.quiet import Quiet
 from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import BIT, Linear, Node, constant, leaves, reachable
-from punchcard.engines.lowered.graph.operations import BITS, GIVEN, LOAD, MURK
+from punchcard.engines.lowered.graph.operations import BITS, GATHER, GIVEN, LOAD, MURK, STATE
 from punchcard.errors import LoweringError
 
 MOST_CHOICES = 16
@@ -26,12 +28,32 @@ class NotUniform(LoweringError):
     """Busy columns that began alike came to hold different values."""
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What the cases of a loop share: all layers from `cut` on, and some of the first one.
+
+    passing   the rows that the layers before the cut write, all of them bits
+    taken     those that the first layer's heads bring, in all cases;  given  those that its units give, in all cases
+    """
+
+    cut: int
+    passing: Sequence[Slot] = ()
+    taken: Sequence[Slot] = ()
+    given: Sequence[Slot] = ()
+
+
 class Trace:
-    """Follows a loop. `case` gives the values of the selector rows; without one, the trace stops once they are known."""
+    """Follows a loop. `case` gives the values of the selector rows; without one, the trace stops once they are known.
+
+    A loop may be cut (see `Shared`): then a case is followed through some layers, up to what is `passing` there, and what
+    all cases have in common is followed once, without a case: the `first` part and the `rest`.
+    """
 
     def __init__(self, columns: Columns, layers: list[LayerLists], quiet: Quiet, graph: Graph,
-                 case: Mapping[int, float] | None, significand: int) -> None:
+                 case: Mapping[int, float] | None, significand: int, shared: Shared | None = None) -> None:
         self.columns, self.layers, self.quiet, self.graph, self.case = columns, layers, quiet, graph, case
+        self.shared = shared or Shared(len(layers))
+        self.cut, self.passing = self.shared.cut, self.shared.passing
         self.significand = significand
         self.plan = LoopPlan(settles=quiet.settles)
         self.groups = columns.busy_rows(graph)
@@ -43,14 +65,85 @@ class Trace:
         self.offers: list[dict[int, list[Offer]]] = []
         """By layer and head."""
         self.stored_in: int | None = None
+        self.stage = 0, ""
+        """Where in the loop the trace is."""
         self.read_in = 0
 
     def run(self) -> LoopPlan:
-        for number in range(len(self.layers)):
-            if self._attend(number):
-                return self.plan
-            self.groups = [self.layers[number].feed_forward(self.graph, rows, group.width)
+        if self._begins_selected():
+            return self.plan
+        self._follow(range(self.cut))
+        if self.cut < len(self.layers):
+            self._pass()
+            return self.plan
+        return self._ended()
+
+    def first(self) -> LoopPlan:
+        """What the first layer gives in all cases."""
+        self.selected = True
+        self._attend(0)
+        self._check_idle()
+        taken, given = self.shared.taken, self.shared.given
+        self.plan.states.update({slot: self.groups[0].get(slot.row, Linear()) for slot in taken})
+        if given:
+            rows = self.layers[0].feed_forward(self.graph, self.groups[0], 1, only={slot.row for slot in given})
+            self.stage = 0, "units"
+            self._within(rows, {slot.row for slot in given})
+            self.plan.states.update({slot: rows.get(slot.row, Linear()) for slot in given})
+        self._check_exact()
+        self._check_states()
+        return self.plan
+
+    def rest(self) -> LoopPlan:
+        """The layers after the cut, the same for all cases."""
+        self.selected = True
+        self.groups[0].update(self._carried(self.passing))
+        self.offers = [{} for _ in range(self.cut)]
+        self._follow(range(self.cut, len(self.layers)))
+        return self._ended()
+
+    def _follow(self, numbers: range) -> None:
+        for number in numbers:
+            known: Rows = {}
+            if number == 0 and self.shared.taken:
+                self.groups[0].update(self._carried(self.shared.taken))
+                self.offers.append({})
+                known = self._carried(self.shared.given)
+            elif self._attend(number):
+                return
+            self.groups = [self.layers[number].feed_forward(self.graph, rows, group.width, known)
                            for rows, group in zip(self.groups, self.columns.groups, strict=True)]
+            self.stage = number, "units"
+            for rows in self.groups:
+                self._within(rows)
+
+    def _carried(self, slots: Sequence[Slot]) -> Rows:
+        """Rows that an earlier part of the loop has left."""
+        return {slot.row: Linear({self.graph.node(STATE, (), slot): 1.0}) for slot in slots}
+
+    def _check_idle(self) -> None:
+        """Layers before the rest of a loop must not store."""
+        for number, offers in enumerate(self.offers):
+            rows = self.quiet.layers[number].rows
+            if offers and not self._idle(number, rows, self.quiet.finds(number, rows)):
+                raise LoweringError(f"layer {number + 1} stores, before the layers that are the same for all cases")
+
+    def _pass(self) -> None:
+        """What the rest of the loop begins with: bits where it takes them for that, and all else as it was."""
+        self._check_idle()
+        rows, begin, slots = self.groups[0], self.begin[0], {slot.row: slot for slot in self.passing}
+        for row in {*rows, *begin, *slots}:
+            after = rows.get(row, Linear())
+            if row in slots:
+                self.plan.states[slots[row]] = after
+            elif row not in self.selectors and not after.same(begin.get(row, Linear())):
+                raise LoweringError(f"row {row} is changed by layers that should not change it")
+        self._check_exact()
+        self._check_states()
+
+    def _ended(self) -> LoopPlan:
+        if self.case is None and self.selectors and self.cut == len(self.layers):
+            return self.plan
         for number, offers in enumerate(self.offers):
             rows = self.quiet.layers[number].rows
             if not self._idle(number, rows, self.quiet.finds(number, rows)):
@@ -61,6 +154,18 @@ class Trace:
             raise LoweringError(f"layer {self.read_in + 1} reads quiet columns after layer {self.stored_in + 1} has stored")
         self._finish()
         return self.plan
+
+    def _begins_selected(self) -> bool:
+        """Selectors that busy columns carry from loop to loop; whether there are any, and there is no case."""
+        for rows in self.groups:
+            for row in [r for r in self.selectors if r in rows and not rows[r].is_constant]:
+                self.selected = True
+                if self.case is not None:
+                    rows[row] = constant(self.case[row])
+        if self.selected and self.case is None:
+            self._select()
+            return True
+        return False
 
     def _attend(self, number: int) -> bool:
         """All heads of a layer, in all groups; whether the selectors are known now and there is no case."""
@@ -77,7 +182,7 @@ class Trace:
                 self.read_in = number
             offers[head] = list(busy.offers())
         self.offers.append(offers)
-        known = False
+        known, self.stage = False, (number, "heads")
         for rows, more in zip(self.groups, taken, strict=True):
             for row, linear in more.items():
                 total = rows[row].copy() if row in rows else Linear()
@@ -90,24 +195,32 @@ class Trace:
             return True
         return False
 
-    def _within(self, rows: Rows) -> bool:
+    def _within(self, rows: Rows, only: set[int] | None = None) -> bool:
         """Selectors become constants, declared bits are checked; whether selectors were met."""
         known = False
-        for row in [r for r in rows if r in self.within and not rows[r].is_constant]:
+        for row in [r for r in rows if r in self.within and not rows[r].is_constant and (only is None or r in only)]:
             if row in self.selectors and not self.selected:  # later in the loop they are rows like others
                 known = True
                 if self.case is not None:
                     rows[row] = constant(self.case[row])
-            elif self.case is not None or not self.selectors:
-                rows[row] = self._bit(rows[row])
+            elif self.case is not None or not self.selectors or self.selected:
+                rows[row] = self._bit(rows[row], row)
         return known
 
-    def _bit(self, linear: Linear) -> Linear:
+    def _bit(self, linear: Linear, row: int) -> Linear:
+        """A row as a bit: one of those of its block, which are put together here."""
         node = self.graph.as_node(linear)
-        if node.domain == BIT:
+        if node.op in (BITS, STATE, GATHER) and node.domain == BIT:
             return linear
-        self.plan.checks.append(Check(Linear({node: 1.0}), "bits"))  # also where the bit turns out not to matter
-        return Linear({self.graph.node(BITS, (node,)): 1.0})
+        if node.domain != BIT:
+            self.plan.checks.append(Check(Linear({node: 1.0}), "bits"))  # also where the bit turns out not to matter
+        if node.width > 1:
+            return Linear({self.graph.node(BITS, (node,)): 1.0}) if node.domain != BIT else linear
+        start = self.within[row]
+        name, place = (self.stage, start + (row - start) // CHUNK), (row - start) % CHUNK
+        bit = self.graph.node(BITS, (node,), (name, place))
+        self.plan.families.setdefault(name, {})[place] = bit
+        return Linear({bit: 1.0})
 
     def _select(self) -> None:
         """Every group must have read the same selectors."""
@@ -239,6 +352,11 @@ class Trace:
                 if (known is not None and not known.same(after)) or (slot.group is None and after.low.size > 1):
                     raise NotUniform(f"busy columns differ in row {row} after a loop")
                 self.plan.states[slot] = after
+        self._check_exact()
+        self._check_states()
+
+    def _check_exact(self) -> None:
+        """No sum in the code may be rounded, in whatever order."""
         wanted = [*self.plan.states.values(), *(check.value for check in self.plan.checks)]
         wanted += [value for store in self.plan.stores for value in store.given.values()]
         nodes = reachable([*wanted, *(row for store in self.plan.stores for row in store.rows.values())])
@@ -248,6 +366,9 @@ class Trace:
         if needed > self.significand:
             raise LoweringError(f"sums in another order need {needed} significand bits to be exact, "
                                 f"the number format has {self.significand}")
+
+    def _check_states(self) -> None:
+        """What is carried on is what it should be."""
         for slot, linear in self.plan.states.items():
             if slot.content == "bits":
                 single = linear.single

@@ -61,18 +61,47 @@ class LayerLists:
         units, rows = np.nonzero(self.w1)
         return units, rows, self.w1[units, rows]
 
-    def feed_forward(self, graph: Graph, rows: Rows, width: int) -> Rows:
-        """x + W2 relu(W1 x + b1) + b2. Rows, which have at most one term, come back as they are where no unit opens."""
+    @cached_property
+    def written(self) -> set[int]:
+        """Rows that the layer may change."""
+        rows = {row for head in self.heads for row in head.value} | {row for row, _ in self.b2}
+        return rows | {row for entries in self.outputs for row, _ in entries}
+
+    def combines(self, rows: set[int]) -> bool:
+        """Whether some of the rows matter beside others: in a head, or in a unit that has more than one input."""
+        sides = [entries for head in self.heads for entries in (*head.key, *head.query, *head.value.values())]
+        return any(row in rows for entries in (*sides, *(e for e in self.inputs if len(e) > 1)) for row, _ in entries)
+
+    def free_of(self, rows: set[int]) -> set[int]:
+        """The rows that the feed-forward writes, and none of its units that look at certain rows does."""
+        units, places, _ = self.entries
+        bound = set(units[np.isin(places, list(rows))].tolist())
+        taken = {row for unit in bound for row, _ in self.outputs[unit]}
+        return {row for entries in self.outputs for row, _ in entries} - taken
+
+    def feed_forward(self, graph: Graph, rows: Rows, width: int, known: Rows | None = None,
+                     only: set[int] | None = None) -> Rows:
+        """x + W2 relu(W1 x + b1) + b2. Rows, which have at most one term, come back as they are where no unit opens.
+
+        What is `known` of the result is taken from there; with `only`, no other rows are worked out.
+        """
         changed: Rows = {}
+        known = known or {}
 
         def change(row: int, by: Linear, weight: float) -> None:
             if row not in changed:
                 changed[row] = rows[row].copy() if row in rows else Linear()
             changed[row].add(by, weight)
 
+        def wanted(row: int) -> bool:
+            return row not in known and (only is None or row in only)
+
         for row, offset in self.b2:
-            change(row, Linear({}, np.array([offset])), 1.0)
+            if wanted(row):
+                change(row, Linear({}, np.array([offset])), 1.0)
         for unit in self._open(rows, width):
+            if not any(wanted(row) for row, _ in self.outputs[unit]):
+                continue
             inner = combine(self.inputs[unit], rows)
             if self.b1[unit]:
                 inner.constant = inner.constant + self.b1[unit]
@@ -80,9 +109,10 @@ class LayerLists:
             if opened.is_zero:
                 continue
             for row, weight in self.outputs[unit]:
-                change(row, opened, weight)
-        tidied = {row: graph.narrowed(graph.tidy(changed[row])) if row in changed else rows[row]
-                  for row in {**rows, **changed}}
+                if wanted(row):
+                    change(row, opened, weight)
+        tidied = {row: known[row] if row in known else graph.narrowed(graph.tidy(changed[row])) if row in changed else rows[row]
+                  for row in {**rows, **changed, **known}}
         return {row: linear for row, linear in tidied.items() if not linear.is_zero}
 
     def _open(self, rows: Rows, width: int) -> Indices:

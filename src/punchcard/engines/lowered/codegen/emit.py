@@ -18,9 +18,9 @@ from punchcard.engines.lowered.codegen.memory import Memory
 from punchcard.engines.lowered.codegen.words import WordEmitter
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, reachable
 from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
-from punchcard.engines.lowered.words.few import ONE, SCALE, Few, of_bit, scaled, together
+from punchcard.engines.lowered.words.few import ONE, SCALE, Few, Split, of_bit, scaled, together
 from punchcard.engines.lowered.words.lift import Lifter
-from punchcard.engines.lowered.words.pack import pack
+from punchcard.engines.lowered.words.pack import pack_any
 from punchcard.engines.lowered.words.word import Bit, Word, Words
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -207,7 +207,7 @@ class Emitter:
             assert inside is not None
             self.ok.append(inside)
 
-    def bit(self, linear: Linear) -> Few:
+    def bit(self, linear: Linear) -> Few | Split:
         """A form that is ±1: by proof, or by a check in the loop."""
         few = self.lifter.bit(linear)
         if few is None:
@@ -216,9 +216,9 @@ class Emitter:
             few = of_bit(Bit(self.words.leaf("sign", linear.key(), 1), 0), -ONE, ONE)
         return few
 
-    def packed_bits(self, bits: Mapping[int, Few]) -> ir.Value:
+    def packed_bits(self, bits: Mapping[int, Few | Split]) -> ir.Value:
         """Bits by their places, as a word."""
-        return self.integers.word(pack(self.words, bits, self.lifter.homes))
+        return self.integers.word(pack_any(self.words, bits, self.lifter.homes))
 
     def chosen(self, few: Few) -> ir.Value:
         """A number that depends on bits."""
@@ -345,9 +345,22 @@ class Emitter:
         width = _width(codes[0])
         return self.b.select(self.b.icmp_unsigned("==", *codes), self.vector(mask, width), self.number(0.0, width))
 
-    def look_up(self, code: ir.Value, tables: tuple[int, ...], width: int) -> ir.Value:
-        """Columns, one a lane; a missing one is -1. Where the code is the column but for a constant, no table is read."""
+    def excuse(self, node: Node) -> ir.Value | None:
+        """Whether the column of an index need not exist: a busy column has the code, and what is taken comes from there."""
+        if len(node.args) == 1:
+            return None
+        few = self.lifter.few(node.args[1])
+        if few is None:
+            return self.b.fcmp_ordered(">", self.values[node.args[1]], self.number(0.5))
+        return self.integers.truth(few)
+
+    def look_up(self, code: ir.Value, tables: tuple[int, ...], width: int, excuse: ir.Value | None = None) -> ir.Value:
+        """Columns, one a lane; a missing one is -1. Where the code is the column but for a constant, no table is read.
+
+        Where there is an excuse, the column is one that exists, whatever the code is.
+        """
         found = []
+        nowhere = ir.Constant(I32, self.places.nowhere)
         for lane in range(width):
             table = tables[lane if len(tables) > 1 else 0]
             one = self.lane(code, lane)
@@ -363,11 +376,14 @@ class Emitter:
                 for other, its in direct.others:
                     same = self.b.icmp_unsigned("==", one, ir.Constant(I32, other))
                     inside, column = self.b.or_(inside, same), self.b.select(same, ir.Constant(I32, its), column)
+                if excuse is not None:
+                    inside, column = self.b.or_(inside, excuse), self.b.select(excuse, nowhere, column)
                 self.ok.append(inside)  # but what is read there may be read before this is known
                 found.append(column if direct.inside else self.b.select(inside, column, ir.Constant(I32, -1)))
                 continue
             pointer = self.b.load(self.b.gep(self.tables, [ir.Constant(I64, table)]))
-            found.append(self.b.load(self.b.gep(pointer, [self.b.zext(one, I64)])))
+            column = self.b.load(self.b.gep(pointer, [self.b.zext(one, I64)]))
+            found.append(column if excuse is None else self.b.select(excuse, nowhere, column))
         return found[0] if len(found) == 1 else self.packed(found)
 
     def column_of(self, index: Node) -> list[ir.Value]:

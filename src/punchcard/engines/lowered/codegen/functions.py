@@ -20,7 +20,7 @@ from punchcard.engines.lowered.analysis.plan import LoopPlan, Store
 from punchcard.engines.lowered.codegen.emit import I8, I32, I64, MOST_CODES, REPORT_CODES, USUAL, CodeKind, Emitter
 from punchcard.engines.lowered.codegen.memory import Flat
 from punchcard.engines.lowered.graph.nodes import Linear
-from punchcard.engines.lowered.words.few import Few, of_bit
+from punchcard.engines.lowered.words.few import Few, Split, of_bit
 from punchcard.engines.lowered.words.word import Bit
 from punchcard.errors import LoweringError
 
@@ -86,6 +86,7 @@ class NewValues:
 
 def compute(emitter: Emitter, plan: LoopPlan) -> NewValues:
     """The code of a plan, up to the first store."""
+    emitter.lifter.families = plan.families
     emitter.lift(plan.forms())
     for check in plan.checks:
         emitter.check_form(check.value, check.kind, check.limit)
@@ -93,7 +94,7 @@ def compute(emitter: Emitter, plan: LoopPlan) -> NewValues:
     if len(lanes) > 1:
         emitter.check_distinct(lanes)
     places, numbers = emitter.places, []
-    bits: dict[StateWord, dict[int, Few]] = {}
+    bits: dict[StateWord, dict[int, Few | Split]] = {}
     for slot, linear in plan.states.items():
         found = places.word_of(slot)
         if found is None:
@@ -108,7 +109,7 @@ def compute(emitter: Emitter, plan: LoopPlan) -> NewValues:
 def _content(one: Emitter, rows: dict[int, Linear], kinds: dict[int, tuple[str, float]]) -> Content:
     """What a quiet column's rows become. Numbers are checked where a kind is given, and so is what goes into words."""
     result: Content = []
-    bits: dict[Field, dict[int, Few]] = {}
+    bits: dict[Field, dict[int, Few | Split]] = {}
     for row, linear in rows.items():
         field, i = one.places.fields.of_row[row]
         if field.bits:
@@ -205,7 +206,7 @@ def _settle(emitter: Emitter, plan: LoopPlan, visits: ir.Value) -> None:
 
 
 def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places: Places, loop: ir.Function | None,
-                kind_of_code: CodeKind = USUAL) -> None:
+                kind_of_code: CodeKind = USUAL, first: ir.Function | None = None, rest: ir.Function | None = None) -> None:
     """run(buffer, tables, visits, report, loops, patterns, cases, size) -> loops made.
 
     Makes loops until one fails, a pattern stands on the card, or a case has no code. `patterns` holds their number and
@@ -213,7 +214,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     bits for each word, and a place and ±1 for each number. A tap is a place, a mask and what to put there: the bits go
     to the log, as long as it has room, and the loops go on. `cases` is a hash table of `size` entries: case, function,
     tables. The report begins with the status: 0 done, 1 failed, 2 a pattern, 3 an unknown case; then the pattern or the
-    case.
+    case, and whether it was the driver's own tables that were asked. `first` and `rest` are the parts of a loop that all cases share.
     """
     tables_kind = I32.as_pointer().as_pointer()
     kind = ir.FunctionType(I64, [I8.as_pointer(), tables_kind, I32.as_pointer(), I64.as_pointer(), I64, I64.as_pointer(),
@@ -265,12 +266,24 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
         b.store(key, b.gep(report, [ir.Constant(I64, 1)]))
         b.ret(made)
         b.position_at_end(hit)
+        if first is not None:
+            begun = function.append_basic_block("begun")
+            b.store(ir.Constant(I64, 1), b.gep(report, [ir.Constant(I64, 2)]))
+            failed = b.call(first, [buffer, tables, visits, report])
+            b.cbranch(b.icmp_unsigned("==", failed, ir.Constant(I32, 0)), begun, blocks["failed"])
+            b.position_at_end(begun)
         target = b.inttoptr(code, ir.FunctionType(I32, [I8.as_pointer(), tables_kind, I32.as_pointer(),
                                                         I64.as_pointer()]).as_pointer())
         own = b.inttoptr(b.load(b.gep(entry, [ir.Constant(I64, 2)])), tables_kind)
         b.store(key, b.gep(report, [ir.Constant(I64, 1)]))
         b.store(ir.Constant(I64, 0), b.gep(report, [ir.Constant(I64, 2)]))
         failed = b.call(target, [buffer, own, visits, report])
+        if rest is not None:
+            shared = function.append_basic_block("shared")
+            b.cbranch(b.icmp_unsigned("==", failed, ir.Constant(I32, 0)), shared, blocks["failed"])
+            b.position_at_end(shared)
+            b.store(ir.Constant(I64, 1), b.gep(report, [ir.Constant(I64, 2)]))
+            failed = b.call(rest, [buffer, tables, visits, report])
     b.cbranch(b.icmp_unsigned("==", failed, ir.Constant(I32, 0)), blocks["made"], blocks["failed"])
     b.position_at_end(blocks["failed"])
     b.store(ir.Constant(I64, 1), report)

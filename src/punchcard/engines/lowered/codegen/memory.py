@@ -39,10 +39,14 @@ class Flat:
         self._buffer, self._places = buffer, places
 
     def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
-        return b.load(self._at(b, ir.Constant(I64, self._places.words[word]), I64))
+        return b.load(self._state(b, word))
 
     def put_state(self, b: ir.IRBuilder, word: StateWord, value: ir.Value) -> None:
-        b.store(value, self._at(b, ir.Constant(I64, self._places.words[word]), I64))
+        b.store(value, self._state(b, word))
+
+    def _state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
+        places = self._places.words if word in self._places.words else self._places.passing
+        return self._at(b, ir.Constant(I64, places[word]), I64)
 
     def numbers(self, b: ir.IRBuilder, slot: Slot, kind: ir.Type) -> ir.Value:
         return self._at(b, ir.Constant(I64, self._places.slots[slot]), kind)

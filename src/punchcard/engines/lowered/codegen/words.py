@@ -69,6 +69,14 @@ class WordEmitter:
             return b.icmp_unsigned("<", low, _number(limit))
         if word.op == "equal":
             return b.icmp_unsigned("==", *(self.word(arg) for arg in word.args))
+        if word.op == "matches":
+            mask, pattern = word.data
+            return b.icmp_unsigned("==", b.and_(self.word(word.args[0]), _number(mask)), _number(pattern))
+        if word.op == "shift by":
+            by = b.lshr if word.data > 0 else b.shl
+            return by(*map(self.word, word.args))
+        if word.op == "chosen":
+            return self._one_of(self.word(word.args[0]), [self.word(part) for part in word.args[1:]])
         if word.op == "logic":
             table, places = word.data
             inputs = [self._everywhere(Bit(arg, shift)) if everywhere else self._shifted(self.word(arg), shift)
@@ -80,6 +88,14 @@ class WordEmitter:
                 total = b.or_(total, self.word(arg))
             return total
         return self._leaf(word)
+
+    def _one_of(self, index: ir.Value, parts: list[ir.Value]) -> ir.Value:
+        """A part by its number: the lowest bit of the number first."""
+        while len(parts) > 1:
+            odd = self.b.trunc(index, I1)
+            parts = [self.b.select(odd, parts[i + 1], parts[i]) for i in range(0, len(parts), 2)]
+            index = self.b.lshr(index, _number(1))
+        return parts[0]
 
     def _everywhere(self, bit: Bit) -> ir.Value:
         """A bit in all places."""

@@ -135,7 +135,7 @@ MUL = Operation(  # x y
 SAME = Operation(  # x, whose range is known better; data: its domain, or None
     "same", lambda e, node: e.args(node)[0], value=lambda _, x: x, domain=lambda domain, x: domain, grid=lambda _, x: x,
     again=lambda graph, _, x: x, folds=True)
-BITS = Operation(  # x, checked to be ±1
+BITS = Operation(  # x, checked to be ±1; data: None, or where it stands among others: a name and a place
     "bit", lambda e, node: e.check_bits(e.args(node)[0]), ends=lambda _, x: (-np.ones(x.width), np.ones(x.width)),
     domain=lambda _, x: BIT)
 
@@ -183,8 +183,8 @@ MATCH = Operation(  # 1 where two codes agree, in the columns of a mask, else 0;
     "match", lambda e, node: e.match(e.args(node), node.data),
     ends=lambda mask, *codes: (np.zeros(w := max(len(mask), *(c.width for c in codes))), np.broadcast_to(mask, (w,))),
     grid=lambda *_: 1.0, key=lambda mask: mask.tobytes())
-INDEX = Operation(  # the quiet column that a table has for a code; data: table numbers, one for each column
-    "index", lambda e, node: e.look_up(e.values[node.args[0]], node.data, node.width),
-    ends=lambda tables, code: (np.zeros(width := max(code.width, len(tables))), np.full(width, 2.0**31)))
+INDEX = Operation(  # the quiet column that a table has for a code, or any where a match excuses it; data: table numbers
+    "index", lambda e, node: e.look_up(e.values[node.args[0]], node.data, node.width, e.excuse(node)),
+    ends=lambda tables, code, *_: (np.zeros(width := max(code.width, len(tables))), np.full(width, 2.0**31)))
 GATHER = Operation(  # a row of the quiet columns at an index; data: row
     "gather", lambda e, node: e.gather(node.args[0], node.data))

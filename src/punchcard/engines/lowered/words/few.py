@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
-from punchcard.engines.lowered.words.word import Bit
+from punchcard.engines.lowered.words.word import Bit, exclusive, implies
 
 MOST_BITS = 7
 SCALE = 64
@@ -53,8 +54,18 @@ class Few:
         most = max(self.values)
         return tuple(int(value == most) for value in self.values)
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.bits, self.values))
+
+    def __hash__(self) -> int:  # asked for often
+        return self._hash
+
     def each(self, change: Callable[[int], int]) -> Few:
-        return trimmed(self.bits, [change(value) for value in self.values])
+        changed = {value: change(value) for value in set(self.values)}
+        if len(set(changed.values())) == len(changed):  # what told bits apart still does
+            return Few(self.bits, tuple([changed[value] for value in self.values]))
+        return trimmed(self.bits, [changed[value] for value in self.values])
 
 
 def always(value: int) -> Few:
@@ -72,11 +83,68 @@ def together(change: Callable[[int, int], int], a: Few, b: Few) -> Few | None:
         return trimmed(a.bits, [change(x, y) for x, y in zip(a.values, b.values, strict=True)])
     if not b.bits:
         return a.each(lambda x: change(x, b.values[0]))
+    if not a.bits:
+        return b.each(lambda y: change(a.values[0], y))
     bits = tuple(sorted({*a.bits, *b.bits}))
     if len(bits) > MOST_BITS:
         return None
     left, right = _places(bits, a.bits), _places(bits, b.bits)
-    return trimmed(bits, [change(a.values[i], b.values[j]) for i, j in zip(left, right, strict=True)])
+    values = [change(a.values[i], b.values[j]) for i, j in zip(left, right, strict=True)]
+    return trimmed(bits, _possible(bits, values))
+
+
+def _possible(bits: tuple[Bit, ...], values: list[int]) -> list[int]:
+    """Values for settings of flags that never occur: those of a setting that does, with one flag less."""
+    flags = [j for j, bit in enumerate(bits) if bit.word.op in ("matches", "at least")]
+    for one in flags:
+        for other in flags:
+            a, b = bits[one].word, bits[other].word
+            both, first = 1 << one | 1 << other, 1 << one
+            if one < other and exclusive(a, b):
+                values = [values[i & ~first] if i & both == both else value for i, value in enumerate(values)]
+            elif one != other and implies(a, b):
+                values = [values[i & ~first] if i & both == first else value for i, value in enumerate(values)]
+    return values
+
+
+def restricted(few: Few, bits: tuple[Bit, ...], setting: int) -> Few:
+    """A function where some bits have a certain value."""
+    known = {few.bits.index(bit): setting >> j & 1 for j, bit in enumerate(bits) if bit in few.bits}
+    kept = [j for j in range(len(few.bits)) if j not in known]
+    base = sum(value << j for j, value in known.items())
+    values = [few.values[base | sum((i >> k & 1) << j for k, j in enumerate(kept))] for i in range(1 << len(kept))]
+    return trimmed(tuple(few.bits[j] for j in kept), values)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A function of many bits, by the settings of a few of them: for each, a function of few others."""
+
+    bits: tuple[Bit, ...]
+    parts: tuple[Few, ...]
+
+    @property
+    def values(self) -> set[int]:
+        return {value for part in self.parts for value in part.values}
+
+
+def split_sum(terms: list[Few]) -> Split | None:
+    """A sum of functions that have some bits in common, by these: most of them are 0 for all but one setting."""
+    real = [term for term in terms if term.bits]
+    common = set(real[0].bits).intersection(*(term.bits for term in real[1:])) if real else set()
+    if not 0 < len(common) <= MOST_BITS - 1:
+        return None
+    bits = tuple(sorted(common))
+    parts: list[Few] = [always(sum(term.values[0] for term in terms if not term.bits))] * (1 << len(bits))
+    for term in real:
+        inside = [term.bits.index(bit) for bit in bits]
+        met = {sum((i >> j & 1) << k for k, j in enumerate(inside)) for i, value in enumerate(term.values) if value}
+        for setting in met:  # elsewhere it is 0
+            total = together(int.__add__, parts[setting], restricted(term, bits, setting))
+            if total is None:
+                return None
+            parts[setting] = total
+    return Split(bits, tuple(parts))
 
 
 def _places(bits: tuple[Bit, ...], part: tuple[Bit, ...]) -> list[int]:
@@ -92,7 +160,8 @@ def trimmed(bits: tuple[Bit, ...], values: list[int]) -> Few:
     """Without the bits that change nothing."""
     for j in reversed(range(len(bits))):
         step = 1 << j
-        if all(values[i] == values[i | step] for i in range(len(values)) if not i & step):
-            values = [value for i, value in enumerate(values) if not i & step]
+        starts = range(0, len(values), 2 * step)
+        if all(values[i : i + step] == values[i + step : i + 2 * step] for i in starts):
+            values = [value for i in starts for value in values[i : i + step]]
             bits = bits[:j] + bits[j + 1 :]
     return Few(bits, tuple(values))

@@ -11,13 +11,27 @@ What cannot be proven stays a number; where such a number is known to have two v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from typing import Any
 
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.nodes import Linear, Node
-from punchcard.engines.lowered.words.few import ONE, Few, Inexact, always, exact, of_bit, scaled, together, trimmed
-from punchcard.engines.lowered.words.pack import alike, family, pack
+from punchcard.engines.lowered.words.few import (
+    MOST_BITS,
+    ONE,
+    Few,
+    Inexact,
+    Split,
+    always,
+    exact,
+    of_bit,
+    scaled,
+    split_sum,
+    together,
+    trimmed,
+)
+from punchcard.engines.lowered.words.pack import alike, family, pack, pack_any
 from punchcard.engines.lowered.words.steps import Total, few_of_steps, steps_of
 from punchcard.engines.lowered.words.word import Bit, Word, Words
 
@@ -44,6 +58,9 @@ class Lifter:
         self._flat: dict[Node, tuple[Terms, int]] = {}
         self._sums: dict[Node, tuple[Sum, int] | None] = {}
         self._codes: dict[Node, Word] = {}
+        self._packed: dict[Node, Few | None] = {}
+        self.families: Mapping[Any, Mapping[int, Node]] = {}
+        """Rows that stand together, by name and place, each a checked bit: they are put into one word."""
         self.homes: dict[Few, Bit] = {}
 
     def few(self, node: Node) -> Few | None:
@@ -52,7 +69,7 @@ class Lifter:
             pending = [node]
             while pending:  # arguments first: graphs are deep
                 top = pending[-1]
-                missing = [a for a in top.args if a not in self._few]
+                missing = [a for a in self._made_of(top) if a not in self._few]
                 if missing:
                     pending += missing
                     continue
@@ -61,12 +78,20 @@ class Lifter:
                     self._few[top] = self._lifted(top)
         return self._few[node]
 
+    def _made_of(self, node: Node) -> Iterable[Node]:
+        """What must be known of other nodes first: of a sum, what is summed up; of a ReLU, what it is a function of."""
+        if node.op in (op.FMA, op.SAME, op.RELU) and node.width == 1:
+            with suppress(Inexact):
+                return [term.args[0] if term.op is op.RELU and term.width == 1 else term for term in self._flattened(node)[0]]
+        return node.args
+
     def few_of(self, linear: Linear) -> Few | None:
         """A linear form as a function of few bits."""
         if len(linear.constant) > 1 or any(node.width > 1 for node in linear.terms):
             return None
         for node in linear.terms:
-            self.few(node)
+            for part in self._made_of(node):
+                self.few(part)
         try:
             terms: Terms = {}
             constant = exact(float(linear.constant[0]))
@@ -76,10 +101,10 @@ class Lifter:
         except Inexact:
             return None
 
-    def bit(self, linear: Linear) -> Few | None:
+    def bit(self, linear: Linear) -> Few | Split | None:
         """A linear form that is proven to be -1 or 1."""
-        few = self.few_of(linear)
-        return few if few is not None and set(few.values) <= {-ONE, ONE} else None
+        found = self.few_of(linear) or self._split(linear)
+        return found if found is not None and set(found.values) <= {-ONE, ONE} else None
 
     def code(self, node: Node) -> Word:
         """The word whose bits are the signs of the arguments of a code."""
@@ -119,6 +144,10 @@ class Lifter:
             equal = self.words.equal(*map(self.code, node.args))
             return of_bit(Bit(equal, 0), 0, exact(float(node.data[0])))
         if node.op is op.BITS:
+            if node.data is not None and node not in self._packed:
+                self._put_together(self.families.get(node.data[0], {node.data[1]: node}))
+            if node in self._packed:
+                return self._packed[node]
             few = self.few(node.args[0])
             return few if few is not None and set(few.values) <= {-ONE, ONE} else None
         if node.op is op.MUL:
@@ -128,6 +157,37 @@ class Lifter:
             terms: Terms = {}
             return self._sum(terms, self._add_flat(terms, node, ONE))
         return None
+
+    def _put_together(self, family: Mapping[int, Node]) -> None:
+        """Rows that stand together become the bits of one word: what follows depends on one bit for each of them."""
+        several: dict[int, Few | Split] = {}
+        for place, node in family.items():
+            form = Linear({node.args[0]: 1.0})
+            few = self.few(node.args[0]) or self._split(form)
+            if few is None or not set(few.values) <= {-ONE, ONE}:
+                self._packed[node] = None
+            elif isinstance(few, Few) and len(few.bits) < 2:
+                self._packed[node] = few
+            else:
+                several[place] = few
+        if several:
+            word = pack_any(self.words, several, self.homes)
+            self._packed.update({family[place]: of_bit(Bit(word, place), -ONE, ONE) for place in several})
+
+    def _split(self, linear: Linear) -> Split | None:
+        """A linear form as a function that is split by a few bits."""
+        if len(linear.constant) > 1 or any(node.width > 1 for node in linear.terms):
+            return None
+        try:
+            terms: Terms = {}
+            constant = exact(float(linear.constant[0]))
+            for node, c in linear.terms.items():
+                constant += self._add_flat(terms, node, exact(c))
+            parts = list(self._parts(terms))
+            found = [part for part in parts if part is not None]
+            return split_sum([always(constant), *found]) if len(found) == len(parts) else None
+        except Inexact:
+            return None
 
     # Sums
 
@@ -158,6 +218,30 @@ class Lifter:
 
     def _sum(self, terms: Terms, constant: int) -> Few | None:
         """A sum of leaves and ReLUs."""
+        ways = (False, True) if len(terms) > 1 and any(node.op is op.RELU for node in terms) else (False,)
+        for as_flags in ways:  # conjunctions bit by bit, or each by one flag: then there may be few enough
+            parts = self._few_parts(terms, as_flags)
+            total: Few | None = None if parts is None else always(constant)
+            for few in parts or ():
+                total = None if total is None else together(int.__add__, total, few)
+            if total is not None:
+                return total
+        return None
+
+    def _few_parts(self, terms: Terms, as_flags: bool) -> list[Few] | None:
+        """The parts of a sum, where all of them together depend on few bits."""
+        parts, bits = [], set[Bit]()
+        for few in self._parts(terms, as_flags):
+            if few is None:
+                return None
+            parts.append(few)
+            bits.update(few.bits)
+            if len(bits) > MOST_BITS:
+                return None
+        return parts
+
+    def _parts(self, terms: Terms, as_flags: bool = False) -> Iterator[Few | None]:
+        """The parts of a sum: all ReLUs of one node together, and everything else by itself."""
         relus: dict[Node, Units] = {}
         linear: Terms = {}
         for node, c in terms.items():
@@ -166,21 +250,14 @@ class Lifter:
                 relus.setdefault(node.args[0], []).append((c, exact(factor), exact(float(bias[0]))))
             else:
                 linear[node] = c
-        total: Few | None = always(0)
         for base, units in relus.items():
             share, less = self._share(linear, base)
-            few = self._function(base, units, share)
-            constant -= less
-            total = None if few is None or total is None else together(int.__add__, total, few)
-            if total is None:
-                return None
+            if less:
+                yield always(-less)
+            yield self._function(base, units, share, as_flags)
         for node, c in linear.items():
             few = self.few(node)
-            total = None if few is None or total is None else together(
-                int.__add__, total, few.each(lambda value, c=c: scaled(value, c)))  # type: ignore[misc]
-            if total is None:
-                return None
-        return None if total is None else total.each(lambda value: value + constant)
+            yield None if few is None else few.each(lambda value, c=c: scaled(value, c))  # type: ignore[misc]
 
     def _share(self, linear: Terms, base: Node) -> tuple[int, int]:
         """How often a sum holds the base of its ReLUs as well, and the constant in that; both are to be taken out."""
@@ -195,14 +272,14 @@ class Lifter:
             del linear[node]
         return times, scaled(times, own)
 
-    def _function(self, base: Node, units: Units, share: int) -> Few | None:
+    def _function(self, base: Node, units: Units, share: int, as_flags: bool = False) -> Few | None:
         """A sum of ReLUs of one node, and the node itself `share` times."""
         def value(at: int) -> int:
             return scaled(share, at) + sum(scaled(c, max(0, scaled(factor, at) + bias)) for c, factor, bias in units)
 
         few = self.few(base)
         tried = None if few is None else few.each(value)
-        if tried is not None and len(tried.bits) <= FEW_BITS:
+        if tried is not None and (len(tried.bits) <= FEW_BITS or (len(units) == 1 and not as_flags)):
             return tried
         try:
             stepped = self._stepped(base, units, value)
@@ -217,7 +294,50 @@ class Lifter:
         summed = self._affine(base)
         if summed is None:
             return None
-        total, gates = _gated(summed[0])
+        parted = _gated(summed[0])
+        needed = _needed(*summed, parted[1] or summed[0], units)
+        if len(needed) > 1:
+            return self._where_all(needed, summed, units, value)
+        return self._gated_steps(*summed, units, value, parted)
+
+    def _where_all(self, needed: Sum, summed: tuple[Sum, int], units: Units, value: Callable[[int], int]) -> Few | None:
+        """A function that is flat unless certain bits are as they must be: one flag says whether all are."""
+        upwards = units[0][1] > 0
+        on = {function: int((c > 0) == upwards) for function, c in needed.items()}
+        rest = {function: c for function, c in summed[0].items() if function not in needed}
+        opened = summed[1] + sum(c for function, c in needed.items() if on[function])
+        closed = summed[1] + sum(c for c in summed[0].values() if (c < 0) == upwards)
+        inner = self._gated_steps(rest, opened, units, value) if rest else always(value(opened))
+        flag = self._all_of(on)
+        if inner is None or flag is None:
+            return None
+        outside = value(closed)
+        return together(lambda x, on: x if on else outside, inner, flag)
+
+    def _all_of(self, literals: Mapping[Few, int]) -> Few | None:
+        """1 where functions of bits, each 0 or 1, are all as given, else 0."""
+        masks: dict[Word, tuple[int, int]] = {}
+        flags: Few | None = always(1)
+        for function, wanted in literals.items():
+            if len(function.bits) == 1:
+                bit, on = function.bits[0], function.values[wanted]
+            else:
+                bit, on = self.homes.get(function) or Bit(family(self.words, function, 0), 0), wanted
+            mask, pattern = masks.get(bit.word, (0, 0))
+            masks[bit.word] = mask | 1 << bit.place, pattern | on << bit.place
+        for word, (mask, pattern) in masks.items():
+            if mask & (mask - 1):
+                literal = of_bit(Bit(self.words.matches(word, mask, pattern), 0), 0, 1)
+            else:
+                literal = of_bit(Bit(word, mask.bit_length() - 1), *((0, 1) if pattern else (1, 0)))
+            flags = None if flags is None else together(int.__mul__, flags, literal)
+        return flags
+
+    def _gated_steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int],
+                     parted: tuple[Sum, Sum] | None = None) -> Few | None:
+        """Bits that stand alone in a sum are gates: all their settings are tried."""
+        summed = terms, constant
+        total, gates = parted or _gated(terms)
         if len(gates) > MOST_GATES:
             return None
         found: Few | None = None
@@ -255,14 +375,12 @@ class Lifter:
             first = few.values[0]
             other = next(value for value in few.values if value != first)
             return {trimmed(few.bits, [int(value != first) for value in few.values]): other - first}, first
-        if node.op is op.SAME:
-            return self._affine(node.args[0])
-        if node.op is not op.FMA:
+        if node.op not in (op.FMA, op.SAME) or node.width > 1:
             return None
+        terms, constant = self._flattened(node)
         total: Sum = {}
-        constant = 0
-        for arg, factor in zip(node.args, (exact(node.data), ONE), strict=False):
-            part = self._affine(arg)
+        for leaf, factor in terms.items():
+            part = self._affine(leaf) if leaf is not node else None
             if part is None:
                 return None
             constant += scaled(part[1], factor)
@@ -314,13 +432,22 @@ class Lifter:
                 pack(self.words, places, self.homes)
 
 
+def _needed(terms: Sum, constant: int, alone: Sum, units: Units) -> Sum:
+    """The functions, of some that stand alone in a sum, without each of which every ReLU of it is closed."""
+    upwards = units[0][1] > 0
+    if any((factor > 0) != upwards for _, factor, _ in units):
+        return {}
+    most = constant + sum(c for c in terms.values() if (c > 0) == upwards)
+    return {function: c for function, c in alone.items()
+            if all(scaled(factor, most - (abs(c) if upwards else -abs(c))) + bias <= 0 for _, factor, bias in units)}
+
+
 def _gated(terms: Sum) -> tuple[Sum, Sum]:
     """A sum without the bits that stand alone in it, and these: where other bits stand in line."""
-    lines: dict[Line, int] = {}
+    lines: dict[Line, list[Few]] = {}
     for function, c in terms.items():
-        line = _line(function, c)
-        lines[line] = lines.get(line, 0) + 1
-    several = {function: c for function, c in terms.items() if lines[_line(function, c)] > 1}
+        lines.setdefault(_line(function, c), []).append(function)
+    several = {function: terms[function] for line in lines.values() if len(line) > 1 for function in line}
     if not several:
         return terms, {}
     return several, {function: c for function, c in terms.items() if function not in several}
@@ -330,6 +457,8 @@ def _line(function: Few, c: int) -> Line:
     """What bits have in common that are the bits of a word, or of the same function of words, with weights 2^i."""
     place = function.bits[0].place
     odd, power = _split(c)
+    if len(function.bits) == 1:
+        return (function.bits[0].word,), function.values, (0,), odd, power - place
     words = tuple(bit.word for bit in function.bits)
     return words, function.values, tuple(0 if b.word.is_flag else b.place - place for b in function.bits), odd, power - place
 

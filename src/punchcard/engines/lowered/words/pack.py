@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import product
 
-from punchcard.engines.lowered.words.few import MOST_BITS, Few
+from punchcard.engines.lowered.words.few import MOST_BITS, Few, Split, restricted
 from punchcard.engines.lowered.words.word import Bit, Input, Word, Words
 
 IDENTITY, NEGATION = (0, 1), (1, 0)
@@ -28,6 +28,35 @@ def _bitwise(words: Words, table: tuple[int, ...], inputs: list[Input]) -> Word:
     if table == IDENTITY and not inputs[0].everywhere:
         return words.shifted(inputs[0].word, inputs[0].shift)
     return words.logic(table, inputs)
+
+
+def pack_any(words: Words, bits: Mapping[int, Few | Split], homes: dict[Few, Bit]) -> Word:
+    """The same where some of the functions are split by a few bits: a word for each setting, and one of them is chosen."""
+    splits = {place: few for place, few in bits.items() if isinstance(few, Split)}
+    plain = {place: few for place, few in bits.items() if isinstance(few, Few)}
+    if not splits:
+        return pack(words, plain, homes)
+    parts = []
+    for chosen in dict.fromkeys(split.bits for split in splits.values()):
+        places = [place for place, split in splits.items() if split.bits == chosen]
+        joined = [place for place, few in plain.items() if set(chosen) <= set(few.bits)]
+        index = pack(words, {j: Few((bit,), IDENTITY) for j, bit in enumerate(chosen)}, {})
+        settings = []
+        for setting in range(1 << len(chosen)):
+            here = {place: splits[place].parts[setting] for place in places}
+            here |= {place: restricted(plain[place], chosen, setting) for place in joined}
+            settings.append(pack(words, _signed(here), {}))
+        parts.append(words.chosen(index, settings))
+        for place in joined:
+            del plain[place]
+    if plain:
+        parts.append(pack(words, plain, homes))
+    return words.union(parts)
+
+
+def _signed(bits: Mapping[int, Few]) -> dict[int, Few]:
+    """Functions with values above 0 for 1, and others for 0: a constant alone does not show which of two it is."""
+    return {place: few.each(lambda value: int(value > 0)) for place, few in bits.items()}
 
 
 def pack(words: Words, bits: Mapping[int, Few], homes: dict[Few, Bit]) -> Word:

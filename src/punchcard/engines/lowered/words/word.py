@@ -97,6 +97,17 @@ class Words:
         """A flag: whether two words are the same."""
         return self._word("equal", (min(a, b), max(a, b)), None, 1)
 
+    def matches(self, word: Word, mask: int, pattern: int) -> Word:
+        """A flag: whether some bits of a word are a pattern."""
+        return self._word("matches", (word,), (mask, pattern), 1)
+
+    def chosen(self, index: Word, parts: Sequence[Word]) -> Word:
+        """One of several words, by a number; where they are one word shifted by that number, a shift by it."""
+        shift = _steady(parts)
+        if shift is not None:
+            return self.masked(self._word("shift by", (parts[0], index), shift[0], FULL), shift[1])
+        return self._word("chosen", (index, *parts), None, max(part.width for part in parts))
+
     def logic(self, table: tuple[int, ...], inputs: Sequence[Input]) -> Word:
         """A bitwise function: bit j of the place in `table` is the bit of input j."""
         data = table, tuple((i.shift, i.everywhere) for i in inputs)
@@ -109,3 +120,34 @@ class Words:
         if len(words) == 1:
             return words[0]
         return self._word("union", tuple(words), None, max(w.width for w in words))
+
+
+def exclusive(a: Word, b: Word) -> bool:
+    """Whether two flags are never 1 together: one word cannot match two patterns that differ."""
+    if a.op != "matches" or b.op != "matches" or a.args != b.args:
+        return False
+    return bool((a.data[1] ^ b.data[1]) & a.data[0] & b.data[0])
+
+
+def implies(a: Word, b: Word) -> bool:
+    """Whether one flag is 1 wherever another is: the same number is at least so much, and at least less."""
+    return a.op == b.op == "at least" and a.args == b.args and bool(a.data >= b.data)
+
+
+def _steady(parts: Sequence[Word]) -> tuple[int, int] | None:
+    """The direction and the mask, where part s is the first word shifted by s places, in what the mask leaves."""
+    first, most = parts[0], (1 << parts[0].width) - 1
+    if first.width >= FULL or len(parts) > FULL - first.width:
+        return None
+    for direction in (1, -1):
+        for s, part in enumerate(parts[1:], start=1):
+            mask = most
+            if part.op == "mask":
+                mask, part = part.data, part.args[0]
+            left = most >> s if direction > 0 else most << s & most
+            if part.op != "shift" or part.args[0] is not first or part.data != direction * s or mask & left != left or (
+                    mask & ~most):
+                break
+        else:
+            return direction, most
+    return None

@@ -1,0 +1,56 @@
+"""Makes the binaries in `bin/` and the outputs in `expected/` from the sources here: python examples/riscv/build.py
+
+The binaries are compiled for RV32I with the package's own C library and arithmetic, so that they hold nothing but what is
+in this repository. The outputs are those of the same sources, compiled for this computer.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from punchcard.files import write_whole
+from punchcard.machines.in_c import compiler
+from punchcard.machines.riscv.languages import c, toolchain
+
+HERE = Path(__file__).parent
+SMALL = "-Os -g0 -Wall -Wextra -Werror"
+
+
+def input_of(name: str) -> bytes:
+    """What an example reads."""
+    path = HERE / "input" / f"{name}.txt"
+    return path.read_bytes() if path.exists() else b""
+
+
+def native_output(source: Path) -> bytes:
+    """What a source writes on this computer."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "program"
+        subprocess.run([*(compiler() or ["cc"]), "-O2", "-fwrapv", str(source), "-o", str(program)], check=True)
+        return subprocess.run([program], input=input_of(source.stem), capture_output=True, check=True).stdout
+
+
+def fibonacci(limit: int) -> Iterator[int]:
+    """What the one example in assembly writes."""
+    number, following = 0, 1
+    while number < limit:
+        yield number
+        number, following = following, number + following
+
+
+def main() -> None:
+    tools = replace(toolchain.find("gcc", "rv32i", "own"), arithmetic=None)
+    for source in sorted(HERE.glob("*.c")):
+        elf = c.built(tools, source.read_text(), source.name, flags=SMALL.split(), folder=HERE)
+        write_whole(HERE / "bin" / f"{source.stem}.elf", elf)
+        write_whole(HERE / "expected" / f"{source.stem}.txt", native_output(source))
+        print(f"{source.stem}: {len(elf)} bytes")
+    write_whole(HERE / "expected" / "fibonacci.txt", "".join(f"{number}\n" for number in fibonacci(1000)))
+
+
+if __name__ == "__main__":
+    main()

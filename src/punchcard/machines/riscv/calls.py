@@ -1,0 +1,243 @@
+"""System calls: what a program asks its host for by `ecall`, with the numbers of Linux. No tensor here.
+
+    a7            which call;  a0, a1, a2  its arguments;  a0  is then its result, or a negative error number
+
+The interpreter and the host of the card serve calls with this one file, each as a `Guest`: registers and bytes of memory.
+A call that ends the program changes nothing: the program counter stays at the `ecall`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+from punchcard.machines.streams import END_OF_INPUT, Read, Write
+
+STACK_POINTER, A0, A1, A2, A7 = 2, 10, 11, 12, 17
+ESRCH, EBADF, EFAULT, EINVAL, ENOTTY, ESPIPE, ENOSYS = 3, 9, 14, 22, 25, 29, 38
+"""Errors, as Linux numbers them."""
+
+EXIT, EXIT_GROUP, KILL, TGKILL = 93, 94, 129, 131
+SIGNALLED = 128
+"""A program that is ended by signal s has the status 128 + s, as in a shell."""
+
+STDIN, STDOUT, STDERR = range(3)
+STACK_ROOM = 1024
+"""Bytes that the heap leaves free below the stack pointer."""
+MOST_VECTORS = 1024
+OWN_PROCESS = 1
+STAT_SIZE, STAT_MODE, STAT_LINKS, STAT_BLOCK = 128, 16, 20, 56
+TERMINAL = 0o020620
+"""The file type and rights of a terminal."""
+
+
+class Guest(Protocol):
+    """What a call sees of a program. Numbers are unsigned; addresses are bytes, and are in the memory."""
+
+    def register(self, index: int) -> int:
+        """Register x0 to x31."""
+
+    def set_register(self, index: int, value: int) -> None:
+        """Change a register."""
+
+    def load(self, address: int, size: int) -> bytes:
+        """Bytes of the memory."""
+
+    def store(self, address: int, data: bytes) -> None:
+        """Change bytes of the memory."""
+
+
+class Call(NamedTuple):
+    """A call's name, and what serves it, given the guest and three arguments."""
+
+    name: str
+    serve: Callable[..., int] | None
+
+
+UNKNOWN = Call("", None)
+
+
+class Calls:
+    """Serves the calls of one run.
+
+    read, write     a byte of the input, and of the output: what is written to file 1
+    complain        takes what is written to file 2
+    memory          the byte addresses that there are
+    brk_start       where the heap begins; `brk` is where it ends now
+    input_ended     the end of the input was read, so nobody is asked for more
+    status          the exit status, once the program has `ended`
+    """
+
+    def __init__(
+        self, read: Read, write: Write, *, memory: range, brk_start: int, brk: int | None = None, input_ended: bool = False,
+        complain: Callable[[bytes], None] = lambda message: None,
+    ) -> None:
+        self._read, self._write, self._memory, self._complain = read, write, memory, complain
+        self.brk_start = brk_start
+        self.brk = brk_start if brk is None else brk
+        self.input_ended = input_ended
+        self.status: int | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.status is not None
+
+    def ending(self, guest: Guest) -> int | None:
+        """The exit status, where the call at hand ends the program; nothing is changed."""
+        number = guest.register(A7)
+        if number in (EXIT, EXIT_GROUP):
+            return guest.register(A0) & 0xFF
+        signal_at = {KILL: A1, TGKILL: A2}.get(number)
+        if signal_at is not None and guest.register(A0) in (0, OWN_PROCESS):
+            signal = guest.register(signal_at)
+            return SIGNALLED + signal if 0 < signal < SIGNALLED - 1 else None
+        return None
+
+    def serve(self, guest: Guest) -> bool:
+        """Do what the call asks for; False, and nothing is changed, where it ends the program.
+
+        What `read` or `write` raises passes through before anything of the guest is changed.
+        """
+        self.status = self.ending(guest)
+        if self.ended:
+            return False
+        call = CALLS.get(guest.register(A7), UNKNOWN)
+        result = -ENOSYS if call.serve is None else call.serve(self, guest, *(guest.register(i) for i in (A0, A1, A2)))
+        guest.set_register(A0, result & 0xFFFFFFFF)
+        return True
+
+    def _has(self, address: int, size: int) -> bool:
+        return size == 0 or (address in self._memory and address + size - 1 in self._memory)
+
+    def _read_bytes(self, size: int) -> bytes:
+        """Up to `size` bytes of the input: to the end of a line, as a terminal gives them, or to the end."""
+        found = bytearray()
+        while len(found) < size and not self.input_ended and not found.endswith(b"\n"):
+            byte = self._read()
+            if byte == END_OF_INPUT:
+                self.input_ended = True  # a terminal could go on after its end: the program must not see that
+            else:
+                found.append(byte)
+        return bytes(found)
+
+    def read(self, guest: Guest, file: int, address: int, size: int) -> int:
+        if file != STDIN:
+            return -EBADF
+        if not self._has(address, size):
+            return -EFAULT
+        found = self._read_bytes(size)
+        guest.store(address, found)
+        return len(found)
+
+    def write(self, guest: Guest, file: int, address: int, size: int) -> int:
+        if file not in (STDOUT, STDERR):
+            return -EBADF
+        if not self._has(address, size):
+            return -EFAULT
+        data = guest.load(address, size)
+        if file == STDERR:
+            self._complain(data)
+        else:
+            for byte in data:
+                self._write(byte)
+        return size
+
+    def vectors(self, guest: Guest, address: int, count: int) -> list[tuple[int, int]] | int:
+        """Pairs of an address and a size, or an error; all of them are in the memory."""
+        if count > MOST_VECTORS:
+            return -EINVAL
+        if not self._has(address, 8 * count):
+            return -EFAULT
+        words = guest.load(address, 8 * count)
+        pairs = [tuple(int.from_bytes(words[at : at + 4], "little") for at in (8 * i, 8 * i + 4)) for i in range(count)]
+        good = all(self._has(*pair) for pair in pairs)
+        return [(where, size) for where, size in pairs] if good else -EFAULT
+
+    def write_vectors(self, guest: Guest, file: int, address: int, count: int) -> int:
+        pairs = self.vectors(guest, address, count)
+        return pairs if isinstance(pairs, int) else self._first_error([self.write(guest, file, *pair) for pair in pairs])
+
+    def read_vectors(self, guest: Guest, file: int, address: int, count: int) -> int:
+        """One line, or what there is of it, over the places in turn."""
+        pairs = self.vectors(guest, address, count)
+        if isinstance(pairs, int):
+            return pairs
+        if file != STDIN:
+            return -EBADF
+        found = self._read_bytes(sum(size for _, size in pairs))
+        done = 0
+        for where, size in pairs:
+            guest.store(where, found[done : done + size])
+            done += size
+        return len(found)
+
+    @staticmethod
+    def _first_error(results: list[int]) -> int:
+        return next((result for result in results if result < 0), sum(results))
+
+    def set_brk(self, guest: Guest, wanted: int, *rest: int) -> int:
+        """Move the end of the heap, if there is room for that; the result is where it is then."""
+        stack = guest.register(STACK_POINTER)
+        limit = stack - STACK_ROOM if self.brk_start < stack <= self._memory.stop else self._memory.stop
+        if self.brk_start <= wanted <= limit:
+            self.brk = wanted
+        return self.brk
+
+    def close(self, guest: Guest, file: int, *rest: int) -> int:
+        return 0 if file <= STDERR else -EBADF
+
+    def seek(self, guest: Guest, file: int, *rest: int) -> int:
+        """Streams have no positions."""
+        return -ESPIPE if file <= STDERR else -EBADF
+
+    def control(self, guest: Guest, file: int, *rest: int) -> int:
+        """Nothing that a terminal has to control is here."""
+        return -ENOTTY if file <= STDERR else -EBADF
+
+    def status_of(self, guest: Guest, file: int, address: int, *rest: int) -> int:
+        """All three streams are character devices, so that a library writes line by line."""
+        if file > STDERR:
+            return -EBADF
+        if not self._has(address, STAT_SIZE):
+            return -EFAULT
+        found = bytearray(STAT_SIZE)
+        for place, value in ((STAT_MODE, TERMINAL), (STAT_LINKS, 1), (STAT_BLOCK, 1024)):
+            found[place : place + 4] = value.to_bytes(4, "little")
+        guest.store(address, bytes(found))
+        return 0
+
+    def process(self, guest: Guest, *rest: int) -> int:
+        return OWN_PROCESS
+
+    def signal(self, guest: Guest, process: int, *rest: int) -> int:
+        """A signal that ends nothing: 0 asks whether a process is there."""
+        wanted = rest[0] if guest.register(A7) == KILL else rest[1]
+        return -ESRCH if process not in (0, OWN_PROCESS) else -EINVAL if wanted else 0
+
+    def nobody(self, guest: Guest, *rest: int) -> int:
+        return 0
+
+
+CALLS: Mapping[int, Call] = {
+    29: Call("ioctl", Calls.control),
+    57: Call("close", Calls.close),
+    62: Call("lseek", Calls.seek),
+    63: Call("read", Calls.read),
+    64: Call("write", Calls.write),
+    65: Call("readv", Calls.read_vectors),
+    66: Call("writev", Calls.write_vectors),
+    80: Call("fstat", Calls.status_of),
+    EXIT: Call("exit", None),
+    EXIT_GROUP: Call("exit_group", None),
+    96: Call("set_tid_address", Calls.process),
+    KILL: Call("kill", Calls.signal),
+    TGKILL: Call("tgkill", Calls.signal),
+    172: Call("getpid", Calls.process),
+    174: Call("getuid", Calls.nobody),
+    175: Call("geteuid", Calls.nobody),
+    176: Call("getgid", Calls.nobody),
+    177: Call("getegid", Calls.nobody),
+    178: Call("gettid", Calls.process),
+    214: Call("brk", Calls.set_brk),
+}
+"""The calls by number. Those without a function end the program."""

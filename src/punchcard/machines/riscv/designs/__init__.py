@@ -1,0 +1,1 @@
+"""The card and the weights of the RISC-V machine."""

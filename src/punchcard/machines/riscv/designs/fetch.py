@@ -1,0 +1,176 @@
+"""Layer C's feed-forward: the fetched word is decoded, the program counter goes on, and all that was passing is cleared.
+
+Other columns find themselves in this layer's head, so their rows `fetched` hold a word too. Every unit over these rows is
+closed there by the row `outside`.
+"""
+
+from __future__ import annotations
+
+from punchcard.card.layout import Layout
+from punchcard.machines.riscv import isa
+from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
+from punchcard.machines.riscv.designs.decode import fixed_bits, immediate_sources
+from punchcard.machines.riscv.designs.writing import rewrite, vanish
+from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Format, Instruction
+from punchcard.primitives.add import number
+from punchcard.primitives.carry import bit_where, from_where, offset_where
+from punchcard.primitives.literals import Cube, absent, as_numbers, bits_where, conjunction, step_where
+from punchcard.primitives.overwrite import clip_where
+from punchcard.transformer.build import Part, clear
+from punchcard.transformer.expression import Expression, rows, stack
+
+PASSING = ("x", "y", "value", "reference", "flag", "after", "beyond", "brought", "next", "goal")
+
+
+class Fetch:
+    """The formulas of layer C, over the rows of a layout."""
+
+    def __init__(self, sizes: RiscvSizes, layout: Layout, gate: float) -> None:
+        self.sizes, self.layout, self.gate = sizes, layout, gate
+        self.one, self.outside = rows(layout, "inside"), rows(layout, "outside")
+        self.word, self.next, self.counter = (rows(layout, name) for name in ("fetched", "next", "counter"))
+
+    @property
+    def part(self) -> Part:
+        layout, one = self.layout, self.one
+        part = (
+            clip_where(1 - one, rows(layout, "memory"), self.gate)
+            + rewrite(rows(layout, "word"), self._copied(self.word, {}))
+            + rewrite(rows(layout, "kind"), self._kind())
+            + rewrite(rows(layout, "immediate"), self._immediate())
+            + rewrite(rows(layout, "first"), self._first())
+            + rewrite(rows(layout, "second"), self._second())
+            + rewrite(self.counter, self._counter())
+            + rewrite(rows(layout, "following"), self._following())
+            + rewrite(rows(layout, "target"), self._target())
+            + rewrite(rows(layout, "event.call", "event.fetch"), stack(self._call(), self._astray()))
+            + clear(self.word)
+        )
+        for name in PASSING:
+            part = part + vanish(rows(layout, name), one)
+        return part
+
+    # The fetched word
+
+    def _closed(self, cube: Cube) -> Expression:
+        """What is absent of some bits of the fetched word; in other columns more than a unit can make good."""
+        return absent(self.word, cube, self.one) + (len(cube) + 1) * self.outside
+
+    def _copied(self, bits: Expression, cube: Cube) -> Expression:
+        """Bits of the fetched word, 0 or 1, where others are as given, else 0."""
+        return bits_where(bits, self._closed(cube), self.one)
+
+    def _kind(self) -> Expression:
+        bits = []
+        for terms in self.sizes.decoder.kind_bits:
+            bit = 0.0 * self.one
+            for source, cube in terms:
+                bit = bit + self._copied(self.word[source], cube)
+            bits.append(bit)
+        return stack(*bits)
+
+    def _immediate(self) -> Expression:
+        """Each bit is one of the word's, by the format of the opcode; formats without an immediate may have any."""
+        bits = []
+        for i in range(WORD_BITS):
+            def sort(instruction: Instruction, i: int = i) -> int | None:
+                if instruction.format not in isa.IMMEDIATES:
+                    return None
+                source = immediate_sources(instruction.format)[i]
+                return -1 if source is None else source
+
+            bit = 0.0 * self.one
+            for source, cubes in self.sizes.decoder.opcodes(sort).items():
+                for cube in cubes if source >= 0 else ():
+                    bit = bit + self._copied(self.word[source], cube)
+            bits.append(bit)
+        return stack(*bits)
+
+    def _first(self) -> Expression:
+        """x is rs1; of lui it is x0, of auipc the program counter. Instructions without either may read any register."""
+        def sort(instruction: Instruction) -> str | None:
+            return {isa.LUI: "zero", isa.AUIPC: "own"}.get(instruction.opcode, "register" if "rs1" in instruction.uses else None)
+
+        return self._pointer("rs1", self.sizes.decoder.opcodes(sort))
+
+    def _second(self) -> Expression:
+        """y is rs2, or the immediate where the arithmetic unit uses it."""
+        def sort(instruction: Instruction) -> str | None:
+            if instruction.opcode in (isa.OP_IMM, isa.LUI, isa.AUIPC):
+                return "own"
+            return "register" if "rs2" in instruction.uses else None
+
+        return self._pointer("rs2", self.sizes.decoder.opcodes(sort))
+
+    def _pointer(self, field: str, classes: dict[str, list[Cube]]) -> Expression:
+        """The number of a register, and whether the scratchpad's own rows are meant: then the number is 0."""
+        at = FIELDS[field]
+        register, own = 0.0 * self.word[at : at + 5], 0.0 * self.one
+        for cube in classes["register"]:
+            register = register + self._copied(self.word[at : at + 5], cube)
+        for cube in classes["own"]:
+            own = own + conjunction(self._closed(cube), self.one)
+        return stack(register, own)
+
+    def _call(self) -> Expression:
+        """1 where the word is ecall or ebreak."""
+        return stack(*(conjunction(self._closed(fixed_bits(i)), self.one)
+                       for i in self.sizes.decoder.instructions if i.format == "system")).total()
+
+    # The program counter
+
+    def _counter(self) -> Expression:
+        """The next one; the same, where the instruction was refused."""
+        one, refused = self.one, as_numbers(rows(self.layout, "event.fault"), self.one)
+        return bits_where(self.next, refused, one) + bits_where(self.counter, one - refused, one)
+
+    def _following(self) -> Expression:
+        """The low half of the next program counter + 4, and the carry."""
+        one, low = self.one, self.next[:HALF]
+        carry = step_where(number(low, one) + (WORD_BYTES - (1 << HALF)) * one, 0.0 * one, one, WORD_BYTES - 1)
+        return stack(offset_where(low, WORD_BYTES * one, WORD_BYTES, WORD_BYTES, 0.0 * one, one), carry)
+
+    def _target(self) -> Expression:
+        """The low half of the next program counter plus the immediate of a jump or of a branch, and the carry."""
+        one, low, total = self.one, self.next[:HALF], 0.0 * rows(self.layout, "target")
+
+        def sort(instruction: Instruction) -> Format | None:
+            return instruction.format if instruction.format in ("J", "B") else None
+
+        for name, cubes in self.sizes.decoder.opcodes(sort).items():
+            for cube in cubes:
+                total = total + self._sum(low, immediate_sources(name), self._closed(cube))
+        return total
+
+    def _sum(self, low: Expression, sources: tuple[int | None, ...], closed: Expression) -> Expression:
+        """The low half of a number plus an immediate of the fetched word, and the carry.
+
+        An immediate of k bits and a sign is its k bits, less 2^k where the sign is 1. The carry is that of the low halves as
+        they stand, in which the sign is repeated: there it is 2^16 more.
+        """
+        one, sign = self.one, WORD_BITS - 1
+        length = sources.index(sign) if sign in sources[:HALF] else HALF
+        negative = as_numbers(self.word[sign], one) if length < HALF else 0.0 * one
+        bits, form = [], 0.0 * one
+        for i in range(HALF):
+            form = number(low[: i + 1], one)
+            for place, source in enumerate(sources[: min(i + 1, length)]):
+                form = form if source is None else form + 2.0**place * as_numbers(self.word[source], one)
+            least, most = 0, (2 << i) + (1 << min(i + 1, length)) - 2
+            if i >= length:
+                form, least = form - (1 << length) * negative, -(1 << length)
+            bits.append(bit_where(form, i, least, most, closed, one))
+        size = 1 << HALF
+        return stack(*bits, step_where(form + size * negative - size * one, closed, one, size))
+
+    def _astray(self) -> Expression:
+        """1 where the next program counter is not the address of a word of the memory."""
+        one, sizes, inside = self.one, self.sizes, 0.0 * self.one
+        reach = sizes.reach
+        low, most = number(self.next[2:reach], one), (1 << reach - 2) - 1
+        for page, first, last in sizes.pages:
+            fixed = {0: 0, 1: 0} | {i: page >> i - reach & 1 for i in range(reach, WORD_BITS)}
+            missing = absent(self.next, fixed, one)
+            inside = inside + from_where(low, first // WORD_BYTES, 0, most, missing, one)
+            inside = inside - from_where(low, last // WORD_BYTES, 0, most, missing, one)
+        return one - inside

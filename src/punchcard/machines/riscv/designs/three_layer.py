@@ -1,0 +1,131 @@
+"""Design "three-layer": one RV32I instruction a loop, in three layers with 2, 1 and 1 heads, exact in float32.
+
+The scratchpad begins a loop with the instruction that the loop before has fetched, and with what was decoded of it.
+
+A. Two heads read the operands x and y. A pointer names a register, or the scratchpad itself: there x is the program counter,
+   and y the immediate. Then the whole arithmetic unit, the address, and whether the instruction may be executed at all.
+B. One head reads the word at the address. Then the result, where it goes, and the next program counter.
+C. One head stores the result and fetches the next instruction by a store key, so an instruction that is stored in this loop
+   is fetched as stored. Then the fetched word is decoded.
+
+A sum of words is made in two layers, since 32 bits do not fit a float32: the low half and its carry, then the high half.
+The branch target and pc + 4 begin in C, with the fetched word, and are complete after A.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from punchcard.card.layout import Card, Layout, RowBlock, holding
+from punchcard.machines.riscv import isa
+from punchcard.machines.riscv.designs.base import EVENTS, HALF, NOTHING, SCRATCH, SINK, RiscvDesign, RiscvSizes, looking
+from punchcard.machines.riscv.designs.execute import Execute
+from punchcard.machines.riscv.designs.fetch import Fetch
+from punchcard.machines.riscv.designs.finish import Finish
+from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
+from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
+from punchcard.transformer.build import Part, attend
+from punchcard.transformer.expression import Expression, Rows, rows, stack
+from punchcard.transformer.precision import Precision
+
+RESET = isa.encode("jal")
+"""A jump to itself, at the entry."""
+OPERAND_GAP = 1.0
+"""Less than the scores differ by: so much does the scratchpad's key score above a register's with the same signs."""
+FLAGS = ("carry", "borrow", "same", "top", "turned", "aligned", "reached", "lawful")
+
+
+class ThreeLayerDesign(RiscvDesign):
+    """About 430 rows."""
+
+    name: ClassVar[str] = "three-layer"
+
+    def layout(self, sizes: RiscvSizes) -> Layout:
+        n, length, cells = WORD_BITS, sizes.pointer_bits, sizes.cells
+        state = holding("bits", "scratchpad")
+        halves = {"low": HALF, "carry": 1}
+        places = {"position": length, "space": 1}
+
+        def kept(name: str, size: int, about: str, parts: dict[str, int] | None = None,
+                 selects: tuple[str, ...] = ()) -> RowBlock:
+            return RowBlock(name, size, about, parts or {}, state, SCRATCH, selects=selects)
+
+        def passing(name: str, size: int, about: str, parts: dict[str, int] | None = None) -> RowBlock:
+            return RowBlock(name, size, about, parts or {}, within="bits")
+
+        kind = sizes.decoder.parts
+        return Layout(
+            [
+                RowBlock("memory", n, "the words", holds=holding("bits", *cells), changes=cells),
+                RowBlock("address", length + 1, "each column's own", places, holding("bits", *cells, "nothing")),
+                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
+                RowBlock("outside", 1, "indicator of all other columns", holds=holding("one", *cells, "nothing")),
+                kept("kind", sum(kind.values()), "what the instruction does", kind, tuple(kind)),
+                kept("word", n, "the instruction"),
+                kept("immediate", n, "its immediate"),
+                kept("counter", n, "its address"),
+                kept("first", 6, "where x is: a register, or the program counter", {"register": 5, "own": 1}),
+                kept("second", 6, "where y is: a register, or the immediate", {"register": 5, "own": 1}),
+                kept("following", HALF + 1, "pc + 4", halves),
+                kept("target", HALF + 1, "pc + immediate", halves),
+                kept("event", len(EVENTS), "what the host must look at", dict.fromkeys(EVENTS, 1)),
+                passing("x", n, "the first operand"),
+                passing("y", n, "the second operand"),
+                passing("value", n, "what the arithmetic unit gives; then the result"),
+                passing("reference", sizes.reach + 1, "x + immediate", {"low": sizes.reach, "carry": 1}),
+                passing("flag", len(FLAGS), "about the operands", dict.fromkeys(FLAGS, 1)),
+                passing("after", n - HALF, "the high half of pc + 4"),
+                passing("beyond", n - HALF, "the high half of pc + immediate"),
+                passing("brought", n, "the word at the address"),
+                passing("fetched", n, "the next instruction, as a head brings it"),
+                passing("next", n, "the next program counter"),
+                passing("goal", length + 1, "where the result goes", places),
+            ],
+            sizes.regions,
+        )
+
+    def layers(self, sizes: RiscvSizes, layout: Layout, precision: Precision) -> list[Part]:
+        memory, one, brought = (rows(layout, name) for name in ("memory", "inside", "brought"))
+        value, goal, address = (rows(layout, name) for name in ("value", "goal", "address"))
+        length, low = sizes.pointer_bits, rows(layout, "reference.low")
+        fetched = rows(layout, "next")[2 : length + 2]
+        return [
+            self._operand(layout, "first", "counter", "x")
+            + self._operand(layout, "second", "immediate", "y")
+            + Execute(sizes, layout).part,
+            attend(query=looking(layout, stack(low[2 : length + 2], -one)), key=address, value=memory, into=brought,
+                   gap=ADDRESS_GAP)
+            + Finish(sizes, layout).part,
+            attend(query=address + stack(fetched, -one), key=store_factor(length + 1) * address + goal,
+                   value=stack(memory + value, 2 * value), into=rows(layout, "fetched", "memory"), gap=store_gap(length + 1))
+            + Fetch(sizes, layout, precision.gate).part,
+        ]
+
+    def _operand(self, layout: Layout, pointer: str, own: str, into: str) -> Part:
+        """A register, or rows of the scratchpad itself: its key is the pointer to x0, but for the bit `own`.
+
+        That bit counts twice in the scratchpad's key. With it the scratchpad scores L + 3 and any other column L at most;
+        without it a register scores L + 2, all other columns L at most, and the scratchpad L - 1.
+        """
+        one, outside = rows(layout, "inside"), rows(layout, "outside")
+        register, itself = rows(layout, f"{pointer}.register"), rows(layout, f"{pointer}.own")
+        query = stack(looking(layout, self._in_registers(layout, register, one)), itself - outside)
+        zero = self._in_registers(layout, stack(*[-one] * register.size), one)
+        key = stack(rows(layout, "address") + zero, 2 * one - outside)
+        return attend(query=query, key=key, value=rows(layout, "memory") + rows(layout, own), into=rows(layout, into),
+                      gap=OPERAND_GAP)
+
+    def _in_registers(self, layout: Layout, register: Expression, one: Rows) -> Expression:
+        """A pointer to a register."""
+        above = rows(layout, "address.position").size - register.size
+        return stack(register, *[-one] * above, one)
+
+    def reset(self, sizes: RiscvSizes, layout: Layout, entry: int, card: Card) -> None:
+        half, after = 1 << HALF, entry + WORD_BYTES
+        kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(RESET)))
+        layout.put_numbers(card, "scratchpad", {
+            "kind": [kind], "word": [RESET], "counter": [entry], "target.low": [entry % half],
+            "following.low": [after % half], "following.carry": [int(after % half < WORD_BYTES)]})
+
+
+__all__ = ["NOTHING", "SINK", "ThreeLayerDesign"]

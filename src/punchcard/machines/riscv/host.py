@@ -1,0 +1,178 @@
+"""The host of the RISC-V machine: it serves system calls between loops, and says why a run ends.
+
+The card tells it when to look, by the rows `event`:
+
+    call     the next instruction is ecall or ebreak. The host does what the call asks for, in the registers and the memory
+             of the card, and takes the event away; then a loop executes the ecall, which does nothing but go on
+    fetch    the program counter is not in the memory
+    fault    the last instruction was refused. Nothing of it was done, and the program counter is still there
+
+What the host may change: the words of registers and memory, and that event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from punchcard.card.layout import Card, Layout, Pattern
+from punchcard.engines import Port
+from punchcard.errors import PunchcardError
+from punchcard.machines.ports import Host
+from punchcard.machines.riscv.calls import Calls
+from punchcard.machines.riscv.designs.base import RiscvSizes
+from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
+from punchcard.machines.riscv.oracle import Fault, RiscvInterpreter
+from punchcard.machines.riscv.program import RiscvProgram, Segment
+from punchcard.machines.running import Mark
+from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write, writer
+
+BYTE = 0xFF
+SCRATCHPAD = "scratchpad"
+
+
+class CardGuest:
+    """Registers and memory as they stand on a card, for `Calls`."""
+
+    def __init__(self, layout: Layout, sizes: RiscvSizes, card: Card) -> None:
+        self._layout, self._base, self._card = layout, sizes.base, card
+        self._registers, self._memory = layout.region("registers").start, layout.region("memory").start
+
+    def register(self, index: int) -> int:
+        return self._layout.number_at(self._card, "memory", self._registers + index)
+
+    def set_register(self, index: int, value: int) -> None:
+        if index:
+            self._layout.put_number_at(self._card, "memory", self._registers + index, value & MASK)
+
+    def load(self, address: int, size: int) -> bytes:
+        first, skipped = divmod(address - self._base, WORD_BYTES)
+        count = -(-(skipped + size) // WORD_BYTES)
+        return b"".join(self._word(first + i) for i in range(count))[skipped : skipped + size]
+
+    def store(self, address: int, data: bytes) -> None:
+        if not data:
+            return
+        first, skipped = divmod(address - self._base, WORD_BYTES)
+        count = -(-(skipped + len(data)) // WORD_BYTES)
+        words = bytearray(b"".join(self._word(first + i) for i in (0, count - 1)))  # all between the two are new
+        words[WORD_BYTES:WORD_BYTES] = bytes(WORD_BYTES * (count - 2)) if count > 2 else b""
+        words[skipped : skipped + len(data)] = data
+        for i in range(count):
+            value = int.from_bytes(words[WORD_BYTES * i : WORD_BYTES * (i + 1)], "little")
+            self._layout.put_number_at(self._card, "memory", self._memory + first + i, value)
+
+    def _word(self, index: int) -> bytes:
+        return self._layout.number_at(self._card, "memory", self._memory + index).to_bytes(WORD_BYTES, "little")
+
+
+class RiscvHost(Host):
+    """Called between loops when an event stands on the card.
+
+    `last` is the last loop of the run; a call that will not be executed is not served, and the traffic says that it waits. A
+    `read` that raises KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and leaves the card as it
+    was. A run that goes on from a mark at which a call waited serves it first.
+    """
+
+    def __init__(
+        self, layout: Layout, sizes: RiscvSizes, patterns: Sequence[Pattern], begin: Mark, read: Read, write: Write,
+        last: int, program: RiscvProgram | None,
+    ) -> None:
+        self._layout, self._sizes, self._patterns, self._last = layout, sizes, patterns, last
+        self._program = program or RiscvProgram((Segment(sizes.base, bytes(WORD_BYTES)),), sizes.base, sizes.base)
+        self._scratch = layout.region(SCRATCHPAD).start
+        self._from, self._to = read, write
+        traffic = begin.traffic
+        self._read, self._taken, self._written = bytearray(traffic.read), bytearray(), bytearray(traffic.written)
+        self._waiting, self._served, self._over = traffic.waiting, begin.loops, begin.ended
+        self._calls = Calls(self._take, self._give, memory=range(sizes.base, sizes.end), brk_start=self._program.heap_start,
+                            brk=traffic.kept[0] if traffic.kept else None, input_ended=traffic.input_ended,
+                            complain=self._complain)
+
+    @property
+    def ports(self) -> Mapping[Pattern, Port]:
+        return dict.fromkeys(self._patterns, self)
+
+    @property
+    def traffic(self) -> Traffic:
+        return Traffic(bytes(self._read), bytes(self._written), self._waiting, self._calls.input_ended, (self._calls.brk,))
+
+    def begin(self, card: Card) -> Card:
+        """The card to begin with: a call that waited is served, and a run that has ended says why."""
+        if self._over and self._look(card):
+            self._serve_call(self._served, card)  # the one that ends the program: it changes nothing
+        if self._over or not self._waiting or self._served >= self._last:
+            return card
+        given: Card = card.clone() if hasattr(card, "clone") else card.copy()
+        self._serve_call(self._served, given)
+        return given
+
+    def __call__(self, loop: int, card: Card) -> bool:
+        """Look at all events at once; an engine that finds several on one card asks for each."""
+        if loop != self._served:
+            self._served, self._waiting = loop, False
+            if self._look(card):
+                self._serve_call(loop, card)
+        return self.ended is None
+
+    def _look(self, card: Card) -> bool:
+        """Whether there is a call to serve; anything else ends the run."""
+        call, astray, refused = (self._event(card, name) for name in ("call", "fetch", "fault"))
+        word = decode(self._layout.number_at(card, "word", self._scratch))
+        if refused or astray or (call and word is not None and word.instruction.name != "ecall"):
+            self.ended, self.fault = "fault", self._fault(card)
+            return False
+        return call
+
+    def _event(self, card: Card, name: str) -> bool:
+        return bool(self._layout.number_at(card, f"event.{name}", self._scratch))
+
+    def _fault(self, card: Card) -> Fault | None:
+        """What the interpreter says of the instruction at hand: it is put where the card is."""
+        layout = self._layout
+        at = RiscvInterpreter(self._program, self._sizes.memory, self._calls, multiply=self._sizes.multiply)
+        at.memory = layout.numbers(card, "memory", "memory").tolist()
+        at.registers = layout.numbers(card, "memory", "registers").tolist()
+        at.program_counter = layout.number_at(card, "counter", self._scratch)
+        return at.fault
+
+    def _serve_call(self, loop: int, card: Card) -> None:
+        guest = CardGuest(self._layout, self._sizes, card)
+        self.status = self._calls.ending(guest)
+        if self.status is not None:
+            self.ended = "halted"
+            return
+        if loop >= self._last:
+            self._waiting = True
+            return
+        self._taken.clear()
+        try:
+            self._calls.serve(guest)
+        except KeyboardInterrupt:
+            self.ended, self._waiting = "interrupted", True
+            return
+        self._read += self._taken
+        self._waiting = False
+        self._layout.put_number_at(card, "event.call", self._scratch, 0)
+
+    def _take(self) -> int:
+        value = self._from()
+        if value not in range(END_OF_INPUT, BYTE + 1):
+            raise PunchcardError(f"the input gives {value!r}: it must be a byte, 0 to 255, or -1 at its end")
+        if value != END_OF_INPUT:
+            self._taken.append(value)
+        return value
+
+    def _give(self, byte: int) -> None:
+        self._written.append(byte)
+        self._to(byte)
+
+    def _complain(self, message: bytes) -> None:
+        self.errors += message
+        writer(self._to).complain(message)
+
+
+def is_served(layout: Layout, card: Card) -> bool:
+    """Whether the card stands at an ecall that the host has served, and that no loop has executed yet."""
+    scratch = layout.region(SCRATCHPAD).start
+    word = decode(layout.number_at(card, "word", scratch))
+    return word is not None and word.instruction.name == "ecall" and not layout.number_at(card, "event.call", scratch)

@@ -1,0 +1,231 @@
+"""RV32IM as a table: each instruction is declared once, by the bits that tell it from the others.
+
+    format   bits 31 to 25   24 to 20    19 to 15   14 to 12   11 to 7      6 to 0
+    R        funct7          rs2         rs1        funct3     rd           opcode
+    I        imm[11:0]                   rs1        funct3     rd           opcode
+    shift    funct7          amount      rs1        funct3     rd           opcode
+    S        imm[11:5]       rs2         rs1        funct3     imm[4:0]     opcode
+    B        imm[12,10:5]    rs2         rs1        funct3     imm[4:1,11]  opcode
+    U        imm[31:12]                                        rd           opcode
+    J        imm[20,10:1,11,19:12]                             rd           opcode
+    fence    ignored                                funct3     ignored      opcode
+    system   imm[11:0], a number of its own     0   funct3     0            opcode
+
+Interpreters, assembler, disassembler, the layers' decode literals and the docs read this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple, TypeAlias
+
+from punchcard.errors import ProgramError
+
+Format: TypeAlias = Literal["R", "I", "shift", "S", "B", "U", "J", "fence", "system"]
+Extension: TypeAlias = Literal["I", "M", "Zifencei"]
+
+WORD_BITS = 32
+WORD_BYTES = 4
+MASK = 0xFFFFFFFF
+
+LOAD, MISC_MEM, OP_IMM, AUIPC, STORE, OP = 0x03, 0x0F, 0x13, 0x17, 0x23, 0x33
+LUI, BRANCH, JALR, JAL, SYSTEM = 0x37, 0x63, 0x67, 0x6F, 0x73
+
+
+class Piece(NamedTuple):
+    """Bits of an immediate that stand together: `width` bits of the word from `at` on, the immediate's from `low` on."""
+
+    at: int
+    width: int
+    low: int
+
+
+IMMEDIATES: Mapping[Format, tuple[Piece, ...]] = {
+    "I": (Piece(20, 12, 0),),
+    "shift": (Piece(20, 5, 0),),
+    "S": (Piece(7, 5, 0), Piece(25, 7, 5)),
+    "B": (Piece(8, 4, 1), Piece(25, 6, 5), Piece(7, 1, 11), Piece(31, 1, 12)),
+    "U": (Piece(12, 20, 12),),
+    "J": (Piece(21, 10, 1), Piece(20, 1, 11), Piece(12, 8, 12), Piece(31, 1, 20)),
+}
+"""Where the immediate of a format stands in the word. All but the amount of a shift are signed."""
+FIELDS: Mapping[str, int] = {"rd": 7, "rs1": 15, "rs2": 20}
+"""The first bit of a register's number, which has five."""
+USES: Mapping[Format, tuple[str, ...]] = {
+    "R": ("rd", "rs1", "rs2"), "I": ("rd", "rs1"), "shift": ("rd", "rs1"), "S": ("rs1", "rs2"), "B": ("rs1", "rs2"),
+    "U": ("rd",), "J": ("rd",), "fence": (), "system": (),
+}
+"""The registers of a format."""
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """An instruction by its fixed bits; None where a format has no such field. `number` is that of a system instruction."""
+
+    name: str
+    format: Format
+    opcode: int
+    funct3: int | None = None
+    funct7: int | None = None
+    extension: Extension = "I"
+    number: int | None = None
+
+    @property
+    def mask(self) -> int:
+        """The bits of the word that are fixed."""
+        if self.format == "system":
+            return MASK
+        return 0x7F | (0 if self.funct3 is None else 0x7000) | (0 if self.funct7 is None else 0xFE000000)
+
+    @property
+    def match(self) -> int:
+        """What stands in the fixed bits."""
+        return self.opcode | (self.funct3 or 0) << 12 | (self.funct7 or 0) << 25 | (self.number or 0) << 20
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """Which of rd, rs1 and rs2 it has."""
+        return USES[self.format]
+
+    @property
+    def reads_memory(self) -> bool:
+        return self.opcode == LOAD
+
+    @property
+    def writes_memory(self) -> bool:
+        return self.opcode == STORE
+
+    @property
+    def access_bytes(self) -> int:
+        """Bytes that a load or store moves; 0 for any other."""
+        return 1 << ((self.funct3 or 0) & 3) if self.opcode in (LOAD, STORE) else 0
+
+
+def _family(format: Format, opcode: int, funct7: int | None, names: str, extension: Extension = "I") -> list[Instruction]:
+    """Instructions that differ in funct3 alone, from 0 on; `-` leaves a number out."""
+    return [Instruction(name, format, opcode, number, funct7, extension)
+            for number, name in enumerate(names.split()) if name != "-"]
+
+
+INSTRUCTIONS: tuple[Instruction, ...] = (
+    Instruction("lui", "U", LUI),
+    Instruction("auipc", "U", AUIPC),
+    Instruction("jal", "J", JAL),
+    Instruction("jalr", "I", JALR, 0),
+    *_family("B", BRANCH, None, "beq bne - - blt bge bltu bgeu"),
+    *_family("I", LOAD, None, "lb lh lw - lbu lhu"),
+    *_family("S", STORE, None, "sb sh sw"),
+    *_family("I", OP_IMM, None, "addi - slti sltiu xori - ori andi"),
+    *_family("shift", OP_IMM, 0x00, "- slli - - - srli"),
+    *_family("shift", OP_IMM, 0x20, "- - - - - srai"),
+    *_family("R", OP, 0x00, "add sll slt sltu xor srl or and"),
+    *_family("R", OP, 0x20, "sub - - - - sra"),
+    Instruction("fence", "fence", MISC_MEM, 0),
+    Instruction("fence.i", "fence", MISC_MEM, 1, extension="Zifencei"),
+    Instruction("ecall", "system", SYSTEM, 0, number=0),
+    Instruction("ebreak", "system", SYSTEM, 0, number=1),
+    *_family("R", OP, 0x01, "mul mulh mulhsu mulhu div divu rem remu", "M"),
+)
+BY_NAME: Mapping[str, Instruction] = {instruction.name: instruction for instruction in INSTRUCTIONS}
+
+REGISTERS: tuple[str, ...] = tuple(
+    "zero ra sp gp tp t0 t1 t2 s0 s1 a0 a1 a2 a3 a4 a5 a6 a7 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 t3 t4 t5 t6".split())
+"""The registers' names in the calling convention, x0 first."""
+REGISTER_NUMBERS: Mapping[str, int] = {
+    **{name: number for number, name in enumerate(REGISTERS)}, **{f"x{number}": number for number in range(32)}, "fp": 8}
+"""All names of the registers."""
+
+
+class Decoded(NamedTuple):
+    """An instruction and its operands; a field that its format lacks is 0.
+
+    `immediate` is the number that is meant: signed, and for lui and auipc with its twelve zeros.
+    """
+
+    instruction: Instruction
+    rd: int = 0
+    rs1: int = 0
+    rs2: int = 0
+    immediate: int = 0
+
+
+_BY_OPCODE: Mapping[int, tuple[Instruction, ...]] = {
+    opcode: tuple(i for i in INSTRUCTIONS if i.opcode == opcode) for opcode in {i.opcode for i in INSTRUCTIONS}}
+
+
+def find(word: int) -> Instruction | None:
+    """The instruction that a word is; None where it is not one."""
+    for instruction in _BY_OPCODE.get(word & 0x7F, ()):
+        if word & instruction.mask == instruction.match:
+            return instruction
+    return None
+
+
+def operation_of(instruction: Instruction) -> str:
+    """The operation of an instruction of two registers; of one with an immediate, that of its relative with registers."""
+    relative = find(OP | (instruction.funct3 or 0) << 12 | (instruction.funct7 or 0) << 25)
+    assert relative is not None
+    return relative.name
+
+
+@lru_cache(maxsize=1 << 16)
+def decode(word: int) -> Decoded | None:
+    """The instruction and operands of a word; None where it is not an instruction."""
+    instruction = find(word)
+    if instruction is None:
+        return None
+    rd, rs1, rs2 = (word >> FIELDS[name] & 31 if name in instruction.uses else 0 for name in FIELDS)
+    return Decoded(instruction, rd, rs1, rs2, immediate_of(instruction.format, word))
+
+
+def immediate_of(format: Format, word: int) -> int:
+    """The immediate in a word of this format; 0 where the format has none."""
+    pieces = IMMEDIATES.get(format, ())
+    value = sum((word >> at & (1 << width) - 1) << low for at, width, low in pieces)
+    return value if format == "shift" or not pieces else signed(value, immediate_bits(format))
+
+
+def immediate_bits(format: Format) -> int:
+    """Bits of a format's immediate, those below its first piece included."""
+    return max((low + width for _, width, low in IMMEDIATES.get(format, ())), default=0)
+
+
+def immediate_range(format: Format) -> range:
+    """The immediates that a format can hold."""
+    if format not in IMMEDIATES:
+        return range(1)
+    bits, step = immediate_bits(format), 1 << min(low for _, _, low in IMMEDIATES[format])
+    return range(1 << bits) if format == "shift" else range(-(1 << bits - 1), 1 << bits - 1, step)
+
+
+def encode(instruction: Instruction | str, rd: int = 0, rs1: int = 0, rs2: int = 0, immediate: int = 0) -> int:
+    """The word of an instruction; an operand that it lacks must be 0."""
+    one = BY_NAME[instruction] if isinstance(instruction, str) else instruction
+    word = one.match
+    for name, number in (("rd", rd), ("rs1", rs1), ("rs2", rs2)):
+        if number not in (range(32) if name in one.uses else range(1)):
+            rule = "a register is 0 to 31" if name in one.uses else f"it has no {name}"
+            raise ProgramError(f"{one.name} with {name}={number}: {rule}")
+        word |= number << FIELDS[name]
+    if immediate not in immediate_range(one.format):
+        raise ProgramError(f"{one.name} with the immediate {immediate}: {immediate_rule(one.format)}")
+    for at, width, low in IMMEDIATES.get(one.format, ()):
+        word |= (immediate >> low & (1 << width) - 1) << at
+    return word
+
+
+def immediate_rule(format: Format) -> str:
+    """What an immediate of a format must be, in words."""
+    allowed = immediate_range(format)
+    if len(allowed) == 1:
+        return "it has no immediate"
+    step = f", a multiple of {allowed.step}" if allowed.step > 1 else ""
+    return f"it must be {allowed[0]} to {allowed[-1]}{step}"
+
+
+def signed(value: int, bits: int = WORD_BITS) -> int:
+    """A number of so many bits, as a signed one."""
+    half = 1 << (bits - 1)
+    return ((value + half) & (2 * half - 1)) - half

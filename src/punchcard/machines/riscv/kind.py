@@ -1,0 +1,28 @@
+"""The RISC-V machine as it is known before one is built."""
+
+from __future__ import annotations
+
+from punchcard.machines.kind import Kind, Option, Timing
+from punchcard.machines.riscv.languages import LANGUAGES, disassembler, elf_writer, flat, intel_hex
+from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.source import parse_integer
+
+DEFAULT_MEMORY = 1 << 16
+DESIGNS = ("three-layer",)
+
+RISCV = Kind(
+    "riscv", "RV32I: C programs, with system calls", RiscvProgram,
+    languages=LANGUAGES,
+    disassemble=disassembler.disassemble,
+    writers={".elf": elf_writer.write, ".hex": intel_hex.write, ".bin": flat.write},
+    options=(
+        Option("memory", "memory words of the machine", least=1),
+        Option("base", "address of the memory's first word"),
+    ),
+    designs=DESIGNS,
+    parse_value=parse_integer,
+    timing=Timing("RISC-V, one thread: a sieve of primes; python is a plain interpreter",
+                  "punchcard.machines.riscv.workloads:workloads", columns=(4132, 65572), designs=DESIGNS,
+                  quick="three-layer"),
+    machine="punchcard.machines.riscv.machine:RiscvMachine",
+)

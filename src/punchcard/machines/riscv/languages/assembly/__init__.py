@@ -1,0 +1,1 @@
+"""Assembly text for RISC-V, in the words of the GNU assembler."""

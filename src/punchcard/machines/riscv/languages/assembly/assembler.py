@@ -1,0 +1,316 @@
+"""Assembly text to a program: labels, directives, and two passes. The words are those of the GNU assembler.
+
+    .text                       # sections: .text, .rodata, .data, .bss, in this order in the memory
+    .globl _start
+    _start:                     # where execution begins; without it, the first instruction
+        la   a0, message
+    1:  lbu  a1, 0(a0)          # 1f and 1b are the next and the last label 1
+        addi a0, a0, 1
+        bnez a1, 1b
+    .data
+    message: .asciz "hello"
+
+The first pass reads lines and counts bytes. The second knows all addresses and writes words.
+`.base ADDRESS` and `.entry NAME` are of this assembler: the first address of the memory, and where execution begins.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from punchcard.errors import ProgramError, SourceError, shortened
+from punchcard.machines.riscv.isa import WORD_BYTES
+from punchcard.machines.riscv.languages.assembly import expressions
+from punchcard.machines.riscv.languages.assembly.directives import Directives
+from punchcard.machines.riscv.languages.assembly.expressions import PATTERN, Expression, Value, evaluate
+from punchcard.machines.riscv.languages.assembly.instructions import MNEMONICS, Code, Reader, encoded
+from punchcard.machines.riscv.languages.assembly.sections import Datum, Item, Section, place, segments_of
+from punchcard.machines.riscv.program import END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
+from punchcard.machines.source import Line, Token, lines, unknown
+
+ENTRY = "_start"
+MAX_DEPTH = 100
+"""Of names that are set by names that are set later."""
+_LABELS = re.compile(r"\s*(?:[A-Za-z0-9_.$]+:\s*)*")
+_REMARK = re.compile(r"""
+    "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^\\\n])'? | (?P<block>/\*[\s\S]*?(?:\*/|\Z)) | (?P<rest>(?:\#|//|;)[^\n]*)
+""", re.VERBOSE)
+
+
+def assemble(text: str, source: str = "", *, base: int = 0) -> RiscvProgram:
+    """The program in a text."""
+    return _Assembly(source, base).program(text)
+
+
+@dataclass
+class Names:
+    """What names stand for: labels as offsets in sections, and numbers or expressions that are set."""
+
+    source: str
+    labels: dict[str, Value] = field(default_factory=dict)
+    settings: dict[str, Expression] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
+    """What is set and known already."""
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def define(self, token: Token, name: str, value: Value) -> None:
+        if name in self.labels or name in self.settings:
+            raise token.error(f"the label {token.text!r} is defined twice", self.source)
+        self.labels[name] = value
+
+    def local(self, token: Token) -> str:
+        """The name of 1f or 1b: labels of digits may be defined many times."""
+        digits = token.text[:-1].lstrip("0") or "0"
+        count = self.counts[digits] + (token.text[-1] == "f")
+        if not count:
+            raise token.error(f"no label {digits!r} stands above: {digits}f is the next one", self.source)
+        return f"{digits} {count}"
+
+    def lookup(self, token: Token, name: str) -> Value:
+        """What is known while the text is read."""
+        return self.values[name] if name in self.values else self.labels[name]
+
+
+class _Assembly:
+    """One text on its way."""
+
+    def __init__(self, source: str, base: int) -> None:
+        self.source, self.base, self.names = source, base, Names(source)
+        self.sections: dict[str, Section] = {}
+        self.section: Section | None = None
+        self.entry: Token | None = None
+        self._lines: dict[tuple[str, int], SourceLine] = {}
+        self._setting: list[str] = []
+        self._reader = Reader(source, self.names.local, self.known)
+        self._directives = Directives(self)
+        self.enter(".text", "text")
+
+    def program(self, text: str) -> RiscvProgram:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        plain, rests = without_remarks(text, self.source)
+        self._written = text.split("\n")
+        for line in lines(plain, self.source, PATTERN):
+            self._statement(line)
+        self._check_rests(rests)
+        end = place(list(self.sections.values()), self.base)
+        if end > END_OF_ADDRESSES:
+            raise ProgramError(f"{self.source or 'the text'}: the program ends at {end:#x}, beyond the last address: it has "
+                               "too many bytes")
+        segments = tuple(segments_of(self._pieces()))
+        addresses = {name: self._final(value) for name, value in self.names.labels.items() if " " not in name}
+        symbols = {name: address for name, address in addresses.items() if not name.startswith(".L")}
+        source_lines = {self.sections[name].address + offset: line for (name, offset), line in self._lines.items()}
+        return RiscvProgram(segments, self._entry(addresses, segments), self.base, symbols, source_lines, self.source)
+
+    def _entry(self, addresses: dict[str, int], segments: tuple[Segment, ...]) -> int:
+        if self.entry is not None:
+            return self.address_of(self.entry, self.entry.text)
+        if ENTRY in addresses:
+            return addresses[ENTRY]
+        code = [section.address for section in self.sections.values() if section.group == "text" and section.length]
+        return min(code, default=segments[0].address if segments else 0)
+
+    # The first pass
+
+    def enter(self, name: str, group: str | None) -> None:
+        """Go on in a section; without a group its content is dropped."""
+        self.section = None if group is None else self.sections.setdefault(name, Section(name, group))
+
+    def _statement(self, line: Line) -> None:
+        while self._label(line):
+            pass
+        token = line.ahead
+        if token.kind == "end":
+            return
+        if token.kind == "name" and line.second_is("="):
+            line.take()
+            line.take()
+            self.set_name(token, expressions.parse(line, self.names.local))
+            line.finish("the value")
+        elif token.kind == "name" and token.text.startswith("."):
+            self._directives.read(line)
+        elif self.section is not None:
+            self._instruction(line)
+
+    def _label(self, line: Line) -> bool:
+        token = line.ahead
+        if token.kind not in ("name", "number") or not line.second_is(":"):
+            return False
+        line.take()
+        line.take()
+        if token.kind == "number":
+            if not token.text.isdecimal() or len(token.text) > 9:
+                raise token.error(f"{shortened(token.text)} is not a label: it must be a name, or digits", self.source)
+            digits = token.text.lstrip("0") or "0"
+            self.names.counts[digits] += 1
+            self.define(token, f"{digits} {self.names.counts[digits]}")
+        else:
+            self.define(token, token.text)
+        return True
+
+    def define(self, token: Token, name: str) -> None:
+        if self.section is not None:
+            self.names.define(token, name, self.here)
+
+    @property
+    def here(self) -> Value:
+        return Value(0) if self.section is None else Value(self.section.length, self.section.name)
+
+    def _instruction(self, line: Line) -> None:
+        section, token = self.section, line.ahead
+        assert section is not None
+        if section.length % WORD_BYTES:
+            raise token.error(f"the instruction would stand at an address that is not a multiple of {WORD_BYTES}: write "
+                              ".align 2 before it", self.source)
+        for code in self._reader.read(line):
+            written = SourceLine(self.source, token.line, self._written[token.line - 1].strip())
+            self._lines[section.name, section.length] = written
+            section.add(replace(code, expression=self.bound(code.expression)), WORD_BYTES)
+
+    def set_name(self, token: Token, expression: Expression) -> None:
+        """A name for a number; it may be set again, and what stands above has meant what it was then."""
+        if token.text in self.names.labels or token.text == ".":
+            raise token.error(f"{token.text!r} is a label: another name must be set", self.source)
+        value = self._value(expression)
+        if value is not None:
+            self.names.values[token.text] = value
+        elif token.text in self.names.settings:
+            raise token.error(f"{token.text!r} is set twice, and its value is not known here", self.source)
+        self.names.settings[token.text] = self.bound(expression)
+
+    def bound(self, expression: Expression) -> Expression:
+        """An expression in which names of numbers, which may be set again, are what they are now."""
+        def now(term: expressions.Term) -> expressions.Term:
+            value = self.names.values.get(term.text) if term.kind == "name" else None
+            return term if value is None or value.section is not None else term._replace(kind="number", number=value.number)
+
+        return tuple(map(now, expression))
+
+    def known(self, expression: Expression) -> int | None:
+        """The number of an expression, where it is known already."""
+        value = self._value(expression)
+        return value.number if value is not None and value.section is None else None
+
+    def offset(self, expression: Expression) -> int | None:
+        """The same, or an offset in the section at hand."""
+        value = self._value(expression)
+        return value.number if value is not None and value.section in (None, self.here.section) else None
+
+    def _value(self, expression: Expression) -> Value | None:
+        try:
+            return evaluate(expression, self.names.lookup, self.here, self.source)
+        except (KeyError, SourceError):
+            return None  # a name that comes later, or a product of addresses: the second pass knows them
+
+    # The second pass
+
+    def _final(self, value: Value) -> int:
+        return value.number if value.section is None else self.sections[value.section].address + value.number
+
+    def address_of(self, token: Token, name: str) -> int:
+        """What a name stands for once all addresses are known."""
+        if name in self.names.labels:
+            return self._final(self.names.labels[name])
+        if name in self.names.values:
+            return self._final(self.names.values[name])
+        if name not in self.names.settings:
+            if " " in name:
+                raise token.error(f"no label {token.text[:-1]!r} stands below: {token.text} is the next one", self.source)
+            known = (each for each in (*self.names.labels, *self.names.settings) if " " not in each)
+            raise unknown("name", token, known, "it must be a label, or be set by .equ", self.source)
+        if name in self._setting:
+            raise token.error(f"{name!r} is set by itself", self.source)
+        if len(self._setting) == MAX_DEPTH:
+            raise token.error(f"{name!r} is set by names below it, more than {MAX_DEPTH} deep", self.source)
+        self._setting.append(name)
+        try:
+            return self.number(self.names.settings[name], 0)
+        finally:
+            self._setting.pop()
+
+    def number(self, expression: Expression, address: int) -> int:
+        """The number of an expression at an address."""
+        lookup = lambda token, name: Value(self.address_of(token, name))  # noqa: E731
+        return evaluate(expression, lookup, Value(address), self.source).number
+
+    def _pieces(self) -> Iterator[tuple[int, int, bytes | None]]:
+        for section in sorted((s for s in self.sections.values() if s.length), key=lambda each: each.address):
+            for item in section.items:
+                address = section.address + item.offset
+                yield address, item.size, self._bytes(item, address)
+
+    def _bytes(self, item: Item, address: int) -> bytes | None:
+        content = item.content
+        if isinstance(content, Datum):
+            return self._datum(content, self.number(content.expression, address))
+        if isinstance(content, Code):
+            return encoded(content, self._operand(content, address), address, self.source).to_bytes(WORD_BYTES, "little")
+        return content
+
+    def _datum(self, datum: Datum, number: int) -> bytes:
+        bits = 8 * datum.size
+        if not -(1 << bits - 1) <= number < 1 << bits:
+            raise datum.token.error(f"{number} does not fit {datum.size} bytes: the range is {-(1 << bits - 1)} to "
+                                    f"{(1 << bits) - 1}", self.source)
+        return (number & (1 << bits) - 1).to_bytes(datum.size, "little")
+
+    def _operand(self, code: Code, address: int) -> int:
+        """The number of an instruction's expression; of a lower part, the distance from where the upper part stands."""
+        if code.part == "pair_lo":
+            return self.number(code.expression, address - WORD_BYTES) - (address - WORD_BYTES)
+        if code.part != "pcrel_lo":
+            return self.number(code.expression, address) if code.expression else 0
+        at = self.number(code.expression, address)
+        upper = self._uppers.get(at)
+        if upper is None:
+            raise code.expression[0].token.error("%pcrel_lo must name the label of an instruction with %pcrel_hi",
+                                                 self.source)
+        return self.number(upper.expression, at) - at
+
+    @cached_property
+    def _uppers(self) -> dict[int, Code]:
+        """The instructions with %pcrel_hi by address."""
+        return {section.address + item.offset: item.content for section in self.sections.values() for item in section.items
+                if isinstance(item.content, Code) and item.content.part == "pcrel_hi"}
+
+    # Remarks after a semicolon
+
+    def _check_rests(self, rests: list[Token]) -> None:
+        """Refuse what other assemblers would execute: after a semicolon, which begins a remark, stands an instruction."""
+        for rest in rests:
+            text = _LABELS.sub("", rest.text, count=1)
+            word = text.split(maxsplit=1)[0].lower() if text.strip() else ""
+            if self._directives.knows(word) or (word in MNEMONICS and self._is_instruction(text)):
+                raise rest.error(f"';' begins a remark, but {shortened(rest.text.strip())} looks like code: give it a line "
+                                 "of its own, or begin the remark with '#'", self.source)
+
+    def _is_instruction(self, text: str) -> bool:
+        try:
+            return any(self._reader.read(line) for line in lines(text, self.source, PATTERN))
+        except SourceError:
+            return False
+
+
+def without_remarks(text: str, source: str) -> tuple[str, list[Token]]:
+    """The text with blanks for remarks, so that places stay; and what stands after semicolons."""
+    rests: list[Token] = []
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def blank(match: re.Match[str]) -> str:
+        found = match.group()
+        if match["block"] is None and match["rest"] is None:
+            return found
+        if found.startswith(";") or (match["block"] is not None and not found.endswith("*/")):
+            line = bisect_right(starts, match.start())
+            column = match.start() - starts[line - 1] + 1
+            if not found.startswith(";"):
+                raise Token("", "/*", line, column).error("this remark is not closed: write '*/'", source)
+            rests.append(Token("", found[1:].partition("#")[0].partition(";")[0], line, column))
+        return re.sub(r"[^\n]", " ", found)
+
+    return _REMARK.sub(blank, text), rests

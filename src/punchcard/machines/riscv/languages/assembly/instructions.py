@@ -1,0 +1,338 @@
+"""Instructions as they are written: operands, pseudo-instructions, and what each becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from punchcard.errors import SourceError
+from punchcard.machines.riscv import isa
+from punchcard.machines.riscv.isa import BY_NAME, MASK, REGISTER_NUMBERS, Instruction, signed
+from punchcard.machines.riscv.languages.assembly import expressions
+from punchcard.machines.riscv.languages.assembly.expressions import Expression, Term
+from punchcard.machines.riscv.syntax import FENCE, FENCE_I, FENCE_SETS, FENCE_TSO, PAUSE, Operand, operands_of
+from punchcard.machines.source import Line, Token, unknown
+
+Part: TypeAlias = Literal["whole", "upper", "target", "hi", "lo", "pcrel_hi", "pcrel_lo", "pair_lo"]
+"""What of an expression an instruction holds.
+
+whole      the number itself                        upper      the number, shifted to the upper 20 bits
+target     its distance from the instruction        hi, lo     the upper 20 bits of an address, the lower 12
+pcrel_hi   the upper bits of the distance           pair_lo    the lower bits of that of the instruction before
+pcrel_lo   the lower bits of the distance that the instruction at the address holds the upper bits of
+"""
+ZERO, RETURN, SCRATCH = 0, 1, 6
+UNIMPLEMENTED = 0xC0001073
+WORDS: Mapping[str, int] = {"fence.i": FENCE_I, "fence.tso": FENCE_TSO, "pause": PAUSE, "unimp": UNIMPLEMENTED}
+"""Instructions without operands that are always the same word."""
+
+PSEUDO: Mapping[str, tuple[str, str]] = {
+    "nop": ("", "addi zero zero 0"),
+    "mv": ("d s", "addi d s 0"),
+    "not": ("d s", "xori d s -1"),
+    "neg": ("d s", "sub d zero s"),
+    "zext.b": ("d s", "andi d s 255"),
+    "seqz": ("d s", "sltiu d s 1"),
+    "snez": ("d s", "sltu d zero s"),
+    "sltz": ("d s", "slt d s zero"),
+    "sgtz": ("d s", "slt d zero s"),
+    "sgt": ("d s r", "slt d r s"),
+    "sgtu": ("d s r", "sltu d r s"),
+    "beqz": ("s to", "beq s zero to"),
+    "bnez": ("s to", "bne s zero to"),
+    "blez": ("s to", "bge zero s to"),
+    "bgez": ("s to", "bge s zero to"),
+    "bltz": ("s to", "blt s zero to"),
+    "bgtz": ("s to", "blt zero s to"),
+    "bgt": ("s r to", "blt r s to"),
+    "ble": ("s r to", "bge r s to"),
+    "bgtu": ("s r to", "bltu r s to"),
+    "bleu": ("s r to", "bgeu r s to"),
+    "j": ("to", "jal zero to"),
+    "ret": ("", "jalr zero ra 0"),
+}
+"""Pseudo-instructions that are one instruction: the operands as written (d, s, r are registers), and what they become."""
+PAIRS: Mapping[str, int] = {"call": RETURN, "jump": SCRATCH, "tail": SCRATCH}
+"""Far jumps by two instructions, and the register that holds the upper part."""
+OTHERS = ("li", "la", "lla", "jr")
+MNEMONICS: tuple[str, ...] = (*BY_NAME, *PSEUDO, *PAIRS, *OTHERS, *(name for name in WORDS if name not in BY_NAME))
+
+
+@dataclass(frozen=True)
+class Code:
+    """One instruction before its expression has a value; a `word` needs none."""
+
+    token: Token
+    instruction: Instruction | None
+    rd: int = 0
+    rs1: int = 0
+    rs2: int = 0
+    expression: Expression = ()
+    part: Part = "whole"
+    word: int = 0
+
+
+class Reader:
+    """Reads the instructions of one text. `known` gives the number of an expression, where that is known already."""
+
+    def __init__(self, source: str, local: Callable[[Token], str], known: Callable[[Expression], int | None]) -> None:
+        self._source, self._local, self._known = source, local, known
+
+    def read(self, line: Line) -> list[Code]:
+        """The instructions that a line stands for."""
+        name = line.take_name("an instruction")
+        mnemonic = name.text.lower()
+        if mnemonic in WORDS:
+            found = [Code(name, None, word=WORDS[mnemonic])]
+        elif mnemonic in PSEUDO:
+            found = [self._pseudo(name, mnemonic, line)]
+        elif mnemonic in PAIRS:
+            found = self._far(name, mnemonic, line)
+        elif mnemonic in OTHERS or mnemonic in BY_NAME:
+            found = self._special(name, mnemonic, line)
+        else:
+            raise unknown("instruction", name, MNEMONICS, "RV32I, M and the usual pseudo-instructions are known",
+                          self._source)
+        line.finish(f"the instruction {name.text}")
+        return found
+
+    def _special(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
+        if mnemonic == "li":
+            return self._constant(name, line)
+        if mnemonic in ("la", "lla"):
+            rd = self._register(line)
+            self._comma(line)
+            return self._relative(name, BY_NAME["addi"], rd, rd, self._expression(line))
+        if mnemonic in ("jalr", "jr"):
+            return [self._jump_register(name, line, ZERO if mnemonic == "jr" else None)]
+        if mnemonic == "fence":
+            return [self._fence(name, line)]
+        return self._plain(name, BY_NAME[mnemonic], line)
+
+    # Operands
+
+    def _register(self, line: Line) -> int:
+        token = line.take_name("a register, such as a0 or x10,")
+        if token.text.lower() not in REGISTER_NUMBERS:
+            raise unknown("register", token, REGISTER_NUMBERS, "there are x0 to x31, zero, ra, sp, gp, tp, t0 to t6, s0 to "
+                          "s11 and a0 to a7", self._source)
+        return REGISTER_NUMBERS[token.text.lower()]
+
+    @staticmethod
+    def _at_register(line: Line) -> bool:
+        return line.ahead.kind == "name" and line.ahead.text.lower() in REGISTER_NUMBERS
+
+    @staticmethod
+    def _comma(line: Line) -> None:
+        if not line.at(","):
+            raise line.wrong("a ',' must separate operands")
+        line.take()
+
+    def _expression(self, line: Line) -> Expression:
+        return expressions.parse(line, self._local)
+
+    def _immediate(self, line: Line, part: Part, allowed: tuple[Part, ...]) -> tuple[Expression, Part]:
+        """An expression, or a part of one, as in %lo(name)."""
+        if line.ahead.kind != "part":
+            return self._expression(line), part
+        token = line.take()
+        found = next((each for each in allowed if f"%{each}" == token.text), None)
+        if found is None:
+            raise unknown("part", token, [f"%{each}" for each in allowed],
+                          f"this operand takes {' and '.join(f'%{each}' for each in allowed)}", self._source)
+        line.take()
+        expression = self._expression(line)
+        if not line.at(")"):
+            raise line.wrong("a ')' must close this")
+        line.take()
+        return expression, found
+
+    def _address(self, line: Line) -> tuple[Expression, Part, int | None]:
+        """Offset and register, as in 8(sp); without a register it is a name alone."""
+        expression: Expression = (Term("number", line.ahead),)
+        part: Part = "whole"
+        if not (line.at("(") and any(line.second_is(name) for name in REGISTER_NUMBERS)):
+            expression, part = self._immediate(line, "whole", ("lo", "pcrel_lo"))
+        if not line.at("("):
+            return expression, part, None
+        line.take()
+        register = self._register(line)
+        if not line.at(")"):
+            raise line.wrong("a ')' must close the register")
+        line.take()
+        return expression, part, register
+
+    # Instructions
+
+    def _plain(self, name: Token, instruction: Instruction, line: Line) -> list[Code]:
+        registers: dict[str, int] = {}
+        expression: Expression = ()
+        part: Part = "whole"
+        operands: tuple[Operand, ...] = operands_of(instruction)
+        if instruction.name == "jal" and not (self._at_register(line) and line.second_is(",")):
+            operands, registers = ("target",), {"rd": RETURN}
+        for index, operand in enumerate(operands):
+            if index:
+                self._comma(line)
+            if operand == "rs2" and instruction.format == "R" and not self._at_register(line):
+                instruction, operand = with_immediate(instruction, line), "immediate"
+            if operand in ("rd", "rs1", "rs2"):
+                registers[operand] = self._register(line)
+            elif operand == "address":
+                expression, part, base = self._address(line)
+                if base is None:
+                    return self._at_name(name, instruction, registers, expression, part, line)
+                registers["rs1"] = base
+            elif operand == "upper":
+                expression, part = self._immediate(line, "upper", ("hi", "pcrel_hi"))
+            elif operand == "target":
+                expression, part = self._expression(line), "target"
+            else:
+                expression, part = self._immediate(line, "whole", ("lo", "pcrel_lo"))
+        return [Code(name, instruction, **registers, expression=expression, part=part)]
+
+    def _at_name(self, name: Token, instruction: Instruction, registers: dict[str, int], expression: Expression, part: Part,
+                 line: Line) -> list[Code]:
+        """A load or store at a name: its address is made in a register first, rd or one that is named last."""
+        if part != "whole" or all(term.kind == "number" for term in expression):
+            raise line.wrong("a register in parentheses must follow the offset, as in 8(sp)")
+        if instruction.reads_memory:
+            return self._relative(name, instruction, registers["rd"], registers["rd"], expression)
+        if not line.at(","):
+            raise line.wrong("a store at a name needs a register for the address: write sw a0, name, t0")
+        self._comma(line)
+        scratch = self._register(line)
+        upper, lower = self._relative(name, instruction, scratch, 0, expression)
+        return [upper, Code(name, instruction, 0, lower.rs1, registers["rs2"], expression, "pair_lo")]
+
+    def _relative(self, name: Token, second: Instruction, register: int, rd: int, expression: Expression) -> list[Code]:
+        """auipc, and an instruction that adds the rest of the distance."""
+        return [Code(name, BY_NAME["auipc"], register, expression=expression, part="pcrel_hi"),
+                Code(name, second, rd, register, expression=expression, part="pair_lo")]
+
+    def _far(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
+        register, link = PAIRS[mnemonic], RETURN if mnemonic == "call" else ZERO
+        if mnemonic == "call" and self._at_register(line) and line.second_is(","):
+            register = link = self._register(line)
+            self._comma(line)
+        expression = self._expression(line)
+        if mnemonic == "jump":
+            self._comma(line)
+            register = self._register(line)
+        return self._relative(name, BY_NAME["jalr"], register, link, expression)
+
+    def _jump_register(self, name: Token, line: Line, link: int | None) -> Code:
+        """jalr rs; jalr rd, rs; jalr rd, rs, 8; jalr rd, 8(rs); jr rs; jr 8(rs)."""
+        jump = BY_NAME["jalr"]
+        if link is None and self._at_register(line) and line.second_is(","):
+            link = self._register(line)
+            self._comma(line)
+        rd = RETURN if link is None else link
+        if self._at_register(line):
+            rs1 = self._register(line)
+            if not line.at(","):
+                return Code(name, jump, rd, rs1)
+            line.take()
+            given, how = self._immediate(line, "whole", ("lo", "pcrel_lo"))
+            return Code(name, jump, rd, rs1, expression=given, part=how)
+        expression, part, base = self._address(line)
+        if base is None:
+            raise line.wrong("a register in parentheses must follow the offset, as in 8(ra)")
+        return Code(name, jump, rd, base, expression=expression, part=part)
+
+    def _pseudo(self, name: Token, mnemonic: str, line: Line) -> Code:
+        given: dict[str, int] = {}
+        expression: Expression = (Term("number", name),)
+        part: Part = "whole"
+        written, becomes = PSEUDO[mnemonic]
+        for index, operand in enumerate(written.split()):
+            if index:
+                self._comma(line)
+            if operand == "to":
+                expression, part = self._expression(line), "target"
+            else:
+                given[operand] = self._register(line)
+        instruction_name, *operands = becomes.split()
+        instruction = BY_NAME[instruction_name]
+        registers: dict[str, int] = {}
+        for field, operand in zip((*instruction.uses, "immediate"), operands, strict=False):
+            if field != "immediate":
+                registers[field] = given[operand] if operand in given else REGISTER_NUMBERS[operand]
+            elif operand != "to":
+                expression = (Term("number", name, number=int(operand)),)
+        return Code(name, instruction, **registers, expression=expression if instruction.format != "R" else (), part=part)
+
+    def _constant(self, name: Token, line: Line) -> list[Code]:
+        """li: addi where the number is small, lui where its lower bits are 0, or both; both where it is not known yet."""
+        rd = self._register(line)
+        self._comma(line)
+        start = line.ahead
+        expression = self._expression(line)
+        number = self._known(expression)
+        if number is not None and not -(1 << 31) <= number <= MASK:
+            raise start.error(f"{number} does not fit a register: the range is {-(1 << 31)} to {MASK}", self._source)
+        lower = Code(name, BY_NAME["addi"], rd, rd, expression=expression, part="lo")
+        if number is not None and signed(number) in isa.immediate_range("I"):
+            return [Code(name, BY_NAME["addi"], rd, ZERO, expression=expression, part="lo")]
+        upper = Code(name, BY_NAME["lui"], rd, expression=expression, part="hi")
+        return [upper] if number is not None and not number & 0xFFF else [upper, lower]
+
+    def _fence(self, name: Token, line: Line) -> Code:
+        """fence, or fence with what comes before and after: fence rw, w."""
+        if line.ahead.kind == "end":
+            return Code(name, None, word=FENCE)
+        sets = [self._fence_set(line)]
+        self._comma(line)
+        sets.append(self._fence_set(line))
+        return Code(name, None, word=BY_NAME["fence"].match | sets[0] << 24 | sets[1] << 20)
+
+    def _fence_set(self, line: Line) -> int:
+        token = line.take_name(f"a set of the letters {FENCE_SETS}")
+        letters = [letter for letter in FENCE_SETS if letter in token.text]
+        if "".join(letters) != token.text:
+            raise token.error(f"{token.text!r} is not a set for a fence: write letters of {FENCE_SETS} in this order",
+                              self._source)
+        return sum(8 >> FENCE_SETS.index(letter) for letter in letters)
+
+
+def with_immediate(instruction: Instruction, line: Line) -> Instruction:
+    """The relative of a register instruction that takes a number: addi for add."""
+    for each in isa.INSTRUCTIONS:
+        if each.opcode == isa.OP_IMM and each.funct3 == instruction.funct3 and (each.funct7 or 0) == instruction.funct7:
+            return each
+    raise line.wrong(f"the last operand of {instruction.name} must be a register")
+
+
+def encoded(code: Code, number: int, address: int, source: str) -> int:
+    """The word of an instruction whose expression has a value: for `pcrel_lo` and `pair_lo`, the distance."""
+    if code.instruction is None:
+        return code.word
+    value = number
+    if code.part in ("target", "pcrel_hi"):
+        value = signed(number - address) if abs(number) <= MASK else number
+    if code.part == "upper":
+        if not -(1 << 19) <= value < 1 << 20:
+            raise code.token.error(f"{code.instruction.name} with {value}: it must be {-(1 << 19)} to {(1 << 20) - 1}, the "
+                                   "upper 20 bits", source)
+        value = signed(value << 12)
+    elif code.part in ("hi", "pcrel_hi"):
+        value = signed(value + 0x800 & ~0xFFF)
+    elif code.part in ("lo", "pcrel_lo", "pair_lo"):
+        value = signed(value, 12)
+    elif code.part == "whole" and code.instruction.format != "shift" and value > MASK // 2:
+        value = signed(value) if value <= MASK else value  # 0xffffffff is -1
+    allowed = isa.immediate_range(code.instruction.format)
+    if value not in allowed:
+        raise _out_of_range(code, value, source)
+    return isa.encode(code.instruction, code.rd, code.rs1, code.rs2, value)
+
+
+def _out_of_range(code: Code, value: int, source: str) -> SourceError:
+    assert code.instruction is not None
+    name, rule = code.instruction.name, isa.immediate_rule(code.instruction.format)
+    token = code.expression[0].token if code.expression else code.token
+    if code.part == "target":
+        return token.error(f"{name} to an address {value} bytes away: {rule}", source)
+    advice = "; li takes any number" if name == "addi" else ""
+    return token.error(f"{name} with the immediate {value}: {rule}{advice}", source)

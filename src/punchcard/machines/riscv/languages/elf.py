@@ -1,0 +1,179 @@
+"""ELF files, as compilers write them: segments, entry, names, and source lines where there is debug information.
+
+Files are read with pyelftools, which is imported when one is read. What this machine cannot run is refused with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from punchcard.errors import ProgramError, shortened
+from punchcard.machines.riscv.isa import SYSTEM, WORD_BYTES
+from punchcard.machines.riscv.languages.debug_lines import DebugLines, opened
+from punchcard.machines.riscv.program import RiscvProgram, Segment, base_for
+
+MAGIC = b"\x7fELF"
+RISCV = 243
+ADVICE = "compile with -march=rv32im -mabi=ilp32"
+FLAG_COMPRESSED, FLAGS_FLOAT, FLAG_EMBEDDED = 0x1, 0x6, 0x8
+EXTENSIONS = ("i", "m", "zmmul", "zifencei", "zicsr")
+"""Extensions that a file may name. Of zicsr no instruction may be there."""
+_TYPES = {"ET_REL": "a relocatable object: link it first", "ET_CORE": "a core dump",
+          "ET_DYN": "position-independent or a shared library: link it with -no-pie"}
+MOST_SYMBOLS = 1 << 20
+
+
+def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProgram:
+    """The program in the bytes of a file; without `base`, the memory begins at 0 or, where that is far, near the program."""
+    where = f"{source}: " if source else ""
+    _check_ident(data, where)
+    try:
+        elf = opened(data)
+        _check_header(elf, where)
+        segments = list(_segments(elf, data, where))
+        symbols = dict(_symbols(elf))
+        entry = int(elf.header["e_entry"])
+        _check_extensions(elf, data, where)
+    except ProgramError:
+        raise
+    except Exception as error:  # whatever a library makes of a damaged file
+        reason = f"{type(error).__name__}: {shortened(str(error))}"
+        raise ProgramError(f"{where}the ELF file is damaged or cut off: {reason}") from None
+    if not segments:
+        raise ProgramError(f"{where}the ELF file has nothing to load")
+    first = base_for(segments) if base is None else base
+    return RiscvProgram(tuple(segments), entry, first, symbols, DebugLines(data), source)
+
+
+def _check_ident(data: bytes, where: str) -> None:
+    """The first bytes, which say how to read the others."""
+    if not data.startswith(MAGIC):
+        raise ProgramError(f"{where}the file does not begin as an ELF file does ({shortened(data[:4])})")
+    if len(data) < 52:
+        raise ProgramError(f"{where}the ELF file is cut off: it has {len(data)} bytes, and the header alone 52")
+    machine = int.from_bytes(data[18:20], "big" if data[5] == 2 else "little")
+    if machine != RISCV:
+        raise ProgramError(f"{where}this is an ELF file for {_machine_name(machine)}, not for RISC-V: compile with a RISC-V "
+                           "compiler")
+    if data[4] == 2:
+        raise ProgramError(f"{where}this is a 64-bit ELF file, and the machine has 32 bits: {ADVICE}")
+    if data[5] == 2:
+        raise ProgramError(f"{where}this is a big-endian ELF file, and the machine is little-endian: {ADVICE}")
+    if data[4] != 1 or data[5] != 1:
+        raise ProgramError(f"{where}the ELF file has class {data[4]} and byte order {data[5]}: both must be 1")
+
+
+def _machine_name(number: int) -> str:
+    from elftools.elf.enums import ENUM_E_MACHINE
+
+    names = (name.removeprefix("EM_") for name, value in ENUM_E_MACHINE.items() if value == number)
+    return next(names, f"machine {number}")
+
+
+def _check_header(elf: Any, where: str) -> None:
+    header = elf.header
+    if header["e_type"] != "ET_EXEC":
+        what = _TYPES.get(str(header["e_type"]), f"of type {header['e_type']}")
+        raise ProgramError(f"{where}the ELF file is not an executable: it is {what}")
+    flags = int(header["e_flags"])
+    if flags & FLAG_COMPRESSED:
+        raise ProgramError(f"{where}the program has compressed instructions, which the machine does not have: {ADVICE}")
+    if flags & FLAGS_FLOAT:
+        raise ProgramError(f"{where}the program passes numbers in floating-point registers, which the machine does not "
+                           f"have: {ADVICE}")
+    if flags & FLAG_EMBEDDED:
+        raise ProgramError(f"{where}the program is for RV32E, with 16 registers: {ADVICE}")
+
+
+def _segments(elf: Any, data: bytes, where: str) -> Iterator[Segment]:
+    """What is loaded. Bytes go where the file wants them loaded; memory is needed also where the program will have them."""
+    for number in range(elf.num_segments()):
+        header = elf.get_segment(number).header
+        if header["p_type"] != "PT_LOAD" or not header["p_memsz"]:
+            continue
+        start, size, memory = (int(header[name]) for name in ("p_offset", "p_filesz", "p_memsz"))
+        physical, virtual = int(header["p_paddr"]), int(header["p_vaddr"])
+        if start + size > len(data):
+            raise ProgramError(f"{where}the ELF file is cut off: segment {number} ends at byte {start + size}, the file at "
+                               f"{len(data)}")
+        if size > memory:
+            raise ProgramError(f"{where}segment {number} of the ELF file has {size} bytes in the file and {memory} in the "
+                               "memory: the file is damaged")
+        content = data[start : start + size]
+        if physical == virtual or not size:
+            yield Segment(virtual, content, memory)
+        else:
+            yield Segment(physical, content, size)
+            yield Segment(virtual, b"", memory)
+
+
+def _symbols(elf: Any) -> Iterator[tuple[str, int]]:
+    """Names of functions first, then of data and of places; not those that tools make for themselves."""
+    table = elf.get_section_by_name(".symtab")
+    if table is None or not hasattr(table, "iter_symbols") or table.num_symbols() > MOST_SYMBOLS:
+        return
+    found = [(symbol.name, symbol.entry) for symbol in table.iter_symbols()]
+    for kinds in (("STT_FUNC",), ("STT_OBJECT", "STT_NOTYPE")):
+        for name, entry in found:
+            made = not name or name.startswith(("$", ".L"))
+            if not made and entry["st_info"]["type"] in kinds and entry["st_shndx"] not in ("SHN_UNDEF", "SHN_ABS"):
+                yield name, int(entry["st_value"])
+
+
+def _check_extensions(elf: Any, data: bytes, where: str) -> None:
+    """Refuse a file whose attributes name an extension that the machine does not have."""
+    architecture = _architecture(elf)
+    if not architecture:
+        return
+    if not architecture.startswith("rv32"):
+        raise ProgramError(f"{where}the program is for {shortened(architecture)}, not for rv32: {ADVICE}")
+    names = extensions_of(architecture)
+    wrong = [name for name in names if name not in EXTENSIONS]
+    if wrong:
+        many = "extensions" if len(wrong) > 1 else "extension"
+        what = "compressed instructions (c)" if wrong == ["c"] else f"the {many} {', '.join(wrong)}"
+        raise ProgramError(f"{where}the program uses {what}, which the machine does not have: {ADVICE}")
+    place = _register_access(elf, data) if "zicsr" in names else None
+    if place is not None:
+        raise ProgramError(f"{where}the instruction at {place:#x} uses a control register (zicsr), which the machine does "
+                           f"not have: {ADVICE}")
+
+
+def extensions_of(architecture: str) -> list[str]:
+    """The names in an architecture string such as rv32i2p1_m2p0_zicsr2p0."""
+    rest = architecture.lower().removeprefix("rv32")
+    found = []
+    for part in filter(None, rest.split("_")):
+        if part[0] in "zsx":
+            found.append(re.sub(r"[0-9]+p[0-9]+$", "", part))
+        else:
+            found += [letter for letter, _ in re.findall(r"([a-z])([0-9]+p[0-9]+)?", part)]
+    return found
+
+
+def _architecture(elf: Any) -> str:
+    """What the attributes say, or nothing."""
+    section = elf.get_section_by_name(".riscv.attributes")
+    if section is None or not hasattr(section, "iter_subsections"):
+        return ""
+    for subsection in section.iter_subsections():
+        for part in subsection.iter_subsubsections():
+            for attribute in part.iter_attributes():
+                if attribute.tag == "TAG_ARCH":
+                    return str(attribute.value)
+    return ""
+
+
+def _register_access(elf: Any, data: bytes) -> int | None:
+    """The address of the first instruction for control registers."""
+    for number in range(elf.num_segments()):
+        header = elf.get_segment(number).header
+        if header["p_type"] == "PT_LOAD" and header["p_flags"] & 1:
+            start, size = int(header["p_offset"]), int(header["p_filesz"])
+            for place in range(start, start + size - 3, WORD_BYTES):
+                word = int.from_bytes(data[place : place + WORD_BYTES], "little")
+                if word & 0x7F == SYSTEM and word >> 12 & 3:
+                    return int(header["p_vaddr"]) + place - start
+    return None

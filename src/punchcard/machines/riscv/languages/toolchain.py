@@ -1,0 +1,160 @@
+"""Compilers for RISC-V: which there are, and what a program is linked with.
+
+gcc for bare metal comes with a library of arithmetic (libgcc), and on Debian with a C library (picolibc). Where one of them
+is not there, what `runtime/` has takes its place.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from punchcard.errors import CompilerError
+
+GCC = ("riscv64-unknown-elf-gcc", "riscv32-unknown-elf-gcc", "riscv64-elf-gcc", "riscv32-elf-gcc", "riscv-none-elf-gcc",
+       "riscv64-linux-gnu-gcc")
+CLANG = ("clang",)
+LINKER = "ld.lld"
+"""What clang links with: the system's own linker does not know RISC-V."""
+FOR_CLANG = ("--target=riscv32-unknown-elf", "-fuse-ld=lld", "-nostdlibinc", "-Wno-unused-command-line-argument")
+"""Headers of this computer's own C library are not for the program."""
+ABI = "ilp32"
+ARCHITECTURES = ("rv32i", "rv32im")
+LIBRARIES = ("picolibc", "own")
+PICOLIBC = ("/usr/lib/picolibc/riscv64-unknown-elf", "/usr/local/lib/picolibc/riscv64-unknown-elf",
+            "/usr/picolibc/riscv64-unknown-elf", "/usr/local/picolibc/riscv64-unknown-elf")
+"""Where distributions have it."""
+RUNTIME = Path(__file__).parent.parent / "runtime"
+SECONDS = 300
+"""The longest that a compiler may take."""
+Library: TypeAlias = Literal["picolibc", "own"]
+
+INSTALL = ("on Debian and Ubuntu: apt install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf; on Fedora: dnf install "
+           "clang lld; on macOS: brew install riscv64-elf-gcc")
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A compiler for one architecture, and the C library that its programs are linked with.
+
+    picolibc     where it is installed, with its headers in `include` and a library for each architecture in `lib`
+    arithmetic   libgcc for the architecture, if there is one
+    """
+
+    command: tuple[str, ...]
+    architecture: str
+    picolibc: Path | None = None
+    arithmetic: Path | None = None
+
+    @property
+    def options(self) -> list[str]:
+        """What every file is compiled with."""
+        headers = RUNTIME if self.picolibc is None else self.picolibc
+        return [f"-march={self.architecture}", f"-mabi={ABI}", "-ffunction-sections", "-fdata-sections",
+                "-ftls-model=local-exec", "-isystem", str(headers / "include")]
+
+    @property
+    def runtime_options(self) -> list[str]:
+        """What the files of `runtime/` are compiled with: a loop of memset must not become a call of memset."""
+        plain = "-fno-builtin" if is_clang(self.command) else "-fno-tree-loop-distribute-patterns"
+        return [*self.options, "-O2", "-ffreestanding", plain, f"-I{RUNTIME}"]
+
+    @property
+    def runtime(self) -> list[Path]:
+        """The package's own files that every program is linked with."""
+        own = [RUNTIME / "start.S"]
+        if self.picolibc is not None:
+            return [*own, RUNTIME / "streams.c"]
+        library = [path for path in sorted((RUNTIME / "libc").glob("*.c")) if path.name != "arithmetic.c"]
+        return own + library + ([] if self.arithmetic else [RUNTIME / "libc" / "arithmetic.c"])
+
+    @property
+    def libraries(self) -> list[str]:
+        found = [] if self.picolibc is None else [self._library(self.picolibc, name) for name in ("libc.a", "libm.a")]
+        if self.arithmetic is not None:
+            found.append(str(self.arithmetic))
+        return ["-Wl,--start-group", *found, "-Wl,--end-group"] if found else []
+
+    def _library(self, picolibc: Path, name: str) -> str:
+        return str(picolibc / "lib" / self.architecture / ABI / name)
+
+
+def find(cc: str | None = None, architecture: str = "rv32i", library: str | None = None) -> Toolchain:
+    """The compiler that is asked for, "gcc", "clang" or a command, or the first that is there."""
+    command = _named(cc) if cc is not None else next(_found(), None)
+    if command is None:
+        raise CompilerError(f"there is no C compiler for RISC-V: install one ({INSTALL})")
+    if is_clang(command):
+        if shutil.which(LINKER) is None:
+            raise CompilerError(f"{shlex.join(command)} links for RISC-V with lld, and {LINKER} is not there: install lld")
+        command = [*command, *FOR_CLANG]
+    gcc = next(_among(GCC), None)
+    arithmetic = None if gcc is None else _arithmetic(gcc, architecture)
+    return Toolchain(tuple(command), architecture, _picolibc(architecture, arithmetic, library), arithmetic)
+
+
+def is_clang(command: Sequence[str]) -> bool:
+    return "clang" in Path(command[0]).name
+
+
+def _named(cc: str) -> list[str]:
+    """The command for a compiler that was named."""
+    families = {"gcc": GCC, "clang": CLANG}
+    if cc in families:
+        found = next(_among(families[cc]), None)
+        if found is None:
+            raise CompilerError(f"--cc {cc}: there is no {' or '.join(families[cc])}: install one ({INSTALL})")
+        return found
+    try:
+        words = shlex.split(cc)
+    except ValueError as error:
+        raise CompilerError(f"--cc {cc!r}: {error}") from None
+    if not words or shutil.which(words[0]) is None:
+        raise CompilerError(f"--cc {cc!r}: there is no such command: write gcc, clang, or the name of a compiler")
+    return words
+
+
+def _found() -> Iterator[list[str]]:
+    yield from _among(GCC)
+    if shutil.which(LINKER) is not None:
+        yield from _among(CLANG)
+
+
+def _among(names: Sequence[str]) -> Iterator[list[str]]:
+    return ([found] for name in names if (found := shutil.which(name)))
+
+
+def _arithmetic(gcc: Sequence[str], architecture: str) -> Path | None:
+    """libgcc for an architecture; a compiler without one names that of its own, which is of another."""
+    named = run([*gcc, f"-march={architecture}", f"-mabi={ABI}", "-print-libgcc-file-name"]).stdout.strip()
+    return Path(named) if f"{architecture}/{ABI}" in named and os.path.isfile(named) else None
+
+
+def _picolibc(architecture: str, arithmetic: Path | None, wanted: str | None) -> Path | None:
+    """Where picolibc is. It prints real numbers, for which it needs libgcc."""
+    if wanted == "own":
+        return None
+    for place in map(Path, PICOLIBC):
+        if arithmetic and (place / "lib" / architecture / ABI / "libc.a").is_file():
+            return place
+    if wanted == "picolibc":
+        raise CompilerError(f"picolibc for {architecture} is not there: install it (Debian and Ubuntu: apt install "
+                            "picolibc-riscv64-unknown-elf), or use --libc own")
+    return None
+
+
+def run(command: Sequence[str], *, text: str = "", folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """A compiler's run to its end."""
+    try:
+        return subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", check=False,
+                              cwd=folder, timeout=SECONDS, env={**os.environ, "LC_ALL": "C"})
+    except subprocess.TimeoutExpired:
+        raise CompilerError(f"{command[0]} has not ended after {SECONDS} seconds") from None
+    except OSError as error:
+        raise CompilerError(f"{command[0]} cannot be run: {error.strerror or error}") from None

@@ -1,0 +1,192 @@
+"""The RISC-V machine: a looped transformer that executes RV32I, one instruction a loop."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from punchcard.arguments import checked
+from punchcard.card.layout import Card, Cards
+from punchcard.errors import ProgramError, PunchcardError
+from punchcard.machines.base import AsPrecision, Machine
+from punchcard.machines.design import Design, by_name
+from punchcard.machines.interpreter import Interpreter
+from punchcard.machines.judging import Check
+from punchcard.machines.kind import Kind
+from punchcard.machines.ports import Host
+from punchcard.machines.result import Result, Seen
+from punchcard.machines.riscv.calls import Calls
+from punchcard.machines.riscv.designs.base import RiscvContent, RiscvDesign, RiscvSizes
+from punchcard.machines.riscv.designs.three_layer import ThreeLayerDesign
+from punchcard.machines.riscv.host import RiscvHost, is_served
+from punchcard.machines.riscv.isa import REGISTERS, WORD_BYTES, signed
+from punchcard.machines.riscv.kind import DEFAULT_MEMORY, RISCV
+from punchcard.machines.riscv.oracle import RiscvInterpreter, RiscvState
+from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine
+from punchcard.machines.riscv.syntax import text_of
+from punchcard.machines.running import Course, Mark
+from punchcard.machines.streams import Read, Write
+
+
+@checked
+class RiscvMachine(Machine[RiscvProgram, RiscvState]):
+    """A looped transformer that executes RV32I programs, one instruction a loop.
+
+    memory      how many words there are, 2^16 by default
+    base        the address of the first one, a multiple of 4
+    design      "three-layer"
+    precision   a number format or a `Precision`; by default the narrower of float32 and float64 that is exact
+    """
+
+    kind: ClassVar[Kind] = RISCV
+    designs: ClassVar[Mapping[str, Design[RiscvSizes]]] = by_name(ThreeLayerDesign())
+    default_max_steps: ClassVar[int | None] = None
+    compared: ClassVar[Check | None] = None
+    has_ports: ClassVar[bool] = True
+    sizes: RiscvSizes
+    design: RiscvDesign
+
+    def __init__(
+        self, *, memory: int = DEFAULT_MEMORY, base: int = 0, design: str = "three-layer",
+        precision: AsPrecision | None = None,
+    ) -> None:
+        self.build(RiscvSizes(memory, base), design, precision or ("float32", "float64"), {"memory": memory, "base": base})
+
+    def advice(self) -> str:
+        return "use a smaller memory or a wider number format"
+
+    @classmethod
+    def sizes_for(cls, program: RiscvProgram) -> dict[str, Any]:
+        """Room for the program, a stack and a heap: 2^16 words, or twice what the program takes."""
+        least = 2 * program.needed_words
+        return {"memory": max(DEFAULT_MEMORY, 1 << (least - 1).bit_length()), "base": program.base}
+
+    def title(self) -> str:
+        return (f"riscv, design {self.design.name!r}: {self.sizes.memory} words of memory from {self.sizes.base:#x} on, "
+                f"{len(REGISTERS)} registers")
+
+    # Cards
+
+    def check_fits(self, program: RiscvProgram) -> None:
+        if program.base != self.sizes.base:
+            raise ProgramError(f"{program.where}the program's memory begins at {program.base:#x}, the machine's at "
+                               f"{self.sizes.base:#x}: build it with base={program.base:#x}")
+        program.words(self.sizes.memory)
+
+    def content(self, program: RiscvProgram) -> RiscvContent:
+        return RiscvContent(program.words(self.sizes.memory)[: program.needed_words], program.registers(self.sizes.memory),
+                            program.entry)
+
+    def states(self, cards: Cards) -> list[RiscvState]:
+        found = self.design.read(self.sizes, self.layout, cards)
+        return [RiscvState(tuple(registers), tuple(words), counter)
+                for registers, words, counter in zip(*(part.tolist() for part in found), strict=True)]
+
+    def seen(self, program: RiscvProgram, card: Card) -> Seen:
+        """The registers and the program counter; the memory is large."""
+        registers = self.layout.numbers(card, "memory", "registers").tolist()
+        return Seen(self._named(registers), self.counter(card))
+
+    def counter(self, card: Card) -> int:
+        """The program counter on a card."""
+        return self.layout.number_at(card, "counter", self.layout.region("scratchpad").start)
+
+    def values(self, program: RiscvProgram, state: RiscvState) -> dict[str, Any]:
+        """The registers by the names of the calling convention, as signed numbers."""
+        return self._named(state.registers)
+
+    def _named(self, registers: Any) -> dict[str, Any]:
+        return {name: signed(value) for name, value in zip(REGISTERS, registers, strict=True)}
+
+    def column_name(self, column: int, program: RiscvProgram | None = None) -> str:
+        registers, memory = self.layout.region("registers"), self.layout.region("memory")
+        if registers.start <= column < registers.stop:
+            return REGISTERS[column - registers.start]
+        if program is not None and memory.start <= column < memory.stop:
+            return program.name_of(self.sizes.base + WORD_BYTES * (column - memory.start))
+        return self.layout.column_name(column)
+
+    # Running
+
+    def host(self, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None = None) -> RiscvHost:
+        return RiscvHost(self.layout, self.sizes, self.design.events(self.sizes), begin, read, write, last, program)
+
+    def result(
+        self, program: RiscvProgram | None, course: Course, begin: Mark, host: Host | None
+    ) -> Result[RiscvState]:
+        """An instruction that was refused in the last loop does not count."""
+        found = super().result(program, course, begin, host)
+        return replace(found, steps=max(0, found.steps - 1)) if self._refused(found.held) else found
+
+    def _refused(self, card: Card) -> bool:
+        return bool(self.layout.number_at(card, "event.fault", self.layout.region("scratchpad").start))
+
+    def oracle(self, program: RiscvProgram, read: Read, write: Write) -> RiscvInterpreter:
+        memory = range(self.sizes.base, self.sizes.end)
+        calls = Calls(read, write, memory=memory, brk_start=program.heap_start)
+        return RiscvInterpreter(program, self.sizes.memory, calls, multiply=self.sizes.multiply)
+
+    def differences(self, program: RiscvProgram, card: Card, oracle: Interpreter[RiscvState]) -> list[str]:
+        """As arrays: a memory of 65,536 words is compared after every loop."""
+        assert isinstance(oracle, RiscvInterpreter)
+        if is_served(self.layout, card):
+            oracle.serve()
+        registers, words, counter = self.design.read(self.sizes, self.layout, card)
+        found = [f"{REGISTERS[i]} is {int(registers[i]):#x}, the interpreter has {oracle.registers[i]:#x}"
+                 for i in np.flatnonzero(registers != np.array(oracle.registers)).tolist()[:8]]
+        for index in np.flatnonzero(words != np.array(oracle.memory)).tolist()[:8]:
+            name = program.name_of(self.sizes.base + WORD_BYTES * index)
+            found.append(f"the word at {name} is {int(words[index]):#x}, the interpreter has {oracle.memory[index]:#x}")
+        if int(counter) != oracle.program_counter:
+            found.append(f"the program counter is {int(counter):#x}, the interpreter's {oracle.program_counter:#x}")
+        return found
+
+    # Showing
+
+    def trace_line(self, program: RiscvProgram, before: Card, after: Card) -> str:
+        """The instruction, and the registers or the word that it changed."""
+        then, now = self.read(before), self.read(after)
+        counter = then.program_counter
+        index = (counter - self.sizes.base) // WORD_BYTES
+        where = f"[{program.name_of(counter)}]"
+        if not 0 <= index < self.sizes.memory:
+            return f"{where} outside the memory"
+        code = f"{where} {text_of(then.memory[index], counter, program.name_of)}"
+        changes = [f"{name} = {signed(new)}" for name, old, new in zip(REGISTERS, then.registers, now.registers, strict=True)
+                   if old != new]
+        changes += [f"{program.name_of(self.sizes.base + WORD_BYTES * i)} = {now.memory[i]:#x}"
+                    for i in np.flatnonzero(np.array(then.memory) != np.array(now.memory)).tolist()]
+        if now.program_counter != counter + WORD_BYTES:
+            changes.append(f"goto {program.name_of(now.program_counter)}")
+        line = program.lines.get(counter)
+        return f"{code:<44} {', '.join(changes)}{f'  ({line})' if line else ''}".rstrip()
+
+    def shown(self, program: RiscvProgram, result: Result[RiscvState]) -> str:
+        """A program shows itself by its output."""
+        return ""
+
+    # Files
+
+    def store(self, program: RiscvProgram) -> str:
+        """Bytes, names and source lines."""
+        segments = [[s.address, base64.b64encode(s.data).decode("ascii"), s.size] for s in program.segments]
+        return json.dumps({"segments": segments, "entry": program.entry, "base": program.base, "source": program.source,
+                           "symbols": dict(program.symbols),
+                           "lines": [[address, *line] for address, line in program.lines.items()]})
+
+    def restore(self, text: str) -> RiscvProgram:
+        try:
+            kept = json.loads(text)
+            segments = tuple(Segment(address, base64.b64decode(data, validate=True), size)
+                             for address, data, size in kept["segments"])
+            lines = {address: SourceLine(*line) for address, *line in kept["lines"]}
+            return RiscvProgram(segments, kept["entry"], kept["base"], dict(kept["symbols"]), lines, kept["source"])
+        except PunchcardError:
+            raise
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise ProgramError("the program is not an object with segments, entry, base, symbols, lines and source") from None

@@ -1,0 +1,285 @@
+"""A plain interpreter of RV32IM, one instruction after the other. It knows nothing of cards, tensors or transformers.
+
+It is written to be read, and to be compared with. `fast` is the quick one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableSequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from punchcard.errors import PunchcardError
+from punchcard.machines.interpreter import Interpreter
+from punchcard.machines.riscv import isa
+from punchcard.machines.riscv.calls import Calls
+from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, decode, operation_of, signed
+from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.riscv.syntax import text_of
+from punchcard.machines.streams import reader
+
+FaultKind: TypeAlias = Literal[
+    "illegal instruction", "breakpoint", "fetch out of range", "misaligned fetch", "load out of range", "misaligned load",
+    "store out of range", "misaligned store",
+]
+Misaligned: TypeAlias = Literal["fault", "emulate"]
+"""What a load or store does whose address is not a multiple of its size."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why an instruction cannot be executed; nothing of it was done.
+
+    `address` is what the instruction wanted to use. A jump or a taken branch to an address that is not a multiple of four
+    is itself at fault; a target outside the memory is found when it is fetched, and then there is no instruction.
+    """
+
+    kind: FaultKind
+    address: int
+    program_counter: int
+    instruction: int | None = None
+    place: str = field(default="", compare=False)
+    """Where that is: a symbol and a source line."""
+
+    def __str__(self) -> str:
+        where = self.place or f"{self.program_counter:#x}"
+        if self.instruction is None:
+            return f"{self.kind} at {where}: there is no memory at address {self.address:#x}"
+        if self.kind == "illegal instruction":
+            return f"illegal instruction {self.instruction:#010x} at {where}"
+        if self.kind == "breakpoint":
+            return f"breakpoint (ebreak) at {where}"
+        return f"{self.kind} at {where}: {text_of(self.instruction)} uses address {self.address:#x}"
+
+
+def place_of(program: RiscvProgram, address: int) -> str:
+    """Symbol, address and source line of an instruction: `main+8 (0x1008, hello.c:12)`."""
+    name, line = program.name_of(address), program.lines.get(address)
+    known = [part for part in (f"{address:#x}" if name != f"{address:#x}" else "", str(line) if line else "") if part]
+    return f"{name} ({', '.join(known)})" if known else name
+
+
+@dataclass(frozen=True)
+class RiscvState:
+    """What a run is judged by. Numbers are unsigned; `memory` holds words."""
+
+    registers: tuple[int, ...]
+    memory: tuple[int, ...]
+    program_counter: int
+
+
+def _divide(a: int, b: int) -> int:
+    """The quotient, rounded towards zero; -1 where the divisor is 0."""
+    return -1 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _remainder(a: int, b: int) -> int:
+    """What is left, with the sign of the dividend; the dividend where the divisor is 0."""
+    return a if b == 0 else abs(a) % abs(b) * (1 if a >= 0 else -1)
+
+
+OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "sll": lambda a, b: a << (b & 31),
+    "slt": lambda a, b: signed(a) < signed(b),
+    "sltu": lambda a, b: a < b,
+    "xor": lambda a, b: a ^ b,
+    "srl": lambda a, b: a >> (b & 31),
+    "sra": lambda a, b: signed(a) >> (b & 31),
+    "or": lambda a, b: a | b,
+    "and": lambda a, b: a & b,
+    "mul": lambda a, b: a * b,
+    "mulh": lambda a, b: signed(a) * signed(b) >> 32,
+    "mulhsu": lambda a, b: signed(a) * b >> 32,
+    "mulhu": lambda a, b: a * b >> 32,
+    "div": lambda a, b: _divide(signed(a), signed(b)),
+    "divu": lambda a, b: _divide(a, b),
+    "rem": lambda a, b: _remainder(signed(a), signed(b)),
+    "remu": lambda a, b: _remainder(a, b),
+}
+"""What rd becomes, modulo 2^32, from two unsigned words."""
+CONDITIONS: dict[str, Callable[[int, int], bool]] = {
+    "beq": lambda a, b: a == b,
+    "bne": lambda a, b: a != b,
+    "blt": lambda a, b: signed(a) < signed(b),
+    "bge": lambda a, b: signed(a) >= signed(b),
+    "bltu": lambda a, b: a < b,
+    "bgeu": lambda a, b: a >= b,
+}
+
+
+class RiscvInterpreter(Interpreter[RiscvState]):
+    """Executes a program in a memory of so many words from the program's base on.
+
+    `memory` are unsigned words, `registers` unsigned numbers. `fault` says why the next instruction cannot be executed. A
+    run halts at the system call that ends the program; it is not executed, and `calls.status` is the exit status.
+    """
+
+    def __init__(
+        self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True,
+        misaligned: Misaligned = "fault",
+    ) -> None:
+        self.memory: MutableSequence[int] = program.words(memory)
+        self.registers: MutableSequence[int] = program.registers(memory)
+        self.program_counter = program.entry
+        self.program = program
+        self._addresses = range(program.base, program.base + WORD_BYTES * memory)
+        self._written = bytearray()
+        self.calls = calls or default_calls(program, self._addresses, self._written)
+        self._emulates = misaligned == "emulate"
+        self._extensions = {"I", "Zifencei"} | ({"M"} if multiply else set())
+        self._looked_at: tuple[int, Fault | None] | None = None
+        self._served_at = -1
+        self._check_size(memory)
+
+    def _check_size(self, memory: int) -> None:
+        if self._addresses.stop > 1 << 32:
+            raise PunchcardError(f"a memory of {memory} words from {self._addresses.start:#x} on ends beyond the last "
+                                 "address")
+
+    @property
+    def output(self) -> bytes:
+        """What was written, unless the caller has given the calls."""
+        return bytes(self._written)
+
+    @property
+    def state(self) -> RiscvState:
+        return RiscvState(tuple(self.registers), tuple(self.memory), self.program_counter)
+
+    @property
+    def fault(self) -> Fault | None:
+        if self._looked_at is None or self._looked_at[0] != self.steps:
+            self._looked_at = self.steps, self._examine()
+        return self._looked_at[1]
+
+    @property
+    def halted(self) -> bool:
+        if self.calls.ended or self.fault is not None:
+            return True
+        if self.waits and self.calls.ending(self) is not None:
+            self.calls.serve(self)
+        return self.calls.ended
+
+    @property
+    def waits(self) -> bool:
+        """Whether the next instruction is a system call."""
+        return self.fault is None and self._next().instruction.name == "ecall"
+
+    def step(self) -> None:
+        if not self.halted:
+            self._execute(self._next())
+            self.steps += 1
+
+    def serve(self) -> None:
+        """Serve the system call that is next, ahead of its execution, as the host of a card does."""
+        if self.waits and not self.halted and self._served_at != self.steps:
+            self._served_at = self.steps
+            self.calls.serve(self)
+
+    # The guest of a system call.
+
+    def register(self, index: int) -> int:
+        return self.registers[index]
+
+    def set_register(self, index: int, value: int) -> None:
+        if index:
+            self.registers[index] = value & MASK
+
+    def load(self, address: int, size: int) -> bytes:
+        return bytes(self._byte(address + i) for i in range(size))
+
+    def store(self, address: int, data: bytes) -> None:
+        for i, byte in enumerate(data, address - self._addresses.start):
+            shift = 8 * (i % WORD_BYTES)
+            self.memory[i // WORD_BYTES] = self.memory[i // WORD_BYTES] & ~(0xFF << shift) | byte << shift
+
+    def _byte(self, address: int) -> int:
+        place = address - self._addresses.start
+        return self.memory[place // WORD_BYTES] >> 8 * (place % WORD_BYTES) & 0xFF
+
+    # What may go wrong, before anything is done.
+
+    def _word(self) -> int:
+        """The word at the program counter."""
+        return self.memory[(self.program_counter - self._addresses.start) // WORD_BYTES]
+
+    def _next(self) -> Decoded:
+        """The next instruction, where there is one."""
+        found = decode(self._word())
+        assert found is not None
+        return found
+
+    def _examine(self) -> Fault | None:
+        """Whether the next instruction can be executed."""
+        if self.program_counter not in self._addresses:
+            return self._refuse("fetch out of range", self.program_counter, None)
+        word = self._word()
+        decoded = decode(word)
+        if decoded is None or decoded.instruction.extension not in self._extensions:
+            return self._refuse("illegal instruction", self.program_counter, word)
+        instruction, size = decoded.instruction, decoded.instruction.access_bytes
+        if instruction.name == "ebreak":
+            return self._refuse("breakpoint", self.program_counter, word)
+        if size:
+            address = (self.registers[decoded.rs1] + decoded.immediate) & MASK
+            if address % size and not self._emulates:
+                return self._refuse("misaligned load" if instruction.reads_memory else "misaligned store", address, word)
+            if address not in self._addresses or address + size - 1 not in self._addresses:
+                return self._refuse("load out of range" if instruction.reads_memory else "store out of range", address, word)
+        target = self._target(decoded)
+        return self._refuse("misaligned fetch", target, word) if target % WORD_BYTES else None
+
+    def _refuse(self, kind: FaultKind, address: int, word: int | None) -> Fault:
+        counter = self.program_counter
+        return Fault(kind, address, counter, word, place_of(self.program, counter))
+
+    # What an instruction does.
+
+    def _target(self, decoded: Decoded) -> int:
+        """The program counter after an instruction."""
+        instruction, counter, immediate = decoded.instruction, self.program_counter, decoded.immediate
+        if instruction.opcode == isa.JALR:
+            return (self.registers[decoded.rs1] + immediate) & MASK & ~1
+        taken = instruction.opcode == isa.JAL or (instruction.opcode == isa.BRANCH and self._taken(decoded))
+        return (counter + (immediate if taken else WORD_BYTES)) & MASK
+
+    def _taken(self, decoded: Decoded) -> bool:
+        return CONDITIONS[decoded.instruction.name](self.registers[decoded.rs1], self.registers[decoded.rs2])
+
+    def _execute(self, decoded: Decoded) -> None:
+        instruction, target = decoded.instruction, self._target(decoded)
+        if instruction.name == "ecall":
+            self.serve()
+        elif instruction.writes_memory:
+            data = self.registers[decoded.rs2].to_bytes(WORD_BYTES, "little")
+            self.store(self._address(decoded), data[: instruction.access_bytes])
+        elif "rd" in instruction.uses:
+            self.set_register(decoded.rd, self._result(decoded))
+        self.program_counter = target
+
+    def _address(self, decoded: Decoded) -> int:
+        return (self.registers[decoded.rs1] + decoded.immediate) & MASK
+
+    def _result(self, decoded: Decoded) -> int:
+        """What rd becomes, modulo 2^32."""
+        instruction, first = decoded.instruction, self.registers[decoded.rs1]
+        match instruction.opcode:
+            case isa.LUI:
+                return decoded.immediate
+            case isa.AUIPC:
+                return self.program_counter + decoded.immediate
+            case isa.JAL | isa.JALR:
+                return self.program_counter + WORD_BYTES
+            case isa.LOAD:
+                data = self.load(self._address(decoded), instruction.access_bytes)
+                return int.from_bytes(data, "little", signed=instruction.name in ("lb", "lh"))
+            case isa.OP_IMM:
+                return OPERATIONS[operation_of(instruction)](first, decoded.immediate & MASK)
+            case _:
+                return OPERATIONS[instruction.name](first, self.registers[decoded.rs2])
+
+
+def default_calls(program: RiscvProgram, addresses: range, written: bytearray) -> Calls:
+    """Calls without input, whose output is kept."""
+    return Calls(reader(b""), written.append, memory=addresses, brk_start=program.heap_start)

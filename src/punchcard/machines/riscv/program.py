@@ -1,0 +1,198 @@
+"""A RISC-V program: bytes at addresses, where to begin, names and source lines. It knows nothing of cards."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from punchcard.arguments import checked
+from punchcard.errors import ProgramError, did_you_mean
+from punchcard.machines.riscv.isa import MASK, REGISTERS, WORD_BYTES
+
+if TYPE_CHECKING:
+    SourceLines: TypeAlias = Mapping[int, "SourceLine"]
+    """Known to the type checker alone: at run time nobody looks at each line, so a table can be read when it is used."""
+
+END_OF_ADDRESSES = 1 << 32
+STACK_POINTER = 2
+STACK_ALIGNMENT = 16
+
+
+class SourceLine(NamedTuple):
+    """Where an instruction comes from; `text` is the line itself, where it is known."""
+
+    file: str
+    line: int
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Bytes from an address on, `size` of them: those of `data`, then zeros."""
+
+    address: int
+    data: bytes
+    size: int = -1
+
+    def __post_init__(self) -> None:
+        if self.size == -1:
+            object.__setattr__(self, "size", len(self.data))
+        if type(self.address) is not int or type(self.size) is not int or not isinstance(self.data, bytes):
+            raise ProgramError(f"a segment with address {self.address!r} and size {self.size!r}: both are integers, and the "
+                               "data bytes")
+        if self.size < len(self.data):
+            raise ProgramError(f"the segment at {self.address:#x} has {len(self.data)} bytes and the size {self.size}: the "
+                               "size counts all bytes")
+        if not 0 <= self.address <= self.end <= END_OF_ADDRESSES:
+            raise ProgramError(f"the segment at {self.address:#x} has {self.size} bytes: addresses are 0 to {MASK:#x}")
+
+    @property
+    def end(self) -> int:
+        """The address after its last byte."""
+        return self.address + self.size
+
+
+@checked
+@dataclass(frozen=True)
+class RiscvProgram:
+    """What is loaded before a run. All addresses are of bytes.
+
+    segments   the content; what is between them is 0
+    entry      where execution begins
+    base       the first address of the memory
+    symbols    addresses that have a name
+    lines      source lines by the address of the instruction
+    source     where the program comes from
+    """
+
+    segments: tuple[Segment, ...]
+    entry: int
+    base: int = 0
+    symbols: Mapping[str, int] = field(default_factory=dict, compare=False)
+    lines: SourceLines = field(default_factory=dict, compare=False)
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        segments = tuple(sorted((s for s in self.segments if s.size), key=lambda segment: segment.address))
+        object.__setattr__(self, "segments", segments)
+        if not isinstance(self.lines, Mapping):
+            raise ProgramError(f"{self.where}the lines must be a mapping of addresses, not a {type(self.lines).__name__}")
+        if not segments:
+            raise ProgramError(f"{self.where}the program is empty: it needs at least one instruction")
+        if self.base % WORD_BYTES or not 0 <= self.base < END_OF_ADDRESSES:
+            raise ProgramError(f"{self.where}the base {self.base:#x}: it must be a multiple of {WORD_BYTES}, 0 to {MASK:#x}")
+        if segments[0].address < self.base:
+            raise ProgramError(f"{self.where}the segment at {segments[0].address:#x} is below the base {self.base:#x}: "
+                               f"use a base of {segments[0].address & ~3:#x} or less")
+        for one, other in pairwise(segments):
+            if one.end > other.address:
+                raise ProgramError(f"{self.where}the segments at {one.address:#x} ({one.size} bytes) and at "
+                                   f"{other.address:#x} overlap")
+        if self.entry % WORD_BYTES:
+            raise ProgramError(f"{self.where}the entry {self.entry:#x}: it must be a multiple of {WORD_BYTES}")
+        if not any(segment.address <= self.entry < segment.end for segment in segments):
+            raise ProgramError(f"{self.where}the entry {self.entry:#x} is in none of the program's segments")
+
+    @property
+    def where(self) -> str:
+        """How a message about the program begins."""
+        return f"{self.source}: " if self.source else ""
+
+    @property
+    def end(self) -> int:
+        """The address after the last byte."""
+        return self.segments[-1].end
+
+    @property
+    def heap_start(self) -> int:
+        """Where the heap may begin: after the last byte."""
+        return -(-self.end // STACK_ALIGNMENT) * STACK_ALIGNMENT
+
+    @property
+    def needed_words(self) -> int:
+        """The least memory that holds all segments."""
+        return -(-(self.end - self.base) // WORD_BYTES)
+
+    def words(self, count: int) -> list[int]:
+        """A memory of so many words from the base on; refused when the program does not fit."""
+        if self.needed_words > count:
+            raise ProgramError(f"{self.where}the program needs {self.needed_words} words (up to address {self.end:#x}), the "
+                               f"memory has {count}: use a memory of {self.needed_words} or more")
+        content = bytearray(WORD_BYTES * self.needed_words)
+        for segment in self.segments:
+            start = segment.address - self.base
+            content[start : start + len(segment.data)] = segment.data
+        own = [int.from_bytes(content[i : i + WORD_BYTES], "little") for i in range(0, len(content), WORD_BYTES)]
+        return own + [0] * (count - len(own))
+
+    def registers(self, count: int) -> list[int]:
+        """The registers before the first instruction: sp is at the end of a memory of so many words, the others are 0."""
+        found = [0] * len(REGISTERS)
+        found[STACK_POINTER] = (self.base + WORD_BYTES * count) // STACK_ALIGNMENT * STACK_ALIGNMENT & MASK
+        return found
+
+    def with_values(self, values: Mapping[str, int]) -> RiscvProgram:
+        """The same program with other words at the named addresses."""
+        changed = self
+        for name, value in values.items():
+            if name not in self.symbols:
+                known = ", ".join(list(self.symbols)[:20]) or "no names"
+                raise ProgramError(f"{self.where}unknown symbol {name!r}{did_you_mean(name, self.symbols)}; the program has "
+                                   f"{known}")
+            if not -(1 << 31) <= value <= MASK:
+                raise ProgramError(f"{self.where}{name}={value}: a word is {-(1 << 31)} to {MASK}")
+            data = (value & MASK).to_bytes(WORD_BYTES, "little")
+            changed = replace(changed, segments=_stored(changed, name, data))
+        return changed
+
+    @cached_property
+    def _places(self) -> tuple[Sequence[int], Sequence[str]]:
+        """The symbols by address; of several at one address the first counts."""
+        by_address: dict[int, str] = {}
+        for name, place in self.symbols.items():
+            by_address.setdefault(place, name)
+        ordered = sorted(by_address)
+        return ordered, [by_address[place] for place in ordered]
+
+    def name_of(self, address: int) -> str:
+        """The symbol at an address of the program, or before it: `main`, `main+8`; else the address."""
+        places, names = self._places
+        index = bisect_right(places, address) - 1
+        segment = bisect_right(self.segments, address, key=lambda each: each.address) - 1
+        inside = segment >= 0 and address < self.segments[segment].end
+        if index < 0 or not inside:
+            return f"{address:#x}"
+        offset = address - places[index]
+        return names[index] if offset == 0 else f"{names[index]}+{offset}"
+
+
+NEAR = 1 << 24
+WINDOW = 1 << 22
+
+
+def base_for(segments: Sequence[Segment]) -> int:
+    """The first address of a memory for these: 0 where they end within 16 MiB, else a multiple of 4 MiB below them."""
+    used = [segment for segment in segments if segment.size]
+    if not used or max(segment.end for segment in used) <= NEAR:
+        return 0
+    return min(segment.address for segment in used) // WINDOW * WINDOW
+
+
+def _stored(program: RiscvProgram, name: str, data: bytes) -> tuple[Segment, ...]:
+    """The segments with other bytes at a symbol."""
+    address, segments = program.symbols[name], list(program.segments)
+    for index, segment in enumerate(segments):
+        place = address - segment.address
+        if place >= 0 and address + len(data) <= segment.end:
+            content = bytearray(segment.data.ljust(min(segment.size, place + len(data)), b"\0"))
+            content[place : place + len(data)] = data
+            segments[index] = replace(segment, data=bytes(content))
+            return tuple(segments)
+    raise ProgramError(f"{program.where}symbol {name!r} is at {address:#x}, where the program has no word")

@@ -1,0 +1,207 @@
+"""C for the RISC-V machine: compiled, linked, run on the interpreter; what does not compile; missing compilers."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from punchcard.api import load
+from punchcard.cli import main
+from punchcard.errors import CompilerError, ProgramError, PunchcardError, SourceError
+from punchcard.machines.kind import Language
+from punchcard.machines.riscv.languages import LANGUAGES, c, elf, elf_writer, flat, toolchain
+from punchcard.machines.riscv.languages.intel_hex import assemble as from_hex
+from punchcard.machines.riscv.languages.intel_hex import write as to_hex
+from punchcard.machines.riscv.program import RiscvProgram, Segment
+from tests.cases import EXAMPLES
+from tests.riscv_runs import COMPILERS, PROGRAMS, interpret, native, needs_clang, needs_gcc, needs_native
+
+GIVEN = b"one\ntwo words and much more\n\nend"
+SMALL = "int main(void) { return 5; }"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Temporary folders vanish, whatever happens."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize(("cc", "libc"), [
+    pytest.param("gcc", "own", marks=needs_gcc), pytest.param("gcc", None, marks=needs_gcc),
+    pytest.param("clang", "own", marks=needs_clang)])
+@needs_native
+def test_the_library_is_as_this_computers(cc: str, libc: str | None, tmp_path: Path) -> None:
+    source = PROGRAMS / "library.c"
+    program = c.assemble(source.read_text(), source.name, cc=cc, libc=libc)
+    assert interpret(program, GIVEN)[:2] == native(source, GIVEN, tmp_path)
+
+
+@needs_gcc
+def test_without_the_compilers_arithmetic(tmp_path: Path) -> None:
+    """The package's own products and quotients, beside those of libgcc; all operands in the library's program."""
+    source = PROGRAMS / "library.c"
+    tools = toolchain.Toolchain(toolchain.find("gcc").command, "rv32i")
+    program = elf.load(c.built(tools, source.read_text(), source.name))
+    other = c.assemble(source.read_text(), source.name, cc="gcc", march="rv32im", libc="own")
+    assert interpret(program, GIVEN)[:2] == interpret(other, GIVEN)[:2]
+
+
+@pytest.mark.parametrize("cc", COMPILERS)
+def test_what_a_program_is_made_of(cc: str) -> None:
+    """Thread variables, constructors, a large array, the heap up to its end; linked elsewhere; source lines."""
+    text = """
+        #include <stdio.h>
+        #include <stdlib.h>
+        static _Thread_local int first = 3, second;
+        static int begun, array[1000];
+        static void *volatile block;
+        __attribute__((constructor)) static void begin(void) { begun = 1; }
+        int main(void)
+        {
+            int blocks = 0;
+            for (int i = 0; i < 1000; i++)
+                array[i] = second++;
+            while ((block = malloc(1000)) != NULL)
+                blocks++;
+            printf("%d %d %d %d %d\\n", begun, first, second, array[999], blocks > 100);
+            return -1;
+        }"""
+    for base in (None, 0x80000000):
+        program = c.assemble(text, "made.c", cc=cc, base=base)
+        assert program.base == program.entry == (base or 0)
+        ran = interpret(program)
+        assert (ran.output, ran.status) == (b"1 3 1000 999 1\n", 255)
+        assert program.lines[program.symbols["main"]].file.endswith("made.c")
+
+
+@needs_gcc
+def test_headers_and_other_files_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "other.h").write_text("int other(void);\n#define FIVE 5\n")
+    (tmp_path / "other.c").write_text("int other(void) { return N; }\n")
+    path = tmp_path / "program.c"
+    path.write_text('#include "other.h"\nint main(void) { return FIVE + other(); }\n')
+    assert interpret(load(path, cflags="-O0 -DN=3 other.c")).status == 8
+
+
+@needs_gcc
+def test_abort_and_assert() -> None:
+    text = '#include <assert.h>\nint main(int n) { assert(n == 7); return 0; }'
+    ran = interpret(c.assemble(text, "program.c", libc="own"))
+    assert ran.status == 134
+    assert (ran.output, ran.errors) == (b"", b"program.c:2: assertion failed: n == 7\n")
+
+
+@pytest.mark.parametrize("cc", COMPILERS)
+def test_c_that_does_not_compile(cc: str) -> None:
+    with pytest.raises(SourceError, match=r"^bad\.c: line 2, column \d+: .*undeclared") as found:
+        c.assemble("int main(void)\n{ return lop; }\n", "bad.c", cc=cc)
+    assert found.value.line == 2
+    with pytest.raises(ProgramError, match=r"^bad\.c: 'lop' is used, and is not defined in the program or in the"):
+        c.assemble("int lop(void);\nint main(void) { return lop(); }\n", "bad.c", cc=cc)
+    with pytest.raises(ProgramError, match=r"bad\.c: line 1, .*no\.h"):
+        c.assemble('#include "no.h"\n', "bad.c", cc=cc)
+    with pytest.raises(ProgramError, match=r"^bad\.c: .* wrote no program: leave out of '-fsyntax-only' what keeps it"):
+        c.assemble(SMALL, "bad.c", cc=cc, cflags="-fsyntax-only")
+    with pytest.raises(PunchcardError, match=r"nonsense"):
+        c.assemble(SMALL, "bad.c", cc=cc, cflags="-nonsense")
+
+
+def test_flags_that_cannot_be_read() -> None:
+    with pytest.raises(PunchcardError, match=r"""--cflags '-D"': No closing quotation|there is no C compiler"""):
+        c.assemble(SMALL, "bad.c", cflags='-D"')
+
+
+def test_no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One line, which says what to install on three systems; status 2, and nothing is written."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CompilerError) as found:
+        c.assemble(SMALL)
+    for word in ("there is no C compiler for RISC-V", "Debian", "apt install gcc-riscv64-unknown-elf", "Fedora: dnf install",
+                 "macOS: brew install"):
+        assert word in str(found.value)
+    for cc, message in (("gcc", "--cc gcc: there is no riscv64-unknown-elf-gcc or"),
+                        ("clang", "--cc clang: there is no clang"), ("tcc", "--cc 'tcc': there is no such command"),
+                        ("'", "--cc \"'\": No closing quotation")):
+        with pytest.raises(CompilerError, match=message):
+            c.assemble(SMALL, cc=cc)
+    path, output = tmp_path / "small.c", tmp_path / "small.elf"
+    path.write_text(SMALL)
+    ran = CliRunner().invoke(main, ["asm", str(path), "-o", str(output)])
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith("punchcard: there is no C compiler for RISC-V: install one (")
+    assert ran.stderr.count("\n") == 1
+    assert not output.exists()
+
+
+def test_clang_without_its_linker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("clang", "mine"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CompilerError, match=r"links for RISC-V with lld, and ld\.lld is not there: install lld"):
+        toolchain.find("clang")
+    with pytest.raises(CompilerError, match="there is no C compiler"):
+        toolchain.find()
+    with pytest.raises(CompilerError, match="picolibc for rv32i is not there: install it"):
+        toolchain.find("mine", "rv32i", "picolibc")
+
+
+def test_a_compiler_that_cannot_run(tmp_path: Path) -> None:
+    broken = tmp_path / "broken-cc"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    with pytest.raises(CompilerError, match="cannot be run"):
+        c.assemble(SMALL, cc=str(broken))
+
+
+@needs_gcc
+def test_the_command_writes_what_the_extension_says(tmp_path: Path) -> None:
+    path = tmp_path / "small.c"
+    path.write_text(SMALL)
+    for extension in ("elf", "hex", "bin", "s"):
+        output = tmp_path / f"small.{extension}"
+        ran = CliRunner().invoke(main, ["asm", str(path), "-o", str(output), "--cflags", "-Os", "--cc", "gcc"])
+        assert (ran.exit_code, ran.output) == (0, "")
+        assert interpret(load(output)).status == 5
+    path.write_text("int main(void) { return }")
+    before = output.read_bytes()
+    ran = CliRunner().invoke(main, ["asm", str(path), "-o", str(output)])
+    assert ran.exit_code == 2
+    assert ran.stderr == f"punchcard: {path}: line 1, column 25: expected expression before '}}' token\n"
+    assert output.read_bytes() == before
+
+
+def test_options_belong_to_c() -> None:
+    path = EXAMPLES / "riscv" / "fibonacci.s"
+    ran = CliRunner().invoke(main, ["asm", str(path), "--cflags", "-O0"])
+    assert (ran.exit_code, ran.stderr) == (2, "punchcard: --cflags is not for .s programs\n")
+
+
+def test_c_is_a_language() -> None:
+    found = [language for language in LANGUAGES if ".c" in language.extensions]
+    assert [type(language) for language in found] == [Language]
+    assert {option.name for option in found[0].options} == {"cc", "cflags", "march", "libc"}
+
+
+def test_an_elf_file_that_is_written_is_read_again() -> None:
+    program = RiscvProgram((Segment(0x100, b"\x13\0\0\0" * 3), Segment(0x200, b"abc", 40), Segment(0x300, b"", 8)), 0x104,
+                           symbols={"main": 0x104, "table": 0x200, "after": 0x308, "grüße": 0x201})
+    again = elf.load(elf_writer.write(program))
+    assert again == program
+    assert again.symbols == program.symbols
+    assert from_hex(to_hex(program)).heap_start == program.heap_start
+
+
+def test_a_flat_binary_begins_at_its_first_byte() -> None:
+    program = RiscvProgram((Segment(4, b"\x13\0\0\0", 8),), 4, 4)
+    assert flat.write(program) == b"\x13" + bytes(7)
+    assert flat.load(flat.write(program), base=4).heap_start == program.heap_start
+    with pytest.raises(ProgramError, match=r"begins at 0x4, and a flat binary at its first byte, 0x0: write an ELF file"):
+        flat.write(RiscvProgram(program.segments, 4, 0))
