@@ -206,8 +206,10 @@ def _share_units(w1: Array, b1: Array, w2: Array, b2: Array) -> tuple[Array, Arr
     units = np.hstack([w1, b1[:, None]]) + 0.0  # -0.0 and 0.0 are the same weight
     places: dict[bytes, int] = {}  # in the order in which the formulas were written
     member = np.array([places.setdefault(unit.tobytes(), len(places)) for unit in units])
-    merged = np.zeros((w2.shape[0], len(places)))
-    np.add.at(merged.T, member, w2.T)
+    first = np.unique(member, return_index=True)[1]
+    merged = w2[:, first] + 0.0
+    for unit in np.setdiff1d(np.arange(len(units)), first):
+        merged[:, member[unit]] += w2[:, unit]
     kept = merged.any(axis=0)
-    unique = units[np.unique(member, return_index=True)[1]][kept]
+    unique = units[first][kept]
     return unique[:, :-1], unique[:, -1], merged[:, kept], b2

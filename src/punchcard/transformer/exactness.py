@@ -94,16 +94,16 @@ def _layer_bits(layer: LayerWeights, card: Intervals) -> int:
 
 def _totals(matrix: Array, size: Array, grid: Array) -> tuple[Array, Array]:
     """Absolute totals of `matrix @ x`, for x of the given sizes, and the grid of each entry."""
-    grids = np.where(matrix == 0, np.inf, _grid(matrix) * grid)
-    return np.abs(matrix) @ size, grids.min(axis=1, initial=np.inf)
+    return np.abs(matrix) @ size, (_grid(matrix) * grid).min(axis=1, initial=np.inf)
 
 
 def _grid(values: Array) -> Array:
     """The largest power of two that divides each value; infinite for 0."""
-    mantissa, exponent = np.frexp(values)
+    grids, used = np.full(values.shape, np.inf), values != 0  # most are 0
+    mantissa, exponent = np.frexp(values[used])
     integer = np.abs(mantissa * 2.0**53).astype(np.int64)
-    lowest = (integer & -integer).astype(np.float64)
-    return np.where(values == 0, np.inf, np.ldexp(lowest, exponent - 53))
+    grids[used] = np.ldexp((integer & -integer).astype(np.float64), exponent - 53)
+    return grids
 
 
 def _bits(totals: Array, grid: Array) -> int:

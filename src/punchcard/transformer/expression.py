@@ -69,13 +69,12 @@ class Expression:
 
     def __add__(self, other: Expression | float) -> Expression:
         left, right = _same_size(self, self._lift(other))
-        return Expression(
-            left.linear + right.linear,
-            left.constant + right.constant,
-            np.hstack([left.outer, right.outer]),
-            np.vstack([left.inner, right.inner]),
-            np.concatenate([left.bias, right.bias]),
-        )
+        linear, total = left.linear + right.linear, left.constant + right.constant
+        if left.is_affine or right.is_affine:  # then the units are the other's
+            units = right if left.is_affine else left
+            return Expression(linear, total, units.outer, units.inner, units.bias)
+        return Expression(linear, total, np.hstack([left.outer, right.outer]), np.vstack([left.inner, right.inner]),
+                          np.concatenate([left.bias, right.bias]))
 
     def __radd__(self, other: float) -> Expression:
         return self + other
