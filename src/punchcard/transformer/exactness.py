@@ -39,8 +39,8 @@ class Intervals:
 
     def through(self, matrix: Array) -> Intervals:
         """The intervals of `matrix @ x`."""
-        up, down = np.maximum(matrix, 0), np.minimum(matrix, 0)
-        return Intervals(up @ self.low + down @ self.high, up @ self.high + down @ self.low)
+        middle, reach = matrix @ (self.low + self.high), np.abs(matrix) @ (self.high - self.low)
+        return Intervals((middle - reach) / 2, (middle + reach) / 2)
 
     def from_any_region(self) -> Intervals:
         """What a column may take from one column of any region, or from several of them by equal shares."""

@@ -162,12 +162,16 @@ def _layer(layer: LayerArrays, dtype: str) -> LayerLists:
         temperature = float(layer.temperature[head])
         if not temperature > 0:
             raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only above 0")
-        values = {int(row): _sparse(value[head][row]) for row in np.flatnonzero(value[head].any(axis=1))}
-        heads.append(HeadWeights([_sparse(k) for k in key[head]], [_sparse(q) for q in query[head]], values, temperature,
+        values = {row: entries for row, entries in enumerate(_sparse(value[head])) if entries}
+        heads.append(HeadWeights(_sparse(key[head]), _sparse(query[head]), values, temperature,
                                  hard_product(dtype) / temperature))
-    return LayerLists(heads, w1, b1[:, 0], [_sparse(row) for row in w1], [_sparse(column) for column in w2.T],
-                      _sparse(b2[:, 0]))
+    return LayerLists(heads, w1, b1[:, 0], _sparse(w1), _sparse(w2.T), _sparse(b2.T)[0])
 
 
-def _sparse(vector: Array) -> Sparse:
-    return [(int(i), float(vector[i])) for i in np.flatnonzero(vector)]
+def _sparse(matrix: Array) -> list[Sparse]:
+    """The entries of each row that are not 0."""
+    found: list[Sparse] = [[] for _ in matrix]
+    rows, columns = np.nonzero(matrix)
+    for row, column, entry in zip(rows.tolist(), columns.tolist(), matrix[rows, columns].tolist(), strict=True):
+        found[row].append((column, entry))
+    return found
