@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -182,6 +183,15 @@ def test_options_belong_to_c() -> None:
     path = EXAMPLES / "riscv" / "fibonacci.s"
     ran = CliRunner().invoke(main, ["asm", str(path), "--cflags", "-O0"])
     assert (ran.exit_code, ran.stderr) == (2, "punchcard: --cflags is not for .s programs\n")
+
+
+def test_an_address_may_be_hexadecimal() -> None:
+    path = EXAMPLES / "riscv" / "fibonacci.s"
+    limits = ["--base", "0x80000000", "--memory", "0x40", "--max-steps", "0"]
+    sizes = json.loads(CliRunner().invoke(main, ["run", str(path), *limits, "--json"]).stdout)["sizes"]
+    assert (sizes["base"], sizes["memory"]) == (0x80000000, 64)
+    ran = CliRunner().invoke(main, ["run", str(path), "--base", "0xno"])
+    assert (ran.exit_code, ran.stderr) == (2, "punchcard: Invalid value for '--base': '0xno' is not a valid integer.\n")
 
 
 def test_c_is_a_language() -> None:
