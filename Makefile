@@ -12,6 +12,7 @@ run: $(READY)
 	$(BIN)/punchcard run examples/newton.fleq --heads 2
 	$(BIN)/punchcard calc "sqrt(1/((a+b-c)*d))/100" a=3 b=2 c=1 d=0.5
 	$(BIN)/punchcard run examples/von_neumann/primes.asq --memory 1024
+	$(BIN)/punchcard run examples/riscv/bin/collatz.elf --memory 4096
 	$(BIN)/python examples/turing/turing.py run examples/turing/increment.tm --trace
 	$(BIN)/python examples/learn_line.py
 

@@ -32,17 +32,19 @@ class Ran(NamedTuple):
     output: bytes
     status: int | None
     steps: int
+    errors: bytes
 
 
 def interpret(program: RiscvProgram, given: bytes = b"", *, memory: int = MEMORY, max_steps: int = 50_000_000) -> Ran:
     """A program run to its end."""
-    written = bytearray()
+    written, errors = bytearray(), bytearray()
     addresses = range(program.base, program.base + 4 * memory)
-    calls = Calls(reader(given), written.append, memory=addresses, brk_start=program.heap_start)
+    calls = Calls(reader(given), written.append, memory=addresses, brk_start=program.heap_start,
+                  complain=errors.extend)
     ran = QuickRiscv(program, memory, calls)
     ran.run(max_steps)
     assert ran.fault is None, ran.fault
-    return Ran(bytes(written), calls.status, ran.steps)
+    return Ran(bytes(written), calls.status, ran.steps, bytes(errors))
 
 
 @cache

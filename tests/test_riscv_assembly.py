@@ -277,6 +277,8 @@ WRONG = [
     (".ascii \"\\q\"", 1, 8,
      "unknown escape \\q in '\"\\\\q\"': there are \\n, \\t, \\r, \\b, \\f, \\v, \\a, \\e, \\\\, \\', \\\", \\x41 "
      "and \\101"),
+    (".space 8000000, 1\n.fill 9000000, 1, 2", 2, 1, ".fill of 9000000 bytes: a text may fill 16777216 with what is not 0"),
+    (".space 0xffffffff\n.space 2", 2, 1, ".space of 2 bytes ends beyond the last address, 0xffffffff"),
     ("fence wr, w", 1, 7, "'wr' is not a set for a fence: write letters of iorw in this order"),
     ("addi a0, a0, %hi(x)", 1, 14, "unknown part '%hi': this operand takes %lo and %pcrel_lo"),
     (".equ a, b\n.equ b, a\n.word a", 2, 9, "'a' is set by itself"),

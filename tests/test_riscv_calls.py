@@ -37,8 +37,9 @@ class Host:
     """Calls on a guest; `call` gives the result as a signed number."""
 
     def __init__(self, given: bytes = b"") -> None:
-        self.guest, self.written = Bytes(), bytearray()
-        self.calls = Calls(reader(given), self.written.append, memory=range(BASE, BASE + SIZE), brk_start=HEAP)
+        self.guest, self.written, self.errors = Bytes(), bytearray(), bytearray()
+        self.calls = Calls(reader(given), self.written.append, memory=range(BASE, BASE + SIZE), brk_start=HEAP,
+                           complain=self.errors.extend)
 
     def call(self, name: str, *arguments: int) -> int:
         number = next(number for number, call in CALLS.items() if call.name == name)
@@ -68,13 +69,13 @@ def test_write_hands_on_bytes() -> None:
     host.guest.store(0x1100, b"hello\0")
     assert host.call("write", 1, 0x1100, 6) == 6
     assert host.call("write", 2, 0x1101, 2) == 2
-    assert host.written == b"hello\0el"
+    assert (host.written, host.errors) == (b"hello\0", b"el")
     assert host.call("write", 1, 0, 0) == 0, "no byte is anywhere"
     for file in (0, 3, -1):
         assert host.call("write", file, 0x1100, 1) == EBADF
     for address, size in ((0x0FFF, 1), (BASE + SIZE, 1), (BASE + SIZE - 1, 2), (0x1100, -1), (-1, 2)):
         assert host.call("write", 1, address, size) == EFAULT
-    assert host.written == b"hello\0el"
+    assert host.written == b"hello\0"
 
 
 def test_read_gives_a_line_at_most() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import punchcard
 from punchcard.api import load
 from punchcard.machines.riscv.languages import c
+from punchcard.machines.riscv.machine import RiscvMachine
+from punchcard.machines.riscv.program import RiscvProgram
 from tests.cases import EXAMPLES, ROOT
 from tests.riscv_runs import COMPILERS, interpret, native, needs_native
 
@@ -23,13 +27,19 @@ def input_of(source: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
 
 
+def program_of(source: Path) -> RiscvProgram:
+    program = load(FOLDER / "bin" / f"{source.stem}.elf" if source.suffix == ".c" else source)
+    assert isinstance(program, RiscvProgram)
+    return program
+
+
 def expected(source: Path) -> bytes:
     return (FOLDER / "expected" / f"{source.stem}.txt").read_bytes()
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
 def test_output_and_the_figures_in_the_docs(source: Path) -> None:
-    program = load(FOLDER / "bin" / f"{source.stem}.elf" if source.suffix == ".c" else source)
+    program = program_of(source)
     ran = interpret(program, input_of(source))
     assert (ran.output, ran.status) == (expected(source), 0)
     row = re.search(rf"^\| `{re.escape(source.name)}` \|.*\| ([\d,]+) \| ([\d,]+) \|$", DOCS, re.MULTILINE)
@@ -72,3 +82,17 @@ def test_every_compiler_and_level(cc: str, level: str, march: str, libc: str | N
         if source.suffix == ".c":
             program = c.assemble(source.read_text(), source.name, cc=cc, cflags=level, march=march, libc=libc)
             assert interpret(program, input_of(source))[:2] == (expected(source), 0), source.name
+
+
+@cache
+def machine() -> RiscvMachine:
+    return RiscvMachine()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_on_the_transformer(source: Path) -> None:
+    """All examples on one machine, compared at their end: memory, registers, output."""
+    report = punchcard.run(program_of(source), machine(), engine="lowered", input=input_of(source), check="end")
+    assert report.ok, report.why
+    assert (report.result.output, report.result.status) == (expected(source), 0)

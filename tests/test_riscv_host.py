@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from functools import cache
@@ -27,6 +28,7 @@ from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.running import Mark
+from punchcard.machines.streams import writer
 from tests.cases import EXAMPLES
 
 MEMORY = 48
@@ -99,6 +101,27 @@ def test_what_is_read_is_written(check: str, engine: str) -> None:
     assert report.ok, report.why
     assert (result.output, result.read, result.status, result.reason) == (b"ab\nc", b"ab\nc", 42, "halted")
     assert (result.steps, result.loops) == (31, 32), "the call that ends the program is not executed"
+
+
+COMPLAINT = """
+        addi a1, sp, -16
+        li t0, 0x0a6f6e     # "no" and a newline
+        sw t0, 0(a1)
+        li a2, 3
+        li a0, 2
+        li a7, 64
+        ecall
+        li a7, 94
+        ecall
+"""
+
+
+def test_the_second_stream() -> None:
+    out, errors = io.BytesIO(), io.BytesIO()
+    report = run(COMPLAINT, output=writer(out, errors), check="lockstep")
+    assert report.ok, report.why
+    assert (report.result.output, report.result.errors, report.result.status) == (b"", b"no\n", 3)
+    assert (out.getvalue(), errors.getvalue()) == (b"", b"no\n")
 
 
 def test_the_heap_grows() -> None:

@@ -10,9 +10,9 @@ from punchcard.errors import PunchcardError
 from punchcard.machines.in_c import compiler
 from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.in_c import RiscvInC
-from punchcard.machines.riscv.isa import BY_NAME, INSTRUCTIONS, MASK, encode, immediate_range
+from punchcard.machines.riscv.isa import BY_NAME, INSTRUCTIONS, MASK, encode, immediate_range, operation_of
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
-from punchcard.machines.riscv.oracle import Fault, Misaligned, RiscvInterpreter, operation_of
+from punchcard.machines.riscv.oracle import Fault, Misaligned, RiscvInterpreter
 from tests.riscv_cases import CORNERS, RESULTS, TAKEN, program_of, random_registers, random_words
 
 Make = Callable[..., RiscvInterpreter]

@@ -81,7 +81,8 @@ def report_facts(machine: AnyMachine, report: Report[Any], checkpoint: str | Non
         facts |= {"max_error": report.max_error, "max_step_error": report.max_step_error, "bound": report.bound}
     if machine.has_ports:
         facts |= {"output": result.output.decode("utf-8", "backslashreplace"),
-                  "fault": None if result.fault is None else str(result.fault), "status": result.status}
+                  "fault": None if result.fault is None else str(result.fault), "status": result.status,
+                  "errors": result.errors.decode("utf-8", "backslashreplace")}
     return facts
 
 

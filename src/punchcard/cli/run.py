@@ -29,6 +29,7 @@ from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole
 from punchcard.machines.kind import Kind, Language
 from punchcard.machines.registry import Registry
+from punchcard.machines.streams import writer
 
 if TYPE_CHECKING:
     from punchcard.machines.checkpoint import Checkpoint
@@ -117,7 +118,7 @@ def _run(saved: Checkpoint, *, trace: bool, input_: str | None, silent: bool, **
         Progress(saved.machine, saved.program, saved.mark, trace=trace, silent=ports) as progress,
     ):
         if ports:
-            how |= {"input": read, "output": None if silent else sys.stdout.buffer}
+            how |= {"input": read, "output": writer(None if silent else sys.stdout.buffer, sys.stderr.buffer)}
         return api.resume(saved, watch=progress.watch if trace else None, interrupted=interrupted, progress=progress.made,
                           **how)
 

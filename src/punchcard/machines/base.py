@@ -432,7 +432,8 @@ class Machine(ABC, Generic[Program, State]):
             loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, held=mark.held, notes=course.notes,
             seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops,
             output=mark.traffic.written, read=mark.traffic.read, fault=None if host is None else host.fault,
-            program_counter=seen.program_counter, status=None if host is None else host.status)
+            program_counter=seen.program_counter, status=None if host is None else host.status,
+            errors=b"" if host is None else host.errors)
 
     # Comparing
 

@@ -18,11 +18,13 @@ class Host(ABC):
 
     ended   "halted", "fault" or "interrupted", once the host has stopped the run
     fault   what went wrong, as the machine's interpreter says it
+    errors  what the program wrote to its second stream, where its machine has such a thing
     status  the exit status of a program that has halted, where its machine has such a thing
     """
 
     ended: Literal["halted", "fault", "interrupted"] | None = None
     fault: Any = None
+    errors: bytes = b""
     status: int | None = None
 
     @property

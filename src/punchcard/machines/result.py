@@ -35,6 +35,7 @@ class Result(Held, Generic[State]):
     seconds           what the loops took, without the time spent waiting for input; `compile_seconds`, what it took to
                       compile the weights
     output            the bytes that the program wrote
+    errors            the bytes that it wrote to a second stream, in this run or since it was resumed
     status            the exit status, of a program that has halted and a machine that has such a thing
     """
 
@@ -56,6 +57,7 @@ class Result(Held, Generic[State]):
     program_counter: int | None = None
     """The next instruction, where a machine counts them."""
     status: int | None = None
+    errors: bytes = b""
 
     @cached_property
     def state(self) -> State:

@@ -71,18 +71,28 @@ class Waiting:
 
 
 class Writer:
-    """Takes bytes; `flush` hands on what it still holds, `flush_if_due` does so when that was held long enough."""
+    """Takes bytes; `flush` hands on what it still holds, `flush_if_due` does so when that was held long enough.
+
+    `errors` is a second stream, for machines whose programs have one; by default it goes nowhere.
+    """
 
     def __init__(self, take: Write, flush: Callable[[], None] = lambda: None,
-                 flush_if_due: Callable[[], None] = lambda: None) -> None:
-        self._take, self.flush, self.flush_if_due = take, flush, flush_if_due
+                 flush_if_due: Callable[[], None] = lambda: None, errors: BinaryIO | None = None) -> None:
+        self._take, self.flush, self.flush_if_due, self._errors = take, flush, flush_if_due, errors
 
     def __call__(self, byte: int) -> None:
         self._take(byte)
 
     def seen_by(self, take: Write) -> Writer:
         """A writer whose bytes go to `take` first, which hands them on to this one."""
-        return Writer(take, self.flush, self.flush_if_due)
+        return Writer(take, self.flush, self.flush_if_due, self._errors)
+
+    def complain(self, message: bytes) -> None:
+        """Bytes for the second stream, after all that was written to the first."""
+        if self._errors is not None:
+            self.flush()
+            self._errors.write(message)
+            self._errors.flush()
 
 
 class _Buffer:
@@ -108,13 +118,13 @@ class _Buffer:
             self._due = time.monotonic() + HOLD_SECONDS
 
 
-def writer(target: Output | None) -> Writer:
+def writer(target: Output | None, errors: BinaryIO | None = None) -> Writer:
     """A writer to a function, which takes each byte at once, or to a file, which may be some bytes behind."""
     if isinstance(target, Writer):
         return target
     if target is None:
-        return Writer(lambda byte: None)
+        return Writer(lambda byte: None, errors=errors)
     if callable(target):
-        return Writer(target)
+        return Writer(target, errors=errors)
     buffer = _Buffer(target)
-    return Writer(buffer.take, buffer.flush, buffer.flush_if_due)
+    return Writer(buffer.take, buffer.flush, buffer.flush_if_due, errors)

@@ -60,7 +60,8 @@ UNKNOWN = Call("", None)
 class Calls:
     """Serves the calls of one run.
 
-    read, write     a byte of the input, and of the output: what is written to 1 and to 2
+    read, write     a byte of the input, and of the output: what is written to file 1
+    complain        takes what is written to file 2
     memory          the byte addresses that there are
     brk_start       where the heap begins; `brk` is where it ends now
     input_ended     the end of the input was read, so nobody is asked for more
@@ -68,9 +69,10 @@ class Calls:
     """
 
     def __init__(
-        self, read: Read, write: Write, *, memory: range, brk_start: int, brk: int | None = None, input_ended: bool = False
+        self, read: Read, write: Write, *, memory: range, brk_start: int, brk: int | None = None, input_ended: bool = False,
+        complain: Callable[[bytes], None] = lambda message: None,
     ) -> None:
-        self._read, self._write, self._memory = read, write, memory
+        self._read, self._write, self._memory, self._complain = read, write, memory, complain
         self.brk_start = brk_start
         self.brk = brk_start if brk is None else brk
         self.input_ended = input_ended
@@ -132,8 +134,12 @@ class Calls:
             return -EBADF
         if not self._has(address, size):
             return -EFAULT
-        for byte in guest.load(address, size):
-            self._write(byte)
+        data = guest.load(address, size)
+        if file == STDERR:
+            self._complain(data)
+        else:
+            for byte in data:
+                self._write(byte)
         return size
 
     def vectors(self, guest: Guest, address: int, count: int) -> list[tuple[int, int]] | int:

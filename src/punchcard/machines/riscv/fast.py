@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, decode, signed
-from punchcard.machines.riscv.oracle import OPERATIONS, Misaligned, RiscvInterpreter, operation_of
+from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, decode, operation_of, signed
+from punchcard.machines.riscv.oracle import OPERATIONS, Misaligned, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram
 
 Block: TypeAlias = Callable[[int], tuple[int, int]]

@@ -24,7 +24,7 @@ from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
 from punchcard.machines.riscv.oracle import Fault, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.machines.running import Mark
-from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write
+from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write, writer
 
 BYTE = 0xFF
 SCRATCHPAD = "scratchpad"
@@ -85,7 +85,8 @@ class RiscvHost(Host):
         self._read, self._taken, self._written = bytearray(traffic.read), bytearray(), bytearray(traffic.written)
         self._waiting, self._served, self._over = traffic.waiting, begin.loops, begin.ended
         self._calls = Calls(self._take, self._give, memory=range(sizes.base, sizes.end), brk_start=self._program.heap_start,
-                            brk=traffic.kept[0] if traffic.kept else None, input_ended=traffic.input_ended)
+                            brk=traffic.kept[0] if traffic.kept else None, input_ended=traffic.input_ended,
+                            complain=self._complain)
 
     @property
     def ports(self) -> Mapping[Pattern, Port]:
@@ -164,6 +165,10 @@ class RiscvHost(Host):
     def _give(self, byte: int) -> None:
         self._written.append(byte)
         self._to(byte)
+
+    def _complain(self, message: bytes) -> None:
+        self.errors += message
+        writer(self._to).complain(message)
 
 
 def is_served(layout: Layout, card: Card) -> bool:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from punchcard.machines.in_c import compiled
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.isa import IMMEDIATES, INSTRUCTIONS, Format, Instruction
-from punchcard.machines.riscv.oracle import Misaligned, RiscvInterpreter, operation_of
+from punchcard.machines.riscv.isa import IMMEDIATES, INSTRUCTIONS, Format, Instruction, operation_of
+from punchcard.machines.riscv.oracle import Misaligned, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram
 
 OPERATIONS = {

@@ -163,6 +163,13 @@ def find(word: int) -> Instruction | None:
     return None
 
 
+def operation_of(instruction: Instruction) -> str:
+    """The operation of an instruction of two registers; of one with an immediate, that of its relative with registers."""
+    relative = find(OP | (instruction.funct3 or 0) << 12 | (instruction.funct7 or 0) << 25)
+    assert relative is not None
+    return relative.name
+
+
 @lru_cache(maxsize=1 << 16)
 def decode(word: int) -> Decoded | None:
     """The instruction and operands of a word; None where it is not an instruction."""

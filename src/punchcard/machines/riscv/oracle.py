@@ -13,7 +13,7 @@ from punchcard.errors import PunchcardError
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, Instruction, decode, signed
+from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, decode, operation_of, signed
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.streams import reader
@@ -107,13 +107,6 @@ CONDITIONS: dict[str, Callable[[int, int], bool]] = {
     "bltu": lambda a, b: a < b,
     "bgeu": lambda a, b: a >= b,
 }
-
-
-def operation_of(instruction: Instruction) -> str:
-    """The operation of an instruction of two registers; of one with an immediate, that of its relative with registers."""
-    relative = isa.find(isa.OP | (instruction.funct3 or 0) << 12 | (instruction.funct7 or 0) << 25)
-    assert relative is not None
-    return relative.name
 
 
 class RiscvInterpreter(Interpreter[RiscvState]):

@@ -165,7 +165,8 @@ class RiscvProgram:
         """The symbol at an address of the program, or before it: `main`, `main+8`; else the address."""
         places, names = self._places
         index = bisect_right(places, address) - 1
-        inside = any(segment.address <= address < segment.end for segment in self.segments)
+        segment = bisect_right(self.segments, address, key=lambda each: each.address) - 1
+        inside = segment >= 0 and address < self.segments[segment].end
         if index < 0 or not inside:
             return f"{address:#x}"
         offset = address - places[index]

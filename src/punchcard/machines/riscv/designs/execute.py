@@ -10,8 +10,7 @@ from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.decode import ARITHMETIC, fixed_bits
 from punchcard.machines.riscv.designs.writing import Gates, appear
-from punchcard.machines.riscv.isa import Instruction
-from punchcard.machines.riscv.oracle import operation_of
+from punchcard.machines.riscv.isa import Instruction, operation_of
 from punchcard.primitives.add import number
 from punchcard.primitives.carry import carry_where, from_where, offset_where, sum_where
 from punchcard.primitives.literals import absent, as_numbers, conjunction, step_where, zero_where

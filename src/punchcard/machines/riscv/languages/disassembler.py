@@ -10,15 +10,16 @@ What is not an instruction is written as data. A jump's target gets a label.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
 from punchcard.machines.riscv.languages.assembly.assembler import ENTRY
-from punchcard.machines.riscv.languages.assembly.sections import segments_of
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.machines.riscv.syntax import text_of
 
 NAME = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$]{0,250}")
+_NOT_ZERO = re.compile(rb"[^\0]")
 FEW_ZEROS = 16
 """From so many zero bytes on they are written as one."""
 OPERATION_WIDTH = 36
@@ -29,12 +30,62 @@ def disassemble(program: RiscvProgram) -> str:
     return "".join(line + "\n" for line in _Listing(program).lines())
 
 
+class _Region:
+    """Addresses without a gap, and what stands there: data in places, and zeros."""
+
+    def __init__(self, start: int) -> None:
+        self.start = self.end = start
+        self._starts: list[int] = []
+        self._chunks: list[bytes] = []
+
+    def add(self, segment: Segment) -> None:
+        self._starts.append(segment.address)
+        self._chunks.append(segment.data)
+        self.end = segment.end
+
+    def number(self, address: int, size: int) -> int:
+        """The bytes at an address as a number."""
+        index = max(0, bisect_right(self._starts, address) - 1)
+        found = bytearray(size)
+        for start, data in zip(self._starts[index : index + size], self._chunks[index : index + size], strict=True):
+            for place in range(max(start, address), min(start + len(data), address + size)):
+                found[place - address] = data[place - start]
+        return int.from_bytes(found, "little")
+
+    def words(self) -> Iterator[int]:
+        """The addresses of words that hold data; one may come twice where two pieces of data meet in it."""
+        least = -(-self.start // WORD_BYTES) * WORD_BYTES
+        for start, data in zip(self._starts, self._chunks, strict=True):
+            first = max(least, start // WORD_BYTES * WORD_BYTES)
+            yield from range(first, min(start + len(data), self.end - WORD_BYTES + 1), WORD_BYTES)
+
+    def zeros(self, address: int, stop: int) -> int:
+        """How many zeros there are from an address on, up to a stop."""
+        for index in range(max(0, bisect_right(self._starts, address) - 1), bisect_left(self._starts, stop)):
+            start = self._starts[index]
+            other = _NOT_ZERO.search(self._chunks[index], max(0, address - start), stop - start)
+            if other:
+                return start + other.start() - address
+        return stop - address
+
+
+def _regions(program: RiscvProgram) -> list[_Region]:
+    """What touches is one: a listing shows bytes at addresses, not how they were put together."""
+    found: list[_Region] = []
+    for segment in program.segments:
+        if not found or found[-1].end != segment.address:
+            found.append(_Region(segment.address))
+        found[-1].add(segment)
+    return found
+
+
 class _Listing:
     """One program on its way to text."""
 
     def __init__(self, program: RiscvProgram) -> None:
         self._program = program
-        self._segments = list(segments_of(_pieces(program)))
+        self._regions = _regions(program)
+        self._starts = [region.start for region in self._regions]
         self._labels: dict[int, list[str]] = {}
         for name, address in program.symbols.items():
             if NAME.fullmatch(name) and name != "." and self._inside(address):
@@ -44,16 +95,17 @@ class _Listing:
             if address not in self._labels:
                 name = f"L{address:x}"
                 self._labels[address] = [name if name not in taken else f"L{address:x}.{len(taken)}"]
+        self._places = sorted(self._labels)
 
     def _inside(self, address: int) -> bool:
-        return any(segment.address <= address < segment.end for segment in self._segments)
+        index = bisect_right(self._starts, address) - 1
+        return index >= 0 and address < self._regions[index].end
 
     def _targets(self) -> Iterator[int]:
         """Where jumps and branches go, inside the program."""
-        for segment in self._segments:
-            first, last = -(-segment.address // WORD_BYTES) * WORD_BYTES, segment.address + len(segment.data)
-            for address in range(first, min(last, segment.end - WORD_BYTES + 1), WORD_BYTES):
-                found = decode(_word(segment, address))
+        for region in self._regions:
+            for address in region.words():
+                found = decode(region.number(address, WORD_BYTES))
                 if found is not None and found.instruction.format in ("B", "J"):
                     target = (address + found.immediate) & MASK
                     if target % WORD_BYTES == 0 and self._inside(target):
@@ -68,54 +120,32 @@ class _Listing:
         if default != program.entry:
             yield f".entry {entry[0]}"
         place = program.base
-        for segment in self._segments:
-            if segment.address != place:
-                yield f".org {segment.address - program.base:#x}"
-            yield from self._segment(segment)
-            place = segment.end
+        for region in self._regions:
+            if region.start != place:
+                yield f".org {region.start - program.base:#x}"
+            yield from self._region(region)
+            place = region.end
 
-    def _segment(self, segment: Segment) -> Iterator[str]:
-        stops = sorted({address for address in self._labels if segment.address <= address < segment.end} | {segment.end})
-        address = segment.address
-        for stop in stops:
+    def _region(self, region: _Region) -> Iterator[str]:
+        first, last = (bisect_left(self._places, address) for address in (region.start, region.end))
+        address = region.start
+        for stop in (*self._places[first:last], region.end):
             while address < stop:
-                size, text = self._piece(segment, address, stop)
-                word = "" if text.startswith((".zero", ".byte")) else f"  {_word(segment, address):08x}"
+                size, text, word = self._piece(region, address, stop)
                 yield f"    {text:<{OPERATION_WIDTH}}# {address:#06x}{word}"
                 address += size
-            yield from (f"{name}:" for name in self._labels.get(stop, ()) if stop < segment.end)
+            yield from (f"{name}:" for name in self._labels.get(stop, ()) if stop < region.end)
 
-    def _piece(self, segment: Segment, address: int, stop: int) -> tuple[int, str]:
-        """What stands at an address, up to a stop: its size, and its text."""
-        zeros = self._zeros(segment, address, stop)
-        if zeros >= min(FEW_ZEROS, segment.end - address):
-            return zeros, f".zero {zeros}"
+    def _piece(self, region: _Region, address: int, stop: int) -> tuple[int, str, str]:
+        """What stands at an address, up to a stop: its size, its text, and the word in digits."""
+        zeros = 0 if region.number(address, 1) else region.zeros(address, stop)
+        zeros = zeros if zeros == stop - address else zeros // WORD_BYTES * WORD_BYTES
+        if zeros and zeros >= min(FEW_ZEROS, region.end - address):
+            return zeros, f".zero {zeros}", ""
         if address % WORD_BYTES or stop - address < WORD_BYTES:
-            return 1, f".byte {_word(segment, address) & 0xFF:#04x}"
-        return WORD_BYTES, text_of(_word(segment, address), address, self._name)
-
-    @staticmethod
-    def _zeros(segment: Segment, address: int, stop: int) -> int:
-        """How many zero bytes there are from an address on, up to a stop."""
-        data = segment.data[address - segment.address : stop - segment.address]
-        found = len(data) - len(data.lstrip(b"\0"))
-        return stop - address if found == len(data) else found // WORD_BYTES * WORD_BYTES
+            return 1, f".byte {region.number(address, 1):#04x}", ""
+        word = region.number(address, WORD_BYTES)
+        return WORD_BYTES, text_of(word, address, self._name), f"  {word:08x}"
 
     def _name(self, address: int) -> str:
         return self._labels[address][0] if address in self._labels else f"{address:#x}"
-
-
-def _pieces(program: RiscvProgram) -> Iterator[tuple[int, int, bytes | None]]:
-    """The segments as the assembler would have them: what touches is one."""
-    for segment in program.segments:
-        end = segment.address + len(segment.data)
-        if segment.data:
-            yield segment.address, len(segment.data), segment.data
-        if end < segment.end:
-            yield end, segment.end - end, None
-
-
-def _word(segment: Segment, address: int) -> int:
-    """The word at an address; after the data there are zeros."""
-    place = address - segment.address
-    return int.from_bytes(segment.data[place : place + WORD_BYTES], "little")

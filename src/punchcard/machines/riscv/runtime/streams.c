@@ -82,11 +82,21 @@ static int put_error(char byte, FILE *stream)
     return (unsigned char)byte;
 }
 
+/* Input comes by lines too: a read gives what there is up to the end of a line. */
 static int get(FILE *stream)
 {
-    unsigned char byte;
-    flush(stream);
-    return read(0, &byte, 1) == 1 ? byte : _FDEV_EOF;
+    static unsigned char bytes[256];
+    static ssize_t next, count;
+    if (next == count) {
+        flush(stream);
+        next = 0;
+        count = read(0, bytes, sizeof bytes);
+        if (count <= 0) {
+            count = 0;
+            return _FDEV_EOF;
+        }
+    }
+    return bytes[next++];
 }
 
 static FILE output = FDEV_SETUP_STREAM(put, NULL, flush, _FDEV_SETUP_WRITE);

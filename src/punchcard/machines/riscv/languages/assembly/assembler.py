@@ -17,6 +17,7 @@ The first pass reads lines and counts bytes. The second knows all addresses and 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -90,8 +91,9 @@ class _Assembly:
         self.enter(".text", "text")
 
     def program(self, text: str) -> RiscvProgram:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
         plain, rests = without_remarks(text, self.source)
-        self._written = text.splitlines()
+        self._written = text.split("\n")
         for line in lines(plain, self.source, PATTERN):
             self._statement(line)
         self._check_rests(rests)
@@ -166,8 +168,8 @@ class _Assembly:
             raise token.error(f"the instruction would stand at an address that is not a multiple of {WORD_BYTES}: write "
                               ".align 2 before it", self.source)
         for code in self._reader.read(line):
-            written = self._written[token.line - 1].strip() if token.line <= len(self._written) else ""
-            self._lines[section.name, section.length] = SourceLine(self.source, token.line, written)
+            written = SourceLine(self.source, token.line, self._written[token.line - 1].strip())
+            self._lines[section.name, section.length] = written
             section.add(replace(code, expression=self.bound(code.expression)), WORD_BYTES)
 
     def set_name(self, token: Token, expression: Expression) -> None:
@@ -297,16 +299,15 @@ class _Assembly:
 def without_remarks(text: str, source: str) -> tuple[str, list[Token]]:
     """The text with blanks for remarks, so that places stay; and what stands after semicolons."""
     rests: list[Token] = []
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def blank(match: re.Match[str]) -> str:
         found = match.group()
         if match["block"] is None and match["rest"] is None:
             return found
         if found.startswith(";") or (match["block"] is not None and not found.endswith("*/")):
-            line = text.count("\n", 0, match.start()) + 1
-            column = match.start() - text.rfind("\n", 0, match.start())
+            line = bisect_right(starts, match.start())
+            column = match.start() - starts[line - 1] + 1
             if not found.startswith(";"):
                 raise Token("", "/*", line, column).error("this remark is not closed: write '*/'", source)
             rests.append(Token("", found[1:].partition("#")[0].partition(";")[0], line, column))

@@ -24,7 +24,7 @@ IGNORED = (".globl", ".global", ".weak", ".local", ".hidden", ".internal", ".pro
            ".option", ".attribute", ".loc", ".addrsig", ".addrsig_sym", ".variant_cc", ".end")
 """What a linker, a debugger or another assembler would use."""
 MAX_FILLED = 1 << 24
-"""The most bytes that one directive fills with something else than zeros."""
+"""The most bytes of a text that directives fill with something else than zeros."""
 MAX_ALIGNMENT = 16
 _SECTION = re.compile(r'"[^"]*"|[^\s,"]+')
 NOP = encode("addi").to_bytes(WORD_BYTES, "little")
@@ -34,7 +34,7 @@ class Directives:
     """Carries out directives for an assembly."""
 
     def __init__(self, assembly: _Assembly) -> None:
-        self._assembly, self._source = assembly, assembly.source
+        self._assembly, self._source, self._filled = assembly, assembly.source, 0
         self._known: dict[str, Callable[[Token, Line], None]] = {
             **dict.fromkeys(SIZES, self._data), ".ascii": self._text, ".asciz": self._text, ".string": self._text,
             ".space": self._space, ".zero": self._space, ".skip": self._space, ".fill": self._fill,
@@ -92,11 +92,18 @@ class Directives:
         line.take()
         return True
 
-    def _room(self, token: Token, size: int, *, filled: bool) -> None:
-        if filled and size > MAX_FILLED:
-            raise token.error(f"{token.text} of {size} bytes: the most that is not 0 is {MAX_FILLED}", self._source)
+    def _fill_with(self, token: Token, one: bytes, count: int) -> None:
+        """So many times the same bytes. Zeros take no memory here, so there may be many."""
+        size = len(one) * count
         if self._here.length + size > END_OF_ADDRESSES:
             raise token.error(f"{token.text} of {size} bytes ends beyond the last address, {MASK:#x}", self._source)
+        if not any(one):
+            self._here.add(None, size)
+            return
+        self._filled += size
+        if self._filled > MAX_FILLED:
+            raise token.error(f"{token.text} of {size} bytes: a text may fill {MAX_FILLED} with what is not 0", self._source)
+        self._here.add(one * count, size)
 
     # Content
 
@@ -122,16 +129,13 @@ class Directives:
     def _space(self, name: Token, line: Line) -> None:
         size = self._number(line, "the size", range(END_OF_ADDRESSES))
         value = self._number(line, "the byte", range(-128, 256)) if self._more(line) else 0
-        self._room(name, size, filled=value != 0)
-        self._here.add(bytes([value & 0xFF]) * size if value else None, size)
+        self._fill_with(name, bytes([value & 0xFF]), size)
 
     def _fill(self, name: Token, line: Line) -> None:
         count = self._number(line, "the count", range(END_OF_ADDRESSES))
         size = self._number(line, "the size", range(9)) if self._more(line) else 1
         value = self._number(line, "the value", range(-(1 << 31), 1 << 32)) if self._more(line) else 0
-        self._room(name, count * size, filled=value != 0)
-        one = (value & MASK).to_bytes(8, "little")[:size]
-        self._here.add(one * count if value else None, count * size)
+        self._fill_with(name, (value & MASK).to_bytes(8, "little")[:size], count)
 
     def _align(self, name: Token, line: Line) -> None:
         if name.text == ".balign":
@@ -149,9 +153,9 @@ class Directives:
             return
         section.alignment = max(section.alignment, step)
         if fill is None and section.group == "text" and section.length % WORD_BYTES == 0:
-            section.add(NOP * (size // WORD_BYTES), size)
+            self._fill_with(name, NOP, size // WORD_BYTES)
         else:
-            section.add(bytes([(fill or 0) & 0xFF]) * size, size)
+            self._fill_with(name, bytes([(fill or 0) & 0xFF]), size)
 
     def _origin(self, name: Token, line: Line) -> None:
         """Go on at an offset of the section."""
@@ -161,10 +165,8 @@ class Directives:
             raise token.error(f".org must be an offset from the start of the section, known here and not below "
                               f"{self._here.length:#x}, where the section is", self._source)
         fill = self._number(line, "the byte", range(-128, 256)) if self._more(line) else 0
-        size = value - self._here.length
-        self._room(name, size, filled=fill != 0)
         if fill:
-            self._here.add(bytes([fill & 0xFF]) * size, size)
+            self._fill_with(name, bytes([fill & 0xFF]), value - self._here.length)
         else:
             self._here.skip_to(value)
 
@@ -189,8 +191,7 @@ class Directives:
         section.alignment = max(section.alignment, step)
         section.add(None, -section.length % step)
         self._assembly.define(token, token.text)
-        self._room(name, size, filled=False)
-        section.add(None, size)
+        self._fill_with(name, b"\0", size)
         self._assembly.section = back
 
     def _enter(self, name: Token, line: Line) -> None:
