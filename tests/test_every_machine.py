@@ -25,9 +25,10 @@ from punchcard.machines.registry import Registry, built_in
 from punchcard.machines.running import MOST_NOTES, At, Mark, run_parts
 from tests.cases import EXAMPLES
 
-FILES = {"subleq": "multiply.subleq", "fleq": "newton.fleq", "von-neumann": "von_neumann/hello.asq"}
-SIZES: dict[str, dict[str, Any]] = {"von-neumann": {"memory": 256}}
-FLAGS = {"von-neumann": ("--memory", "256")}
+FILES = {"subleq": "multiply.subleq", "fleq": "newton.fleq", "von-neumann": "von_neumann/hello.asq",
+         "riscv": "riscv/fibonacci.s"}
+SIZES: dict[str, dict[str, Any]] = {"von-neumann": {"memory": 256}, "riscv": {"memory": 128}}
+FLAGS = {"von-neumann": ("--memory", "256"), "riscv": ("--memory", "128")}
 KINDS = [kind.name for kind in built_in()]
 
 everywhere = pytest.mark.parametrize("name", KINDS)
