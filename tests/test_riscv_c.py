@@ -35,8 +35,8 @@ def nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
 
 
 @pytest.mark.parametrize(("cc", "libc"), [
-    pytest.param("gcc", "own", marks=needs_gcc), pytest.param("gcc", None, marks=needs_gcc),
-    pytest.param("clang", "own", marks=needs_clang)])
+    pytest.param("gcc", "own", marks=needs_gcc), pytest.param("gcc", None, marks=[needs_gcc, pytest.mark.soak]),
+    pytest.param("clang", "own", marks=[needs_clang, pytest.mark.soak])])
 @needs_native
 def test_the_library_is_as_this_computers(cc: str, libc: str | None, tmp_path: Path) -> None:
     source = PROGRAMS / "library.c"
@@ -44,6 +44,7 @@ def test_the_library_is_as_this_computers(cc: str, libc: str | None, tmp_path: P
     assert interpret(program, GIVEN)[:2] == native(source, GIVEN, tmp_path)
 
 
+@pytest.mark.soak
 @needs_gcc
 def test_without_the_compilers_arithmetic(tmp_path: Path) -> None:
     """The package's own products and quotients, beside those of libgcc; all operands in the library's program."""
