@@ -24,7 +24,7 @@ from punchcard.card.layout import Card, Cards, Layout, Pattern, as_tensor
 from punchcard.card.packed import PackedCard, packed_bytes
 from punchcard.engines import Glance, Port, Prepared, Watch, prepare, takes_packed
 from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
-from punchcard.machines import storage
+from punchcard.machines import kept_weights, storage
 from punchcard.machines.design import Design
 from punchcard.machines.interpreter import Interpreter, Quick
 from punchcard.machines.judging import AtTheEnd, Check, Judge, Lockstep
@@ -67,6 +67,8 @@ class Machine(ABC, Generic[Program, State]):
     """When a run is compared with the interpreter where nobody says."""
     has_ports: ClassVar[bool] = False
     """Whether programs read input and write output, which is then what a run shows."""
+    keeps_weights: ClassVar[bool] = False
+    """Whether weights are kept on disk: of a large machine of this package, whose formulas take long to work out."""
 
     sizes: Any
     options: dict[str, Any]
@@ -99,10 +101,17 @@ class Machine(ABC, Generic[Program, State]):
         require(self.memory_to_build(), f"building {self._sized()}")
         for wanted in map(as_precision, precision if isinstance(precision, tuple) else (precision,)):
             self.precision = wanted
+            key = kept_weights.key_of(self.design, sizes, wanted) if self.keeps_weights else None
+            found = key and kept_weights.find(key)
+            if found:
+                self.weights, self.needed_bits = found
+                return
             layers = self.compile(sizes)
             self.needed_bits = needed_bits(layers, self.layout)
             if self.needed_bits <= wanted.significand:
                 self.weights = to_weights(layers, self.layout.width, wanted)
+                if key:
+                    kept_weights.keep(key, self.weights, self.needed_bits)
                 return
         raise PrecisionError(
             f"the {design!r} design with {', '.join(f'{name}={value}' for name, value in options.items())} needs sums of "

@@ -48,6 +48,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     default_max_steps: ClassVar[int | None] = None
     compared: ClassVar[Check | None] = None
     has_ports: ClassVar[bool] = True
+    keeps_weights: ClassVar[bool] = True
     sizes: RiscvSizes
     design: RiscvDesign
 
