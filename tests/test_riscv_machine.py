@@ -67,7 +67,9 @@ def single_instructions(machine: RiscvMachine, seed: int, each: int) -> None:
         near = (base + rng.randrange(size), base + 4 * rng.randrange(size // 4), base - rng.randrange(2048),
                 base + size + rng.randrange(2048))
         put_registers(machine, card, oracle, [rng.choice((extreme(rng), rng.choice(near) & isa.MASK)) for _ in range(32)])
-        cards.append(card), oracles.append(oracle), programs.append(program)
+        cards.append(card)
+        oracles.append(oracle)
+        programs.append(program)
     batch = machine.model(torch.stack(cards))
     after = machine.model(batch)
     for card, oracle, program in zip(after, oracles, programs, strict=True):
@@ -86,7 +88,8 @@ def test_single_instructions_by_the_equation(small: RiscvMachine) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("memory", "base"), [(64, 0), (64, 0x80000000), (100, 0x7FFF8F00), (1000, 0x1234), (300, 0xFFFFFB50)])
+@pytest.mark.parametrize(("memory", "base"), [
+    (64, 0), (64, 0x80000000), (100, 0x7FFF8F00), (1000, 0x1234), (300, 0xFFFFFB50)])
 def test_many_instructions_by_the_equation(memory: int, base: int) -> None:
     machine = RiscvMachine(memory=memory, base=base)
     for seed in range(4):

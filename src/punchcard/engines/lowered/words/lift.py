@@ -83,7 +83,8 @@ class Lifter:
         """What must be known of other nodes first: of a sum, what is summed up; of a ReLU, what it is a function of."""
         if node.op in (op.FMA, op.SAME, op.RELU) and node.width == 1:
             with suppress(Inexact):
-                return [term.args[0] if term.op is op.RELU and term.width == 1 else term for term in self._flattened(node)[0]]
+                terms, _ = self._flattened(node)
+                return [term.args[0] if term.op is op.RELU and term.width == 1 else term for term in terms]
         return node.args
 
     def few_of(self, linear: Linear) -> Few | None:
