@@ -1,7 +1,7 @@
 """The weights of a large machine, kept on disk beside compiled code: its formulas are worked out once.
 
-They follow from the design, the sizes, the number format and the sources of this package, which together are the key. What is
-kept are the entries that are not 0. When in doubt the formulas are worked out anew.
+They follow from the design, the sizes, the number format and the sources of this package, which together are the key. The
+entries that are not 0 are kept. When in doubt the formulas are worked out anew.
 """
 
 from __future__ import annotations
