@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from punchcard.engines.base import Port
 from punchcard.engines.lowered.computer import Computer, Pointers
 from punchcard.engines.tap import Tap
 
-NOTHING = np.zeros(2, dtype=np.int64)
+NOTHING = np.zeros(4, dtype=np.int64)
 """The table of no patterns."""
 NO_TAP = (0, 0, 0)
 MOST_NOTES = 1 << 13
@@ -88,9 +88,23 @@ def table_of(
 ) -> Pointers:
     """What the driver reads for the cards of a computer: patterns, known by their numbers, some of them with a tap."""
     wanted, served = tuple(patterns), taps or {}
-    entries = [part for number, pattern in enumerate(wanted)
-               for part in _entries(computer, pattern, served.get(number, NO_TAP))]
-    return np.array([len(wanted), log, *entries], dtype=np.int64)
+    entries = [_entries(computer, pattern, served.get(number, NO_TAP)) for number, pattern in enumerate(wanted)]
+    return np.array([len(wanted), log, *_common(entries), *chain(*entries)], dtype=np.int64)
+
+
+def _common(entries: list[list[int]]) -> tuple[int, int]:
+    """A place in which every pattern wants a 1, and those bits of it: while all of them are 0, no pattern stands."""
+    wanted = []
+    for words, _, _, _, _, *rest in entries:
+        places = zip(rest[0 : 3 * words : 3], rest[2 : 3 * words : 3], strict=True)
+        wanted.append({at: bits for at, bits in places if bits})
+    common = set.intersection(*map(set, wanted)) if wanted else set()
+    if not common:
+        return 0, 0
+    at, union = min(common), 0
+    for bits in wanted:
+        union |= bits[at]
+    return at, union
 
 
 def _entries(computer: Computer, pattern: Pattern, tap: tuple[int, int, int]) -> list[int]:

@@ -210,13 +210,13 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
                 rest: ir.Function | None = None) -> None:
     """run(buffer, tables, visits, report, loops, patterns, cases, size) -> loops made.
 
-    Makes loops until one fails, a pattern stands on the card, or a case has no code. `patterns` holds their number and
-    the log of taps, and for each how many words it looks at and how many numbers, a tap, then a place, a mask and the
-    bits for each word, and a place and ±1 for each number. A tap is a place, a mask and what to put there: the bits go
-    to the log, as long as it has room, and the loops go on. `cases` is a hash table of `size` entries: case, function,
-    tables. The report begins with the status: 0 done, 1 failed, 2 a pattern, 3 an unknown case; then the pattern or the
-    case, and whether it was the driver's own tables that were asked. `first` and `rest` are the parts of a loop that all
-    cases share.
+    Makes loops until one fails, a pattern stands on the card, or a case has no code. `patterns` holds their number, the
+    log of taps, a place and bits of which no pattern stands while all are 0, and for each how many words it looks at and
+    how many numbers, a tap, then a place, a mask and the bits for each word, and a place and ±1 for each number. A tap
+    is a place, a mask and what to put there: the bits go to the log, as long as it has room, and the loops go on.
+    `cases` is a hash table of `size` entries: case, function, tables. The report begins with the status: 0 done, 1
+    failed, 2 a pattern, 3 an unknown case; then the pattern or the case, and whether it was the driver's own tables that
+    were asked. `first` and `rest` are the parts of a loop that all cases share.
     """
     tables_kind = I32.as_pointer().as_pointer()
     kind = ir.FunctionType(I64, [I8.as_pointer(), tables_kind, I32.as_pointer(), I64.as_pointer(), I64, I64.as_pointer(),
@@ -293,7 +293,6 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     b.position_at_end(blocks["made"])
     count = b.load(patterns)
     total = b.add(made, ir.Constant(I64, 1))
-    b.branch(blocks["pattern_head"])
     _patterns(b, blocks, real, buffer, report, patterns, count, total)
     b.position_at_end(blocks["again"])
     made.add_incoming(total, blocks["again"])
@@ -350,10 +349,14 @@ def _patterns(b: ir.IRBuilder, blocks: dict[str, Any], real: ir.Type, buffer: ir
         loaded.align = 1
         return loaded
 
+    common = entry(three)
+    idle = b.icmp_unsigned("==", b.and_(there(entry(two), I64), common), ir.Constant(I64, 0))
+    used = b.icmp_unsigned("!=", common, ir.Constant(I64, 0))
+    b.cbranch(b.and_(used, idle), blocks["again"], blocks["pattern_head"])
     b.position_at_end(blocks["pattern_head"])
     number, place = b.phi(I64), b.phi(I64)
     number.add_incoming(ir.Constant(I64, 0), blocks["made"])
-    place.add_incoming(two, blocks["made"])
+    place.add_incoming(ir.Constant(I64, 4), blocks["made"])
     b.cbranch(b.icmp_signed("<", number, count), blocks["pattern"], blocks["again"])
     b.position_at_end(blocks["pattern"])
     first = b.add(place, ir.Constant(I64, 5))

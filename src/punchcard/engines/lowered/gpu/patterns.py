@@ -14,7 +14,7 @@ def seen_by(computer: Computer, patterns: Sequence[Pattern]) -> list[list[Seen]]
     """For each pattern all that it looks at."""
     found = []
     for pattern in patterns:
-        _, _, words, numbers, _, _, _, *rest = table_of(computer, [pattern]).tolist()
+        _, _, _, _, words, numbers, _, _, _, *rest = table_of(computer, [pattern]).tolist()
         bits = [_place(computer, at, mask % (1 << 64), wanted % (1 << 64))
                 for at, mask, wanted in zip(*(rest[i : 3 * words : 3] for i in range(3)), strict=True)]
         signs = [_place(computer, at, 0, sign) for at, sign in zip(

@@ -37,6 +37,8 @@ from punchcard.engines.lowered.words.word import Bit, Word, Words
 
 FEW_BITS = 3
 """A table of so many bits is as good as a bit of a sum."""
+FEW_FLAGS = 2
+"""With so many flags a conjunction is not looked at in another way."""
 LARGEST = 1 << 62
 MOST_GATES = 4
 Terms = dict[Node, int]
@@ -303,9 +305,11 @@ class Lifter:
             return None
         parted = _gated(summed[0])
         needed = _needed(*summed, parted[1] or summed[0], units)
-        if len(needed) > 1:
-            return self._where_all(needed, summed, units, value)
-        return self._gated_steps(*summed, units, value, parted)
+        found = self._where_all(needed, summed, units, value) if len(needed) > 1 else None
+        if found is not None and len(found.bits) <= FEW_FLAGS:
+            return found
+        other = self._gated_steps(*summed, units, value, parted)
+        return min((few for few in (found, other) if few is not None), key=lambda few: len(few.bits), default=None)
 
     def _where_all(self, needed: Sum, summed: tuple[Sum, int], units: Units, value: Callable[[int], int]) -> Few | None:
         """A function that is flat unless certain bits are as they must be: one flag says whether all are."""
@@ -393,9 +397,16 @@ class Lifter:
         if node.op not in (op.FMA, op.SAME) or node.width > 1:
             return None
         terms, constant = self._flattened(node)
+        if node in terms:
+            return None
+        factors = exact(node.data) if node.op is op.FMA else ONE, ONE
+        return self._added(terms.items(), constant) or self._added(zip(node.args, factors, strict=False), 0)
+
+    def _added(self, parts: Iterable[tuple[Node, int]], constant: int) -> tuple[Sum, int] | None:
+        """A sum of nodes with factors; None where one of them is not a sum of functions."""
         total: Sum = {}
-        for leaf, factor in terms.items():
-            part = self._affine(leaf) if leaf is not node else None
+        for node, factor in parts:
+            part = self._affine(node)
             if part is None:
                 return None
             constant += scaled(part[1], factor)
