@@ -39,6 +39,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     memory      how many words there are, 2^16 by default
     base        the address of the first one, a multiple of 4
+    multiply    whether it has the M extension, products and quotients, which needs twelve layers more
     design      "three-layer"
     precision   a number format or a `Precision`; by default the narrower of float32 and float64 that is exact
     """
@@ -52,10 +53,11 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     design: RiscvDesign
 
     def __init__(
-        self, *, memory: int = DEFAULT_MEMORY, base: int = 0, design: str = "three-layer",
+        self, *, memory: int = DEFAULT_MEMORY, base: int = 0, multiply: bool = False, design: str = "three-layer",
         precision: AsPrecision | None = None,
     ) -> None:
-        self.build(RiscvSizes(memory, base), design, precision or ("float32", "float64"), {"memory": memory, "base": base})
+        self.build(RiscvSizes(memory, base, multiply), design, precision or ("float32", "float64"),
+                   {"memory": memory, "base": base, "multiply": multiply})
 
     def advice(self) -> str:
         return "use a smaller memory or a wider number format"

@@ -1,0 +1,62 @@
+"""The M extension: products and quotients in the same loop, by layers between B and C. All of it is exact in float64.
+
+    layer      product                                  quotient and remainder
+    A          the columns of the long multiplication   |x| by its digits, |y|, and the sign of the result
+    B          what its low half has beyond it          digit 1
+    1          the low or the high half: the result     the rest after digit 1
+    2 to 7                                              digits 2, 3 and 4, each followed by the rest
+    8 to 11                                             of a remainder: the rest becomes bits, digit after digit
+    12                                                  the sign: the result
+    C          is as it was                             and clears these rows too
+
+No head is needed in layers 1 to 12. Rows that hold numbers, not bits, say how large they become (`limit`).
+"""
+
+from __future__ import annotations
+
+from punchcard.card.layout import Layout, RowBlock
+from punchcard.machines.riscv.designs.base import RiscvSizes
+from punchcard.machines.riscv.designs.divide import DIGITS, Divide
+from punchcard.machines.riscv.designs.multiply import Multiply
+from punchcard.machines.riscv.isa import WORD_BITS
+from punchcard.transformer.build import Part
+
+DOING = ("low", "high", "divide", "remain", "negative")
+
+
+def extension_blocks(sizes: RiscvSizes) -> list[RowBlock]:
+    """The rows that a machine has for it."""
+    if not sizes.multiply:
+        return []
+    word = float(1 << WORD_BITS)
+
+    def numbers(name: str, size: int, limit: float, about: str) -> RowBlock:
+        return RowBlock(name, size, about, within="real", limit=limit)
+
+    return [
+        RowBlock("doing", len(DOING), "which result is wanted", dict.fromkeys(DOING, 1), within="bits"),
+        RowBlock("quotient", WORD_BITS, "its bits; of a remainder those of the rest", within="bits"),
+        numbers("column", 2 * WORD_BITS, WORD_BITS, "how many bits stand in each column of a product"),
+        numbers("beyond_low", 1, WORD_BITS, "what the low half of a product has beyond it"),
+        numbers("dividend", DIGITS, float(1 << WORD_BITS // DIGITS), "|x| by its digits, the lowest first"),
+        numbers("divisor", 1, word, "|y|"),
+        numbers("rest", 1, word, "what is left of the dividend"),
+    ]
+
+
+def extended(sizes: RiscvSizes, layout: Layout, layers: list[Part]) -> list[Part]:
+    """The layers A, B and C with what the extension adds to them, and its own between them."""
+    if not sizes.multiply:
+        return layers
+    first, second, last = layers
+    product, quotient = Multiply(sizes, layout), Divide(sizes, layout)
+    parts = [part for place in range(1, DIGITS) for part in (quotient.digit(place), quotient.rest(place))]
+    return [
+        first + product.columns + quotient.operands,
+        second + product.beyond + quotient.digit(0),
+        product.result + quotient.rest(0),
+        *parts,
+        *(quotient.peeled(place) for place in range(DIGITS)),
+        quotient.result,
+        last + product.cleared + quotient.cleared,
+    ]
