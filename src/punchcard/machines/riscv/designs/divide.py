@@ -11,7 +11,7 @@ from punchcard.primitives.add import number as number_of
 from punchcard.primitives.literals import absent, bits_where, conjunction
 from punchcard.primitives.quotient import digit_where, negative_where, size_where, times
 from punchcard.transformer.build import Part, assign, clear
-from punchcard.transformer.expression import Expression, rows, stack
+from punchcard.transformer.expression import Expression, relu, rows, stack
 
 DIGITS = 4
 SIZE = WORD_BITS // DIGITS
@@ -100,6 +100,11 @@ class Divide:
         taken = times(self.quotient[self._place(number)], self.divisor, 1 << WORD_BITS, self.one)
         part = assign(self.left, self._so_far(number) - taken)
         return part + clear(self.divisor) + clear(self.dividend) if number == DIGITS - 1 else part
+
+    @property
+    def bounded(self) -> Part:
+        """The rest, which is 0 to 2^32 - 1, says so: relu(r) - relu(r - (2^32 - 1)). It keeps the bounds on later sums small."""
+        return assign(self.left, relu(self.left) - relu(self.left - ((1 << WORD_BITS) - 1) * self.one))
 
     # The result
 

@@ -15,11 +15,14 @@ No head is needed in layers 1 to 12. Rows that hold numbers, not bits, say how l
 from __future__ import annotations
 
 from punchcard.card.layout import Layout, RowBlock
-from punchcard.machines.riscv.designs.base import RiscvSizes
+from punchcard.machines.riscv.designs.base import OTHER_SINK, SINK, RiscvSizes
 from punchcard.machines.riscv.designs.divide import DIGITS, Divide
 from punchcard.machines.riscv.designs.multiply import Multiply
-from punchcard.machines.riscv.isa import WORD_BITS
-from punchcard.transformer.build import Part
+from punchcard.machines.riscv.designs.writing import Gates
+from punchcard.machines.riscv.isa import FIELDS, WORD_BITS
+from punchcard.primitives.literals import bits_where
+from punchcard.transformer.build import Part, assign
+from punchcard.transformer.expression import rows
 
 DOING = ("low", "high", "divide", "remain", "negative")
 
@@ -50,13 +53,28 @@ def extended(sizes: RiscvSizes, layout: Layout, layers: list[Part]) -> list[Part
         return layers
     first, second, last = layers
     product, quotient = Multiply(sizes, layout), Divide(sizes, layout)
-    parts = [part for place in range(1, DIGITS) for part in (quotient.digit(place), quotient.rest(place))]
+    parts = [part for place in range(1, DIGITS) for part in (quotient.bounded, quotient.digit(place), quotient.rest(place))]
     return [
         first + product.columns + quotient.operands,
         second + product.beyond + quotient.digit(0),
-        product.result + quotient.rest(0),
+        product.result + quotient.rest(0) + _sunk(sizes, layout),
         *parts,
         *(quotient.peeled(place) for place in range(DIGITS)),
         quotient.result,
         last + product.cleared + quotient.cleared,
     ]
+
+
+def _sunk(sizes: RiscvSizes, layout: Layout) -> Part:
+    """What goes to nobody goes to one of two sinks, by a bit of the instruction.
+
+    All that the kind decides is constant for an engine that works out each kind by itself. The lowered engine has no code for
+    a store whose whole pointer is constant. In the design without these layers it works out the last layer for all kinds.
+    """
+    one, word, goal = rows(layout, "inside"), rows(layout, "word"), rows(layout, "goal.position")
+    place = (OTHER_SINK - SINK).bit_length() - 1
+    bit = 0.0 * one
+    for nobody, closed in Gates(sizes, layout).each(lambda i: not i.writes_memory and "rd" not in i.uses):
+        if nobody:
+            bit = bit + bits_where(word[FIELDS["rd"]], closed, one)
+    return assign(goal[place], goal[place] + 2 * bit)
