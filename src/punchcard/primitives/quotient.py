@@ -23,6 +23,8 @@ The negative of a word, bit i, from the number w of its bits up to i: 1 where 1 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from punchcard.primitives.add import number
@@ -39,6 +41,29 @@ def digit_where(form: Expression, unit: Expression, size: int, most: int, missin
     steps = step_where(form.repeat(len(values) - 1) - unit.through(1.0 * values[1:, None]), missing, one, most)
     changes = np.diff(values[None] >> np.arange(size)[:, None] & 1, axis=1)
     return steps.through(1.0 * changes)
+
+
+class Place(NamedTuple):
+    """A digit of a number: the bits from `low` to `high`; the digits above it are known."""
+
+    low: int
+    high: int
+
+    @property
+    def slice(self) -> slice:
+        return slice(self.low, self.high)
+
+    def where(self, form: Expression, known: Expression, most: int, missing: Expression, one: Expression) -> Expression:
+        """The bits, 0 or 1, of this digit of a form, where nothing is absent, else 0. `known` has the bits above it."""
+        lower = form
+        if self.high < known.size:
+            lower = form - 2.0**self.high * number(known[self.high :], one)
+        return digit_where(lower, 2.0**self.low * one, self.high - self.low, most, missing, one)
+
+
+def digit_of(bits: int, size: int, place: int) -> Place:
+    """A digit of a number of so many bits; place 0 is the highest."""
+    return Place(bits - size * (place + 1), bits - size * place)
 
 
 def times(bits: Expression, factor: Expression, most: int, one: Expression) -> Expression:

@@ -1,21 +1,19 @@
-"""Quotients and remainders by long division, in digits of eight bits: for each digit a layer, and one for what is left."""
+"""Quotients and remainders by long division, in digits of four bits: for each digit a layer, and one for what is left."""
 
 from __future__ import annotations
 
 from punchcard.card.layout import Layout
 from punchcard.machines.riscv.designs.base import RiscvSizes
-from punchcard.machines.riscv.designs.multiply import QUOTIENTS, family
+from punchcard.machines.riscv.designs.multiply import QUOTIENTS, SIZE, family
 from punchcard.machines.riscv.designs.writing import Gates, appear, replace_where, vanish
 from punchcard.machines.riscv.isa import WORD_BITS
-from punchcard.primitives.add import number as number_of
 from punchcard.primitives.literals import absent, bits_where, conjunction
-from punchcard.primitives.quotient import digit_where, negative_where, size_where, times
+from punchcard.primitives.quotient import digit_of, digit_where, negative_where, size_where, times
 from punchcard.transformer.build import Part, assign, clear
 from punchcard.transformer.expression import Expression, relu, rows, stack
 
-DIGITS = 4
-SIZE = WORD_BITS // DIGITS
-"""Bits of a digit."""
+DIGITS = WORD_BITS // SIZE
+MOST = (1 << WORD_BITS) - 1
 SIGNED, REMAINDERS = ("div", "rem"), ("rem", "remu")
 
 
@@ -77,55 +75,41 @@ class Divide:
 
     # The digits
 
-    def _place(self, number: int) -> slice:
-        """The bits of a digit."""
-        low = WORD_BITS - SIZE * (number + 1)
-        return slice(low, low + SIZE)
-
-    def _so_far(self, number: int) -> Expression:
+    def _so_far(self, place: int) -> Expression:
         """The rest, with the next digit of the dividend."""
-        return 2.0**SIZE * self.left + self.dividend[DIGITS - 1 - number]
+        return 2.0**SIZE * self.left + self.dividend[DIGITS - 1 - place]
 
     def _closed(self, name: str) -> Expression:
         return absent(self.doing[name], {0: 1}, self.one)
 
-    def digit(self, number: int) -> Part:
-        """A digit of the quotient."""
-        found = digit_where(self._so_far(number), self.divisor, SIZE, (1 << WORD_BITS + SIZE) - 1, self._closed("divide"),
-                            self.one)
-        return appear(self.quotient[self._place(number)], found, self.one)
+    def digit(self, place: int) -> Part:
+        """A digit of the quotient. The rest, which is 0 to 2^32 - 1, says so: it keeps the bounds on later sums small."""
+        found = digit_where(self._so_far(place), self.divisor, SIZE, (1 << WORD_BITS + SIZE) - 1, self._closed("divide"), self.one)
+        part = appear(self.quotient[digit_of(WORD_BITS, SIZE, place).slice], found, self.one)
+        return part + assign(self.left, relu(self.left) - relu(self.left - MOST * self.one)) if place else part
 
-    def rest(self, number: int) -> Part:
+    def rest(self, place: int) -> Part:
         """What is left after a digit; after the last one nothing else is needed any more."""
-        taken = times(self.quotient[self._place(number)], self.divisor, 1 << WORD_BITS, self.one)
-        part = assign(self.left, self._so_far(number) - taken)
-        return part + clear(self.divisor) + clear(self.dividend) if number == DIGITS - 1 else part
-
-    @property
-    def bounded(self) -> Part:
-        """The rest, which is 0 to 2^32 - 1, says so: relu(r) - relu(r - (2^32 - 1)). It keeps the bounds on later sums small."""
-        return assign(self.left, relu(self.left) - relu(self.left - ((1 << WORD_BITS) - 1) * self.one))
+        bits = self.quotient[digit_of(WORD_BITS, SIZE, place).slice]
+        part = assign(self.left, self._so_far(place) - times(bits, self.divisor, 1 << WORD_BITS, self.one))
+        return part + clear(self.divisor) + clear(self.dividend) if place == DIGITS - 1 else part
 
     # The result
 
-    def peeled(self, number: int) -> Part:
-        """A digit of the rest takes the quotient's place, where a remainder is wanted. Higher digits are there already."""
-        one, bits, closed = self.one, self._place(number), self._closed("remain")
-        lower = self.left
-        for before in range(number):
-            place = self._place(before)
-            lower = lower - 2.0**place.start * number_of(self.quotient[place], one)
-        found = digit_where(lower, 2.0**bits.start * one, SIZE, (1 << WORD_BITS) - 1, closed, one)
-        part = replace_where(self.quotient[bits], found, [closed], one)
-        return part + clear(self.left) if number == DIGITS - 1 else part
+    def peeled(self, place: int) -> Part:
+        """A digit of the rest takes the quotient's place, where a remainder is wanted."""
+        digit, closed = digit_of(WORD_BITS, SIZE, place), self._closed("remain")
+        found = digit.where(self.left, self.quotient, MOST, closed, self.one)
+        part = replace_where(self.quotient[digit.slice], found, [closed], self.one)
+        return part + clear(self.left) if place == DIGITS - 1 else part
 
     @property
-    def result(self) -> Part:
-        """The quotient, or the rest, with its sign."""
+    def result(self) -> tuple[Expression, list[Expression]]:
+        """The quotient, or the rest, with its sign, 0 or 1; and the gate that lets it through."""
         one, minus = self.one, 0.5 * (self.one + self.doing["negative"])
         closed = self._closed("divide")
-        bits = bits_where(self.quotient, closed + minus, one) + negative_where(self.quotient, closed + one - minus, one)
-        return replace_where(self.value, bits, [closed], one)
+        return (bits_where(self.quotient, closed + minus, one)
+                + negative_where(self.quotient, closed + one - minus, one), [closed])
 
     @property
     def cleared(self) -> Part:

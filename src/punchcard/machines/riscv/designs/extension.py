@@ -1,15 +1,15 @@
-"""The M extension: products and quotients in the same loop, by layers between B and C. All of it is exact in float64.
+"""The M extension: products and quotients in the same loop, by 24 layers between B and C. All of it is exact in float64.
 
-    layer      product                                  quotient and remainder
-    A          the columns of the long multiplication   |x| by its digits, |y|, and the sign of the result
-    B          what its low half has beyond it          digit 1
-    1          the low or the high half: the result     the rest after digit 1
-    2 to 7                                              digits 2, 3 and 4, each followed by the rest
-    8 to 11                                             of a remainder: the rest becomes bits, digit after digit
-    12                                                  the sign: the result
-    C          is as it was                             and clears these rows too
+    layer       product                                quotient and remainder
+    A           products of halves, as numbers         |x| by its digits, |y|, and the sign of the result
+    B           the first of 17 steps: digits          digit 1
+    1           ..                                     the rest after digit 1
+    2 to 15     ..                                     digits 2 to 8, each followed by the rest
+    16 to 23    the last one is 17                     of a remainder: the rest becomes bits, digit after digit
+    24          the word that is wanted                the sign
+    C           is as it was, and clears these rows too
 
-No head is needed in layers 1 to 12. Rows that hold numbers, not bits, say how large they become (`limit`).
+No head is needed in layers 1 to 24. Rows that hold numbers, not bits, say how large they become (`limit`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from __future__ import annotations
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.machines.riscv.designs.base import OTHER_SINK, SINK, RiscvSizes
 from punchcard.machines.riscv.designs.divide import DIGITS, Divide
-from punchcard.machines.riscv.designs.multiply import Multiply
-from punchcard.machines.riscv.designs.writing import Gates
+from punchcard.machines.riscv.designs.multiply import SUM_BITS, Multiply
+from punchcard.machines.riscv.designs.writing import Gates, replace_where
 from punchcard.machines.riscv.isa import FIELDS, WORD_BITS
 from punchcard.primitives.literals import bits_where
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import rows
 
-DOING = ("low", "high", "divide", "remain", "negative")
+DOING = ("multiply", "high", "divide", "remain", "negative")
+SUMS = {"low": WORD_BITS, "middle": SUM_BITS, "high": SUM_BITS}
 
 
 def extension_blocks(sizes: RiscvSizes) -> list[RowBlock]:
@@ -33,14 +34,14 @@ def extension_blocks(sizes: RiscvSizes) -> list[RowBlock]:
         return []
     word = float(1 << WORD_BITS)
 
-    def numbers(name: str, size: int, limit: float, about: str) -> RowBlock:
-        return RowBlock(name, size, about, within="real", limit=limit)
+    def numbers(name: str, size: int, limit: float, about: str, parts: dict[str, int] | None = None) -> RowBlock:
+        return RowBlock(name, size, about, parts or {}, within="real", limit=limit)
 
     return [
         RowBlock("doing", len(DOING), "which result is wanted", dict.fromkeys(DOING, 1), within="bits"),
         RowBlock("quotient", WORD_BITS, "its bits; of a remainder those of the rest", within="bits"),
-        numbers("column", 2 * WORD_BITS, WORD_BITS, "how many bits stand in each column of a product"),
-        numbers("beyond_low", 1, WORD_BITS, "what the low half of a product has beyond it"),
+        RowBlock("digits", sum(SUMS.values()), "of the sums of a product", SUMS, within="bits"),
+        numbers("sum", len(SUMS), 4 * word, "of products of halves", dict.fromkeys(SUMS, 1)),
         numbers("dividend", DIGITS, float(1 << WORD_BITS // DIGITS), "|x| by its digits, the lowest first"),
         numbers("divisor", 1, word, "|y|"),
         numbers("rest", 1, word, "what is left of the dividend"),
@@ -53,14 +54,16 @@ def extended(sizes: RiscvSizes, layout: Layout, layers: list[Part]) -> list[Part
         return layers
     first, second, last = layers
     product, quotient = Multiply(sizes, layout), Divide(sizes, layout)
-    parts = [part for place in range(1, DIGITS) for part in (quotient.bounded, quotient.digit(place), quotient.rest(place))]
+    (word, open_), (other, also) = product.result, quotient.result
+    middle = [part for place in range(DIGITS) for part in (quotient.digit(place), quotient.rest(place))]
+    steps = [*middle, *(quotient.peeled(place) for place in range(DIGITS))]
+    steps = [part + product.step(number) for number, part in enumerate(steps)]
     return [
-        first + product.columns + quotient.operands,
-        second + product.beyond + quotient.digit(0),
-        product.result + quotient.rest(0) + _sunk(sizes, layout),
-        *parts,
-        *(quotient.peeled(place) for place in range(DIGITS)),
-        quotient.result,
+        first + product.products + quotient.operands,
+        second + steps[0],
+        steps[1] + _sunk(sizes, layout),
+        *steps[2:],
+        replace_where(rows(layout, "value"), word + other, [*open_, *also], rows(layout, "inside")),
         last + product.cleared + quotient.cleared,
     ]
 

@@ -1,22 +1,37 @@
-"""Products: the columns of a long multiplication in layer A, their carry in B, and half of the sum in the layer after."""
+"""Products: four products of halves as numbers, whose sums become bits digit after digit.
+
+With x = 2^16 X + x' and y = 2^16 Y + y',
+
+    low      x' y'                                    below 2^32
+    middle   X y' + x' Y + (low / 2^16)               below 2^34
+    high     X Y + (middle / 2^16) - what is signed   0 to 2^34, with 2^33 added to it
+
+The low word of the product is 16 bits of low and 16 of middle, the high word 32 bits of high. A signed word is its unsigned
+number less 2^32 where its highest bit is 1, so the other word is taken away from high.
+"""
 
 from __future__ import annotations
 
 from punchcard.card.layout import Layout
-from punchcard.machines.riscv.designs.base import RiscvSizes
-from punchcard.machines.riscv.designs.writing import Gates, appear, replace_where, vanish
+from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
+from punchcard.machines.riscv.designs.writing import Gates, appear, vanish
 from punchcard.machines.riscv.isa import WORD_BITS, Instruction
-from punchcard.primitives.literals import absent, conjunction
-from punchcard.primitives.logic import and_where
-from punchcard.primitives.product import Span, beyond_most, beyond_where, count_spans, counted_where, counts_where
+from punchcard.primitives.add import number
+from punchcard.primitives.literals import absent, bits_where, conjunction
+from punchcard.primitives.quotient import digit_of, times
 from punchcard.transformer.build import Part, assign, clear
-from punchcard.transformer.expression import Expression, rows, stack
+from punchcard.transformer.expression import Expression, relu, rows, stack
 
 PRODUCTS = ("mul", "mulh", "mulhsu", "mulhu")
 QUOTIENTS = ("div", "divu", "rem", "remu")
-SIGNED_FIRST, SIGNED_SECOND = ("mulh", "mulhsu"), ("mulh",)
-SPANS: list[Span] = [(low - 2, high) if c >= WORD_BITS else (low, high) for c, (low, high) in enumerate(count_spans(WORD_BITS))]
-"""What the columns may hold: from the high half up to two words are taken away."""
+SIGNED = (("mulh", "mulhsu"), ("mulh",))
+"""Where the first word is signed, and where the second."""
+SIZE = 4
+"""Bits of a digit."""
+SUM_BITS = 36
+"""Of middle and high: nine digits."""
+SCHEDULE = {"low": 0, "middle": 4, "high": 9}
+"""The step in which each sum has its first digit: then what it is made of is known."""
 
 
 def family(instruction: Instruction) -> str:
@@ -29,45 +44,69 @@ class Multiply:
 
     def __init__(self, sizes: RiscvSizes, layout: Layout) -> None:
         self.layout, self.gates, self.one = layout, Gates(sizes, layout), rows(layout, "inside")
-        self.column, self.over, self.value = (rows(layout, name) for name in ("column", "beyond_low", "value"))
+        self.sums = {name: rows(layout, f"sum.{name}") for name in SCHEDULE}
+        self.bits = {name: rows(layout, f"digits.{name}") for name in SCHEDULE}
+        self.flags = rows(layout, "doing.multiply", "doing.high")
 
     @property
-    def columns(self) -> Part:
-        """Layer A: the columns, and which half is wanted."""
+    def products(self) -> Part:
+        """Layer A: the products of halves, and which word is wanted."""
         one, x, y = self.one, rows(self.layout, "x"), rows(self.layout, "y")
-        total, flags = 0.0 * self.column, []
-        none = stack(*[0.0 * one] * WORD_BITS)
+        low, high, size = slice(0, HALF), slice(HALF, None), 1 << HALF
+        total = {name: 0.0 * one for name in SCHEDULE}
         for name, closed in self.gates.each(family):
-            if name == "product":
-                total = total + counts_where(x, y, closed, one)
-        for names, sign, other in ((SIGNED_FIRST, x[-1], y), (SIGNED_SECOND, y[-1], x)):
-            for signed, closed in self.gates.each(lambda i, names=names: i.name in names):  # type: ignore[misc]
-                if signed:
-                    total = total - stack(none, and_where(sign.repeat(WORD_BITS), other, closed, one))
-        for names in (PRODUCTS[:1], PRODUCTS[1:]):
-            flags.append(stack(*(conjunction(closed, one) for wanted, closed in self.gates.each(
-                lambda i, names=names: i.name in names) if wanted)).total())  # type: ignore[misc]
-        return assign(self.column, total) + appear(rows(self.layout, "doing.low", "doing.high"), stack(*flags), one)
+            if name != "product":
+                continue
+            for first in (low, high):
+                for second in (low, high):
+                    into = {0: "low", HALF: "middle", 2 * HALF: "high"}[(first.start or 0) + (second.start or 0)]
+                    factor = number(x[first], one) - size * closed
+                    total[into] = total[into] + times(y[second], factor, size, one)
+        for names, sign, other in zip(SIGNED, (x[-1], y[-1]), (y, x), strict=True):
+            for closed in self._open(names):
+                closed = closed + absent(sign, {0: 1}, one)
+                total["high"] = total["high"] - relu(number(other, one) - (1 << WORD_BITS) * closed)
+        wanted = [stack(*(conjunction(closed, one) for closed in self._open(names))).total()
+                  for names in (PRODUCTS, PRODUCTS[1:])]
+        part = appear(self.flags, stack(*wanted), one)
+        for name, row in self.sums.items():
+            part = part + assign(row, total[name])
+        return part
+
+    def _open(self, names: tuple[str, ...]) -> list[Expression]:
+        """What is absent for the instruction to be one of these."""
+        return [closed for wanted, closed in self.gates.each(lambda i: i.name in names) if wanted]
+
+    def step(self, step: int) -> Part:
+        """The digits of the sums that can be made in this step, 0 being layer B."""
+        one, part, closed = self.one, Part(), absent(self.flags[0], {0: 1}, self.one)
+        for name, begin in SCHEDULE.items():
+            bits = self.bits[name]
+            if 0 <= step - begin < bits.size // SIZE:
+                place = digit_of(bits.size, SIZE, step - begin)
+                found = place.where(self._sum(name), bits, (1 << SUM_BITS) - 1, closed, one)
+                part = part + appear(bits[place.slice], found, one)
+                if step - begin == bits.size // SIZE - 1:
+                    part = part + clear(self.sums[name])
+        return part
+
+    def _sum(self, name: str) -> Expression:
+        """The number whose bits are wanted; of the sums below it the bits above 16 are known."""
+        form: Expression = self.sums[name]
+        if name != "low":
+            form = form + number(self.bits["low" if name == "middle" else "middle"][HALF:], self.one)
+        return form + 2 * (1 << WORD_BITS) * self.one if name == "high" else form
 
     @property
-    def beyond(self) -> Part:
-        """Layer B: what the low columns have beyond them."""
-        low = slice(0, WORD_BITS)
-        return assign(self.over, beyond_where(self.column[low], SPANS[low], 0.0 * self.one, self.one))
-
-    @property
-    def result(self) -> Part:
-        """The layer after: the half that is wanted, and nothing is left in the rows of numbers."""
-        one = self.one
-        low, high = slice(0, WORD_BITS), slice(WORD_BITS, None)
-        closed = {name: self._closed(name) for name in ("low", "high")}
-        bits = (counted_where(self.column[low], SPANS[low], 0.0 * one, 0, closed["low"], one)
-                + counted_where(self.column[high], SPANS[high], self.over, beyond_most(SPANS[low]), closed["high"], one))
-        return replace_where(self.value, bits, list(closed.values()), one) + clear(self.column) + clear(self.over)
+    def result(self) -> tuple[Expression, list[Expression]]:
+        """The word that is wanted, 0 or 1, and the gates that let it through."""
+        low = stack(self.bits["low"][:HALF], self.bits["middle"][:HALF])
+        gates = [absent(self.flags, {0: 1, 1: high}, self.one) for high in (0, 1)]
+        return (bits_where(low, gates[0], self.one) + bits_where(self.bits["high"][:WORD_BITS], gates[1], self.one), gates)
 
     @property
     def cleared(self) -> Part:
-        return vanish(rows(self.layout, "doing.low", "doing.high"), self.one)
-
-    def _closed(self, name: str) -> Expression:
-        return absent(rows(self.layout, f"doing.{name}"), {0: 1}, self.one)
+        part = vanish(self.flags, self.one)
+        for bits in self.bits.values():
+            part = part + vanish(bits, self.one)
+        return part
