@@ -1,7 +1,7 @@
 """How many significand bits a model's arithmetic needs so that no sum is ever rounded.
 
-Suppose that the card holds what its layout declares when a loop begins, that every entry is an integer of size at most 1
-whenever a later layer begins, and that every head is hard (see `precision`). Then a layer computes nothing but sums
+Suppose that the card holds what its layout declares when a loop begins, that every entry is an integer whenever a later
+layer begins, of size at most 1 or, in a block that holds numbers within a loop, at most the block's limit, and that every head is hard (see `precision`). Then a layer computes nothing but sums
 of multiples of some power of two g, the grid of the sum. A sum whose terms have absolute total s is exact, in any order of
 summation, when s <= 2^p g, with p the significand bits of the number format. `needed_bits` finds the least such p from
 the weights and the layout, for every sum of every layer: keys, queries, scores, values, hidden units and outputs.
@@ -51,8 +51,18 @@ def needed_bits(layers: Sequence[LayerWeights], layout: Layout) -> int:
     """The least significand that makes every sum of every layer exact."""
     begin = _declared(layout)
     written = np.any([layer.w2.any(axis=1) | layer.value.any(axis=(0, 2)) for layer in layers], axis=0)[:, None]
-    later = Intervals(np.where(written, -1.0, begin.low), np.where(written, 1.0, begin.high))
+    sizes = _within(layout)
+    later = Intervals(np.where(written, -sizes, begin.low), np.where(written, sizes, begin.high))
     return max(_layer_bits(layer, later if number else begin) for number, layer in enumerate(layers))
+
+
+def _within(layout: Layout) -> Array:
+    """How large an entry of each row may be when a later layer begins: 1, or the limit that a block of numbers declares."""
+    sizes = np.ones((layout.width, 1))
+    for block in layout.blocks:
+        if block.within == "real" and block.limit is not None:
+            sizes[layout.rows(block.name)] = block.limit
+    return sizes
 
 
 def _declared(layout: Layout) -> Intervals:

@@ -23,6 +23,7 @@ from punchcard.machines.result import Result, Seen
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import RiscvContent, RiscvDesign, RiscvSizes
 from punchcard.machines.riscv.designs.three_layer import ThreeLayerDesign
+from punchcard.machines.riscv.extensions import multiplies
 from punchcard.machines.riscv.host import RiscvHost, is_served
 from punchcard.machines.riscv.isa import REGISTERS, WORD_BYTES, signed
 from punchcard.machines.riscv.kind import DEFAULT_MEMORY, RISCV
@@ -39,6 +40,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     memory      how many words there are, 2^16 by default
     base        the address of the first one, a multiple of 4
+    multiply    whether it has the M extension, products and quotients, which needs 24 layers more and float64
     design      "three-layer"
     precision   a number format or a `Precision`; by default the narrower of float32 and float64 that is exact
     """
@@ -53,10 +55,11 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     design: RiscvDesign
 
     def __init__(
-        self, *, memory: int = DEFAULT_MEMORY, base: int = 0, design: str = "three-layer",
+        self, *, memory: int = DEFAULT_MEMORY, base: int = 0, multiply: bool = False, design: str = "three-layer",
         precision: AsPrecision | None = None,
     ) -> None:
-        self.build(RiscvSizes(memory, base), design, precision or ("float32", "float64"), {"memory": memory, "base": base})
+        self.build(RiscvSizes(memory, base, multiply), design, precision or ("float32", "float64"),
+                   {"memory": memory, "base": base, "multiply": multiply})
 
     def advice(self) -> str:
         return "use a smaller memory or a wider number format"
@@ -65,11 +68,12 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     def sizes_for(cls, program: RiscvProgram) -> dict[str, Any]:
         """Room for the program, a stack and a heap: 2^16 words, or twice what the program takes."""
         least = 2 * program.needed_words
-        return {"memory": max(DEFAULT_MEMORY, 1 << (least - 1).bit_length()), "base": program.base}
+        return {"memory": max(DEFAULT_MEMORY, 1 << (least - 1).bit_length()), "base": program.base,
+                "multiply": multiplies(program)}
 
     def title(self) -> str:
         return (f"riscv, design {self.design.name!r}: {self.sizes.memory} words of memory from {self.sizes.base:#x} on, "
-                f"{len(REGISTERS)} registers")
+                f"{len(REGISTERS)} registers{', products and quotients' * self.sizes.multiply}")
 
     # Cards
 
@@ -178,6 +182,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         """Bytes, names and source lines."""
         segments = [[s.address, base64.b64encode(s.data).decode("ascii"), s.size] for s in program.segments]
         return json.dumps({"segments": segments, "entry": program.entry, "base": program.base, "source": program.source,
+                           "multiply": program.multiply,
                            "symbols": dict(program.symbols),
                            "lines": [[address, *line] for address, line in program.lines.items()]})
 
@@ -187,8 +192,10 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
             segments = tuple(Segment(address, base64.b64decode(data, validate=True), size)
                              for address, data, size in kept["segments"])
             lines = {address: SourceLine(*line) for address, *line in kept["lines"]}
-            return RiscvProgram(segments, kept["entry"], kept["base"], dict(kept["symbols"]), lines, kept["source"])
+            return RiscvProgram(segments, kept["entry"], kept["base"], dict(kept["symbols"]), lines, kept["source"],
+                                kept["multiply"])
         except PunchcardError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError):
-            raise ProgramError("the program is not an object with segments, entry, base, symbols, lines, source") from None
+            raise ProgramError("the program is not an object with segments, entry, base, symbols, lines, source "
+                               "and multiply") from None

@@ -70,6 +70,7 @@ class RiscvProgram:
     symbols    addresses that have a name
     lines      source lines by the address of the instruction
     source     where the program comes from
+    multiply   whether it needs the M extension, where its file says so; None: look at its instructions
     """
 
     segments: tuple[Segment, ...]
@@ -78,6 +79,7 @@ class RiscvProgram:
     symbols: Mapping[str, int] = field(default_factory=dict, compare=False)
     lines: SourceLines = field(default_factory=dict, compare=False)
     source: str = ""
+    multiply: bool | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         segments = tuple(sorted((s for s in self.segments if s.size), key=lambda segment: segment.address))

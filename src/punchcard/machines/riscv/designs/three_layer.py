@@ -20,6 +20,7 @@ from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import EVENTS, HALF, NOTHING, SCRATCH, SINK, RiscvDesign, RiscvSizes, looking
 from punchcard.machines.riscv.designs.execute import Execute
+from punchcard.machines.riscv.designs.extension import extended, extension_blocks
 from punchcard.machines.riscv.designs.fetch import Fetch
 from punchcard.machines.riscv.designs.finish import Finish
 from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
@@ -80,6 +81,7 @@ class ThreeLayerDesign(RiscvDesign):
                 passing("fetched", n, "the next instruction, as a head brings it"),
                 passing("next", n, "the next program counter"),
                 passing("goal", length + 1, "where the result goes", places),
+                *extension_blocks(sizes),
             ],
             sizes.regions,
         )
@@ -89,7 +91,7 @@ class ThreeLayerDesign(RiscvDesign):
         value, goal, address = (rows(layout, name) for name in ("value", "goal", "address"))
         length, low = sizes.pointer_bits, rows(layout, "reference.low")
         fetched = rows(layout, "next")[2 : length + 2]
-        return [
+        return extended(sizes, layout, [
             self._operand(layout, "first", "counter", "x")
             + self._operand(layout, "second", "immediate", "y")
             + Execute(sizes, layout).part,
@@ -99,7 +101,7 @@ class ThreeLayerDesign(RiscvDesign):
             attend(query=address + stack(fetched, -one), key=store_factor(length + 1) * address + goal,
                    value=stack(memory + value, 2 * value), into=rows(layout, "fetched", "memory"), gap=store_gap(length + 1))
             + Fetch(sizes, layout, precision.gate).part,
-        ]
+        ])
 
     def _operand(self, layout: Layout, pointer: str, own: str, into: str) -> Part:
         """A register, or rows of the scratchpad itself: its key is the pointer to x0, but for the bit `own`.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TypeVar
 
 from punchcard.card.layout import Layout
 from punchcard.machines.riscv.designs.base import RiscvSizes
 from punchcard.machines.riscv.isa import Instruction
-from punchcard.primitives.literals import absent
+from punchcard.primitives.literals import absent, bits_where
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import Expression, Rows, relu, rows
 
@@ -28,6 +28,14 @@ def rewrite(target: Rows, bits: Expression) -> Part:
 def vanish(target: Rows, one: Expression) -> Part:
     """±1 bits of the scratchpad become 0. One unit a bit."""
     return assign(target, target + one - 2 * relu(target))
+
+
+def replace_where(target: Rows, bits: Expression, closed: Sequence[Expression], one: Expression) -> Part:
+    """±1 bits become others, from 0 and 1, where one of several gates is open; `bits` is 0 where all are closed."""
+    formula = target + 2 * bits
+    for missing in closed:
+        formula = formula - 2 * bits_where(target, missing, one)
+    return assign(target, formula)
 
 
 class Gates:

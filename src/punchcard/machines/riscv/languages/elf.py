@@ -35,7 +35,7 @@ def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProg
         segments = list(_segments(elf, data, where))
         symbols = dict(_symbols(elf))
         entry = int(elf.header["e_entry"])
-        _check_extensions(elf, data, where)
+        names = _check_extensions(elf, data, where)
     except ProgramError:
         raise
     except Exception as error:  # whatever a library makes of a damaged file
@@ -44,7 +44,8 @@ def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProg
     if not segments:
         raise ProgramError(f"{where}the ELF file has nothing to load")
     first = base_for(segments) if base is None else base
-    return RiscvProgram(tuple(segments), entry, first, symbols, DebugLines(data), source)
+    return RiscvProgram(tuple(segments), entry, first, symbols, DebugLines(data), source,
+                        None if names is None else not {"m", "zmmul"}.isdisjoint(names))
 
 
 def _check_ident(data: bytes, where: str) -> None:
@@ -122,11 +123,11 @@ def _symbols(elf: Any) -> Iterator[tuple[str, int]]:
                 yield name, int(entry["st_value"])
 
 
-def _check_extensions(elf: Any, data: bytes, where: str) -> None:
-    """Refuse a file whose attributes name an extension that the machine does not have."""
+def _check_extensions(elf: Any, data: bytes, where: str) -> list[str] | None:
+    """The extensions that a file's attributes name, or None; one that the machine does not have is refused."""
     architecture = _architecture(elf)
     if not architecture:
-        return
+        return None
     if not architecture.startswith("rv32"):
         raise ProgramError(f"{where}the program is for {shortened(architecture)}, not for rv32: {ADVICE}")
     names = extensions_of(architecture)
@@ -139,6 +140,7 @@ def _check_extensions(elf: Any, data: bytes, where: str) -> None:
     if place is not None:
         raise ProgramError(f"{where}the instruction at {place:#x} uses a control register (zicsr), which the machine does "
                            f"not have: {ADVICE}")
+    return names
 
 
 def extensions_of(architecture: str) -> list[str]:
