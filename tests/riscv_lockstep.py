@@ -40,7 +40,9 @@ def begin(machine: RiscvMachine, program: RiscvProgram, seed: int) -> tuple[Tens
     return card, oracle
 
 
-def compare(machine: RiscvMachine, programs: list[RiscvProgram], loops: int, engine: str = "dense", seed: int = 0) -> Compared:
+def compare(
+    machine: RiscvMachine, programs: list[RiscvProgram], loops: int, engine: str = "dense", seed: int = 0,
+) -> Compared:
     """Each program until it ends; a batch has no host, so a system call ends it too."""
     found, live = Compared(), {}
     cards = []

@@ -20,6 +20,7 @@ from punchcard.errors import PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import RiscvSizes
+from punchcard.machines.riscv.designs.pending import pending_word, settle
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
 from punchcard.machines.riscv.oracle import Fault, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
@@ -141,7 +142,10 @@ class RiscvHost(Host):
         return bool(self._layout.number_at(card, f"event.{name}", self._scratch))
 
     def _fault(self, card: Card) -> Fault | None:
-        """What the interpreter says of the instruction at hand: it is put where the card is."""
+        """What the interpreter says of the instruction at hand: it is put where the card is.
+
+        A word that is pending makes no difference: it is never the instruction itself, and a refused one leaves none.
+        """
         layout = self._layout
         at = RiscvInterpreter(self._program, self._sizes.memory, self._calls, multiply=self._sizes.multiply)
         at.memory = layout.numbers(card, "memory", "memory").tolist()

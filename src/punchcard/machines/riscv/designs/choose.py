@@ -1,29 +1,24 @@
-"""Layer A's feed-forward of the two-layer design: the next program counter, the address, the operands, and what may be done.
-
-The head that stores leaves words in the rows x of all columns. Every unit over them is closed there by the row `outside`,
-which counts as one more literal that is absent.
-"""
+"""Layer A's feed-forward of the two-layer design: the next program counter, the address, the operands, and what may be done."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from punchcard.card.layout import Layout
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import RiscvSizes
 from punchcard.machines.riscv.designs.execute import Execute
-from punchcard.machines.riscv.designs.writing import Class, Gates, appear
-from punchcard.machines.riscv.isa import WORD_BITS, Instruction
+from punchcard.machines.riscv.designs.writing import appear, rewrite
+from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES, Instruction
 from punchcard.primitives.add import number
 from punchcard.primitives.carry import sum_where
 from punchcard.primitives.compare import equal_where, less_where
 from punchcard.primitives.literals import absent, bits_where, conjunction, step_where
-from punchcard.primitives.overwrite import clip_where
-from punchcard.transformer.build import Part, assign
+from punchcard.transformer.build import Part
 from punchcard.transformer.expression import Expression, rows, stack
 
-FLAGS = ("lawful", "aligned", "reached", "stores")
+FLAGS = ("lawful", "aligned", "reached", "stalls")
 
 
 class Branch(NamedTuple):
@@ -48,35 +43,22 @@ def as_compared(word: Expression, signed: bool) -> Expression:
     return stack(word[:-1], -word[-1]) if signed else word
 
 
-class InsideGates(Gates):
-    """Gates that are closed in all columns but the scratchpad."""
-
-    def __init__(self, sizes: RiscvSizes, layout: Layout) -> None:
-        super().__init__(sizes, layout)
-        self.outside = rows(layout, "outside")
-
-    def each(self, sort: Callable[[Instruction], Class | None]) -> Iterator[tuple[Class, Expression]]:
-        return ((name, closed + self.outside) for name, closed in super().each(sort))
-
-
 class Choose(Execute):
     """The formulas of layer A, over the rows of a layout."""
 
-    def __init__(self, sizes: RiscvSizes, layout: Layout, gate: float) -> None:
+    def __init__(self, sizes: RiscvSizes, layout: Layout) -> None:
         super().__init__(sizes, layout)
-        self.gate, self.outside, self.gates = gate, rows(layout, "outside"), InsideGates(sizes, layout)
         self.following, self.target = rows(layout, "following"), rows(layout, "target")
 
     @property
     def part(self) -> Part:
         layout, one, low = self.layout, self.one, slice(0, self.sizes.pointer_bits + 2)
         flags = {"lawful": self._lawful(), "aligned": one - self._misaligned() - self._misses(), "reached": self._reached(),
-                 "stores": self._stores()}
+                 "stalls": self._stalls()}
         return (
-            clip_where(1 - one, rows(layout, "memory"), self.gate)
-            + assign(rows(layout, "x"), 2 * self._first() - one)
-            + assign(rows(layout, "y"), 2 * self._second() - one)
-            + appear(rows(layout, "reference"), sum_where(self.x[low], self.immediate[low], 0.0 * one, self.outside, one), one)
+            rewrite(rows(layout, "x"), self._first())
+            + rewrite(rows(layout, "y"), self._second())
+            + appear(rows(layout, "reference"), sum_where(self.x[low], self.immediate[low], 0.0 * one, 0.0 * one, one), one)
             + appear(rows(layout, "next"), self._next(), one)
             + appear(rows(layout, "flag"), stack(*(flags[name] for name in FLAGS)), one)
         )
@@ -103,7 +85,7 @@ class Choose(Execute):
         total = 0.0 * register
         for name, cubes in self.sizes.decoder.opcodes(sort).items():
             for cube in cubes if name != "zero" else ():
-                closed = absent(self.word, cube, self.one) + self.outside
+                closed = absent(self.word, cube, self.one)
                 total = total + bits_where(own if name == "own" else register, closed, self.one)
         return total
 
@@ -153,7 +135,16 @@ class Choose(Execute):
                 total = total - step_where(address - (over + self.sizes.end) * one, closed, one, 2 * size)
         return total
 
-    def _stores(self) -> Expression:
-        """1 where the instruction stores to the memory."""
-        return stack(*(conjunction(closed, self.one)
-                       for stores, closed in self.gates.each(lambda i: i.writes_memory) if stores)).total()
+    def _stalls(self) -> Expression:
+        """1 where the instruction stores to the word of the next one, which is then pc + 4.
+
+        The low bits of x and of the immediate sum up to those of pc + 4, and at most 3 more, or to 2^(L + 2) more than that.
+        """
+        one, size = self.one, 4 << self.sizes.pointer_bits
+        low, total = slice(0, self.sizes.pointer_bits + 2), 0.0 * self.one
+        ahead = number(self.x[low], one) + number(self.immediate[low], one) - number(self.following[low], one)
+        for stores, closed in self.gates.each(lambda i: i.writes_memory):
+            for first in (0, size) if stores else ():
+                total = total + step_where(ahead - first * one, closed, one, 2 * size)
+                total = total - step_where(ahead - (first + WORD_BYTES) * one, closed, one, 2 * size)
+        return total

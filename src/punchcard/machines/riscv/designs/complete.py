@@ -14,17 +14,18 @@ from punchcard.machines.riscv.designs.execute import BITWISE, arithmetic
 from punchcard.machines.riscv.designs.fetch import Fetch
 from punchcard.machines.riscv.designs.finish import Finish
 from punchcard.machines.riscv.designs.pending import PENDING
-from punchcard.machines.riscv.designs.writing import Gates, rewrite
-from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES, Format, Instruction, operation_of
+from punchcard.machines.riscv.designs.writing import Gates, rewrite, vanish
+from punchcard.machines.riscv.isa import STALL, WORD_BITS, WORD_BYTES, Format, Instruction, operation_of
 from punchcard.primitives.add import number
 from punchcard.primitives.carry import bit_where, offset_where, sum_where
 from punchcard.primitives.compare import less_where
-from punchcard.primitives.literals import absent, as_numbers, bits_where, conjunction
+from punchcard.primitives.literals import Cube, absent, as_numbers, bits_where, conjunction
+from punchcard.primitives.overwrite import clip_where
 from punchcard.primitives.shift import left_where, right_where, sign_where
-from punchcard.transformer.build import Part, assign
+from punchcard.transformer.build import Part, assign, clear
 from punchcard.transformer.expression import Expression, rows, stack
 
-PASSING = ("x", "y", "reference", "next", "flag", "brought", "fetched")
+PASSING = ("x", "y", "reference", "next", "flag", "brought")
 
 
 class Complete(Finish):
@@ -87,16 +88,31 @@ class Decode(Fetch):
 
     @property
     def part(self) -> Part:
-        layout = self.layout
-        return (
-            rewrite(rows(layout, "word"), self._copied(self.word, {}))
-            + rewrite(rows(layout, "kind"), self._kind())
+        layout, one, stalled = self.layout, self.one, self._stalled
+        jump = [float(STALL >> i & 1) * stalled for i in range(WORD_BITS)]
+        kind = [float(bit) * stalled for bit in self.sizes.decoder.kind(STALL)]
+        part = (
+            clip_where(1 - one, rows(layout, "memory"), self.gate)
+            + rewrite(rows(layout, "word"), self._copied(self.word, {}) + stack(*jump))
+            + rewrite(rows(layout, "kind"), self._kind() + stack(*kind))
             + rewrite(rows(layout, "immediate"), self._immediate())
             + self._counted()
             + rewrite(rows(layout, "following"), self._following())
-            + rewrite(rows(layout, "target"), self._target())
+            + rewrite(rows(layout, "target"), self._target() + bits_where(self.next, one - stalled, one))
             + rewrite(rows(layout, "event.call", "event.fetch"), stack(self._call(), self._astray()))
+            + clear(self.word)
         )
+        for name in PASSING:
+            part = part + vanish(rows(layout, name), one)
+        return part
+
+    @property
+    def _stalled(self) -> Expression:
+        """1 where a jump to itself stands for the fetched word."""
+        return as_numbers(rows(self.layout, "flag.stalls"), self.one)
+
+    def _closed(self, cube: Cube) -> Expression:
+        return super()._closed(cube) + self._stalled
 
     def _counted(self) -> Part:
         """The next program counter; where the instruction is refused, the same."""

@@ -3,15 +3,16 @@
 The scratchpad begins a loop with the instruction that the loop before has fetched, and with a word that is *pending*: the
 result of the instruction before, and where it goes.
 
-A. Two heads read the registers x and y. Their key is a store key, so a register whose word is pending is read as pending;
-   by the first head the column that the pending word goes to takes it. Then the next program counter, the address, the
-   operands of the arithmetic unit, and whether the instruction may be executed.
-B. One head reads the word at the address, the other the next instruction. Then the result, which is pending from here on,
-   where it goes, and what was decoded of the fetched word.
+A. Two heads read the registers x and y. Then the next program counter, the address, the operands of the arithmetic unit, and
+   whether the instruction may be executed.
+B. One head reads the word at the address. The other stores what is pending and fetches the next instruction, by a store key.
+   Then the result, which is pending from here on, where it goes, and what was decoded of the fetched word.
 
-A store is still pending when the next instruction is fetched. Where it goes to that very instruction, the old word must not
-be executed: the fetching head has a store key as well, so the scratchpad itself answers, with a jump to itself. The next
-loop executes the jump, stores the word, and fetches again. This costs a loop, and no `fence.i` is needed.
+In all heads the scratchpad's key is where the pending word goes, so that it is found as if it were stored.
+
+The store of an instruction is still pending when the next one is fetched. Where it goes to that very word, the old word must
+not be executed: a jump to itself is taken in its place. The next loop executes the jump, stores the word, and fetches again.
+This costs a loop, and no `fence.i` is needed.
 """
 
 from __future__ import annotations
@@ -25,17 +26,16 @@ from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.riscv.designs.base import EVENTS, SCRATCH, RiscvDesign, RiscvSizes, looking
 from punchcard.machines.riscv.designs.choose import FLAGS, Choose
-from punchcard.machines.riscv.designs.complete import PASSING, Complete, Decode
+from punchcard.machines.riscv.designs.complete import Complete, Decode
 from punchcard.machines.riscv.designs.pending import PENDING, SETTLED, pending_word
-from punchcard.machines.riscv.designs.writing import vanish
 from punchcard.machines.riscv.isa import FIELDS, STALL, WORD_BITS, WORD_BYTES
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
+from punchcard.primitives.address import store_factor, store_gap
 from punchcard.transformer.build import Part, attend
 from punchcard.transformer.expression import Expression, rows, stack
 from punchcard.transformer.precision import Precision
 
 FAR = 4.0
-"""What the scratchpad's key scores less in other columns, so that `nothing` always wins there."""
+"""So much less does the scratchpad's key score in other columns, whatever it points to: there `nothing` always wins."""
 
 
 class TwoLayerDesign(RiscvDesign):
@@ -86,40 +86,37 @@ class TwoLayerDesign(RiscvDesign):
         )
 
     def layers(self, sizes: RiscvSizes, layout: Layout, precision: Precision) -> list[Part]:
-        memory, address, one, outside = (rows(layout, name) for name in ("memory", "address", "inside", "outside"))
-        value, reference, following = (rows(layout, name) for name in ("value", "reference", "next"))
+        memory, address, one, value = (rows(layout, name) for name in ("memory", "address", "inside", "value"))
         length = sizes.pointer_bits
-        own = store_factor(length + 1) * address
-        gap = store_gap(length + 1)
-        pending = own + rows(layout, PENDING)
-        storing = own + stack(reference[2:], -rows(layout, "flag.stores"))
-        here = stack(*((1.0 if STALL >> i & 1 else -1.0) * one for i in range(WORD_BITS)))
+        reference, following = rows(layout, "reference")[2:], rows(layout, "next")[2 : length + 2]
         return [
-            attend(query=address + self._register(layout, "rs1"), key=pending, value=stack(memory + value, 2 * value),
-                   into=rows(layout, "x", "memory"), gap=gap)
-            + attend(query=looking(layout, self._register(layout, "rs2")), key=pending, value=memory + value,
-                     into=rows(layout, "y"), gap=gap)
-            + Choose(sizes, layout, precision.gate).part,
-            attend(query=looking(layout, stack(reference[2:], -one)), key=address, value=memory,
-                   into=rows(layout, "brought"), gap=ADDRESS_GAP)
-            + attend(query=stack(looking(layout, stack(following[2 : length + 2], -one)), -FAR * outside),
-                     key=stack(storing, one), value=memory + here, into=rows(layout, "fetched"), gap=gap)
+            self._read(layout, self._register(layout, "rs1"), "x")
+            + self._read(layout, self._register(layout, "rs2"), "y")
+            + Choose(sizes, layout).part,
+            self._read(layout, stack(reference, -one), "brought")
+            + attend(query=address + stack(following, -one), key=self._key(layout), value=stack(memory + value, 2 * value),
+                     into=rows(layout, "fetched", "memory"), gap=store_gap(length + 1))
             + Complete(sizes, layout).part
-            + Decode(sizes, layout, precision.gate).part
-            + self._vanishing(layout),
+            + Decode(sizes, layout, precision.gate).part,
         ]
+
+    def _key(self, layout: Layout) -> Expression:
+        """A column's own address; in the scratchpad, where the pending word goes."""
+        address = rows(layout, "address")
+        return store_factor(address.size) * address + rows(layout, PENDING)
+
+    def _read(self, layout: Layout, pointer: Expression, into: str) -> Part:
+        """The scratchpad looks for a word, which may be the pending one; any other column looks at `nothing`."""
+        query = stack(looking(layout, pointer), -FAR * rows(layout, "outside"))
+        return attend(query=query, key=stack(self._key(layout), rows(layout, "inside")),
+                      value=rows(layout, "memory") + rows(layout, "value"), into=rows(layout, into),
+                      gap=store_gap(pointer.size))
 
     def _register(self, layout: Layout, field: str) -> Expression:
         """A pointer to a register that the instruction names: five of its bits as they stand, and the space of registers."""
         one, at = rows(layout, "inside"), FIELDS[field]
         above = rows(layout, "address.position").size - 5
         return stack(rows(layout, "word")[at : at + 5], *[-one] * above, one)
-
-    def _vanishing(self, layout: Layout) -> Part:
-        part = Part()
-        for name in PASSING:
-            part = part + vanish(rows(layout, name), rows(layout, "inside"))
-        return part
 
     def reset(self, sizes: RiscvSizes, layout: Layout, entry: int, card: Card) -> None:
         kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(STALL)))
