@@ -1,7 +1,7 @@
 """Lanes: a part of a word, chosen by the low bits of an address.
 
-A word of n bits has n / size lanes. `lane_where` moves the chosen lane to the lowest bits (a load), `merged_where` puts low bits
-into the chosen lane of another word (a store):
+A word of n bits has n / size lanes. `lane_where` moves the chosen lane to the lowest bits (a load), `merged_where` puts low
+bits into the chosen lane of another word (a store):
 
     load      bit i  =  sum over lanes k of [lane = k] and word_(k size + i),          i < size
     sign      the lane's highest bit, for all bits above

@@ -1,7 +1,7 @@
 """Literals and conjunctions: one hidden unit says whether all of several bits are as they should be.
 
-A literal is a ±1 bit, or its negation, as 0 or 1: (one + b) / 2 or (one - b) / 2. With `absent` the number of literals that do
-not hold,
+A literal is a ±1 bit, or its negation, as 0 or 1: (one + b) / 2 or (one - b) / 2. With `absent` the number of literals that
+do not hold,
 
     [all hold]             relu(one - absent)                one unit
     [all hold] and bit     relu((one + bit) / 2 - absent)    one unit
@@ -63,7 +63,7 @@ def step_where(form: Expression, missing: Expression, one: Expression, most: flo
 
 
 def zero_where(form: Expression, missing: Expression, one: Expression, most: float) -> Expression:
-    """[F = 0] of an integer form where nothing is absent, else 0: a tent, relu(F + 1) - 2 relu(F) + relu(F - 1). Three units."""
+    """[F = 0] of an integer form where nothing is absent, else 0: relu(F + 1) - 2 relu(F) + relu(F - 1). Three units."""
     closed = (most + 1) * missing
     return relu(form + one - closed) - 2 * relu(form - closed) + relu(form - one - closed)
 

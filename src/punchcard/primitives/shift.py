@@ -28,7 +28,8 @@ def right_where(x: Expression, amount: Expression, missing: Expression, one: Exp
 
 def _shifted(x: Expression, amount: Expression, missing: Expression, one: Expression, direction: int) -> Expression:
     n = x.size
-    units, into = [], []
+    units: list[Expression] = []
+    into: list[int] = []
     for s in range(n):
         bits = range(s, n) if direction < 0 else range(n - s)
         here = missing + absent(amount, {j: s >> j & 1 for j in range(amount.size)}, one)

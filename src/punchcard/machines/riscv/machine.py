@@ -113,9 +113,10 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     def column_name(self, column: int, program: RiscvProgram | None = None) -> str:
         registers, memory = self.layout.region("registers"), self.layout.region("memory")
         if registers.start <= column < registers.stop:
-            return REGISTERS[column - registers.start]
+            return str(REGISTERS[column - registers.start])
         if program is not None and memory.start <= column < memory.stop:
-            return program.name_of(self.sizes.base + WORD_BYTES * (column - memory.start))
+            name: str = program.name_of(self.sizes.base + WORD_BYTES * (column - memory.start))
+            return name
         return self.layout.column_name(column)
 
     # Running
@@ -197,4 +198,4 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         except PunchcardError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError):
-            raise ProgramError("the program is not an object with segments, entry, base, symbols, lines and source") from None
+            raise ProgramError("the program is not an object with segments, entry, base, symbols, lines, source") from None

@@ -204,8 +204,8 @@ class Columns:
         chosen = set(self.selectors())
         used = [number for number, layer in enumerate(layers, start=1) if layer.combines(chosen)]
         cut = max(used, default=len(layers))
-        carried = all(set(range(*span(self.layout, b.name))).isdisjoint(chosen) or all(b.holds.get(r) == "bits" for r in self.busy)
-                      for b in self.layout.blocks)
+        deciding = [b for b in self.layout.blocks if b.selects]
+        carried = all(b.holds.get(region) == "bits" for b in deciding for region in self.busy)
         if not chosen or not carried or len(self.groups) > 1 or self.groups[0].width > 1:
             return len(layers)
         return cut if self.passing(layers[:cut]) is not None else len(layers)
@@ -223,7 +223,7 @@ class Columns:
         return [s for s in passing if s.row in taken], [s for s in passing if s.row in free - taken]
 
     def passing(self, layers: list[LayerLists]) -> list[Slot] | None:
-        """The rows that these layers, the first of a loop, write in busy columns; None where one is not declared to be a bit."""
+        """The rows that these layers, the first of a loop, write in busy columns; None: one is not declared to be a bit."""
         found = []
         for row in sorted({row for layer in layers for row in layer.written}):
             block = next(b for b in self.layout.blocks if row in range(*span(self.layout, b.name)))

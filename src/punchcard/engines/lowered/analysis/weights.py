@@ -111,8 +111,9 @@ class LayerLists:
             for row, weight in self.outputs[unit]:
                 if wanted(row):
                     change(row, opened, weight)
-        tidied = {row: known[row] if row in known else graph.narrowed(graph.tidy(changed[row])) if row in changed else rows[row]
-                  for row in {**rows, **changed, **known}}
+        tidied = {row: graph.narrowed(graph.tidy(changed[row])) if row in changed else rows[row]
+                  for row in {**rows, **changed} if row not in known}
+        tidied.update(known)
         return {row: linear for row, linear in tidied.items() if not linear.is_zero}
 
     def _open(self, rows: Rows, width: int) -> Indices:

@@ -206,7 +206,8 @@ def _settle(emitter: Emitter, plan: LoopPlan, visits: ir.Value) -> None:
 
 
 def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places: Places, loop: ir.Function | None,
-                kind_of_code: CodeKind = USUAL, first: ir.Function | None = None, rest: ir.Function | None = None) -> None:
+                kind_of_code: CodeKind = USUAL, first: ir.Function | None = None,
+                rest: ir.Function | None = None) -> None:
     """run(buffer, tables, visits, report, loops, patterns, cases, size) -> loops made.
 
     Makes loops until one fails, a pattern stands on the card, or a case has no code. `patterns` holds their number and
@@ -214,7 +215,8 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     bits for each word, and a place and ±1 for each number. A tap is a place, a mask and what to put there: the bits go
     to the log, as long as it has room, and the loops go on. `cases` is a hash table of `size` entries: case, function,
     tables. The report begins with the status: 0 done, 1 failed, 2 a pattern, 3 an unknown case; then the pattern or the
-    case, and whether it was the driver's own tables that were asked. `first` and `rest` are the parts of a loop that all cases share.
+    case, and whether it was the driver's own tables that were asked. `first` and `rest` are the parts of a loop that all
+    cases share.
     """
     tables_kind = I32.as_pointer().as_pointer()
     kind = ir.FunctionType(I64, [I8.as_pointer(), tables_kind, I32.as_pointer(), I64.as_pointer(), I64, I64.as_pointer(),

@@ -26,12 +26,13 @@ BIT = (-1.0, 1.0)
 class Node:
     """One operation on some arguments. `domain` lists all values that it can take, where these are few."""
 
-    __slots__ = ("args", "data", "domain", "grid", "high", "low", "number", "op")
+    __slots__ = ("args", "data", "domain", "grid", "high", "low", "number", "op", "range")
 
     def __init__(self, number: int, op: Operation, args: tuple[Node, ...], data: Any, low: Array, high: Array,
                  domain: tuple[float, ...] | None) -> None:
         self.number, self.op, self.args, self.data = number, op, args, data
         self.low, self.high, self.domain = low, high, domain
+        self.range = (float(low[0]), float(high[0])) if len(low) == 1 else None
         self.grid: float = op.grid(data, *(a.grid for a in args)) if domain is None else lowest_bit(np.array(domain))
         """A power of two of which every value is a multiple; 0 where none is known."""
 
@@ -92,6 +93,15 @@ class Linear:
     @property
     def ends(self) -> tuple[Array, Array]:
         """Least and greatest value of each entry."""
+        if len(self.constant) == 1:
+            least = most = float(self.constant[0])
+            for node, c in self.terms.items():
+                if node.range is None:
+                    break
+                one, other = node.range if c > 0 else node.range[::-1]
+                least, most = least + c * one, most + c * other
+            else:
+                return np.array([least]), np.array([most])
         low = high = self.constant
         for node, c in self.terms.items():
             if c > 0:

@@ -59,6 +59,7 @@ class Lifter:
         self._sums: dict[Node, tuple[Sum, int] | None] = {}
         self._codes: dict[Node, Word] = {}
         self._packed: dict[Node, Few | None] = {}
+        self._known_steps: dict[Any, Few | None] = {}
         self.families: Mapping[Any, Mapping[int, Node]] = {}
         """Rows that stand together, by name and place, each a checked bit: they are put into one word."""
         self.homes: dict[Few, Bit] = {}
@@ -82,7 +83,8 @@ class Lifter:
         """What must be known of other nodes first: of a sum, what is summed up; of a ReLU, what it is a function of."""
         if node.op in (op.FMA, op.SAME, op.RELU) and node.width == 1:
             with suppress(Inexact):
-                return [term.args[0] if term.op is op.RELU and term.width == 1 else term for term in self._flattened(node)[0]]
+                terms, _ = self._flattened(node)
+                return [term.args[0] if term.op is op.RELU and term.width == 1 else term for term in terms]
         return node.args
 
     def few_of(self, linear: Linear) -> Few | None:
@@ -335,6 +337,14 @@ class Lifter:
 
     def _gated_steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int],
                      parted: tuple[Sum, Sum] | None = None) -> Few | None:
+        """A function of a sum; the same of many sums that differ in the bits that close them."""
+        name = tuple(terms.items()), constant, tuple(units), value(0), value(ONE)  # which tell the rest of the function
+        if name not in self._known_steps:
+            self._known_steps[name] = self._all_settings(terms, constant, units, value, parted)
+        return self._known_steps[name]
+
+    def _all_settings(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int],
+                      parted: tuple[Sum, Sum] | None) -> Few | None:
         """Bits that stand alone in a sum are gates: all their settings are tried."""
         summed = terms, constant
         total, gates = parted or _gated(terms)

@@ -1,9 +1,9 @@
 """What the designs of the RISC-V machine share: sizes, columns, addresses, and how a card is punched and read.
 
-An address on the card is L position bits and a bit `space`: memory or register. The columns are the scratchpad, 2^L words of
-memory (those beyond the memory's end are `spare`), 32 registers, `sink` and `nothing`. What goes to x0, or to nobody, goes to
-the sink, so x0 is never stored to. `nothing` holds no word: in the reading heads all columns but the scratchpad look at it, so
-that a head brings 0 there.
+An address on the card is L position bits and a bit `space`: memory or register. The columns are the scratchpad, 2^L words
+of memory (those beyond the memory's end are `spare`), 32 registers, `sink` and `nothing`. What goes to x0, or to nobody,
+goes to the sink, so x0 is never stored to. `nothing` holds no word: in the reading heads all columns but the scratchpad look
+at it, so that a head brings 0 there.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class RiscvSizes:
         if not 1 <= self.memory <= 1 << MOST_BITS:
             raise SizeError(f"memory={self.memory}: it must be an integer, 1 to {1 << MOST_BITS}")
         if self.base % WORD_BYTES or not 0 <= self.base <= self.end <= 1 << WORD_BITS:
-            raise SizeError(f"base={self.base:#x}: with a memory of {self.memory} words it must be a multiple of {WORD_BYTES}, "
-                            f"0 to {(1 << WORD_BITS) - WORD_BYTES * self.memory:#x}")
+            raise SizeError(f"base={self.base:#x}: with a memory of {self.memory} words it must be a multiple of "
+                            f"{WORD_BYTES}, 0 to {(1 << WORD_BITS) - WORD_BYTES * self.memory:#x}")
 
     @property
     def pointer_bits(self) -> int:

@@ -1,8 +1,8 @@
 """What the layers take from the instruction set: which bits decide what, as conjunctions of literals.
 
-A fetched word is reduced to its *kind*, a code of few bits, in the layer that fetches it. Instructions that compute alike have
-the same kind: addi, add, lui and auipc are one, since what they add is chosen by the pointers. A bit of the kind is a bit of
-the word where some other bits are as given:
+A fetched word is reduced to its *kind*, a code of few bits, in the layer that fetches it. Instructions that compute alike
+have the same kind: addi, add, lui and auipc are one, since what they add is chosen by the pointers. A bit of the kind is a
+bit of the word where some other bits are as given:
 
     operation     bits 2 to 6 of the word; bits 2 and 5 count only where bit 4 is 0
     function      bits 12 to 14 where bit 2 is 0: all formats but U and J
@@ -76,10 +76,6 @@ class Decoder:
                  if (name := sort(i)) is not None}
         return {name: [{OPCODE[place]: value for place, value in cube.items()} for cube in cubes]
                 for name, cubes in decide(found).items()}
-
-    def named(self, *names: str) -> Callable[[Instruction], bool]:
-        """Whether an instruction is one of these."""
-        return lambda instruction: instruction.name in names
 
 
 def fixed_bits(instruction: Instruction) -> Cube:

@@ -11,7 +11,7 @@ from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.decode import fixed_bits, immediate_sources
 from punchcard.machines.riscv.designs.writing import rewrite, vanish
-from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Format, Instruction
+from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
 from punchcard.primitives.add import number
 from punchcard.primitives.carry import bit_where, from_where, offset_where
 from punchcard.primitives.literals import Cube, absent, as_numbers, bits_where, conjunction, step_where
@@ -89,7 +89,9 @@ class Fetch:
     def _first(self) -> Expression:
         """x is rs1; of lui it is x0, of auipc the program counter. Instructions without either may read any register."""
         def sort(instruction: Instruction) -> str | None:
-            return {isa.LUI: "zero", isa.AUIPC: "own"}.get(instruction.opcode, "register" if "rs1" in instruction.uses else None)
+            if instruction.opcode in (isa.LUI, isa.AUIPC):
+                return "zero" if instruction.opcode == isa.LUI else "own"
+            return "register" if "rs1" in instruction.uses else None
 
         return self._pointer("rs1", self.sizes.decoder.opcodes(sort))
 
@@ -132,14 +134,14 @@ class Fetch:
 
     def _target(self) -> Expression:
         """The low half of the next program counter plus the immediate of a jump or of a branch, and the carry."""
-        one, low, total = self.one, self.next[:HALF], 0.0 * rows(self.layout, "target")
+        total = 0.0 * rows(self.layout, "target")
 
-        def sort(instruction: Instruction) -> Format | None:
-            return instruction.format if instruction.format in ("J", "B") else None
+        def sort(instruction: Instruction) -> tuple[int | None, ...] | None:
+            return immediate_sources(instruction.format) if instruction.format in ("J", "B") else None
 
-        for name, cubes in self.sizes.decoder.opcodes(sort).items():
+        for sources, cubes in self.sizes.decoder.opcodes(sort).items():
             for cube in cubes:
-                total = total + self._sum(low, immediate_sources(name), self._closed(cube))
+                total = total + self._sum(self.next[:HALF], sources, self._closed(cube))
         return total
 
     def _sum(self, low: Expression, sources: tuple[int | None, ...], closed: Expression) -> Expression:

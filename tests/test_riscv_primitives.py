@@ -1,0 +1,113 @@
+"""The tools of the RISC-V machine's layers: each against plain integers, for all words of four bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+
+from punchcard.card.layout import Layout, Region, RowBlock
+from punchcard.primitives.carry import bit_where, carry_where, from_where, offset_where, sum_where
+from punchcard.primitives.compare import equal_where, less_where
+from punchcard.primitives.lanes import lane_where, merged_where
+from punchcard.primitives.literals import absent, bits_where, conjunction, decide, step_where, zero_where
+from punchcard.primitives.logic import and_where, or_where, xor_where
+from punchcard.primitives.shift import left_where, right_where, sign_where
+from punchcard.transformer.expression import Array, Expression, rows
+
+WIDTH, SIZE = 4, 16
+LAYOUT = Layout([RowBlock("x", WIDTH), RowBlock("y", WIDTH), RowBlock("gate", 1), RowBlock("one", 1)], [Region("all", 1)])
+X, Y, GATE, ONE = (rows(LAYOUT, name) for name in ("x", "y", "gate", "one"))
+CLOSED = absent(GATE, {0: 1}, ONE)
+PAIRS = list(product(range(SIZE), repeat=2))
+
+
+def bits(numbers: list[int], width: int) -> Array:
+    return np.array([[1.0 if number >> i & 1 else -1.0 for number in numbers] for i in range(width)])
+
+
+def card(gate: float, one: float = 1.0) -> Array:
+    """A column for each pair of words. Where `one` is 0, the words are 0 too, as in columns that do not compute."""
+    columns = np.vstack([bits([x for x, _ in PAIRS], WIDTH), bits([y for _, y in PAIRS], WIDTH),
+                         np.full((1, len(PAIRS)), gate), np.full((1, len(PAIRS)), 1.0)])
+    return columns * one
+
+
+def value(form: Expression, columns: Array) -> Array:
+    inside = np.maximum(form.inner @ columns + form.bias[:, None], 0)
+    return form.linear @ columns + form.constant[:, None] + form.outer @ inside
+
+
+def number(form: Expression, columns: Array) -> list[int]:
+    """The numbers whose bits are the entries, which must be 0 and 1."""
+    entries = value(form, columns)
+    assert set(np.unique(entries)) <= {0.0, 1.0}
+    return [int(sum(2**i * bit for i, bit in enumerate(column))) for column in entries.T]
+
+
+def signed(x: int) -> int:
+    return x - SIZE if x >= SIZE // 2 else x
+
+
+WORDS: dict[str, tuple[Expression, Callable[[int, int], int]]] = {
+    "sum": (sum_where(X, Y, 0 * ONE, CLOSED, ONE), lambda x, y: (x + y) % SIZE),
+    "difference": (sum_where(X, -Y, ONE, CLOSED, ONE), lambda x, y: (x - y) % SIZE),
+    "carry": (carry_where(X, Y, 0 * ONE, CLOSED, ONE), lambda x, y: int(x + y >= SIZE)),
+    "no borrow": (carry_where(X, -Y, ONE, CLOSED, ONE), lambda x, y: int(x >= y)),
+    "offset": (offset_where(X, 5 * ONE, 5, 5, CLOSED, ONE), lambda x, y: (x + 5) % SIZE),
+    "one less": (offset_where(X, -ONE, -1, -1, CLOSED, ONE), lambda x, y: (x - 1) % SIZE),
+    "from 11": (from_where(X.total([0.5, 1, 2, 4]) + 7.5 * ONE, 11, 0, 15, CLOSED, ONE), lambda x, y: int(x >= 11)),
+    "from 3": (from_where(X.total([0.5, 1, 2, 4]) + 7.5 * ONE, 3, 0, 15, CLOSED, ONE), lambda x, y: int(x >= 3)),
+    "bit 1": (bit_where(X.total([0.5, 1, 2, 4]) - 0.5 * ONE, 1, -8, 7, CLOSED, ONE), lambda x, y: x - 8 >> 1 & 1),
+    "and": (and_where(X, Y, CLOSED, ONE), lambda x, y: x & y),
+    "or": (or_where(X, Y, CLOSED, ONE), lambda x, y: x | y),
+    "xor": (xor_where(X, Y, CLOSED, ONE), lambda x, y: x ^ y),
+    "left": (left_where(X, Y[:2], CLOSED, ONE), lambda x, y: x << (y & 3) & 15),
+    "right": (right_where(X, Y[:2], CLOSED, ONE), lambda x, y: x >> (y & 3)),
+    "arithmetic": (right_where(X, Y[:2], CLOSED, ONE) + sign_where(X, Y[:2], CLOSED, ONE),
+                   lambda x, y: signed(x) >> (y & 3) & 15),
+    "less": (less_where(X, Y, 0 * ONE, CLOSED, ONE), lambda x, y: int(x <= y)),
+    "less, with the low part not less": (less_where(X, Y, ONE, CLOSED, ONE), lambda x, y: int(x < y)),
+    "equal": (equal_where(X, Y, CLOSED, ONE), lambda x, y: int(x == y)),
+    "lane": (lane_where(X, 2, Y[1], CLOSED, ONE), lambda x, y: x >> (y & 2) & 3),
+    "whole lane": (lane_where(X, 4, Y[:0], CLOSED, ONE), lambda x, y: x),
+    "merged": (merged_where(X, Y, 2, Y[3], CLOSED, ONE), lambda x, y: x & ~(3 << (y >> 3) * 2) | (y & 3) << (y >> 3) * 2),
+    "all as they should be": (conjunction(CLOSED + absent(X, {0: 1, 3: 0}, ONE), ONE), lambda x, y: int(x & 9 == 1)),
+    "bits where": (bits_where(X, CLOSED + absent(Y, {2: 1}, ONE), ONE), lambda x, y: x if y & 4 else 0),
+    "step": (step_where(X.total([0.5, 1, 2, 4]) + 1.5 * ONE, CLOSED, ONE, 9), lambda x, y: int(x >= 6)),
+    "tent": (zero_where(X.total([0.5, 1, 2, 4]) + 1.5 * ONE, CLOSED, ONE, 9), lambda x, y: int(x == 6)),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_every_pair_of_words(name: str) -> None:
+    form, wanted = WORDS[name]
+    assert number(form, card(1.0)) == [wanted(x, y) for x, y in PAIRS]
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_nothing_comes_through_a_closed_gate(name: str) -> None:
+    form, _ = WORDS[name]
+    assert not value(form, card(-1.0)).any()
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_nothing_happens_in_other_columns(name: str) -> None:
+    form, _ = WORDS[name]
+    assert not value(form, card(1.0, one=0.0)).any()
+
+
+def test_one_leaf_holds_for_every_code() -> None:
+    """Also for codes that are in no class."""
+    rng = np.random.default_rng(3)
+    codes = list(product((0, 1), repeat=5))
+    for classes in range(1, 6):
+        chosen = rng.permutation(len(codes))[: 4 * classes]
+        given = {codes[i]: int(rng.integers(classes)) for i in chosen}
+        leaves = [(name, cube) for name, cubes in decide(given).items() for cube in cubes]
+        for code in codes:
+            held = [name for name, cube in leaves if all(code[place] == bit for place, bit in cube.items())]
+            assert len(held) == 1
+            assert given.get(code, held[0]) == held[0]
