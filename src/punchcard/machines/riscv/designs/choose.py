@@ -1,4 +1,4 @@
-"""Layer A's feed-forward of the two-layer design: the next program counter, the address, the operands, and what may be done."""
+"""Layer A of the two-layer design: the next program counter, the address, the operands, and what may be done."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ class Choose(Execute):
     def _first(self) -> Expression:
         """rs1; of lui 0, of auipc the program counter."""
         def sort(instruction: Instruction) -> str | None:
-            return {isa.LUI: "zero", isa.AUIPC: "own"}.get(instruction.opcode, "register" if "rs1" in instruction.uses else None)
+            other = "register" if "rs1" in instruction.uses else None
+            return {isa.LUI: "zero", isa.AUIPC: "own"}.get(instruction.opcode, other)
 
         return self._operand(sort, self.x, self.counter)
 

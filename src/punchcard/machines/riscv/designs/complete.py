@@ -1,4 +1,4 @@
-"""Layer B's feed-forward of the two-layer design: the result, where it goes, and what was decoded of the fetched word.
+"""Layer B of the two-layer design: the result, where it goes, and what was decoded of the fetched word.
 
 A float64 holds sums of 32 bits at once, so every sum is one formula.
 """
@@ -15,9 +15,8 @@ from punchcard.machines.riscv.designs.fetch import Fetch
 from punchcard.machines.riscv.designs.finish import Finish
 from punchcard.machines.riscv.designs.pending import PENDING
 from punchcard.machines.riscv.designs.writing import Gates, rewrite, vanish
-from punchcard.machines.riscv.isa import STALL, WORD_BITS, WORD_BYTES, Format, Instruction, operation_of
-from punchcard.primitives.add import number
-from punchcard.primitives.carry import bit_where, offset_where, sum_where
+from punchcard.machines.riscv.isa import STALL, WORD_BITS, WORD_BYTES, Instruction, operation_of
+from punchcard.primitives.carry import offset_where, sum_where
 from punchcard.primitives.compare import less_where
 from punchcard.primitives.literals import Cube, absent, as_numbers, bits_where, conjunction
 from punchcard.primitives.overwrite import clip_where
@@ -48,7 +47,7 @@ class Complete(Finish):
 
     def _result(self) -> Expression:
         """The word that will be stored."""
-        one, total = self.one, 0.0 * self.value
+        one, total = self.one, self._sign()
 
         def sort(instruction: Instruction) -> str | None:
             if instruction.opcode in (isa.JAL, isa.JALR):
@@ -56,7 +55,7 @@ class Complete(Finish):
             if instruction.access_bytes:
                 return instruction.name
             operation = arithmetic(instruction)
-            return operation_of(instruction) if operation == "compare" else operation
+            return {"compare": operation_of(instruction), "sra": "srl"}.get(operation, operation) if operation else None
 
         for name, closed in self.gates.each(sort):
             if name == "link":
@@ -73,14 +72,18 @@ class Complete(Finish):
         if name in BITWISE:
             return BITWISE[name](x, y, closed, one)
         if name in ("add", "sub"):
-            return sum_where(x, y if name == "add" else -y, (0.0 if name == "add" else 1.0) * one, closed, one)
+            return sum_where(x, *((y, 0.0 * one) if name == "add" else (-y, one)), closed, one)
         if name in ("slt", "sltu"):
             less = less_where(as_compared(x, name == "slt"), as_compared(y, name == "slt"), one, closed, one)
             return stack(less, *[0.0 * one] * (WORD_BITS - 1))
         if name == "sll":
             return left_where(x, amount, closed, one)
-        shifted = right_where(x, amount, closed, one)
-        return shifted + sign_where(x, amount, closed, one) if name == "sra" else shifted
+        return right_where(x, amount, closed, one)
+
+    def _sign(self) -> Expression:
+        """What comes in from above in an arithmetic shift, which is else a shift to the right like the other."""
+        return sum((sign_where(self.x, self.y[:5], closed, self.one)
+                    for name, closed in self.gates.each(arithmetic) if name == "sra"), 0.0 * self.value)
 
 
 class Decode(Fetch):
@@ -129,20 +132,11 @@ class Decode(Fetch):
         """The next program counter plus the immediate of a jump or of a branch."""
         total = 0.0 * self.next
 
-        def sort(instruction: Instruction) -> Format | None:
-            return instruction.format if instruction.format in ("J", "B") else None
+        def sort(instruction: Instruction) -> tuple[int | None, ...] | None:
+            return immediate_sources(instruction.format) if instruction.format in ("J", "B") else None
 
-        for name, cubes in self.sizes.decoder.opcodes(sort).items():
+        for sources, cubes in self.sizes.decoder.opcodes(sort).items():
+            immediate = stack(*(-self.one if source is None else self.word[source] for source in sources))
             for cube in cubes:
-                total = total + self._sum_of(immediate_sources(name), self._closed(cube))
+                total = total + sum_where(self.next, immediate, 0.0 * self.one, self._closed(cube), self.one)
         return total
-
-    def _sum_of(self, sources: tuple[int | None, ...], closed: Expression) -> Expression:
-        """The next program counter plus an immediate whose bits stand so in the fetched word."""
-        one, bits = self.one, []
-        for i in range(WORD_BITS):
-            form = number(self.next[: i + 1], one)
-            for place, source in enumerate(sources[: i + 1]):
-                form = form if source is None else form + 2.0**place * as_numbers(self.word[source], one)
-            bits.append(bit_where(form, i, 0, (4 << i) - 1, closed, one))
-        return stack(*bits)

@@ -23,6 +23,7 @@ import numpy as np
 
 from punchcard.card.encoding import Numbers
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
+from punchcard.card.packed import PackedCard
 from punchcard.errors import SizeError
 from punchcard.machines.riscv.designs.base import EVENTS, SCRATCH, RiscvDesign, RiscvSizes, looking
 from punchcard.machines.riscv.designs.choose import FLAGS, Choose
@@ -122,13 +123,14 @@ class TwoLayerDesign(RiscvDesign):
         kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(STALL)))
         layout.put_numbers(card, "scratchpad", {
             "kind": [kind], "word": [STALL], "counter": [entry], "target": [entry],
-            "following": [(entry + WORD_BYTES) % (1 << WORD_BITS)], f"{PENDING}.position": [SETTLED], f"{PENDING}.space": [1]})
+            "following": [(entry + WORD_BYTES) % (1 << WORD_BITS)],
+            f"{PENDING}.position": [SETTLED], f"{PENDING}.space": [1]})
 
     def read(self, sizes: RiscvSizes, layout: Layout, card: Cards) -> tuple[Numbers, Numbers, Numbers]:
         """As if what is pending were stored."""
-        if isinstance(card, list | tuple) or card.ndim == 3:
-            each = [self.read(sizes, layout, one) for one in card]
-            return tuple(np.stack(part) for part in zip(*each, strict=True))  # type: ignore[return-value]
+        if not isinstance(card, PackedCard) and (isinstance(card, list | tuple) or card.ndim == 3):
+            registers, words, counter = zip(*(self.read(sizes, layout, one) for one in card), strict=True)
+            return np.stack(registers), np.stack(words), np.stack(counter)
         registers, words, counter = super().read(sizes, layout, card)
         column, value = pending_word(layout, card) or (-1, 0)
         for numbers, region in ((registers, layout.region("registers")), (words, layout.region("memory"))):
