@@ -72,7 +72,7 @@ class Complete(Finish):
         if name in BITWISE:
             return BITWISE[name](x, y, closed, one)
         if name in ("add", "sub"):
-            return sum_where(x, *((y, 0.0 * one) if name == "add" else (-y, one)), closed, one)
+            return sum_where(x, y, 0.0 * one, closed, one) if name == "add" else sum_where(x, -y, one, closed, one)
         if name in ("slt", "sltu"):
             less = less_where(as_compared(x, name == "slt"), as_compared(y, name == "slt"), one, closed, one)
             return stack(less, *[0.0 * one] * (WORD_BITS - 1))

@@ -129,8 +129,8 @@ class TwoLayerDesign(RiscvDesign):
     def read(self, sizes: RiscvSizes, layout: Layout, card: Cards) -> tuple[Numbers, Numbers, Numbers]:
         """As if what is pending were stored."""
         if not isinstance(card, PackedCard) and (isinstance(card, list | tuple) or card.ndim == 3):
-            registers, words, counter = zip(*(self.read(sizes, layout, one) for one in card), strict=True)
-            return np.stack(registers), np.stack(words), np.stack(counter)
+            each = [self.read(sizes, layout, one) for one in card]
+            return np.stack([one[0] for one in each]), np.stack([one[1] for one in each]), np.stack([one[2] for one in each])
         registers, words, counter = super().read(sizes, layout, card)
         column, value = pending_word(layout, card) or (-1, 0)
         for numbers, region in ((registers, layout.region("registers")), (words, layout.region("memory"))):
