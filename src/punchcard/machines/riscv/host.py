@@ -20,6 +20,7 @@ from punchcard.errors import PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import RiscvSizes
+from punchcard.machines.riscv.designs.pending import pending_word, settle
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
 from punchcard.machines.riscv.oracle import Fault, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
@@ -31,17 +32,19 @@ SCRATCHPAD = "scratchpad"
 
 
 class CardGuest:
-    """Registers and memory as they stand on a card, for `Calls`."""
+    """Registers and memory as they stand on a card, for `Calls`. A word that is pending counts as stored."""
 
     def __init__(self, layout: Layout, sizes: RiscvSizes, card: Card) -> None:
         self._layout, self._base, self._card = layout, sizes.base, card
         self._registers, self._memory = layout.region("registers").start, layout.region("memory").start
+        self._pending = pending_word(layout, card)
 
     def register(self, index: int) -> int:
-        return self._layout.number_at(self._card, "memory", self._registers + index)
+        return self._number(self._registers + index)
 
     def set_register(self, index: int, value: int) -> None:
         if index:
+            self._settle()
             self._layout.put_number_at(self._card, "memory", self._registers + index, value & MASK)
 
     def load(self, address: int, size: int) -> bytes:
@@ -52,6 +55,7 @@ class CardGuest:
     def store(self, address: int, data: bytes) -> None:
         if not data:
             return
+        self._settle()
         first, skipped = divmod(address - self._base, WORD_BYTES)
         count = -(-(skipped + len(data)) // WORD_BYTES)
         words = bytearray(b"".join(self._word(first + i) for i in (0, count - 1)))  # all between the two are new
@@ -62,7 +66,18 @@ class CardGuest:
             self._layout.put_number_at(self._card, "memory", self._memory + first + i, value)
 
     def _word(self, index: int) -> bytes:
-        return self._layout.number_at(self._card, "memory", self._memory + index).to_bytes(WORD_BYTES, "little")
+        return self._number(self._memory + index).to_bytes(WORD_BYTES, "little")
+
+    def _number(self, column: int) -> int:
+        if self._pending is not None and self._pending[0] == column:
+            return self._pending[1]
+        return self._layout.number_at(self._card, "memory", column)
+
+    def _settle(self) -> None:
+        """Store what is pending before anything is changed, so that it is not stored over the change."""
+        if self._pending is not None:
+            settle(self._layout, self._card)
+            self._pending = None
 
 
 class RiscvHost(Host):
@@ -127,7 +142,10 @@ class RiscvHost(Host):
         return bool(self._layout.number_at(card, f"event.{name}", self._scratch))
 
     def _fault(self, card: Card) -> Fault | None:
-        """What the interpreter says of the instruction at hand: it is put where the card is."""
+        """What the interpreter says of the instruction at hand: it is put where the card is.
+
+        A word that is pending makes no difference: it is never the instruction itself, and a refused one leaves none.
+        """
         layout = self._layout
         at = RiscvInterpreter(self._program, self._sizes.memory, self._calls, multiply=self._sizes.multiply)
         at.memory = layout.numbers(card, "memory", "memory").tolist()

@@ -229,3 +229,7 @@ def signed(value: int, bits: int = WORD_BITS) -> int:
     """A number of so many bits, as a signed one."""
     half = 1 << (bits - 1)
     return ((value + half) & (2 * half - 1)) - half
+
+
+STALL = encode("jal")
+"""A jump to itself: it does nothing."""

@@ -8,7 +8,7 @@ from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.source import parse_integer
 
 DEFAULT_MEMORY = 1 << 16
-DESIGNS = ("three-layer",)
+DESIGNS = ("three-layer", "two-layer")
 
 RISCV = Kind(
     "riscv", "RV32I: C programs, with system calls", RiscvProgram,

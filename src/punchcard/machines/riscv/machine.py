@@ -22,11 +22,14 @@ from punchcard.machines.ports import Host
 from punchcard.machines.result import Result, Seen
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import RiscvContent, RiscvDesign, RiscvSizes
+from punchcard.machines.riscv.designs.pending import pending_word
 from punchcard.machines.riscv.designs.three_layer import ThreeLayerDesign
+from punchcard.machines.riscv.designs.two_layer import TwoLayerDesign
 from punchcard.machines.riscv.extensions import multiplies
 from punchcard.machines.riscv.host import RiscvHost, is_served
 from punchcard.machines.riscv.isa import REGISTERS, WORD_BYTES, signed
 from punchcard.machines.riscv.kind import DEFAULT_MEMORY, RISCV
+from punchcard.machines.riscv.lagging import LaggingInterpreter
 from punchcard.machines.riscv.oracle import RiscvInterpreter, RiscvState
 from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.syntax import text_of
@@ -41,12 +44,12 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     memory      how many words there are, 2^16 by default
     base        the address of the first one, a multiple of 4
     multiply    whether it has the M extension, products and quotients, which needs 24 layers more and float64
-    design      "three-layer"
+    design      "three-layer", or "two-layer": results lag one loop, in float64
     precision   a number format or a `Precision`; by default the narrower of float32 and float64 that is exact
     """
 
     kind: ClassVar[Kind] = RISCV
-    designs: ClassVar[Mapping[str, Design[RiscvSizes]]] = by_name(ThreeLayerDesign())
+    designs: ClassVar[Mapping[str, Design[RiscvSizes]]] = by_name(ThreeLayerDesign(), TwoLayerDesign())
     default_max_steps: ClassVar[int | None] = None
     compared: ClassVar[Check | None] = None
     has_ports: ClassVar[bool] = True
@@ -95,6 +98,10 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     def seen(self, program: RiscvProgram, card: Card) -> Seen:
         """The registers and the program counter; the memory is large."""
         registers = self.layout.numbers(card, "memory", "registers").tolist()
+        column, value = pending_word(self.layout, card) or (-1, 0)
+        place = column - self.layout.region("registers").start
+        if 0 <= place < len(registers):
+            registers[place] = value
         return Seen(self._named(registers), self.counter(card))
 
     def counter(self, card: Card) -> int:
@@ -135,7 +142,8 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     def oracle(self, program: RiscvProgram, read: Read, write: Write) -> RiscvInterpreter:
         memory = range(self.sizes.base, self.sizes.end)
         calls = Calls(read, write, memory=memory, brk_start=program.heap_start)
-        return RiscvInterpreter(program, self.sizes.memory, calls, multiply=self.sizes.multiply)
+        interpreter = LaggingInterpreter if self.design.lags else RiscvInterpreter
+        return interpreter(program, self.sizes.memory, calls, multiply=self.sizes.multiply)
 
     def differences(self, program: RiscvProgram, card: Card, oracle: Interpreter[RiscvState]) -> list[str]:
         """As arrays: a memory of 65,536 words is compared after every loop."""

@@ -117,6 +117,8 @@ class RiscvDesign(Design[RiscvSizes]):
     warm_up: ClassVar[int] = 1
     """The reset vector jumps to the entry."""
     idle: ClassVar[int] = 1
+    lags: ClassVar[bool] = False
+    """Whether the result of an instruction is stored in the loop after."""
 
     def weights(self, sizes: RiscvSizes, layout: Layout) -> int:
         return 30 * layout.width**2
