@@ -21,7 +21,7 @@ from punchcard.machines.kind import Kind
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Result, Seen
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.designs.base import RiscvContent, RiscvDesign, RiscvSizes
+from punchcard.machines.riscv.designs.base import MOST_BITS, RiscvContent, RiscvDesign, RiscvSizes
 from punchcard.machines.riscv.designs.pending import pending_word
 from punchcard.machines.riscv.designs.three_layer import ThreeLayerDesign
 from punchcard.machines.riscv.designs.two_layer import TwoLayerDesign
@@ -70,8 +70,8 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     @classmethod
     def sizes_for(cls, program: RiscvProgram) -> dict[str, Any]:
         """Room for the program, a stack and a heap: 2^16 words, or twice what the program takes."""
-        least = 2 * program.needed_words
-        return {"memory": max(DEFAULT_MEMORY, 1 << (least - 1).bit_length()), "base": program.base,
+        wanted = max(DEFAULT_MEMORY, 1 << (2 * program.needed_words - 1).bit_length())
+        return {"memory": max(min(wanted, 1 << MOST_BITS), program.needed_words), "base": program.base,
                 "multiply": multiplies(program)}
 
     def title(self) -> str:

@@ -67,7 +67,9 @@ class Finish:
                 return "link"
             return instruction.name if instruction.access_bytes else None
 
-        for name, closed in self.gates.each(sort):
+        lawful = absent(self._flag("lawful"), {0: 1}, one)  # a word that is not an instruction may be of any kind
+        for name, gate in self.gates.each(sort):
+            closed = gate + lawful
             if name == "link":
                 total = total + bits_where(self.following, closed, one)
             elif name == "compare":

@@ -28,6 +28,8 @@ OPTIONS = (
     Option("libc", "the C library; picolibc where it is installed", str, choices=LIBRARIES),
 )
 
+LINKED = ("-lm", "-lc")
+"""What is linked in any case, and stands in other folders than those that a linker looks at."""
 _ERROR = re.compile(r"(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<message>.*)")
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?(?P<name>[^'\s]+)")
 
@@ -44,7 +46,7 @@ def compiled(
     """The ELF file that a C text gives. `folder` is where its `#include "..."` are looked for, `base` where it is linked."""
     tools = toolchain.find(cc, march or ARCHITECTURES[0], libc)
     try:
-        flags = shlex.split(cflags or "")
+        flags = [flag for flag in shlex.split(cflags or "") if flag not in LINKED]
     except ValueError as error:
         raise ProgramError(f"--cflags {cflags!r}: {error}") from None
     if base:
@@ -100,7 +102,8 @@ def _refuse(said: str, source: str, tools: Toolchain) -> NoReturn:
 def _first_line(said: str) -> str:
     """The line that tells most."""
     lines = [line for line in said.splitlines() if line.strip()]
-    return next((line for line in lines if "error" in line), lines[0] if lines else "it says nothing")
+    telling = [line for line in lines if not line.startswith("collect2:")] or lines
+    return next((line for line in telling if "error" in line or "cannot find" in line), (telling or ["it says nothing"])[0])
 
 
 def _where(source: str) -> str:

@@ -23,6 +23,8 @@ EXTENSIONS = ("i", "m", "zmmul", "zifencei", "zicsr")
 _TYPES = {"ET_REL": "a relocatable object: link it first", "ET_CORE": "a core dump",
           "ET_DYN": "position-independent or a shared library: link it with -no-pie"}
 MOST_SYMBOLS = 1 << 20
+EXECUTED = 4
+"""The flag of a section that holds code."""
 
 
 def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProgram:
@@ -170,12 +172,12 @@ def _architecture(elf: Any) -> str:
 
 def _register_access(elf: Any, data: bytes) -> int | None:
     """The address of the first instruction for control registers."""
-    for number in range(elf.num_segments()):
-        header = elf.get_segment(number).header
-        if header["p_type"] == "PT_LOAD" and header["p_flags"] & 1:
-            start, size = int(header["p_offset"]), int(header["p_filesz"])
+    for section in elf.iter_sections():
+        header = section.header
+        if header["sh_type"] == "SHT_PROGBITS" and header["sh_flags"] & EXECUTED:  # a segment may hold texts beside code
+            start, size = int(header["sh_offset"]), int(header["sh_size"])
             for place in range(start, start + size - 3, WORD_BYTES):
                 word = int.from_bytes(data[place : place + WORD_BYTES], "little")
                 if word & 0x7F == SYSTEM and word >> 12 & 3:
-                    return int(header["p_vaddr"]) + place - start
+                    return int(header["sh_addr"]) + place - start
     return None
