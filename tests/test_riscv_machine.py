@@ -244,3 +244,20 @@ def test_one_column_is_stored_to_in_a_loop(small: RiscvMachine) -> None:
     after = small.model(before)
     changed = np.flatnonzero((before != after).any(dim=0).numpy()).tolist()
     assert [small.column_name(column) for column in changed] == ["scratchpad", "t0"]
+
+
+@pytest.mark.parametrize("low", [12, *(pytest.param(low, marks=pytest.mark.soak) for low in range(32) if low != 12)])
+def test_any_word_leaves_bits_on_the_card(low: int, small: RiscvMachine) -> None:
+    """Bits 2 to 6, funct3 and bit 30 of a word, whatever they mean, with one operand all ones and the other 0."""
+    words = [low << 2 | 3 | 1 << 7 | high << 12 | 3 << 15 | top << 30 for high in range(8) for top in range(2)]
+    cards = []
+    for word in words:
+        card = small.pack(program_of([word]))
+        small.layout.put_number_at(card, "memory", small.layout.region("registers").start + 3, 0xFFFFFFFF)
+        cards.append(card.tensor())
+    batch = torch.stack(cards)
+    with torch.no_grad():
+        for _ in range(2):
+            batch = small.model(batch)
+    for word, card in zip(words, batch, strict=True):
+        assert small.layout.violations(card) == [], hex(word)
