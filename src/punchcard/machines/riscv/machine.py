@@ -195,4 +195,5 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         except PunchcardError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError):
-            raise ProgramError("the program is not an object with segments, entry, base, symbols, lines, source and multiply") from None
+            raise ProgramError("the program is not an object with segments, entry, base, symbols, lines, source and "
+                               "multiply") from None
