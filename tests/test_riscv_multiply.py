@@ -48,7 +48,7 @@ def machine(memory: int = 64) -> RiscvMachine:
 
 
 def values(cases: list[tuple[str, int, int]]) -> list[int]:
-    """What the feed-forwards of all layers but the last make of operands that the heads have brought: a column for each case.
+    """What the feed-forwards of all layers but the last make of operands, as the heads bring them: a column for each case.
 
     In between, bits must be bits, and numbers integers within their limits: the suppositions of `exactness`.
     """
@@ -66,15 +66,18 @@ def values(cases: list[tuple[str, int, int]]) -> list[int]:
     for block in layout.blocks:
         if block.holds.get("scratchpad") == "bits":
             put(block.name, [0] * len(cases))
-    for name, numbers in {"word": words, "kind": kinds, "x": [x for _, x, _ in cases], "y": [y for _, _, y in cases]}.items():
-        put(name, numbers)
+    put("word", words)
+    put("kind", kinds)
+    put("x", [x for _, x, _ in cases])
+    put("y", [y for _, _, y in cases])
     card[layout.rows("inside")] = 1.0
     for layer in weights.layers[:-1]:
         hidden = np.maximum(csr_array(layer.w1) @ card + layer.b1, 0)  # most weights are 0
         card = card + csr_array(layer.w2) @ hidden + layer.b2
         for block in layout.blocks:
             inside = card[layout.rows(block.name)]
-            assert np.array_equal(inside, np.round(inside)) and np.abs(inside).max() <= (block.limit or 1), block.name
+            assert np.array_equal(inside, np.round(inside)), block.name
+            assert np.abs(inside).max() <= (block.limit or 1), block.name
     bits = card[layout.rows("value")] > 0
     return [int(sum(1 << i for i in range(WORD_BITS) if column[i])) for column in bits.T]
 
@@ -85,7 +88,8 @@ def expected(cases: list[tuple[str, int, int]]) -> list[int]:
 
 def test_corners_and_random_operands() -> None:
     numbers = random.Random(13)
-    pairs = [*product(EXTREME, repeat=2), *((numbers.getrandbits(32), numbers.getrandbits(32 - 4 * (i % 8))) for i in range(30))]
+    pairs = list(product(EXTREME, repeat=2))
+    pairs += [(numbers.getrandbits(32), numbers.getrandbits(32 - 4 * (i % 8))) for i in range(30)]
     cases = [(name, x, y) for name in NAMES for x, y in pairs]
     assert values(cases) == expected(cases)
 
@@ -150,9 +154,9 @@ def test_a_machine_without_it() -> None:
 def test_which_programs_need_it() -> None:
     plain, with_it = assemble("_start: add a0, a0, a0\n"), assemble("_start: remu a0, a0, a0\n")
     assert [multiplies(program) for program in (plain, with_it)] == [False, True]
-    assert RiscvMachine.sizes_for(with_it)["multiply"] and not RiscvMachine.sizes_for(plain)["multiply"]
+    assert [RiscvMachine.sizes_for(program)["multiply"] for program in (plain, with_it)] == [False, True]
     written = elf.load(elf_writer.write(with_it))
-    assert written.multiply is None and multiplies(written)
+    assert (written.multiply, multiplies(written)) == (None, True)
     says_no = RiscvProgram(with_it.segments, 0, multiply=False)  # as a file's attributes do, whatever its data look like
     assert not multiplies(says_no)
     for program in (plain, with_it, says_no):
@@ -164,7 +168,7 @@ def test_which_programs_need_it() -> None:
 def test_size_and_title() -> None:
     made = machine()
     facts = made.facts()
-    assert facts["layers"] == 27 and facts["multiply"] is True and facts["dtype"] == "float64"
+    assert (facts["layers"], facts["multiply"], facts["dtype"]) == (27, True, "float64")
     assert facts["heads"] == [2, 1, *[0] * 24, 1]
     assert "products and quotients" in made.title()
     assert all(BY_NAME[name].extension == "M" for name in NAMES)
@@ -189,7 +193,8 @@ def test_compiled_c(tmp_path: Path) -> None:
         for (int i = 1; i < 60; i++) {
             s = s * 1664525u + 1013904223u;
             int32_t v = (int32_t)s;
-            total += (int64_t)v * i; total ^= (uint64_t)s * s; total += v / (i - 30 ? i - 30 : 1) + v % i + s / i + s % (i + 7);
+            total += (int64_t)v * i; total ^= (uint64_t)s * s;
+            total += v / (i - 30 ? i - 30 : 1) + v % i + s / i + s % (i + 7);
         }
         printf("%ld %lu\\n", (long)(total >> 32), (unsigned long)(uint32_t)total);
         return 0;

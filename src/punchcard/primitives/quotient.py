@@ -32,15 +32,16 @@ from punchcard.primitives.literals import as_numbers, step_where
 from punchcard.transformer.expression import Expression, relu, stack
 
 
-def digit_where(form: Expression, unit: Expression, size: int, most: int, missing: Expression, one: Expression) -> Expression:
+def digit_where(form: Expression, unit: Expression, size: int, most: int, missing: Expression,
+                one: Expression) -> Expression:
     """How often a unit is in a form, where nothing is absent, else 0: the bits, 0 or 1, of a digit of `size` bits.
 
     The form is an integer, `most` at most, and 0 or more where nothing is absent.
     """
     values = np.arange(1 << size)
-    steps = step_where(form.repeat(len(values) - 1) - unit.through(1.0 * values[1:, None]), missing, one, most)
+    steps = step_where(form.repeat(len(values) - 1) - unit.through(values[1:, None].astype(np.float64)), missing, one, most)
     changes = np.diff(values[None] >> np.arange(size)[:, None] & 1, axis=1)
-    return steps.through(1.0 * changes)
+    return steps.through(changes.astype(np.float64))
 
 
 class Place(NamedTuple):

@@ -1,10 +1,11 @@
 """How many significand bits a model's arithmetic needs so that no sum is ever rounded.
 
-Suppose that the card holds what its layout declares when a loop begins, that every entry is an integer whenever a later
-layer begins, of size at most 1 or, in a block that holds numbers within a loop, at most the block's limit, and that every head is hard (see `precision`). Then a layer computes nothing but sums
-of multiples of some power of two g, the grid of the sum. A sum whose terms have absolute total s is exact, in any order of
-summation, when s <= 2^p g, with p the significand bits of the number format. `needed_bits` finds the least such p from
-the weights and the layout, for every sum of every layer: keys, queries, scores, values, hidden units and outputs.
+Suppose that the card holds what its layout declares when a loop begins; that every entry is an integer whenever a later
+layer begins, of size at most 1 or, in a block that holds numbers within a loop, at most the block's limit; and that every
+head is hard (see `precision`). Then a layer computes nothing but sums of multiples of some power of two g, the grid of
+the sum. A sum whose terms have absolute total s is exact, in any order of summation, when s <= 2^p g, with p the
+significand bits of the number format. `needed_bits` finds the least such p from the weights and the layout, for every sum
+of every layer: keys, queries, scores, values, hidden units and outputs.
 
 It follows by induction that the floating-point model and the same model over the real numbers with a hardmax have the
 same card after every layer, for any program and any number of loops. The tests check the two suppositions on cards.

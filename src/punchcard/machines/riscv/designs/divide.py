@@ -84,7 +84,8 @@ class Divide:
 
     def digit(self, place: int) -> Part:
         """A digit of the quotient. The rest, which is 0 to 2^32 - 1, says so: it keeps the bounds on later sums small."""
-        found = digit_where(self._so_far(place), self.divisor, SIZE, (1 << WORD_BITS + SIZE) - 1, self._closed("divide"), self.one)
+        closed, most = self._closed("divide"), (1 << WORD_BITS + SIZE) - 1
+        found = digit_where(self._so_far(place), self.divisor, SIZE, most, closed, self.one)
         part = appear(self.quotient[digit_of(WORD_BITS, SIZE, place).slice], found, self.one)
         return part + assign(self.left, relu(self.left) - relu(self.left - MOST * self.one)) if place else part
 

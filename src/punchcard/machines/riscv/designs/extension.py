@@ -71,8 +71,8 @@ def extended(sizes: RiscvSizes, layout: Layout, layers: list[Part]) -> list[Part
 def _sunk(sizes: RiscvSizes, layout: Layout) -> Part:
     """What goes to nobody goes to one of two sinks, by a bit of the instruction.
 
-    All that the kind decides is constant for an engine that works out each kind by itself. The lowered engine has no code for
-    a store whose whole pointer is constant. In the design without these layers it works out the last layer for all kinds.
+    All that the kind decides is constant for an engine that works out each kind by itself. The lowered engine has no code
+    for a store whose whole pointer is constant. In the design without these layers it works out the last layer for all.
     """
     one, word, goal = rows(layout, "inside"), rows(layout, "word"), rows(layout, "goal.position")
     place = (OTHER_SINK - SINK).bit_length() - 1

@@ -53,7 +53,7 @@ class Multiply:
         """Layer A: the products of halves, and which word is wanted."""
         one, x, y = self.one, rows(self.layout, "x"), rows(self.layout, "y")
         low, high, size = slice(0, HALF), slice(HALF, None), 1 << HALF
-        total = {name: 0.0 * one for name in SCHEDULE}
+        total: dict[str, Expression] = dict.fromkeys(SCHEDULE, 0.0 * one)
         for name, closed in self.gates.each(family):
             if name != "product":
                 continue
