@@ -170,7 +170,8 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         where = f"[{program.name_of(counter)}]"
         if not 0 <= index < self.sizes.memory:
             return f"{where} outside the memory"
-        code = f"{where} {text_of(then.memory[index], counter, program.name_of)}"
+        word = self.layout.number_at(before, "word", self.layout.region("scratchpad").start)  # not the memory's in a stall
+        code = f"{where} {text_of(word, counter, program.name_of)}"
         changes = [f"{name} = {signed(new)}" for name, old, new in zip(REGISTERS, then.registers, now.registers, strict=True)
                    if old != new]
         changes += [f"{program.name_of(self.sizes.base + WORD_BYTES * i)} = {now.memory[i]:#x}"
