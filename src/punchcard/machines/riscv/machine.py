@@ -23,7 +23,9 @@ from punchcard.machines.result import Result, Seen
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import RiscvContent, RiscvDesign, RiscvSizes
 from punchcard.machines.riscv.designs.three_layer import ThreeLayerDesign
+from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.host import RiscvHost, is_served
+from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import REGISTERS, WORD_BYTES, signed
 from punchcard.machines.riscv.kind import DEFAULT_MEMORY, RISCV
 from punchcard.machines.riscv.oracle import RiscvInterpreter, RiscvState
@@ -131,6 +133,12 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         memory = range(self.sizes.base, self.sizes.end)
         calls = Calls(read, write, memory=memory, brk_start=program.heap_start)
         return RiscvInterpreter(program, self.sizes.memory, calls, multiply=self.sizes.multiply)
+
+    def quickest(self, program: RiscvProgram) -> QuickRiscv:
+        return QuickRiscv(program, self.sizes.memory, multiply=self.sizes.multiply)
+
+    def in_c(self, program: RiscvProgram) -> RiscvInC:
+        return RiscvInC(program, self.sizes.memory, multiply=self.sizes.multiply)
 
     def differences(self, program: RiscvProgram, card: Card, oracle: Interpreter[RiscvState]) -> list[str]:
         """As arrays: a memory of 65,536 words is compared after every loop."""
