@@ -160,7 +160,7 @@ def test_quick_records() -> None:
         place = tuple(record.get(name) for name in ("machine", "program", "design", "size", "columns"))
         groups.setdefault(place, {})[record["engine"]] = record
     assert set(groups) == {("subleq", "multiply", "two-layer", None, 64), ("fleq", "newton", "compact", 4, 150),
-                           ("von-neumann", "count", "two-layer", None, 67)}
+                           ("von-neumann", "count", "two-layer", None, 67), ("riscv", "sieve", "three-layer", None, 163)}
     for (machine, *_), group in groups.items():
         rival = rivals[machine]
         assert group.keys() == ENGINE_NAMES | {rival} | ({"csr"} if machine == "fleq" else set())

@@ -26,7 +26,9 @@ from punchcard.machines.riscv.designs.pending import pending_word
 from punchcard.machines.riscv.designs.three_layer import ThreeLayerDesign
 from punchcard.machines.riscv.designs.two_layer import TwoLayerDesign
 from punchcard.machines.riscv.extensions import multiplies
+from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.host import RiscvHost, is_served
+from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import REGISTERS, WORD_BYTES, signed
 from punchcard.machines.riscv.kind import DEFAULT_MEMORY, RISCV
 from punchcard.machines.riscv.lagging import LaggingInterpreter
@@ -144,6 +146,12 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         calls = Calls(read, write, memory=memory, brk_start=program.heap_start)
         interpreter = LaggingInterpreter if self.design.lags else RiscvInterpreter
         return interpreter(program, self.sizes.memory, calls, multiply=self.sizes.multiply)
+
+    def quickest(self, program: RiscvProgram) -> QuickRiscv:
+        return QuickRiscv(program, self.sizes.memory, multiply=self.sizes.multiply)
+
+    def in_c(self, program: RiscvProgram) -> RiscvInC:
+        return RiscvInC(program, self.sizes.memory, multiply=self.sizes.multiply)
 
     def differences(self, program: RiscvProgram, card: Card, oracle: Interpreter[RiscvState]) -> list[str]:
         """As arrays: a memory of 65,536 words is compared after every loop."""

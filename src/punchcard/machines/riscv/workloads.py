@@ -8,7 +8,7 @@ from punchcard.machines.kind import Workload
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
 
 SIEVE = """
-        .equ count, 2000               # bytes, one for each number
+        .equ count, 200                # bytes, one for each number
 _start: la   s0, flags
         li   s1, count
 again:  li   t0, 2
