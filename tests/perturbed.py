@@ -15,6 +15,7 @@ from torch import Tensor
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines import prepare
 from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.model import LoopedTransformer
@@ -23,6 +24,7 @@ from tests import fleq_cases
 from tests.lowered_cases import Machine, operations, painters, random_rules, turing_machine
 from tests.random_images import random_image
 from tests.random_programs import random_program
+from tests.riscv_random import endless
 
 Array = npt.NDArray[Any]
 Change = Callable[[random.Random, dict[str, Array]], str]
@@ -52,6 +54,11 @@ def _image(bits: int, memory: int) -> Subject:
     return Subject(machine.weights, machine.layout, lambda rng: machine.punch(random_image(rng, bits, memory)))
 
 
+def _riscv(memory: int) -> Subject:
+    machine = RiscvMachine(memory=memory)
+    return Subject(machine.weights, machine.layout, lambda rng: machine.punch(endless(rng, memory, memory // 2)))
+
+
 def _fleq(*functions: str, heads: int = 1) -> Subject:
     machine = FleqMachine(functions=(*functions, *fleq_cases.POINTER_FUNCTIONS), size=2, memory=14, instructions=8,
                           range=fleq_cases.RANGE, heads=heads)
@@ -76,6 +83,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "paper": lambda: _subleq("paper", 4, 6, 7, "float32"),
     "one-layer": lambda: _subleq("one-layer", 4, 6, 7, "float64"),
     "von Neumann": lambda: _image(5, 20),
+    "RISC-V": lambda: _riscv(100),
     "Turing": lambda: _own(_turing),
     "painters": lambda: _own(lambda rng: painters(16, 4)),
     "operations": lambda: _own(lambda rng: operations([rng.randrange(4) for _ in range(16)], 4)),

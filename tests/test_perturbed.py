@@ -10,8 +10,8 @@ from tests.perturbed import SUBJECTS, Subject, compare
 
 pytestmark = pytest.mark.usefixtures("shared_code")
 
-PERTURBED = {"von Neumann": 5, "one-layer": 4, "FLEQ": 2}
-FEW, MANY = 8, 400
+PERTURBED = {"von Neumann": 5, "one-layer": 4, "FLEQ": 2, "RISC-V": 1}
+FEW, MANY, SOME = 8, 400, 20
 LOOPS = 24
 
 
@@ -29,7 +29,7 @@ def test_one_weight_changed(name: str) -> None:
     """Bits exactly; real numbers within rounding. Where the equation itself rounds, its own error is allowed."""
     found = check(name, SUBJECTS[name](), range(PERTURBED.get(name, FEW)), LOOPS)
     assert found["rounded"] == 0, found
-    if name not in ("one-layer", "painters", "FLEQ"):  # these are always refused, always decline, or take long
+    if name not in ("one-layer", "painters", "FLEQ", "RISC-V"):  # these are always refused, always decline, or take long
         assert found["lowered"], "some loops were the engine's"
 
 
@@ -43,5 +43,6 @@ def test_what_was_different_once(name: str, seed: int) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_many_weights_changed(name: str) -> None:
-    found = check(name, SUBJECTS[name](), range(1000, 1000 + MANY), 60)
-    assert found["rounded"] <= MANY // 100, found
+    count = SOME if name == "RISC-V" else MANY  # its loops take long to compile
+    found = check(name, SUBJECTS[name](), range(1000, 1000 + count), 60)
+    assert found["rounded"] <= max(1, count // 100), found

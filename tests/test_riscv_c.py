@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -34,8 +35,8 @@ def nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
 
 
 @pytest.mark.parametrize(("cc", "libc"), [
-    pytest.param("gcc", "own", marks=needs_gcc), pytest.param("gcc", None, marks=needs_gcc),
-    pytest.param("clang", "own", marks=needs_clang)])
+    pytest.param("gcc", "own", marks=needs_gcc), pytest.param("gcc", None, marks=[needs_gcc, pytest.mark.soak]),
+    pytest.param("clang", "own", marks=[needs_clang, pytest.mark.soak])])
 @needs_native
 def test_the_library_is_as_this_computers(cc: str, libc: str | None, tmp_path: Path) -> None:
     source = PROGRAMS / "library.c"
@@ -43,6 +44,7 @@ def test_the_library_is_as_this_computers(cc: str, libc: str | None, tmp_path: P
     assert interpret(program, GIVEN)[:2] == native(source, GIVEN, tmp_path)
 
 
+@pytest.mark.soak
 @needs_gcc
 def test_without_the_compilers_arithmetic(tmp_path: Path) -> None:
     """The package's own products and quotients, beside those of libgcc; all operands in the library's program."""
@@ -182,6 +184,15 @@ def test_options_belong_to_c() -> None:
     path = EXAMPLES / "riscv" / "fibonacci.s"
     ran = CliRunner().invoke(main, ["asm", str(path), "--cflags", "-O0"])
     assert (ran.exit_code, ran.stderr) == (2, "punchcard: --cflags is not for .s programs\n")
+
+
+def test_an_address_may_be_hexadecimal() -> None:
+    path = EXAMPLES / "riscv" / "fibonacci.s"
+    limits = ["--base", "0x80000000", "--memory", "0x40", "--max-steps", "0"]
+    sizes = json.loads(CliRunner().invoke(main, ["run", str(path), *limits, "--json"]).stdout)["sizes"]
+    assert (sizes["base"], sizes["memory"]) == (0x80000000, 64)
+    ran = CliRunner().invoke(main, ["run", str(path), "--base", "0xno"])
+    assert (ran.exit_code, ran.stderr) == (2, "punchcard: Invalid value for '--base': '0xno' is not a valid integer.\n")
 
 
 def test_c_is_a_language() -> None:

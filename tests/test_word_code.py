@@ -36,6 +36,10 @@ def random_words(rng: random.Random, words: Words, leaves: list[Word], count: in
             lambda a=a, b=b: words.equal(a, b),
             lambda t=table, i=inputs: words.logic(t, i),
             lambda a=a, b=b: words.union([words.masked(a, 0xFF), words.masked(b, 0xFF00)]),
+            lambda a=a: words.matches(a, mask := rng.getrandbits(6), mask & rng.getrandbits(6)),
+            lambda a=a, b=b, c=c: words.chosen(words.masked(c, 1), [a, b]),
+            lambda a=a, c=c: words.chosen(words.masked(c, 7), [words.masked(words.shifted(words.masked(a, 255), -s), 255)
+                                                              for s in range(8)]),
             lambda: words.constant(rng.getrandbits(rng.choice((1, 20, 63)))),
         ))())
     return found
@@ -45,7 +49,8 @@ def test_words_as_code() -> None:
     rng, words = random.Random(1), Words()
     leaves = leaf_words(words, *WIDTHS)
     made = list(dict.fromkeys(random_words(rng, words, leaves, 150)))
-    assert {word.op for word in made} >= {"shift", "mask", "sum", "at least", "below", "equal", "logic", "union", "constant"}
+    assert {part.op for word in made for part in (word, *word.args)} >= {
+        "shift", "mask", "sum", "at least", "below", "equal", "logic", "union", "constant", "matches", "chosen", "shift by"}
     bits = [Bit(word, 0 if word.is_flag else rng.randrange(64)) for word in made]
     functions: list[Few] = []
     while len(functions) < 60:

@@ -33,6 +33,13 @@ def value_of(word: Word, leaves: Leaves) -> int:
         return int(args[0] % (1 << bits) < limit)
     if word.op == "equal":
         return int(args[0] == args[1])
+    if word.op == "matches":
+        mask, pattern = word.data
+        return int(args[0] & mask == pattern)
+    if word.op == "shift by":
+        return _shifted(args[0], word.data * args[1])
+    if word.op == "chosen":
+        return args[1:][args[0]]
     if word.op == "union":
         total = 0
         for x in args:

@@ -35,7 +35,7 @@ def native_output(source: Path) -> bytes:
 
 
 def fibonacci(limit: int) -> Iterator[int]:
-    """What the one example in assembly writes."""
+    """What an example in assembly writes."""
     number, following = 0, 1
     while number < limit:
         yield number
@@ -49,6 +49,7 @@ def main() -> None:
         write_whole(HERE / "bin" / f"{source.stem}.elf", elf)
         write_whole(HERE / "expected" / f"{source.stem}.txt", native_output(source))
         print(f"{source.stem}: {len(elf)} bytes")
+    write_whole(HERE / "expected" / "hi.txt", "Hi\n")
     write_whole(HERE / "expected" / "fibonacci.txt", "".join(f"{number}\n" for number in fibonacci(1000)))
 
 

@@ -125,8 +125,29 @@ def _click_option(option: Option, owners: list[str]) -> Callable[[Command], Comm
     if option.choices:
         kind = click.Choice(list(option.choices))
     elif option.type is int and (option.least, option.most) != (None, None):
-        kind = click.IntRange(option.least, option.most)  # type: ignore[arg-type]
+        kind = _BoundedNumber(option.least, option.most)  # type: ignore[arg-type]
+    elif option.type is int:
+        kind = _Number()
     return click.option(*flags, type=kind, help=about)
+
+
+class _Number(click.types.IntParamType):
+    """An integer, decimal or, as addresses are written, hexadecimal."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(_decimal(value), param, ctx)
+
+
+class _BoundedNumber(click.IntRange):
+    """The same within bounds."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(_decimal(value), param, ctx)
+
+
+def _decimal(value: Any) -> Any:
+    is_hexadecimal = isinstance(value, str) and re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", value)
+    return int(value, 16) if is_hexadecimal else value
 
 
 class Given:

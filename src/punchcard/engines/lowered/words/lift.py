@@ -172,6 +172,11 @@ class Lifter:
                 self._packed[node] = few
             else:
                 several[place] = few
+        choices = {few.bits for few in several.values() if isinstance(few, Split)}
+        for place, few in several.items():  # those that could go with others that a few bits choose between
+            if isinstance(few, Few) and not any(set(bits) <= set(few.bits) for bits in choices):
+                other = self._split(Linear({family[place].args[0]: 1.0})) if choices else None
+                several[place] = other if other is not None and other.bits in choices else few
         if several:
             word = pack_any(self.words, several, self.homes)
             self._packed.update({family[place]: of_bit(Bit(word, place), -ONE, ONE) for place in several})

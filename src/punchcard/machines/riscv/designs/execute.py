@@ -61,8 +61,8 @@ class Execute:
             + appear(rows(layout, "reference.low"), sum_where(reference, immediate, open_, open_, one), one)
             + appear(rows(layout, "reference.carry"), carry_where(reference, immediate, open_, open_, one), one)
             + appear(rows(layout, "flag"), stack(*(carries[name] for name in self._flags())), one)
-            + appear(rows(layout, "after"), self._high("following", None), one)
-            + appear(rows(layout, "beyond"), self._high("target", self.immediate), one)
+            + appear(rows(layout, "after"), self._after(), one)
+            + appear(rows(layout, "target"), self._target(), one)
         )
 
     def _flags(self) -> list[str]:
@@ -89,13 +89,18 @@ class Execute:
                     total = total + sign_where(x, amount, closed, one)
         return total
 
-    def _high(self, sum_: str, addend: Expression | None) -> Expression:
-        """The high half of pc + 4 or pc + immediate, with the carry that the loop before has left."""
-        one, high = self.one, slice(HALF, None)
-        carry = as_numbers(rows(self.layout, f"{sum_}.carry"), one)
-        if addend is None:
-            return offset_where(self.counter[high], carry, 0, 1, 0.0 * one, one)
-        return sum_where(self.counter[high], addend[high], carry, 0.0 * one, one)
+    def _after(self) -> Expression:
+        """The high half of pc + 4, with the carry that the loop before has left."""
+        one = self.one
+        carry = as_numbers(rows(self.layout, "following.carry"), one)
+        return offset_where(self.counter[HALF:], carry, 0, 1, 0.0 * one, one)
+
+    def _target(self) -> Expression:
+        """pc + immediate: both halves, since the loop before has left the carry between them."""
+        one, closed = self.one, 0.0 * self.one
+        carry = as_numbers(rows(self.layout, "carried"), one)
+        return stack(sum_where(self.counter[:HALF], self.immediate[:HALF], closed, closed, one),
+                     sum_where(self.counter[HALF:], self.immediate[HALF:], carry, closed, one))
 
     def _turned(self, top: Expression) -> Expression:
         """The highest bit of an operand as it is compared: turned, where numbers are signed."""

@@ -13,13 +13,13 @@ from punchcard.machines.riscv.designs.decode import fixed_bits, immediate_source
 from punchcard.machines.riscv.designs.writing import rewrite, vanish
 from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
 from punchcard.primitives.add import number
-from punchcard.primitives.carry import bit_where, from_where, offset_where
+from punchcard.primitives.carry import from_where, offset_where
 from punchcard.primitives.literals import Cube, absent, as_numbers, bits_where, conjunction, step_where
 from punchcard.primitives.overwrite import clip_where
 from punchcard.transformer.build import Part, clear
 from punchcard.transformer.expression import Expression, rows, stack
 
-PASSING = ("x", "y", "value", "reference", "flag", "after", "beyond", "brought", "next", "goal")
+PASSING = ("x", "y", "value", "reference", "flag", "after", "target", "brought", "next", "goal")
 
 
 class Fetch:
@@ -42,7 +42,7 @@ class Fetch:
             + rewrite(rows(layout, "second"), self._second())
             + rewrite(self.counter, self._counter())
             + rewrite(rows(layout, "following"), self._following())
-            + rewrite(rows(layout, "target"), self._target())
+            + rewrite(rows(layout, "carried"), self._carried())
             + rewrite(rows(layout, "event.call", "event.fetch"), stack(self._call(), self._astray()))
             + clear(self.word)
         )
@@ -132,38 +132,24 @@ class Fetch:
         carry = step_where(number(low, one) + (WORD_BYTES - (1 << HALF)) * one, 0.0 * one, one, WORD_BYTES - 1)
         return stack(offset_where(low, WORD_BYTES * one, WORD_BYTES, WORD_BYTES, 0.0 * one, one), carry)
 
-    def _target(self) -> Expression:
-        """The low half of the next program counter plus the immediate of a jump or of a branch, and the carry."""
-        total = 0.0 * rows(self.layout, "target")
+    def _carried(self) -> Expression:
+        """The carry from the low half of the next program counter plus the immediate of a jump or a branch.
+
+        In the low half a sign may be repeated, in all places from its own on.
+        """
+        one, total = self.one, 0.0 * self.one
+        size = 1 << HALF
 
         def sort(instruction: Instruction) -> tuple[int | None, ...] | None:
-            return immediate_sources(instruction.format) if instruction.format in ("J", "B") else None
+            return immediate_sources(instruction.format)[:HALF] if instruction.format in ("J", "B") else None
 
         for sources, cubes in self.sizes.decoder.opcodes(sort).items():
-            for cube in cubes:
-                total = total + self._sum(self.next[:HALF], sources, self._closed(cube))
-        return total
-
-    def _sum(self, low: Expression, sources: tuple[int | None, ...], closed: Expression) -> Expression:
-        """The low half of a number plus an immediate of the fetched word, and the carry.
-
-        An immediate of k bits and a sign is its k bits, less 2^k where the sign is 1. The carry is that of the low halves as
-        they stand, in which the sign is repeated: there it is 2^16 more.
-        """
-        one, sign = self.one, WORD_BITS - 1
-        length = sources.index(sign) if sign in sources[:HALF] else HALF
-        negative = as_numbers(self.word[sign], one) if length < HALF else 0.0 * one
-        bits, form = [], 0.0 * one
-        for i in range(HALF):
-            form = number(low[: i + 1], one)
-            for place, source in enumerate(sources[: min(i + 1, length)]):
+            form = number(self.next[:HALF], one)
+            for place, source in enumerate(sources):
                 form = form if source is None else form + 2.0**place * as_numbers(self.word[source], one)
-            least, most = 0, (2 << i) + (1 << min(i + 1, length)) - 2
-            if i >= length:
-                form, least = form - (1 << length) * negative, -(1 << length)
-            bits.append(bit_where(form, i, least, most, closed, one))
-        size = 1 << HALF
-        return stack(*bits, step_where(form + size * negative - size * one, closed, one, size))
+            for cube in cubes:
+                total = total + step_where(form - size * one, self._closed(cube), one, size)
+        return total
 
     def _astray(self) -> Expression:
         """1 where the next program counter is not the address of a word of the memory."""

@@ -32,7 +32,7 @@ class Finish:
             rows(layout, name) for name in ("x", "y", "value", "immediate", "brought"))
         self.reference = rows(layout, "reference.low")
         self.following = stack(rows(layout, "following.low"), rows(layout, "after"))
-        self.target = stack(rows(layout, "target.low"), rows(layout, "beyond"))
+        self.target = rows(layout, "target")
 
     @property
     def part(self) -> Part:

@@ -9,7 +9,7 @@ C. One head stores the result and fetches the next instruction by a store key, s
    is fetched as stored. Then the fetched word is decoded.
 
 A sum of words is made in two layers, since 32 bits do not fit a float32: the low half and its carry, then the high half.
-The branch target and pc + 4 begin in C, with the fetched word, and are complete after A.
+The carry of pc + immediate and the low half of pc + 4 are made in C, with the fetched word: so both are complete after A.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ThreeLayerDesign(RiscvDesign):
                 kept("first", 6, "where x is: a register, or the program counter", {"register": 5, "own": 1}),
                 kept("second", 6, "where y is: a register, or the immediate", {"register": 5, "own": 1}),
                 kept("following", HALF + 1, "pc + 4", halves),
-                kept("target", HALF + 1, "pc + immediate", halves),
+                kept("carried", 1, "the carry from the low half of pc + immediate"),
                 kept("event", len(EVENTS), "what the host must look at", dict.fromkeys(EVENTS, 1)),
                 passing("x", n, "the first operand"),
                 passing("y", n, "the second operand"),
@@ -75,7 +75,7 @@ class ThreeLayerDesign(RiscvDesign):
                 passing("reference", sizes.reach + 1, "x + immediate", {"low": sizes.reach, "carry": 1}),
                 passing("flag", len(FLAGS), "about the operands", dict.fromkeys(FLAGS, 1)),
                 passing("after", n - HALF, "the high half of pc + 4"),
-                passing("beyond", n - HALF, "the high half of pc + immediate"),
+                passing("target", n, "pc + immediate"),
                 passing("brought", n, "the word at the address"),
                 passing("fetched", n, "the next instruction, as a head brings it"),
                 passing("next", n, "the next program counter"),
@@ -124,7 +124,7 @@ class ThreeLayerDesign(RiscvDesign):
         half, after = 1 << HALF, entry + WORD_BYTES
         kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(RESET)))
         layout.put_numbers(card, "scratchpad", {
-            "kind": [kind], "word": [RESET], "counter": [entry], "target.low": [entry % half],
+            "kind": [kind], "word": [RESET], "counter": [entry],
             "following.low": [after % half], "following.carry": [int(after % half < WORD_BYTES)]})
 
 

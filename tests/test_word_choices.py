@@ -1,0 +1,152 @@
+"""Functions that a few bits choose between, conjunctions of many bits, and flags that exclude each other: by brute force."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from punchcard.engines.lowered.words.few import ONE, Few, Split, always, of_bit, restricted, split_sum, together, trimmed
+from punchcard.engines.lowered.words.pack import pack_any
+from punchcard.engines.lowered.words.word import Bit, Words, exclusive, implies
+from tests.test_words import Bits, random_few
+from tests.word_values import all_values, few_value, leaf_words, value_of
+
+WIDTH = 4
+
+
+def shifted(direction: int, sign: bool = False) -> tuple[Words, dict[int, list[Few]]]:
+    """Bits of a word shifted by another: a conjunction for each amount, and for each place their list."""
+    words = Words()
+    x, amount = leaf_words(words, WIDTH, 2)
+    places: dict[int, list[Few]] = {place: [always(-ONE)] for place in range(WIDTH)}
+    for place, s in product(range(WIDTH), range(1 << amount.width)):
+        source = place + direction * s
+        if not 0 <= source < WIDTH and not (sign and source >= WIDTH):
+            continue
+        here: Few | None = of_bit(Bit(x, min(source, WIDTH - 1)), 0, 2 * ONE)
+        for j in range(amount.width):
+            literal = of_bit(Bit(amount, j), *((0, 1) if s >> j & 1 else (1, 0)))
+            here = None if here is None else together(int.__mul__, here, literal)
+        assert here is not None
+        places[place].append(here)
+    return words, places
+
+
+@pytest.mark.parametrize(("direction", "sign", "found"), [(1, False, "shift by"), (-1, False, "shift by"),
+                                                          (1, True, "chosen")])
+def test_a_sum_of_conjunctions_is_a_choice_or_a_shift(direction: int, sign: bool, found: str) -> None:
+    words, places = shifted(direction, sign)
+    known: dict[int, Few | Split] = {}
+    for place, terms in places.items():  # one conjunction alone is a function of few bits
+        whole = together(int.__add__, *terms) if len(terms) == 2 else split_sum(terms)
+        assert whole is not None
+        assert set(whole.values) <= {-ONE, ONE}
+        known[place] = whole
+    packed = pack_any(words, known, {})
+    leaves = leaf_words(words, WIDTH, 2)
+    assert found in {packed.op, *(arg.op for arg in packed.args)}
+    for values in all_values(leaves):
+        x, s = (values[leaf] for leaf in leaves)
+        signed = x - (1 << WIDTH) if sign and x >> WIDTH - 1 else x
+        wanted = signed >> s if direction > 0 else signed << s
+        assert value_of(packed, values) == wanted % (1 << WIDTH)
+
+
+def test_a_sum_is_split_by_the_bits_that_its_parts_share() -> None:
+    rng, words = random.Random(2), Words()
+    leaves = leaf_words(words, 3, 4)
+    bits = [Bit(leaf, i) for leaf in leaves for i in range(leaf.width)]
+    tried = 0
+    for _ in range(60):
+        terms = [random_few(rng, bits) for _ in range(3)]
+        split = split_sum(terms)
+        if split is None:
+            continue
+        tried += 1
+        for values in all_values(leaves):
+            setting = sum((values[bit.word] >> bit.place & 1) << j for j, bit in enumerate(split.bits))
+            assert few_value(split.parts[setting], values) == sum(few_value(term, values) for term in terms)
+    assert tried > 5
+
+
+def test_a_function_with_some_bits_known() -> None:
+    rng, words = random.Random(3), Words()
+    (leaf,) = leaf_words(words, 5)
+    bits = [Bit(leaf, i) for i in range(5)]
+    for _ in range(40):
+        few, known = random_few(rng, bits, 5), tuple(sorted(rng.sample(bits, 2)))
+        setting = rng.randrange(4)
+        for values in all_values([leaf]):
+            if all(values[leaf] >> bit.place & 1 == setting >> j & 1 for j, bit in enumerate(known)):
+                assert few_value(restricted(few, known, setting), values) == few_value(few, values)
+
+
+def test_what_is_said_of_flags_is_true() -> None:
+    """Two patterns of one word exclude each other, and a larger bound implies a smaller one: for all values of the word."""
+    rng, words = random.Random(4), Words()
+    (leaf,) = leaf_words(words, 4)
+    flags = [words.matches(leaf, mask, mask & rng.getrandbits(4)) for mask in range(1, 16)]
+    flags += [words.at_least(leaf, least) for least in range(1, 16, 3)]
+    excluded = implied = 0
+    for a, b in product(flags, repeat=2):
+        both = [(value_of(a, values), value_of(b, values)) for values in all_values([leaf])]
+        excluded, implied = excluded + exclusive(a, b), implied + implies(a, b)
+        assert not exclusive(a, b) or (1, 1) not in both
+        assert not implies(a, b) or (1, 0) not in both
+    assert excluded
+    assert implied
+
+
+def test_functions_of_flags_are_right_wherever_they_can_be() -> None:
+    rng, words = random.Random(5), Words()
+    (leaf,) = leaf_words(words, 4)
+    flags = [words.matches(leaf, 15, pattern) for pattern in range(0, 16, 5)] + [words.at_least(leaf, k) for k in (2, 7, 11)]
+    bits = [Bit(flag, 0) for flag in flags]
+    for _ in range(200):
+        one, other = random_few(rng, bits), random_few(rng, bits)
+        total = together(int.__add__, one, other)
+        assert total is not None
+        for values in all_values([leaf]):
+            assert few_value(total, values) == few_value(one, values) + few_value(other, values)
+
+
+def test_patterns_that_exclude_each_other_add_up_to_a_bit() -> None:
+    words = Words()
+    (leaf,) = leaf_words(words, 8)
+    total: Few | None = always(0)
+    for pattern in range(5):
+        flag = of_bit(Bit(words.matches(leaf, 255, pattern), 0), 0, 1)
+        total = None if total is None else together(int.__add__, total, flag)
+    assert total is not None
+    assert set(total.values) == {0, 1}
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_conjunction_of_many_bits_is_one_comparison(sign: float) -> None:
+    bits = Bits()
+    count = len(bits.rows)
+    wanted = [1.0 if i % 3 else -1.0 for i in range(count)]
+    inner = bits.form([sign * w / 2 for w in wanted], 0.0).times(sign)
+    inner.constant = inner.constant + (1 - count / 2)
+    few = bits.assert_same(bits.graph.relu(inner))
+    assert few is not None
+    assert Fraction(max(few.values), ONE) == 1
+    if count > 7:
+        assert [bit.word.op for bit in few.bits] == ["matches"]
+
+
+def test_trimming() -> None:
+    """A bit that changes nothing is left out, wherever it stands."""
+    rng, words = random.Random(6), Words()
+    (leaf,) = leaf_words(words, 4)
+    bits = tuple(Bit(leaf, i) for i in range(4))
+    for _ in range(100):
+        idle = rng.randrange(4)
+        values = [rng.randrange(3) for _ in range(16)]
+        values = [values[i & ~(1 << idle)] for i in range(16)]
+        few = trimmed(bits, list(values))
+        assert bits[idle] not in few.bits
+        assert all(few_value(few, {leaf: i}) == value for i, value in enumerate(values))
