@@ -196,8 +196,9 @@ def test_cards_that_are_too_small_are_left_out() -> None:
     assert list(tables.measure(options(columns=(10,), designs=("two-layer", "compact")), remark=remarks.append)) == []
     assert remarks[:2] == ["subleq, 10 columns: left out, the program needs 20",
                            "fleq, newton, size 4, 10 columns: left out, the program needs 64"]
-    assert remarks[-1].startswith("von-neumann, 10 columns: left out, the image needs")
-    assert len(remarks) == 6
+    assert remarks[-2].startswith("von-neumann, 10 columns: left out, the image needs")
+    assert remarks[-1].startswith("riscv, 10 columns: left out, the program needs")
+    assert len(remarks) == 7
 
 
 def test_an_engine_that_declines_or_hands_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
