@@ -172,12 +172,21 @@ def _architecture(elf: Any) -> str:
 
 def _register_access(elf: Any, data: bytes) -> int | None:
     """The address of the first instruction for control registers."""
-    for section in elf.iter_sections():
-        header = section.header
-        if header["sh_type"] == "SHT_PROGBITS" and header["sh_flags"] & EXECUTED:  # a segment may hold texts beside code
-            start, size = int(header["sh_offset"]), int(header["sh_size"])
-            for place in range(start, start + size - 3, WORD_BYTES):
-                word = int.from_bytes(data[place : place + WORD_BYTES], "little")
-                if word & 0x7F == SYSTEM and word >> 12 & 3:
-                    return int(header["sh_addr"]) + place - start
+    for start, size, address in _code(elf):
+        for place in range(start, start + size - 3, WORD_BYTES):
+            word = int.from_bytes(data[place : place + WORD_BYTES], "little")
+            if word & 0x7F == SYSTEM and word >> 12 & 3:
+                return address + place - start
     return None
+
+
+def _code(elf: Any) -> Iterator[tuple[int, int, int]]:
+    """Where code is in the file, its size and its address: by sections, since a segment may hold texts beside code."""
+    code = [section.header for section in elf.iter_sections()
+            if section.header["sh_type"] == "SHT_PROGBITS" and section.header["sh_flags"] & EXECUTED]
+    for header in code:
+        yield int(header["sh_offset"]), int(header["sh_size"]), int(header["sh_addr"])
+    for number in range(0 if code else elf.num_segments()):
+        header = elf.get_segment(number).header
+        if header["p_type"] == "PT_LOAD" and header["p_flags"] & 1:
+            yield int(header["p_offset"]), int(header["p_filesz"]), int(header["p_vaddr"])
