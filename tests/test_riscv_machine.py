@@ -126,6 +126,18 @@ def test_stored_instructions_are_executed_as_stored(middle: RiscvMachine) -> Non
     follow(middle, overwriting(random.Random(5), 512, 40), 600, "lowered")
 
 
+DENSE_LOOPS = 20_000
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20))
+def test_random_programs_by_the_equation_after_every_loop(seed: int, small: RiscvMachine) -> None:
+    """Programs that fill the memory with code and data; the last ones store instructions in front of themselves."""
+    rng = random.Random(f"dense {seed}")
+    program = overwriting(rng, SMALL, 14) if seed >= 17 else endless(rng, SMALL, 45)
+    follow(small, program, DENSE_LOOPS // 20, "dense")
+
+
 def lowered_to(machine: RiscvMachine, program: RiscvProgram, loops: int) -> None:
     """The end of a long run, as the quick interpreter has it."""
     runner = prepare("lowered", machine.weights, machine.layout, machine.pack(program))
