@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test soak gpu lint clean
+.PHONY: run test soak gpu lint pictures figures docs clean
 
 run: $(READY)
 	$(BIN)/punchcard run examples/multiply.subleq --trace
@@ -25,6 +25,16 @@ lint: $(READY)
 
 soak: $(READY)
 	$(BIN)/python -m pytest -n 2 -m soak -s
+
+# The pictures of the README and of docs/, from real runs and from measured figures.
+pictures: $(READY)
+	$(BIN)/python -m docs.draw
+
+# Measures what the charts are drawn from anew (some minutes), then draws them.
+figures: $(READY)
+	$(BIN)/python -m benchmarks.product_error
+	$(BIN)/python -m benchmarks.loss_curves
+	$(BIN)/python -m docs.draw
 
 # On a machine with an NVIDIA GPU: batches there against the interpreter, and their speed.
 gpu: $(READY)
