@@ -1,1 +1,1 @@
-"""Looking at a run: pictures, pages, a debugger. Machines contribute only how a state is decoded."""
+"""Looking at a run: the session behind every view, the page and its server, and one HTML file with all of it."""
