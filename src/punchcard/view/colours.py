@@ -1,12 +1,12 @@
-"""The colours of every picture of a card: blue below 0, orange above, paper at 0.
+"""The colours of every picture of a card, as on the page: blue above 0, amber below, paper at 0.
 
-Blue and orange stay apart for people who see no difference between red and green, and one is much darker than the other, so
+Blue and amber stay apart for people who see no difference between red and green, and one is much darker than the other, so
 that a print in grey still shows which is which.
 """
 
 from __future__ import annotations
 
-BELOW, ZERO, ABOVE = "#1f5a99", "#f7f4ec", "#f0a13a"
+BELOW, ZERO, ABOVE = "#dd9a2e", "#faf4e6", "#1d5c96"
 INK, FAINT, CHANGED = "#22242b", "#8b8577", "#b3206b"
 """Text, lines between blocks, and the edge of what has changed."""
 STEPS = 15

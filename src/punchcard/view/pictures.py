@@ -165,10 +165,10 @@ def _arrows(axes: Axes, columns: Sequence[int], moves: Sequence[Move], names: Na
     for move in moves:
         source, target = place[move.source_column], place[move.target_column]
         bend = min(0.9, 6.0 / max(6.0, abs(target - source))) * (-1 if source < target else 1)
-        arrow: dict[str, Any] = {"arrowstyle": "-|>", "connectionstyle": f"arc3,rad={0.35 * bend}", "color": BELOW,
+        arrow: dict[str, Any] = {"arrowstyle": "-|>", "connectionstyle": f"arc3,rad={0.35 * bend}", "color": ABOVE,
                                  "linewidth": 0.4 + 1.6 * move.weight, "alpha": 0.35 + 0.65 * min(1.0, move.weight)}
         axes.annotate("", (target, 0), (source, 0), arrowprops=arrow)
-    axes.scatter(range(len(columns)), [0] * len(columns), s=14, color=ABOVE, edgecolor=INK, linewidth=0.5, zorder=3)
+    axes.scatter(range(len(columns)), [0] * len(columns), s=14, color=BELOW, edgecolor=INK, linewidth=0.5, zorder=3)
     axes.set_ylim(-0.4, 1.1)
     axes.set_xlim(-0.6, max(1, len(columns)) - 0.4)
     axes.set_yticks([])
@@ -184,7 +184,7 @@ def _matrix(axes: Axes, matrix: AnyArray, names: Names) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     columns = range(len(matrix))
-    axes.imshow(matrix, cmap=LinearSegmentedColormap.from_list("weights", [ZERO, BELOW]), vmin=0, vmax=1,
+    axes.imshow(matrix, cmap=LinearSegmentedColormap.from_list("weights", [ZERO, ABOVE]), vmin=0, vmax=1,
                 interpolation="none", aspect="auto")
     axes.set_xticks(columns, [names(column) for column in columns], rotation=90, fontsize=6, color=INK)
     axes.set_yticks(columns, [names(column) for column in columns], fontsize=6, color=INK)
