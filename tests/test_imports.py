@@ -23,7 +23,7 @@ FLOORS = (
     ("transformer",),
     ("primitives", "engines", "trace"),
     ("machines",),
-    ("checks",),
+    ("checks", "view"),
     ("calculator", "linear_algebra", "learning", "benchmark"),
     ("api",),
     ("cli",),
