@@ -1,0 +1,297 @@
+"""What a view asks and what it is told: the replies of a session, as JSON has them.
+
+A run is a line of moments. With L layers, moment m = 2 L loop + 2 layer + stage. At stage 0 the card is before the layer,
+at stage 1 after its attention and before its feed-forward. Moment 2 L loop is the card after `loop` loops, with what a host
+has put there for the next one.
+
+Over HTTP a question is POST /api/NAME with a JSON object of the arguments below, and the reply is the object of that name. A
+question that cannot be answered is answered with an `ErrorReply`, and a status that is not 200.
+
+    about()                                  AboutReply
+    formulas(layer)                          FormulasReply
+    state(moment, columns=[])                StateReply      `columns`: wanted beside those that are shown anyway
+    attention(loop, layer, head, columns=[]) AttentionReply
+    explain(moment, column)                  ExplainReply    of the step that ends at this moment
+    weights(layer, head=null, unit=null)     WeightsReply
+    explore(seconds=0.2)                     ExploreReply    runs ahead, to learn where the run ends
+    find(what, moment, forward=true, ...)    FindReply
+
+Numbers in bulk are base64 of little-endian float64: `entries` has `width` numbers for each column of `columns`, one column
+after the other.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+ContentKind = Literal["bits", "one", "real", "fixed", "mixed", "empty"]
+"""What a row block holds when a loop begins; "mixed": different things in different regions; "empty": 0 everywhere."""
+
+
+class BlockReply(TypedDict):
+    """A row block. `parts` are [name, first row, rows]; `within` is what it holds in the middle of a loop, if declared."""
+
+    name: str
+    start: int
+    rows: int
+    about: str
+    kind: ContentKind
+    parts: list[tuple[str, int, int]]
+    within: str | None
+
+
+class RegionReply(TypedDict):
+    """A range of columns."""
+
+    name: str
+    start: int
+    columns: int
+    about: str
+
+
+class LayoutReply(TypedDict):
+    """The rows and columns of the card."""
+
+    width: int
+    columns: int
+    blocks: list[BlockReply]
+    regions: list[RegionReply]
+
+
+class HeadReply(TypedDict):
+    """A head. `about` is what `attend` was given; null, as `gap`, as long as nobody has asked for the layer's formulas."""
+
+    about: str | None
+    temperature: float
+    gap: float | None
+
+
+class LayerReply(TypedDict):
+    """A layer. `formulas` is what `assign` was given; null as long as nobody has asked (`formulas(layer)`)."""
+
+    name: str
+    heads: list[HeadReply]
+    formulas: list[str] | None
+    hidden: int
+
+
+class InstructionReply(TypedDict):
+    """An instruction: the program counter that stands at it, its line (from 1; null: unknown), and its text."""
+
+    number: int
+    line: int | None
+    text: str
+
+
+class ProgramReply(TypedDict):
+    """The program: its name, its source (or a listing of it), and its instructions. Long ones are cut: see `left_out`."""
+
+    name: str
+    lines: list[str]
+    instructions: list[InstructionReply]
+    left_out: int
+
+
+class PendingReply(TypedDict):
+    """See `machines.shown.Pending`; rows as [first, count]."""
+
+    address: tuple[int, int]
+    own: tuple[int, int]
+    rows: tuple[int, int]
+    column: int
+
+
+class ShownReply(TypedDict):
+    """A value on the card: see `machines.shown.Shown`, whose rules say how it is read. Rows are `rows` from `start` on.
+
+    `plus` is the first of the rows that are added to them, or null.
+    """
+
+    name: str
+    group: str
+    start: int
+    rows: int
+    column: int
+    columns: int
+    kind: Literal["signed", "unsigned", "numbers", "one-hot"]
+    labels: list[str]
+    offset: int
+    plus: int | None
+    pending: PendingReply | None
+
+
+class AboutReply(TypedDict):
+    """All that does not change in a run.
+
+    title          the machine in one line;  `machine`, `design`, `dtype`: its kind, design and number format
+    facts          its figures by name
+    columns_shown  the columns that are always shown; all of them for a small card
+    counter        where the program counter stands, as a value; null: the machine has none
+    column_names   names of the columns that have one beyond their region and number
+    loops, ended   after how many loops the run ends and why, if that is known by now: "halted", "fault", "steps", "error"
+    known_loops    how many loops have been made so far, which is the least that a slider can reach
+    ports          whether the program reads input and writes output
+    input          what it is given to read, as text
+    """
+
+    title: str
+    machine: str
+    design: str
+    dtype: str
+    facts: dict[str, object]
+    layout: LayoutReply
+    layers: list[LayerReply]
+    program: ProgramReply
+    shown: list[ShownReply]
+    counter: ShownReply | None
+    columns_shown: list[int]
+    column_names: dict[int, str]
+    loops: int | None
+    ended: str | None
+    known_loops: int
+    ports: bool
+    input: str
+
+
+class StateReply(TypedDict):
+    """The card at a moment; one beyond the end of the run is answered with the last, so look at `moment`.
+
+    columns          the numbers of the columns that are shown, ascending
+    entries          base64 of float64, `width` numbers for each of them
+    changed          [row, column] of the shown entries that differ from the moment before
+    values           the values by name, in the order of `about.shown`; a list, since two may have the same name
+    program_counter  of the loop that the moment belongs to; null where there is none
+    instruction      the text of the instruction there;  `line`: its line in the source, from 1
+    output, errors   what has been written so far;  `read`: how many bytes of the input have been read
+    ended            why the run ends, at its last moment: "halted", "fault", "steps" or "error"
+    message          what a person should be told: a fault, or a promise that the program broke
+    loops            after how many loops the run ends, if that is known by now
+    """
+
+    moment: int
+    loop: int
+    layer: int
+    stage: int
+    columns: list[int]
+    entries: str
+    changed: list[tuple[int, int]]
+    values: list[str]
+    program_counter: int | None
+    instruction: str | None
+    line: int | None
+    output: str
+    read: int
+    ended: str | None
+    message: str | None
+    loops: int | None
+    known_loops: int
+
+
+class AttentionReply(TypedDict):
+    """Who takes from whom in one head of one loop.
+
+    columns      the columns that ask, ascending
+    moves        [source, target, weight, score, gap] for each weight of at least 1/64, the column itself included;
+                 `score` is (K X)^T (Q X) without the temperature, `gap` how far it is above the best score that is lower
+                 (null: every key has the same score)
+    matrix       base64 of float64, for small cards: `columns.length` numbers (whom it takes from) for each asking column,
+                 one asking column after the other; null for large cards
+    """
+
+    loop: int
+    layer: int
+    head: int
+    temperature: float
+    columns: list[int]
+    moves: list[tuple[int, int, float, float, float | None]]
+    matrix: str | None
+
+
+class FormulaReply(TypedDict):
+    """What one head (kind "attend") or one assignment (kind "assign") did to a column.
+
+    text      what it was given;  `rows`: the names of the rows that it writes
+    before    the entries of these rows in the step before, and `after` it
+    details   the formula of each row, where the text stands for several
+    """
+
+    kind: Literal["attend", "assign"]
+    text: str
+    rows: list[str]
+    before: list[float]
+    after: list[float]
+    details: list[str]
+
+
+class ExplainReply(TypedDict):
+    """The step that ends at a moment (stage 1: an attention; stage 0: the feed-forward before it), in one column.
+
+    before, after   base64 of float64: all rows
+    host            whether a host changed the card between two loops in this column
+    """
+
+    moment: int
+    column: int
+    name: str
+    before: str
+    after: str
+    formulas: list[FormulaReply]
+    host: bool
+
+
+class FormulasReply(TypedDict):
+    """A layer's formulas: heads as in `about`, and each assignment with the rows that it sets and their own formulas."""
+
+    layer: int
+    heads: list[HeadReply]
+    formulas: list[str]
+    rows: list[list[str]]
+    details: list[list[str]]
+
+
+class WeightsPart(TypedDict):
+    """A matrix by its entries that are not 0: [what it makes, from which row, weight]; `bias` of a hidden unit."""
+
+    name: str
+    nonzero: list[tuple[str, str, float]]
+    bias: float | None
+
+
+class WeightsReply(TypedDict):
+    """The weights of a head (key, query, value), of a hidden unit (in, out), or of a layer: its parts are empty then."""
+
+    name: str
+    layer: int
+    heads: int
+    hidden: int
+    temperature: float | None
+    parts: list[WeightsPart]
+
+
+class ExploreReply(TypedDict):
+    """How far the run is known now, and where it ends, if that is known."""
+
+    known_loops: int
+    loops: int | None
+    ended: str | None
+    message: str | None
+
+
+class FindReply(TypedDict):
+    """The moment that was looked for, or null; `searched` is the loop up to which, or back to which, it was looked for.
+
+    what="halt"                               the end of the run
+    what="port"                               the next loop that reads or writes
+    what="branch"                             the next loop after which another instruction follows than the next one
+    what="breakpoint", instructions=[numbers] the next loop that executes one of these
+    what="change", rows=name, column=number   the next moment at which a block (or part) in a column is another
+    """
+
+    moment: int | None
+    searched: int
+
+
+class ErrorReply(TypedDict):
+    """A question that could not be answered, in one line."""
+
+    error: str
