@@ -537,6 +537,11 @@ class Machine(ABC, Generic[Program, State]):
             rows=rows)
         return figure
 
+    def view(self, program: Program, *, input: bytes = b"", max_steps: int | None = None) -> Any:
+        """In a notebook: a widget that steps through a run, by loops, layers and heads; without anywidget, a picture."""
+        self.check_type(program)
+        return looking("notebook:view")(self, program, input=input, max_steps=max_steps)
+
     def _repr_html_(self) -> str:
         html: str = looking("tables:machine_html")(self)
         return html
