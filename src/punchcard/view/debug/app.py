@@ -45,8 +45,8 @@ class DebugApp(App[None]):
     #prompt.asked { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("s", "step", "step"), ("b", "back", "back"), ("l", "layer", "layer"), ("full_stop", "half(True)", "half layer"),
-        ("comma", "half(False)", "half back"), ("t", "toggle", "breakpoint"), ("r", "seek('breakpoint')", "run"),
+        ("s", "step", "step"), ("b", "loop_back", "back"), ("l", "layer", "layer"), ("full_stop", "half(True)", "half layer"),
+        ("comma", "half(False)", "half back"), ("t", "breakpoint", "breakpoint"), ("r", "seek('breakpoint')", "run"),
         ("e", "seek('halt')", "to the end"), ("j", "seek('branch')", "branch"), ("p", "seek('port')", "port"),
         ("w", "ask('watch')", "watch"), ("c", "seek('change')", "change"), ("g", "ask('loop')", "go to loop"),
         ("h", "head", "head"), ("H", "other_layer", "its layer"), ("escape", "stop", "stop"), ("q", "quit", "quit"),
@@ -143,7 +143,7 @@ class DebugApp(App[None]):
     def action_step(self) -> None:
         self._do(self.debugger.step)
 
-    def action_back(self) -> None:
+    def action_loop_back(self) -> None:
         self._do(self.debugger.back)
 
     def action_layer(self) -> None:
@@ -160,7 +160,7 @@ class DebugApp(App[None]):
         self.debugger.choose_next_layer()
         self._show_attention()
 
-    def action_toggle(self) -> None:
+    def action_breakpoint(self) -> None:
         """A breakpoint on the line of the cursor."""
         line = self._table("#source").cursor_row + 1
         told = "" if self.debugger.toggle(line) else f"line {line}: no instruction stands there"
