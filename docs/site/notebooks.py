@@ -30,20 +30,20 @@ def page(notebook: Any, name: str) -> str:
             text.append(cell.source)
         else:
             text.append(f"```python\n{cell.source}\n```")
-            text += [shown for output in cell.outputs if (shown := given(output))]
+            if printed := "".join(output.text for output in cell.outputs if output.output_type == "stream").rstrip():
+                text.append(f"```text\n{printed}\n```")
+            text += [given(output.data) for output in cell.outputs if "data" in output]
     text.append(f"*This page is `examples/notebooks/{name}`, executed when the site was built.*")
     return "\n\n".join(text) + "\n"
 
 
-def given(output: Any) -> str:
-    """What a cell gave, as Markdown."""
-    if output.output_type == "stream":
-        return f"```text\n{output.text.rstrip()}\n```"
-    data = output.get("data", {})
-    if "text/html" in data:
-        return f'<div class="output" markdown="0">\n{data["text/html"]}\n</div>'
-    if "image/svg+xml" in data:
-        return f'<div class="output" markdown="0">\n{data["image/svg+xml"]}\n</div>'
+def given(data: Any) -> str:
+    """The value of a cell, as Markdown."""
+    if "application/vnd.jupyter.widget-view+json" in data:
+        return "*In a notebook the view stands here. On this site there are [views of other runs](../seeing.md).*"
+    for kind in ("text/html", "image/svg+xml"):
+        if kind in data:
+            return f'<div class="output">\n{data[kind]}\n</div>'
     if "image/png" in data:
         return f"![what the cell draws](data:image/png;base64,{data['image/png'].strip()})"
-    return f"```text\n{data['text/plain']}\n```" if "text/plain" in data else ""
+    return f"```text\n{data['text/plain']}\n```"
