@@ -36,6 +36,12 @@ figures: $(READY)
 	$(BIN)/python -m benchmarks.loss_curves
 	$(BIN)/python -m docs.draw
 
+# The pages as a site, in site/: a broken link, or a notebook that fails, ends it.
+docs: $(READY)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html, or for the search too: $(BIN)/mkdocs serve"
+
 # On a machine with an NVIDIA GPU: batches there against the interpreter, and their speed.
 gpu: $(READY)
 	$(BIN)/python benchmarks/gpu.py

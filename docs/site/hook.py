@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from posixpath import relpath
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -26,6 +25,7 @@ LANGUAGES = {".py": "python", ".c": "c"}
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     made: dict[str, str | bytes] = {"changelog.md": changelog(), **reference.pages(), **notebooks.pages(), **views.files()}
+    made["extra.css"] = (ROOT / "docs" / "site" / "extra.css").read_text()
     for page in ROOT.glob("docs/*.md"):
         made |= {place_of(name): shown(name) for name in OUTSIDE.findall(page.read_text()) if name != "CHANGELOG.md"}
     for name, content in made.items():
@@ -35,8 +35,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> str:
     """Links out of docs/ lead into the site; a comment that names a view becomes the view."""
-    here = Path(page.file.src_uri).parent.as_posix()
-    return views.put_in(OUTSIDE.sub(lambda found: relpath(place_of(found[1]), here), markdown))
+    if not (ROOT / "docs" / page.file.src_uri).exists():
+        return markdown  # made here
+    return views.put_in(OUTSIDE.sub(lambda found: place_of(found[1]), markdown))
 
 
 def place_of(name: str) -> str:

@@ -31,7 +31,7 @@ def page(notebook: Any, name: str) -> str:
         else:
             text.append(f"```python\n{cell.source}\n```")
             if printed := "".join(output.text for output in cell.outputs if output.output_type == "stream").rstrip():
-                text.append(f"```text\n{printed}\n```")
+                text.append(f"``` {{ .text .output }}\n{printed}\n```")
             text += [given(output.data) for output in cell.outputs if "data" in output]
     text.append(f"*This page is `examples/notebooks/{name}`, executed when the site was built.*")
     return "\n\n".join(text) + "\n"
@@ -46,4 +46,4 @@ def given(data: Any) -> str:
             return f'<div class="output">\n{data[kind]}\n</div>'
     if "image/png" in data:
         return f"![what the cell draws](data:image/png;base64,{data['image/png'].strip()})"
-    return f"```text\n{data['text/plain']}\n```"
+    return f"``` {{ .text .output }}\n{data['text/plain']}\n```"

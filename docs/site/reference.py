@@ -1,4 +1,4 @@
-"""The reference: a page for the names of `punchcard`, and one for those of the machine kit, by the module that they come from.
+"""The reference: a page for the names of `punchcard`, and one for those of the machine kit, by where they come from.
 
 MkDocs fills in the docstrings. A name that is added to `__all__` is on the page without more.
 """
@@ -24,9 +24,10 @@ TITLES = {
     "punchcard.primitives": "Heads and formulas that recur",
     "punchcard.cli": "The command line",
     "punchcard.errors": "Errors",
+    "punchcard.budget": "Limits",
 }
 """By the beginning of a module's name, in the order of the page."""
-OTHER = "More"
+OTHER = "Types"
 
 
 def title_of(module: str) -> str:
@@ -35,7 +36,7 @@ def title_of(module: str) -> str:
 
 def page(title: str, about: str, package: str, homes: dict[str, str]) -> str:
     groups: dict[str, list[str]] = defaultdict(list)
-    for name, module in homes.items():
+    for name, module in sorted(homes.items(), key=lambda home: (home[0][0].isupper(), home[0])):  # calls first
         groups[title_of(module)].append(name)
     text = [f"# {title}", "", about]
     for group in [group for group in (*TITLES.values(), OTHER) if group in groups]:
@@ -46,10 +47,9 @@ def page(title: str, about: str, package: str, homes: dict[str, str]) -> str:
 
 def pages() -> dict[str, str]:
     calls = {name: punchcard._HOMES[name] for name in punchcard.__all__}
-    parts = {name: getattr(getattr(kit, name), "__module__", "punchcard.machines") for name in kit.__all__}
-    return {
-        "reference/punchcard.md": page("The calls", "All names of `import punchcard`. What a call refuses, it refuses with a "
-                                       "`PunchcardError` in one line.", "punchcard", calls),
-        "reference/kit.md": page("The machine kit", "All that [a machine of your own](../your-own-machine.md) is written with: "
-                                 "`from punchcard.machines import kit`.", "punchcard.machines.kit", parts),
-    }
+    parts = {name: getattr(getattr(kit, name), "__module__", "punchcard.primitives") for name in kit.__all__}
+    about = "All names of `import punchcard`. What a call refuses, it refuses with a `PunchcardError` in one line."
+    written_with = ("All that [a machine of your own](../your-own-machine.md) is written with: "
+                    "`from punchcard.machines import kit`.")
+    return {"reference/punchcard.md": page("The calls", about, "punchcard", calls),
+            "reference/kit.md": page("The machine kit", written_with, "punchcard.machines.kit", parts)}

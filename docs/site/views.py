@@ -20,6 +20,8 @@ def files() -> dict[str, str | bytes]:
     from punchcard.cli import main
 
     made: dict[str, str | bytes] = {}
+    if "view" not in main.commands:
+        return made
     with TemporaryDirectory() as folder:
         for name, (file, *options) in SHOWN.items():
             path = Path(folder) / f"{name}.html"
