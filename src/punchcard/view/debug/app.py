@@ -45,7 +45,7 @@ class DebugApp(App[None]):
     #prompt.asked { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("s", "step", "step"), ("b", "loop_back", "back"), ("l", "layer", "layer"), ("full_stop", "half(True)", "half layer"),
+        ("s", "step", "step"), ("b", "loop_back", "back"), ("l", "layer", "layer"), ("full_stop", "half(True)", "half"),
         ("comma", "half(False)", "half back"), ("t", "breakpoint", "breakpoint"), ("r", "seek('breakpoint')", "run"),
         ("e", "seek('halt')", "to the end"), ("j", "seek('branch')", "branch"), ("p", "seek('port')", "port"),
         ("w", "ask('watch')", "watch"), ("c", "seek('change')", "change"), ("g", "ask('loop')", "go to loop"),

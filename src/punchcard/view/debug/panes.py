@@ -56,10 +56,10 @@ def attention_text(debugger: Debugger) -> Text:
     layer = debugger.about["layers"][debugger.layer_chosen]
     text = Text()
     if not layer["heads"]:
-        return text.append(f"layer {debugger.layer_chosen} has no heads", "dim")
+        return text.append(f"{layer['name']} has no heads", "dim")
     head = layer["heads"][debugger.head]
-    text.append(f"layer {debugger.layer_chosen}, head {debugger.head} of {len(layer['heads'])}, temperature "
-                f"{head['temperature']:g}\n", "bold")
+    text.append(f"{layer['name']}, head {debugger.head + 1} of {len(layer['heads'])}, temperature {head['temperature']:g}\n",
+                "bold")
     moves = debugger.moves()
     for move in moves:
         gap = "" if move.gap is None else f", gap {move.gap:g}"
