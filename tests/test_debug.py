@@ -27,7 +27,7 @@ CASES: dict[str, dict[str, Any]] = {
     "add.subleq": {},
     "newton.fleq": {},
     "von_neumann/reverse.bf": {"memory": 1024},
-    "riscv/bin/hello.elf": {"memory": 4096},
+    "riscv/bin/hello.elf": {"memory": 2048},
     "turing/increment.tm": {},
 }
 INPUT = b"ab\n"
@@ -65,7 +65,7 @@ def driven(session: Session, drive: Callable[[Any, Any], Awaitable[None]]) -> No
 
     async def main() -> None:
         app = DebugApp(Debugger(session))
-        async with app.run_test(size=(140, 45)) as pilot:
+        async with app.run_test(size=(90, 24)) as pilot:
             await drive(app, pilot)
 
     asyncio.run(main())
@@ -203,12 +203,14 @@ def test_breakpoints_branches_and_changes(multiply: Opened) -> None:
         await pilot.press("j")
         await settled(app, pilot)
         assert app.debugger.state["program_counter"] == 1
-        await pilot.press("w", *"product", "enter")
+        app.debugger.watch("product")
         assert listed(app)["product"] == "14"
         await pilot.press("c")
         await settled(app, pilot)
         value = app.debugger.values()[0]
-        assert value[:1] + value[2:] == ("product", "21", True, True)
+        assert (value.name, value.text, value.changed, value.watched) == ("product", "21", True, True)
+        await pilot.press("tab", "w", "shift+tab")  # in the list of values: the one at the cursor, no longer
+        assert app.debugger.watched == []
         await pilot.press("p")
         await settled(app, pilot)
         assert "nothing more is read or written" in shown(app, "#told")
@@ -219,15 +221,18 @@ def test_breakpoints_branches_and_changes(multiply: Opened) -> None:
 
 
 def test_wrong_answers_are_told_in_a_line(multiply: Opened) -> None:
+    with pytest.raises(PunchcardError, match=r"no value 'produkt' \(did you mean 'product'\?\): see the list of values"):
+        Debugger(multiply.session).watch("produkt")
+
     async def drive(app: Any, pilot: Any) -> None:
-        await pilot.press("w", *"produkt", "enter")
-        assert shown(app, "#told") == "no value 'produkt' (did you mean 'product'?): see the list of values"
+        await pilot.press("w", "a", "enter")
+        assert app.debugger.values()[0].name == "a"
         await pilot.press("g", "x", "enter")
         assert shown(app, "#told") == "loop 'x': write a whole number, 0 or more"
         app.query_one("#source").move_cursor(row=0)
         await pilot.press("t")
         assert shown(app, "#told") == "line 1: no instruction stands there"
-        await pilot.press("g", *"99999", "enter")  # beyond the end is the end
+        await pilot.press("g", *"99", "enter")  # beyond the end is the end
         assert app.debugger.ended
         await pilot.press("g", "escape", "b")
         assert not app.debugger.ended

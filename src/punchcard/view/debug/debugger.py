@@ -27,8 +27,9 @@ STAGES = ("before attention", "before feed-forward")
 
 
 class Value(NamedTuple):
-    """A value by name, as the debugger lists it. `changed`: it is not what it was before the last move."""
+    """A value as the debugger lists it, with its place in `about`. `changed`: it is not what it was before the last move."""
 
+    number: int
     name: str
     group: str
     text: str
@@ -187,11 +188,15 @@ class Debugger:
                 if i["line"] is not None and i["number"] in self.breakpoints}
 
     def watch(self, name: str) -> None:
-        """Watch a value by its name, or no longer."""
+        """Watch a value by its name, or no longer. Of several of one name the group is said too: `tape[2] square`."""
         names = [value["name"] for value in self.about["shown"]]
-        if name not in names:
-            raise PunchcardError(f"no value {name!r}{did_you_mean(name, names)}: see the list of values")
-        number = names.index(name)
+        full = [f"{value['group']} {value['name']}" for value in self.about["shown"]]
+        if name not in names and name not in full:
+            raise PunchcardError(f"no value {name!r}{did_you_mean(name, [*names, *full])}: see the list of values")
+        self.watch_number(full.index(name) if name in full else names.index(name))
+
+    def watch_number(self, number: int) -> None:
+        """The same by its number in `about`."""
         self.watched = [n for n in self.watched if n != number] if number in self.watched else [*self.watched, number]
 
     # What one sees
@@ -206,7 +211,7 @@ class Debugger:
 
     def values(self) -> list[Value]:
         """All values, those that are watched first."""
-        found = [Value(shown["name"], shown["group"], text, text != old, number in self.watched)
+        found = [Value(number, shown["name"], shown["group"], text, text != old, number in self.watched)
                  for number, (shown, text, old) in enumerate(zip(
                      self.about["shown"], self.state["values"], self._values, strict=True))]
         return [value for value in found if value.watched] + [value for value in found if not value.watched]

@@ -21,15 +21,17 @@ def card_text(debugger: Debugger) -> Text:
     1 and 0 are the bits +1 and -1, a dot is the number 0, and + and - are other numbers. What changed is in reverse.
     """
     columns, entries = debugger.card()
-    changed = {(row, column) for row, column in debugger.state["changed"]}
     blocks = [block for block in debugger.about["layout"]["blocks"]
               if entries[:, block["start"] : block["start"] + block["rows"]].any()]
+    visible = {row for block in blocks for row in range(block["start"], block["start"] + block["rows"])}
+    changed = {(row, column) for row, column in debugger.state["changed"] if row in visible}
+    touched = {column for _, column in changed}
     text = Text(no_wrap=True)
     text.append(" " * NAME)
     for block in blocks:
         text.append(f" {block['name'][: block['rows']]:<{block['rows']}}", "italic dim")
     for column, numbers in zip(columns, entries, strict=True):
-        text.append(f"\n{_fitted(debugger.column_name(column))}", "bold" if any(c == column for _, c in changed) else "")
+        text.append(f"\n{_fitted(debugger.column_name(column))}", "bold" if column in touched else "dim")
         for block in blocks:
             text.append(" ")
             for row in range(block["start"], block["start"] + block["rows"]):
