@@ -90,8 +90,9 @@ export class Time {
     refill(this.steps, one(0, "begin", "The card as the loop begins", "begin"), ...layers.flatMap((found, i) => {
       const name = `layer ${i + 1}${found.name ? ` (${found.name})` : ""}`;
       const heads = found.heads.length;
-      return [heads ? one(2 * i + 1, layers.length > 4 ? "a" : "attention", `After the attention of ${name}: ${heads} ${heads === 1 ? "head" : "heads"}`, "attend") : null,
-        one(2 * i + 2, layers.length > 4 ? `${i + 1}` : "feed-forward", `After ${name}`, "forward")].filter(Boolean);
+      const many = layers.length > 4;
+      return [make("span", { class: "layer" }, String(i + 1)), heads ? one(2 * i + 1, many ? "attend" : "attention", `After the attention of ${name}: ${heads} ${heads === 1 ? "head" : "heads"}`, "attend") : null,
+        one(2 * i + 2, many ? "relu" : "feed-forward", `After ${name}`, "forward")].filter(Boolean);
     }));
   }
 }
