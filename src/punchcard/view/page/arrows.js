@@ -95,7 +95,7 @@ export class Arrows {
       const told = moveText(about, attention, move);
       const show = () => this.look(move, told, (a + b) / 2, floor - lift);
       const hide = () => this.look(null);
-      const label = weight < 0.995 ? [draw("text", { x: (a + b) / 2, y: floor - lift - 2, "text-anchor": "middle", class: "weight" }, pretty(weight))] : [];
+      const label = weight < 0.995 && drawn.length <= 8 ? [draw("text", { x: (a + b) / 2, y: floor - lift - 2, "text-anchor": "middle", class: "weight" }, pretty(weight))] : [];
       return [draw("path", { d: path, class: "reach", pointerenter: show, pointerleave: hide }),
         draw("path", { d: path, class: stage ? "arc" : "arc coming", "stroke-width": thin * (0.8 + 1.6 * weight), tabindex: 0, role: "img",
           "aria-label": told, "data-place": number, "marker-end": "url(#punchcard-tip)", pointerenter: show, pointerleave: hide,

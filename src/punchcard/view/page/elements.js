@@ -37,11 +37,11 @@ export function refill(element, ...children) {
 }
 
 /** A number for people: whole ones as they are, others with few digits. */
-export function pretty(value) {
+export function pretty(value, digits = 5) {
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return value === 0 ? "0" : String(value).replace("-", "−");
   if (!Number.isFinite(value)) return String(value);
   const size = Math.abs(value);
-  const text = size >= 1e-4 && size < 1e6 ? String(Number(value.toPrecision(5))) : value.toExponential(3);
+  const text = size >= 1e-4 && size < 1e6 ? String(Number(value.toPrecision(digits))) : value.toExponential(digits - 2);
   return text.replace(/-/g, "−");
 }
 

@@ -137,7 +137,7 @@ export class Inspector {
         make("tbody", {}, between.slice(0, MOST_ROWS).map((move, i) => make("tr", { tabindex: 0, "data-place": `move ${i}`, title: moveText(about, attention, move),
           focus: () => this.act.look([move[0], move[1]]), blur: () => this.act.look(null), pointerenter: () => this.act.look([move[0], move[1]]), pointerleave: () => this.act.look(null) },
         make("td", {}, breakable(columnName(about, move[1]))), make("td", {}, breakable(columnName(about, move[0]))),
-        ...move.slice(2).map((number) => make("td", { class: "figure" }, number === null ? "–" : pretty(number))))))),
+        ...move.slice(2).map((number) => make("td", { class: "figure" }, number === null ? "–" : pretty(number, 4))))))),
       make("p", { class: "hint" }, between.length ? `${own} columns take from themselves` : `No column takes from another; ${own} take from themselves.`),
       attention.matrix ? this.matrix(attention) : null];
   }
