@@ -161,6 +161,23 @@ class PackedCard:
                  for chunk, shift, _, count in _pieces(place)]
         return 2 * np.concatenate(found).astype(kept) - 1
 
+    def columns(self, numbers: npt.ArrayLike) -> AnyArray:
+        """All rows of some columns, in the order in which these are named."""
+        wanted = np.asarray(numbers, dtype=np.intp)
+        found = np.zeros((self.layout.width, len(wanted)), dtype=FORMATS[self.dtype].array)
+        for block in self.layout.blocks:
+            for region in block.holds:
+                span, place = self.layout.region(region), self.layout.place(block.name)
+                there = np.flatnonzero((span.start <= wanted) & (wanted < span.stop))
+                field = self.fields[block.name][wanted[there]]
+                if field.dtype.kind == "f":
+                    found[place.rows, there] = field[:, place.part].T
+                    continue
+                for chunk, shift, first, count in _pieces(place):
+                    bits = unpack_bits(_word(field, chunk).astype(np.uint64) >> np.uint64(shift), count)
+                    found[place.rows.start + first : place.rows.start + first + count, there] = 2.0 * bits - 1
+        return found
+
     def put(self, rows: str, region: str, values: AnyArray | float) -> None:
         """Write entries, which must be what the layout declares there."""
         place, columns = self.layout.place(rows), self.layout.region(region)

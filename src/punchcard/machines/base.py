@@ -29,9 +29,11 @@ from punchcard.machines.design import Design
 from punchcard.machines.interpreter import Interpreter, Quick
 from punchcard.machines.judging import AtTheEnd, Check, Judge, Lockstep
 from punchcard.machines.kind import Kind
+from punchcard.machines.listing import Listing
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Reason, Result, Seen
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, run_parts
+from punchcard.machines.shown import Shown, values_of_layout
 from punchcard.machines.streams import Input, Output, Read, Waiting, Write, reader, writer
 from punchcard.transformer.build import LayerWeights, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
@@ -67,6 +69,8 @@ class Machine(ABC, Generic[Program, State]):
     """When a run is compared with the interpreter where nobody says."""
     has_ports: ClassVar[bool] = False
     """Whether programs read input and write output, which is then what a run shows."""
+    instruction_size: ClassVar[int] = 1
+    """How far the program counter goes from an instruction to the next; anything else is a branch."""
     keeps_weights: ClassVar[bool] = False
     """Whether weights are kept on disk: of a large machine of this package, whose formulas take long to work out."""
 
@@ -494,6 +498,17 @@ class Machine(ABC, Generic[Program, State]):
         """The values at the end of a run, as lines of text."""
         width = max(map(len, result.memory), default=0)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in result.memory.items()) or str(result.state)
+
+    def shown_values(self, program: Program) -> list[Shown]:
+        """The values that a view shows, and where they stand; by default what the layout says.
+
+        One that is called "program counter" is where a run is: it counts as the instructions of `listing` are numbered.
+        """
+        return values_of_layout(self.layout)
+
+    def listing(self, program: Program, source: str | None = None) -> Listing:
+        """The program as people read it; `source` is the text of its file, where that is known and text."""
+        return Listing((self.kind.disassemble(program) if source is None else source).splitlines())
 
     def plain(self, value: Any) -> Any:
         """A value by name as JSON has it."""

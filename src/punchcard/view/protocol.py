@@ -162,7 +162,7 @@ class StateReply(TypedDict):
     values           the values by name, in the order of `about.shown`; a list, since two may have the same name
     program_counter  of the loop that the moment belongs to; null where there is none
     instruction      the text of the instruction there;  `line`: its line in the source, from 1
-    output, errors   what has been written so far;  `read`: how many bytes of the input have been read
+    output           what has been written so far;  `read`: how many bytes of the input have been read
     ended            why the run ends, at its last moment: "halted", "fault", "steps" or "error"
     message          what a person should be told: a fault, or a promise that the program broke
     loops            after how many loops the run ends, if that is known by now

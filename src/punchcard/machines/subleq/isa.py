@@ -12,7 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
@@ -82,6 +82,8 @@ class Program:
     memory: tuple[int, ...]
     symbols: tuple[Symbol, ...]
     labels: tuple[tuple[str, int], ...] = ()
+    lines: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    """The line of each instruction in the text that it comes from, counted from 1."""
 
     @classmethod
     def create(
@@ -90,6 +92,7 @@ class Program:
         memory: Sequence[int] = (),
         symbols: Sequence[Symbol] | None = None,
         labels: Mapping[str, int] | None = None,
+        lines: Sequence[int] = (),
     ) -> Program:
         """A program from its parts. A final halt is added where it is missing; unnamed cells are called m0, m1, ..."""
         if not instructions:
@@ -100,7 +103,7 @@ class Program:
         cells = tuple(memory) or (0,)
         names = tuple(symbols) if symbols else tuple(Symbol(f"m{i}", i) for i in range(len(cells)))
         in_order = sorted((labels or {}).items(), key=lambda label: label[1])
-        return cls(code, cells, names, tuple(in_order))
+        return cls(code, cells, names, tuple(in_order), tuple(lines))
 
     def __post_init__(self) -> None:
         if not self.instructions or not isinstance(self.instructions[-1], Halt):

@@ -15,6 +15,8 @@ from punchcard.errors import ProgramError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.kind import Kind
+from punchcard.machines.listing import Listed, Listing
+from punchcard.machines.shown import Shown
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, Reading, SubleqContent, SubleqDesign, SubleqSizes
 from punchcard.machines.subleq.designs.one_layer import OneLayerDesign
@@ -140,6 +142,22 @@ class SubleqMachine(Machine[Program, State]):
         code = f"[{number}] subleq {a}, {b}, {instruction.c}"
         old_a, old_b, new_b = then.memory[instruction.a], then.memory[instruction.b], now.memory[instruction.b]
         return f"{code:<36} {b} = {old_b} - {old_a} = {new_b}, goto {now.program_counter}"
+
+    def shown_values(self, program: Program) -> list[Shown]:
+        return self.design.shown(self.sizes, self.layout, program.cell_names())
+
+    def listing(self, program: Program, source: str | None = None) -> Listing:
+        """An instruction is a line; of a program without lines, a line of its disassembled text."""
+        if source is None or len(program.lines) < len(program.instructions) - 1:
+            source = self.kind.disassemble(program)
+            program = self.kind.languages[0].assemble(source)
+        lines = source.splitlines()
+        found = []
+        for number, instruction in enumerate(program.instructions):
+            line = program.lines[number] if number < len(program.lines) else None
+            text = lines[line - 1].strip() if line is not None and line <= len(lines) else ""
+            found.append(Listed(number, line, text or ("halt" if not isinstance(instruction, Subleq) else "subleq")))
+        return Listing(lines, found)
 
     def check_fits(self, program: Program) -> None:
         sizes = self.sizes

@@ -16,7 +16,8 @@ def assemble(text: str, source: str = "") -> Program:
         where = f"{source}: " if source else ""
         raise ProgramError(f"{where}the program is empty: .code needs at least one instruction")
     instructions = [_instruction(listing, statement, i) for i, statement in enumerate(listing.statements)]
-    return Program.create(instructions, listing.values, tuple(listing.symbols.values()), listing.labels)
+    return Program.create(instructions, listing.values, tuple(listing.symbols.values()), listing.labels,
+                          [statement.token.line for statement in listing.statements])
 
 
 def disassemble(program: Program) -> str:

@@ -17,6 +17,7 @@ from punchcard.card.encoding import Numbers, encode_unsigned, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
+from punchcard.machines.shown import Pending, Shown
 
 EVERY_CELL = ("constants", "memory")
 OUTSIDE = ("constants", "memory", "instructions")
@@ -114,6 +115,23 @@ class SubleqDesign(Design[SubleqSizes]):
     @abstractmethod
     def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
         """Read the cells, or the first so many, and the program counter off a card, or a batch of them."""
+
+    counter_register: ClassVar[str] = "program_counter"
+    """The rows that hold the next instruction's column, or `counter_offset` columns after it."""
+    counter_offset: ClassVar[int] = 0
+
+    def shown(self, sizes: SubleqSizes, layout: Layout, cells: Sequence[str]) -> list[Shown]:
+        """The program counter, as an instruction's number; the instruction's pointers, as columns; the named cells."""
+        found = [Shown("program counter", "machine", self.counter_register, 0, kind="unsigned",
+                       offset=-sizes.instruction_column - self.counter_offset)]
+        for name in ("pointer.a", "pointer.b", "pointer.c", "store_address", "store"):
+            if name.split(".")[0] in {block.name for block in layout.blocks}:
+                found.append(Shown(name, "machine", name, 0, kind="signed" if name == "store" else "unsigned"))
+        return found + [Shown(name, "memory", "memory", sizes.memory_column + i, pending=self.pending)
+                        for i, name in enumerate(cells)]
+
+    pending: ClassVar[Pending | None] = None
+    """Where a word waits that has not reached its cell."""
 
     def halting(self, sizes: SubleqSizes) -> tuple[Pattern, ...]:
         """The pattern that stands on the card once the EOF instruction has been read."""

@@ -30,6 +30,7 @@ from typing import ClassVar
 import numpy as np
 
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
+from punchcard.machines.shown import Pending
 from punchcard.machines.subleq.designs.base import (
     CONSTANTS,
     EVERY_CELL,
@@ -58,6 +59,7 @@ class OneLayerDesign(SubleqDesign):
     name: ClassVar[str] = "one-layer"
     warm_up: ClassVar[int] = 0
     halting_register: ClassVar[str] = "store_address"
+    pending: ClassVar[Pending | None] = Pending("store_address", "position", "store", 0)
 
     def layout(self, sizes: SubleqSizes) -> Layout:
         n, length = sizes.word_bits, sizes.pointer_bits

@@ -36,6 +36,8 @@ class TwoLayerDesign(SubleqDesign):
     name: ClassVar[str] = "two-layer"
     warm_up: ClassVar[int] = 1
     halting_register: ClassVar[str] = "pointer.b"
+    counter_register: ClassVar[str] = "following"
+    counter_offset: ClassVar[int] = 1
 
     def layout(self, sizes: SubleqSizes) -> Layout:
         n, length = sizes.word_bits, sizes.pointer_bits

@@ -1,0 +1,107 @@
+"""What of a machine and its program does not change in a run, as `about` tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from punchcard.card.layout import Layout, RowBlock
+from punchcard.machines.base import Machine
+from punchcard.machines.listing import Listed, Listing
+from punchcard.machines.shown import Pending, Shown
+from punchcard.view.protocol import (
+    BlockReply,
+    ContentKind,
+    InstructionReply,
+    LayerReply,
+    LayoutReply,
+    PendingReply,
+    ProgramReply,
+    ShownReply,
+)
+
+MOST_LINES = 20_000
+MOST_INSTRUCTIONS = 20_000
+
+
+def layout_reply(layout: Layout) -> LayoutReply:
+    """The rows and columns by name."""
+    return {
+        "width": layout.width, "columns": layout.columns,
+        "blocks": [_block(layout, block) for block in layout.blocks],
+        "regions": [{"name": region.name, "start": layout.region(region.name).start, "columns": region.size,
+                     "about": region.about} for region in layout.regions],
+    }
+
+
+def _block(layout: Layout, block: RowBlock) -> BlockReply:
+    held = set(block.holds.values())
+    kind: ContentKind = "mixed" if len(held) > 1 else next(iter(held), "empty")
+    parts = [(name, *_span(layout, f"{block.name}.{name}")) for name in block.parts]
+    return {"name": block.name, "start": layout.rows(block.name).start, "rows": block.size, "about": block.about,
+            "kind": kind, "parts": parts, "within": block.within}
+
+
+def _span(layout: Layout, rows: str) -> tuple[int, int]:
+    place = layout.rows(rows)
+    return place.start, place.stop - place.start
+
+
+def shown_reply(layout: Layout, shown: Shown) -> ShownReply:
+    """A value with its rows as numbers."""
+    start, rows = _span(layout, shown.rows)
+    return {
+        "name": shown.name, "group": shown.group, "start": start, "rows": min(rows, shown.height or rows),
+        "column": shown.column, "columns": shown.columns, "kind": shown.kind, "labels": list(shown.labels),
+        "offset": shown.offset, "plus": layout.rows(shown.plus).start if shown.plus else None,
+        "pending": None if shown.pending is None else _pending(layout, shown.pending),
+    }
+
+
+def _pending(layout: Layout, pending: Pending) -> PendingReply:
+    return {"address": _span(layout, pending.address), "own": _span(layout, pending.own),
+            "rows": _span(layout, pending.rows), "column": pending.column}
+
+
+def layers_reply(machine: Machine[Any, Any]) -> list[LayerReply]:
+    """The layers, without their formulas."""
+    return [{"name": f"layer {number + 1}", "formulas": None, "hidden": layer.hidden,
+             "heads": [{"about": None, "temperature": float(t), "gap": None} for t in layer.temperature]}
+            for number, layer in enumerate(machine.weights.layers)]
+
+
+def program_reply(name: str, listing: Listing) -> ProgramReply:
+    """The program's text and instructions; of very long ones the beginning."""
+    lines, instructions = list(listing.lines), list(listing.instructions)
+    left_out = max(0, len(lines) - MOST_LINES) + max(0, len(instructions) - MOST_INSTRUCTIONS)
+    return {"name": name, "lines": lines[:MOST_LINES], "left_out": left_out,
+            "instructions": [_instruction(each) for each in instructions[:MOST_INSTRUCTIONS]]}
+
+
+def _instruction(listed: Listed) -> InstructionReply:
+    return {"number": listed.number, "line": listed.line, "text": listed.text}
+
+
+def row_names(layout: Layout) -> list[str]:
+    """A name for every row: `memory[3]`, `pointer.a[0]`, or `inside` where a block is one row."""
+    names = [f"row {row}" for row in range(layout.width)]
+    for block in layout.blocks:
+        for part in [f"{block.name}.{name}" for name in block.parts] or [block.name]:
+            start, count = _span(layout, part)
+            for i in range(count):
+                names[start + i] = part if count == 1 else f"{part}[{i}]"
+    return names
+
+
+def busy_columns(machine: Machine[Any, Any]) -> Sequence[int]:
+    """The columns of the regions in which a row that some head matches by may change: where the computation happens."""
+    layout, matched = machine.layout, set[int]()
+    for layer in machine.weights.layers:
+        used = np.abs(layer.key).sum((0, 1)) + np.abs(layer.query).sum((0, 1))
+        matched |= set(np.flatnonzero(used).tolist())
+    regions = {region for block in layout.blocks for region in block.changes
+               if matched & set(range(*layout.rows(block.name).indices(layout.width)))}
+    return [column for region in layout.regions if region.name in regions
+            for column in range(*layout.region(region.name).indices(layout.columns))]
