@@ -46,8 +46,11 @@ export class Arrows {
   /** A column's own name, or its number in its region where there is room. */
   name(column) {
     const { about } = this.view;
-    if (about.column_names[column] !== undefined) return about.column_names[column];
     const region = about.layout.regions.find((one) => column >= one.start && column < one.start + one.columns);
+    const own = about.column_names[column];
+    // "instruction 3" of the region "instructions" is plain enough as 3.
+    const counted = own?.match(/^(\S+) (\d+)$/);
+    if (own !== undefined) return counted && region?.name.startsWith(counted[1]) ? counted[2] : own;
     return region && region.columns > 1 ? String(column - region.start) : "";
   }
 

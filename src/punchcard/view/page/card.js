@@ -178,7 +178,8 @@ export class Card {
         const high = value === -1 ? tall * 0.5 : tall;
         pen.globalAlpha = Math.abs(value) === 1 ? 1 : 0.12 + 0.88 * (Math.abs(value) / most) ** 0.6;
         pen.fillStyle = value > 0 ? paint.plus : paint.minus;
-        pen.fillRect(x + gap / 2, up + (size - high) / 2, width - gap, high);
+        const from = Math.round(2 * (up + (size - high) / 2)) / 2;
+        pen.fillRect(x + gap / 2, from, width - gap, high);
       }
       pen.globalAlpha = 1;
       if (top) this.number(pen, paint, band, column, [x + width / 2, y + top / 2 + 0.5, width], text);

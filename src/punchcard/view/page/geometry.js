@@ -2,7 +2,7 @@
 
 const LEAST_COLUMN = 9;
 const MOST_COLUMN = 46;
-const LEAST_ROW = 5;
+const LEAST_ROW = 4.5;
 const MOST_ROW = 13;
 
 /** The columns from left to right, with a gap between regions and a mark where some are folded away. */
@@ -82,7 +82,7 @@ export function placeBands(bands, { empty, chosen, folding, values, closed }, ro
   const rows = kept.reduce((count, { runs }) => count + runs.flat().length, 0) || 1;
   const line = 1.05 * text;
   const extra = kept.reduce((sum, { band, runs }) => sum + (values(band) ? line : 0) + 3 + GAP * (runs.length - 1), 0);
-  const usual = Math.max(LEAST_ROW, Math.min(MOST_ROW, Math.floor((room - extra) / rows)));
+  const usual = Math.max(LEAST_ROW, Math.min(MOST_ROW, Math.floor(2 * (room - extra) / rows) / 2));
   let y = 0;
   const places = kept.map(({ band, runs }) => {
     const top = values(band) ? line : 0;

@@ -74,7 +74,7 @@ export class Inspector {
   async column() {
     const { view } = this;
     const { cell, moment } = view;
-    const reply = await view.source.explain(moment, cell.column);
+    const reply = moment ? await view.source.explain(moment, cell.column) : { name: columnName(view.about, cell.column) };
     const seek = (forward, text, key) => make("button", { type: "button", "data-place": text, title: `${text} (${key})`, click: () => this.act.change(forward) }, text);
     const head = make("div", { class: "heading" }, make("h3", {}, reply.name), make("p", {}, make("b", {}, cell.band), " in this column"),
       make("div", { class: "buttons" }, seek(false, "when did it change", "C"), seek(true, "next change", "c")));
@@ -202,8 +202,8 @@ export class Inspector {
     const unit = view.unitShown === null ? null : Math.min(view.unitShown, hidden - 1);
     const none = unit === null && !view.attention;
     const reply = none ? null : await view.source.weights(layer, unit === null ? { head: view.head } : { unit });
-    const chooser = make("input", { type: "number", min: 0, max: hidden - 1, value: unit ?? "", "data-place": "unit", "aria-label": `A hidden unit of layer ${layer + 1}, 0 to ${hidden - 1}`,
-      change: (event) => this.act.hiddenUnit(event.target.value === "" ? null : Math.max(0, Math.min(hidden - 1, Number(event.target.value)))) });
+    const chooser = make("input", { type: "number", min: 1, max: hidden, value: unit === null ? "" : unit + 1, "data-place": "unit", "aria-label": `A hidden unit of layer ${layer + 1}, 1 to ${hidden}`,
+      change: (event) => this.act.hiddenUnit(event.target.value === "" ? null : Math.max(0, Math.min(hidden - 1, Math.floor(event.target.value) - 1))) });
     return [make("h3", {}, `Layer ${layer + 1}`), this.heads((head) => this.act.head(head), unit === null ? view.head : null),
       hidden ? make("label", { class: "unit" }, "hidden unit", chooser, `of ${hidden}`) : null,
       ...(reply?.parts ?? []).map((part) => make("table", { class: "weights" }, make("caption", {}, part.name,

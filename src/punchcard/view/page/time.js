@@ -88,7 +88,7 @@ export class Time {
     const one = (end, text, name, kind) => make("button", { type: "button", class: `step ${kind}`, "data-place": end, title: name, "aria-label": name,
       "aria-current": end === at ? "step" : null, click: () => this.act.go(begin + end) }, make("span", {}, text));
     refill(this.steps, one(0, "begin", "The card as the loop begins", "begin"), ...layers.flatMap((found, i) => {
-      const name = `layer ${i + 1}${found.name ? ` (${found.name})` : ""}`;
+      const name = found.name || `layer ${i + 1}`;
       const heads = found.heads.length;
       const many = layers.length > 4;
       return [make("span", { class: "layer" }, String(i + 1)), heads ? one(2 * i + 1, many ? "attend" : "attention", `After the attention of ${name}: ${heads} ${heads === 1 ? "head" : "heads"}`, "attend") : null,
