@@ -15,6 +15,9 @@ export class Card {
     this.act = act;
     this.bands = bandsOf(view.about.layout);
     this.signed = new Set(view.about.shown.filter((one) => one.kind === "signed").map((one) => one.start));
+    // What a moment that was shown held stays unfolded, so that the picture keeps still from step to step.
+    this.held = new Set();
+    this.words = new Set();
     this.used = new Set(Object.keys(view.about.column_names).map(Number));
     this.canvas = make("canvas", { "aria-hidden": "true" });
     this.labels = make("div", { class: "labels" });
@@ -100,13 +103,12 @@ export class Card {
     return i === undefined ? 0 : this.view.state.entries[i * this.view.about.layout.width + row];
   }
 
-  /** The rows that hold something in some column, or did a moment ago. */
+  /** The rows that have held something in some column, in a moment that was shown. */
   heldRows() {
-    const { entries, changed } = this.view.state;
+    const { entries } = this.view.state;
     const { width } = this.view.about.layout;
-    const held = new Set(changed.map(([row]) => row));
-    for (let i = 0; i < entries.length; i++) if (entries[i] !== 0) held.add(i % width);
-    return held;
+    for (let i = 0; i < entries.length; i++) if (entries[i] !== 0) this.held.add(i % width);
+    return this.held;
   }
 
   word(band, column) {
@@ -116,7 +118,8 @@ export class Card {
   }
 
   isWord(band) {
-    return this.across.places.some(({ column }) => this.word(band, column) !== null);
+    if (!this.words.has(band) && this.across.places.some(({ column }) => this.word(band, column) !== null)) this.words.add(band);
+    return this.words.has(band);
   }
 
   /** The names of the bands, beside the picture. */

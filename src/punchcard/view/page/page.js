@@ -30,7 +30,9 @@ import { Help } from "./help.js";
 
 const REMEMBERED = 64;
 /** How often a page asks for the end of a run that is not known yet, in milliseconds. */
-const EXPLORE = 400;
+const EXPLORE = 600;
+/** A wait of so many milliseconds is shown. */
+const PATIENCE = 150;
 
 class View {
   constructor(element, source, about) {
@@ -77,6 +79,7 @@ class View {
   /** Show a moment. Of several that were asked for at once, the last is shown. */
   async on_go(moment) {
     const ask = this.wanted = Math.max(0, moment);
+    const waiting = setTimeout(() => this.element.setAttribute("aria-busy", "true"), PATIENCE);
     try {
       const state = await this.fetch(ask);
       const attention = state.ended && state.stage === 0 && state.layer === 0 ? null : await this.fetchAttention(state.moment);
@@ -89,7 +92,11 @@ class View {
       this.redraw();
     } catch (error) {
       this.tell(error.message);
+      this.wanted = this.moment;
       this.playing = false;
+    } finally {
+      clearTimeout(waiting);
+      if (ask === this.wanted || this.wanted === this.moment) this.element.removeAttribute("aria-busy");
     }
   }
 
@@ -225,17 +232,19 @@ class View {
     this.redraw();
   }
 
-  /** Ask, now and then, how far the run goes, until its end is known. */
+  /** Ask, now and then, how far the run goes, until its end is known. A question of the person comes first. */
   async explore() {
-    if (this.about.loops !== null) return;
-    while (this.element.isConnected) {
+    let pause = EXPLORE;
+    while (this.element.isConnected && this.state.loops === null && this.source.explore) {
+      await new Promise((done) => { setTimeout(done, pause); });
+      if (this.wanted !== this.moment) continue;
+      const begun = performance.now();
       const found = await this.source.explore().catch(() => null);
       if (!found) return;
+      pause = Math.max(EXPLORE, performance.now() - begun);
       this.known = found.known_loops;
-      if (this.state && found.loops !== null) this.state.loops = found.loops;
-      if (this.state) this.time.draw();
-      if (found.loops !== null) return;
-      await new Promise((done) => { setTimeout(done, EXPLORE); });
+      this.state.loops = found.loops;
+      this.time.draw();
     }
   }
 }

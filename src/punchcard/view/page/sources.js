@@ -284,6 +284,9 @@ class Computed extends Inside {
   }
 
   async find(what, moment, { forward = true, instructions = [], rows, column } = {}) {
+    if ((what === "branch" || what === "breakpoint") && !this.data.about.counter) {
+      throw new Error(`a ${this.data.about.machine} machine shows no program counter: it has no ${what} to find`);
+    }
     const end = this.last();
     if (what === "change") return { moment: this.change(moment, forward, rows, column), searched: 0 };
     if (what === "halt") return search([], what, moment, forward, [], end, this.size);
