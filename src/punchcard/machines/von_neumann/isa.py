@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError, SizeError, did_you_mean
+from punchcard.telling import counted, few
 
 InputRule: TypeAlias = Literal["sets", "adds", "subtracts"]
 """What an input does to the cell that it is for: mem[b] = x, mem[b] += x, or mem[b] -= x."""
@@ -172,6 +173,10 @@ class Image:
 
     def __len__(self) -> int:
         return len(self.words)
+
+    def __repr__(self) -> str:
+        labels = few([f"{name} at {place}" for name, place in self.labels.items()])
+        return f"<Image: {self._where}{counted(len(self), 'word')}{f'; {labels}' * bool(labels)}>"
 
     def with_values(self, values: Mapping[str, int]) -> Image:
         """The same image with other words at the named addresses."""
