@@ -148,7 +148,7 @@ def test_no_method_of_a_machine_fails_by_its_types(machine: Any, program: Any) -
     (lambda: LIBRARY.learn([[1.0]], [1.0], epoch=3), "learn: unknown option 'epoch' (did you mean 'epochs'?)"),
     (lambda: LIBRARY.load("a\0b.subleq"), "cannot read"),
     (lambda: LIBRARY.load(None), "load: path=None: it must be a text or a path"),
-    (lambda: ANY_MACHINES[1].run(SUBLEQ), "FleqMachine.run: program=Program("),
+    (lambda: ANY_MACHINES[1].run(SUBLEQ), "FleqMachine.run: program=<Program: "),
     (lambda: ANY_MACHINES[0].column_name("x"), "SubleqMachine.column_name: column='x': it must be an integer"),
     (lambda: LIBRARY.FleqMachine(range="x"), "FleqMachine: range='x': it must be a number"),
     (lambda: LIBRARY.run(SUBLEQ, max_step=3), "max_step"),

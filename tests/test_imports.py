@@ -18,7 +18,7 @@ SOURCE = Path(inspect.getfile(punchcard)).parent
 
 FLOORS = (
     ("errors",),
-    ("files", "budget", "arguments"),
+    ("looking", "telling", "files", "budget", "arguments"),
     ("card",),
     ("transformer",),
     ("primitives", "engines", "trace"),
@@ -56,7 +56,8 @@ def imports_of(path: Path, *, for_types: bool = True) -> list[str]:
     return found
 
 
-BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments")
+BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments", "punchcard.looking",
+             "punchcard.telling")
 """What every file may use: no tensor is in there."""
 
 

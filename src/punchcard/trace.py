@@ -11,10 +11,10 @@ Observation uses torch's forward hooks. Models and engines know nothing of it, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +22,12 @@ from torch import Tensor, nn
 from punchcard.arguments import checked
 from punchcard.card.layout import Layout
 from punchcard.errors import PunchcardError
+from punchcard.looking import looking
+from punchcard.telling import few
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Move(NamedTuple):
@@ -33,6 +38,9 @@ class Move(NamedTuple):
     weight: float
     source_column: int
     target_column: int
+
+    def __repr__(self) -> str:
+        return f"<{self.target} takes {self.weight:.3g} of {self.source}>"
 
 
 @checked
@@ -77,6 +85,48 @@ class Snapshot:
         return [Move(self.names(i), self.names(j), float(weights[i, j]), i, j)
                 for i, j in (weights > threshold).nonzero().tolist() if i != j]
 
+    def plot(self, *, title: str = "", columns: int = 48, rows: Sequence[str] | None = None) -> Figure:
+        """A picture of the card after the layer, with what the layer changed in a frame (see `Machine.plot`)."""
+        figure: Figure = looking("pictures:card_figure")(
+            self.layout, self.after, before=self.before, names=self.names, columns=columns, rows=rows,
+            title=title or f"after loop {self.loop}, layer {self.layer}")
+        return figure
+
+    def plot_attention(self, head: int, *, title: str = "", threshold: float = 0.25) -> Figure:
+        """A picture of who takes from whom in a head: arrows, and for a small card the matrix."""
+        figure: Figure = looking("pictures:attention_figure")(
+            self.layout, self.moves(head, threshold), matrix=self.attention(head).numpy(), names=self.names,
+            title=title or f"loop {self.loop}, layer {self.layer}, head {head}: who takes from whom")
+        return figure
+
+    def __repr__(self) -> str:
+        places = few([f"{rows} in {region}" for rows, region in self.changed()], most=4)
+        return (f"<Snapshot: loop {self.loop}, layer {self.layer}, card of {self.layout.width} rows and "
+                f"{self.layout.columns} columns; changed {places or 'nothing'}>")
+
+
+class Observed(list[Snapshot]):
+    """What was seen, in order."""
+
+    def at(self, loop: int, layer: int) -> Snapshot:
+        """The snapshot of a layer in a loop, both counted from 0."""
+        for snapshot in self:
+            if (snapshot.loop, snapshot.layer) == (loop, layer):
+                return snapshot
+        raise PunchcardError(f"loop {loop}, layer {layer} was not observed: there are {self._told()}")
+
+    def _told(self) -> str:
+        if not self:
+            return "no snapshots"
+        return f"{len(self):,} snapshots, loops {self[0].loop} to {self[-1].loop}, layers 0 to {max(s.layer for s in self)}"
+
+    def plot_attention(self, layer: int, head: int, *, loop: int = 0, title: str = "", threshold: float = 0.25) -> Figure:
+        """A picture of who takes from whom in a head of a layer, in a loop (see `Snapshot.plot_attention`)."""
+        return self.at(loop, layer).plot_attention(head, title=title, threshold=threshold)
+
+    def __repr__(self) -> str:
+        return f"<Observed: {self._told()}>"
+
 
 @checked
 @contextmanager
@@ -87,13 +137,13 @@ def observe(
     *,
     layers: bool = True,
     names: Callable[[int], str] | None = None,
-) -> Iterator[list[Snapshot]]:
+) -> Iterator[Observed]:
     """Collect a snapshot of each layer, or pass it to `callback`.
 
     With layers=False there is one for each loop: the card before its first layer and after its last. `names` says what a
     column is called, by default its region and number; a machine's own `observe` knows the names of its program.
     """
-    seen: list[Snapshot] = []
+    seen = Observed()
     begin: list[Tensor] = []
     loops = [0] * len(model.layers)
     last = len(model.layers) - 1

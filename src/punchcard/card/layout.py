@@ -18,6 +18,7 @@ from punchcard.card.encoding import MOST_BITS, Numbers, checked_words, decode, u
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
 from punchcard.card.packed import PackedCard, departs
 from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
+from punchcard.telling import few
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -165,8 +166,8 @@ class Layout:
                 self.region(region)
 
     def __repr__(self) -> str:
-        rows = ", ".join(f"{b.name} {b.size}" for b in self.blocks)
-        columns = ", ".join(f"{r.name} {r.size}" for r in self.regions)
+        rows = few([f"{b.name} {b.size}" for b in self.blocks], most=12)
+        columns = few([f"{r.name} {r.size}" for r in self.regions], most=12)
         return f"<layout of {self.width} rows ({rows}) and {self.columns} columns ({columns})>"
 
     def limited(self, limits: Mapping[str, float]) -> Layout:

@@ -24,6 +24,7 @@ from punchcard.card.layout import Card, Cards, Layout, Pattern, as_tensor
 from punchcard.card.packed import PackedCard, packed_bytes
 from punchcard.engines import Glance, Port, Prepared, Watch, prepare, takes_packed
 from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
+from punchcard.looking import looking
 from punchcard.machines import kept_weights, storage
 from punchcard.machines.design import Design
 from punchcard.machines.interpreter import Interpreter, Quick
@@ -41,9 +42,10 @@ from punchcard.transformer.precision import Precision, as_precision
 from punchcard.transformer.weights import Weights
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from torch import Tensor
 
-    from punchcard.trace import Snapshot
+    from punchcard.trace import Observed, Snapshot
     from punchcard.transformer.model import LoopedTransformer
 
 Program = TypeVar("Program")
@@ -266,7 +268,7 @@ class Machine(ABC, Generic[Program, State]):
 
     def observe(
         self, program: Program | None = None, callback: Callable[[Snapshot], None] | None = None, *, layers: bool = True
-    ) -> AbstractContextManager[list[Snapshot]]:
+    ) -> AbstractContextManager[Observed]:
         """Watch the model at work (see `punchcard.trace`), with columns by the names that a program gives them."""
         from punchcard.trace import observe
 
@@ -446,7 +448,8 @@ class Machine(ABC, Generic[Program, State]):
             seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops,
             output=mark.traffic.written, read=mark.traffic.read, fault=None if host is None else host.fault,
             program_counter=seen.program_counter, status=None if host is None else host.status,
-            errors=b"" if host is None else host.errors)
+            errors=b"" if host is None else host.errors, layout=self.layout,
+            names=lambda column: self.column_name(column, program))
 
     # Comparing
 
@@ -530,6 +533,33 @@ class Machine(ABC, Generic[Program, State]):
             "temperature": max(temperatures, default=0.0), "needed_bits": self.needed_bits,
             "significand_bits": self.precision.significand, "paper": dict(self.design.paper),
         }
+
+    def plot(
+        self, shown: Program | Card, *, title: str = "", columns: int = 48, rows: Sequence[str] | None = None
+    ) -> Figure:
+        """A picture of a program's card, or of any card, with matplotlib: row blocks as bands, regions as groups of columns.
+
+        At most about so many columns are shown, those that hold something first; `rows` are row blocks by name.
+        """
+        card: Any = shown
+        program: Any = shown if self.kind.is_for(shown) else None
+        if program is not None:
+            card = self.pack(program)
+        elif not hasattr(shown, "ndim"):
+            self.check_type(shown)
+        figure: Figure = looking("pictures:card_figure")(
+            self.layout, card, names=lambda column: self.column_name(column, program), title=title, columns=columns,
+            rows=rows)
+        return figure
+
+    def view(self, program: Program, *, input: bytes = b"", max_steps: int | None = None) -> Any:
+        """In a notebook: a widget that steps through a run, by loops, layers and heads; without anywidget, a picture."""
+        self.check_type(program)
+        return looking("notebook:view")(self, program, input=input, max_steps=max_steps)
+
+    def _repr_html_(self) -> str:
+        html: str = looking("tables:machine_html")(self)
+        return html
 
     # Files
 

@@ -80,6 +80,9 @@ class Checkpoint:
     plan: Plan
     found: Mapping[str, Any] | None = None
 
+    def __repr__(self) -> str:
+        return f"<Checkpoint: {self.mark!r} of {self.program!r} on {self.machine!r}>"
+
 
 class CheckpointFile:
     """Writes the checkpoints of one run to one file, each over the last."""

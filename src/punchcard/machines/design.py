@@ -53,6 +53,9 @@ class Design(ABC, Generic[Sizes]):
         """The patterns that stand on the card once a program has halted."""
         return ()
 
+    def __repr__(self) -> str:
+        return f"<design {self.name!r}>"
+
     def events(self, sizes: Sizes) -> tuple[Pattern, ...]:
         """The patterns at which a host has something to do between two loops."""
         return ()

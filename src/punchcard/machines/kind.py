@@ -166,6 +166,10 @@ class Kind:
     timing: Timing | None = None
     machine: str | type[Machine[Any, Any]] = field(default="", repr=False)
 
+    def __repr__(self) -> str:
+        files = " ".join(extension for language in self.languages for extension in language.extensions)
+        return f"<Kind {self.name!r}: {self.about} ({files})>"
+
     def machine_class(self) -> type[Machine[Any, Any]]:
         """The class of its machines; imported now, if it was not before."""
         if not self.machine:

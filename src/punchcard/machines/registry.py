@@ -65,6 +65,9 @@ class Registry:
     def __iter__(self) -> Iterator[Kind]:
         return iter(self._kinds.values())
 
+    def __repr__(self) -> str:
+        return f"<Registry of the machines {', '.join(self._kinds)}>"
+
     def including(self, *machines: type[Machine[Any, Any]] | Kind) -> Registry:
         """A registry with these as well: classes of machines that have their `kind`, or kinds that name their class."""
         for machine in machines:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
 from punchcard.card.held import Held
-from punchcard.card.layout import Card
+from punchcard.card.layout import Card, Layout
+from punchcard.errors import PunchcardError, shortened
+from punchcard.looking import looking
+from punchcard.telling import brief, counted, few
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 State = TypeVar("State")
 Reason: TypeAlias = Literal["halted", "fault", "steps", "interrupted", "stopped"]
@@ -58,6 +65,10 @@ class Result(Held, Generic[State]):
     """The next instruction, where a machine counts them."""
     status: int | None = None
     errors: bytes = b""
+    layout: Layout | None = field(default=None, repr=False, compare=False)
+    """The names of the card's rows and columns."""
+    names: Callable[[int], str] | None = field(default=None, repr=False, compare=False)
+    """What a column is called in this program."""
 
     @cached_property
     def state(self) -> State:
@@ -77,6 +88,31 @@ class Result(Held, Generic[State]):
         """Loops of this run a second, or None where nothing was made or no time has passed."""
         rate = (self.loops - self.begun) / self.seconds if self.loops > self.begun and self.seconds > 0 else math.nan
         return rate if math.isfinite(rate) else None
+
+    def plot(self, *, title: str = "", columns: int = 48, rows: Sequence[str] | None = None) -> Figure:
+        """A picture of the last card (see `Machine.plot`)."""
+        if self.layout is None:
+            raise PunchcardError("this result has no layout, which names its rows: use machine.plot(result.card)")
+        figure: Figure = looking("pictures:card_figure")(
+            self.layout, self.held, names=self.names, title=title or self.told(), columns=columns, rows=rows)
+        return figure
+
+    def told(self) -> str:
+        """How the run ended, in words."""
+        ends = {"halted": "halted after", "fault": "stopped by a fault after", "steps": "not ended after",
+                "interrupted": "interrupted after", "stopped": "stopped after"}
+        return f"{ends[self.reason]} {counted(self.steps, 'instruction')} in {counted(self.loops, 'loop')}"
+
+    def __repr__(self) -> str:
+        parts = [f"{name} {brief(value)}" for name, value in self.memory.items()]
+        values = f"; {few(parts)}" if parts else ""
+        written = f"; output {shortened(self.output)}" if self.output else ""
+        fault = f": {self.fault}" if self.fault is not None else ""
+        return f"<Result: {self.told()} on the {self.engine} engine{fault}{values}{written}>"
+
+    def _repr_html_(self) -> str:
+        html: str = looking("tables:result_html")(self)
+        return html
 
 
 @dataclass(frozen=True)
@@ -106,6 +142,11 @@ class Batch(Sequence[Result[State]], Generic[State]):
 
     def __len__(self) -> int:
         return len(self.results)
+
+    def __repr__(self) -> str:
+        ends = Counter(result.reason for result in self.results)
+        return (f"<Batch of {counted(len(self), 'run')} ({', '.join(f'{n} {reason}' for reason, n in ends.items())}): "
+                f"{counted(self.steps, 'instruction')} on the {self.engine} engine, {counted(self.threads, 'thread')}>")
 
     @property
     def steps(self) -> int:
@@ -150,3 +191,19 @@ class Report(Generic[State]):
     def why(self) -> str:
         """Why it does not agree, in one line."""
         return "; ".join(self.differences)
+
+    def told(self) -> str:
+        """What the interpreter says of the run, in words."""
+        if self.agrees is None:
+            return "not compared with the interpreter"
+        if not self.agrees:
+            return f"differs from the interpreter: {self.why}"
+        error = f", largest error of an instruction {self.max_step_error:.2g}" if self.max_step_error is not None else ""
+        return f"agrees with the interpreter{error}"
+
+    def __repr__(self) -> str:
+        return f"<Report: {self.told()}; {self.result!r}>"
+
+    def _repr_html_(self) -> str:
+        html: str = looking("tables:report_html")(self)
+        return html

@@ -20,6 +20,7 @@ from punchcard.engines.base import later
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.streams import Traffic
+from punchcard.telling import counted
 
 DEFAULT_ENGINE = "auto"
 OBSERVED = "dense"
@@ -40,6 +41,11 @@ class Mark(Held):
     engine: str = ""
     ended: bool = False
     traffic: Traffic = field(default_factory=Traffic)
+
+    def __repr__(self) -> str:
+        read, written = len(self.traffic.read), len(self.traffic.written)
+        moved = f", {counted(read, 'byte')} read, {written:,} written" if read or written else ""
+        return f"<Mark after {counted(self.loops, 'loop')}{', ended' * self.ended}{moved}>"
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,10 @@ class TransformerLayer(nn.Module):
         self.w2 = zeros(width, shape.hidden)
         self.b2 = zeros(width, 1)
 
+    def extra_repr(self) -> str:
+        """What torch prints of a layer."""
+        return f"{self.shape.heads} heads with keys of {self.shape.key_size}, {self.shape.hidden} hidden units"
+
     def attention(self, card: Tensor, head: int) -> Tensor:
         """softmax(lambda (K X)^T (Q X)): entry (i, j) is how much column j takes from column i."""
         scores = (self.key[head] @ card).transpose(-1, -2) @ (self.query[head] @ card)
@@ -77,6 +81,10 @@ class LoopedTransformer(nn.Module):
         self.width = width
         self.dtype = dtype
         self.layers = nn.ModuleList(TransformerLayer(width, shape, dtype) for shape in shapes)
+
+    def extra_repr(self) -> str:
+        """What torch prints of the model."""
+        return f"{self.width} rows, {self.dtype}"
 
     def forward(self, card: Tensor) -> Tensor:
         for layer in self.layers:

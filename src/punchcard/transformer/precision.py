@@ -51,6 +51,10 @@ class Precision:
         for field, value in (("name", name_of(dtype)), ("temperature", temperature), ("gate", gate)):
             object.__setattr__(self, field, value)
 
+    def __repr__(self) -> str:
+        by_hand = f", temperature={self.temperature:g}" if self.temperature is not None else ""
+        return f"Precision({self.name!r}{by_hand}{f', gate={self.gate:g}' * (self.gate != MIN_GATE)})"
+
     @property
     def dtype(self) -> torch.dtype:
         """The number format as torch has it."""

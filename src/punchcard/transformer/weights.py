@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from punchcard.card.formats import FORMATS, AnyArray, NumberFormat, as_array, name_of
+from punchcard.telling import counted
 
 if TYPE_CHECKING:
     from punchcard.transformer.model import LoopedTransformer
@@ -105,6 +106,11 @@ class Weights:
         for number, layer in enumerate(self.layers):
             for name in NAMES:
                 yield f"layers.{number}.{name}", getattr(layer, name)
+
+    def __repr__(self) -> str:
+        total, nonzero = self.parameter_count()
+        layers = f"{counted(len(self.layers), 'layer')} for {counted(self.width, 'row')}"
+        return f"<Weights of {layers}, {self.dtype}: {total:,} parameters, {nonzero:,} not zero>"
 
     def parameter_count(self) -> tuple[int, int]:
         """How many parameters there are, and how many are not zero."""

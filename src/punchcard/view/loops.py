@@ -77,7 +77,7 @@ class Loops:
         if found is not None:
             return found
         near = self._before(loop)
-        while near.loops < loop and not near.ended:
+        while near.loops < (loop if self.end is None else min(loop, self.end.loops)):
             reached = self._advance(near, loop)
             if reached.loops <= near.loops:
                 break

@@ -24,6 +24,7 @@ from punchcard.budget import require
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.fleq.functions import Function, Shape
 from punchcard.machines.subleq.isa import Halt as Halt
+from punchcard.telling import counted, few
 
 Array: TypeAlias = NDArray[np.float64]
 Field: TypeAlias = Literal["a", "b", "c", "flag", "p"]
@@ -142,6 +143,11 @@ class FleqProgram:
             and self.functions.keys() == other.functions.keys()
             and all(np.array_equal(value, other.values[name]) for name, value in self.values.items())
         )
+
+    def __repr__(self) -> str:
+        variables = few([f"{variable.name} {variable.shape}" for variable in self.variables])
+        size = f"{counted(len(self.instructions), 'instruction')}, {counted(len(self.variables), 'variable')}"
+        return f"<FleqProgram: {size}: {variables}; range ±{self.range:g}>"
 
     @property
     def columns(self) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.riscv.isa import MASK, REGISTERS, WORD_BYTES
+from punchcard.telling import counted
 
 if TYPE_CHECKING:
     SourceLines: TypeAlias = Mapping[int, "SourceLine"]
@@ -101,6 +102,11 @@ class RiscvProgram:
             raise ProgramError(f"{self.where}the entry {self.entry:#x}: it must be a multiple of {WORD_BYTES}")
         if not any(segment.address <= self.entry < segment.end for segment in segments):
             raise ProgramError(f"{self.where}the entry {self.entry:#x} is in none of the program's segments")
+
+    def __repr__(self) -> str:
+        size = sum(segment.size for segment in self.segments)
+        return (f"<RiscvProgram: {self.where}{counted(size, 'byte')} from {self.segments[0].address:#x} to {self.end:#x}, "
+                f"{counted(len(self.symbols), 'name')}, begins at {self.entry:#x}>")
 
     @property
     def where(self) -> str:

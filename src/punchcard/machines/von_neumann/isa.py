@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError, SizeError, did_you_mean
+from punchcard.telling import counted, few
 
 if TYPE_CHECKING:
     LineNumbers: TypeAlias = Sequence[int]
@@ -178,6 +179,10 @@ class Image:
 
     def __len__(self) -> int:
         return len(self.words)
+
+    def __repr__(self) -> str:
+        labels = few([f"{name} at {place}" for name, place in self.labels.items()])
+        return f"<Image: {self._where}{counted(len(self), 'word')}{f'; {labels}' * bool(labels)}>"
 
     def with_values(self, values: Mapping[str, int]) -> Image:
         """The same image with other words at the named addresses."""

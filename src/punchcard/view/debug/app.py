@@ -1,0 +1,215 @@
+"""The debugger's screen, with Textual (the extra `debug`): source, values, card, attention and output of one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar, cast
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, ScrollableContainer, Vertical
+from textual.widgets import DataTable, Footer, Input, Static
+
+from punchcard.errors import PunchcardError
+from punchcard.view.debug.debugger import Aim, Debugger
+from punchcard.view.debug.panes import attention_text, card_text, output_text
+
+HERE, STOP = "▶", "●"
+MOST_VALUES = 512
+"""Values that are listed, the watched ones first."""
+FOUND_NONE = {"halt": "the run does not end within its limit", "port": "nothing more is read or written",
+              "branch": "no more branches", "breakpoint": "no breakpoint is reached any more",
+              "change": "what is watched does not change any more"}
+
+
+class DebugApp(App[None]):
+    """One screen. Every key is in the footer, and nothing needs a mouse."""
+
+    TITLE = "punchcard debug"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    #place { height: 1; background: $primary; color: $text; padding: 0 1; text-style: bold; }
+    #told { height: 1; color: $warning; padding: 0 1; }
+    #upper { height: 2fr; }
+    #lower { height: 2fr; }
+    #source { width: 3fr; height: 100%; border: round $primary; }
+    #values { width: 2fr; height: 100%; border: round $primary; }
+    #card-box { width: 3fr; border: round $primary; }
+    #card { width: auto; }
+    #side { width: 2fr; }
+    #attention-box { height: 1fr; border: round $primary; }
+    #output-box { height: 1fr; border: round $primary; }
+    #prompt { display: none; height: 3; }
+    #prompt.asked { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("s", "step", "step"), ("b", "loop_back", "back"), ("l", "layer", "layer"), ("full_stop", "half(True)", "half"),
+        ("comma", "half(False)", "half back"), ("t", "breakpoint", "breakpoint"), ("r", "seek('breakpoint')", "run"),
+        ("e", "seek('halt')", "to the end"), ("j", "seek('branch')", "branch"), ("p", "seek('port')", "port"),
+        ("w", "ask('watch')", "watch"), ("c", "seek('change')", "change"), ("g", "ask('loop')", "go to loop"),
+        ("h", "head", "head"), ("H", "other_layer", "its layer"), ("escape", "stop", "stop"), ("q", "quit", "quit"),
+    ]
+
+    def __init__(self, debugger: Debugger) -> None:
+        super().__init__()
+        self.debugger = debugger
+        self._asking, self._stopped, self._busy, self._marked = "", False, False, set[int]()
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="place")
+        with Horizontal(id="upper"):
+            yield DataTable(id="source", cursor_type="row", show_header=False)
+            yield DataTable(id="values", cursor_type="row", show_header=False)
+        with Horizontal(id="lower"):
+            with ScrollableContainer(id="card-box"):
+                yield Static(id="card")
+            with Vertical(id="side"):
+                with ScrollableContainer(id="attention-box"):
+                    yield Static(id="attention")
+                with ScrollableContainer(id="output-box"):
+                    yield Static(id="output")
+        yield Static(id="told")
+        yield Input(id="prompt")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """The source is written once; what else is shown belongs to a moment."""
+        about = self.debugger.about
+        size = f"{about['layout']['width']} rows, {about['layout']['columns']:,} columns"
+        for name, title in (("#source", about["program"]["name"]), ("#values", "values"), ("#card-box", f"card: {size}"),
+                            ("#attention-box", "attention"), ("#output-box", "output")):
+            self.query_one(name).border_title = title
+        source = self._table("#source")
+        for name, width in (("mark", 2), ("number", 5), ("text", None)):
+            source.add_column(name, key=name, width=width)
+        for number, line in enumerate(about["program"]["lines"], start=1):
+            source.add_row("", Text(str(number), "dim", justify="right"), Text(line), key=str(number))
+        self._table("#values").add_columns("mark", "group", "name", "value")
+        source.focus()
+        self.show()
+
+    def _table(self, name: str) -> DataTable[Text | str]:
+        return cast(DataTable[Text | str], self.query_one(name, DataTable))
+
+    # Showing
+
+    def show(self, told: str = "") -> None:
+        """Everything as it is at this moment."""
+        debugger = self.debugger
+        self.query_one("#place", Static).update(Text(debugger.place()))
+        self.query_one("#told", Static).update(Text(told))
+        self.query_one("#card", Static).update(card_text(debugger))
+        self.query_one("#output", Static).update(output_text(debugger))
+        self._show_attention()
+        self._show_source()
+        values = self._table("#values")
+        values.clear()
+        for value in debugger.values()[:MOST_VALUES]:
+            mark = ("w" if value.watched else " ") + ("*" if value.changed else " ")
+            style = "bold reverse" if value.changed else "bold" if value.watched else ""
+            values.add_row(mark, Text(value.group, "dim"), Text(value.name, style), Text(value.text, style))
+
+    def _show_attention(self) -> None:
+        self.query_one("#attention", Static).update(attention_text(self.debugger))
+
+    def _show_source(self) -> None:
+        """A sign at the current line and at breakpoints; the cursor goes along."""
+        source, line = self._table("#source"), self.debugger.state["line"]
+        stops = self.debugger.lines_with_breakpoints()
+        marked = stops | ({line} if line is not None else set())
+        for number in (marked | self._marked) & set(range(1, source.row_count + 1)):
+            mark = (HERE if number == line else "") + (STOP if number in stops else "")
+            source.update_cell(str(number), "mark", mark)
+        self._marked = marked
+        if line is not None and 1 <= line <= source.row_count:
+            source.move_cursor(row=line - 1)
+
+    # Keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While a long run is looked through, only Escape and q do something."""
+        return action in ("stop", "quit") or not self._busy
+
+    def _do(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except PunchcardError as error:
+            self.show(str(error))
+        else:
+            self.show()
+
+    def action_step(self) -> None:
+        self._do(self.debugger.step)
+
+    def action_loop_back(self) -> None:
+        self._do(self.debugger.back)
+
+    def action_layer(self) -> None:
+        self._do(self.debugger.next_layer)
+
+    def action_half(self, forward: bool) -> None:
+        self._do(partial(self.debugger.half, forward))
+
+    def action_head(self) -> None:
+        self.debugger.next_head()
+        self._show_attention()
+
+    def action_other_layer(self) -> None:
+        self.debugger.choose_next_layer()
+        self._show_attention()
+
+    def action_breakpoint(self) -> None:
+        """A breakpoint on the line of the cursor."""
+        line = self._table("#source").cursor_row + 1
+        told = "" if self.debugger.toggle(line) else f"line {line}: no instruction stands there"
+        self.query_one("#told", Static).update(Text(told))
+        here = self._table("#source").cursor_row
+        self._show_source()
+        self._table("#source").move_cursor(row=here)
+
+    def action_seek(self, what: str) -> None:
+        """Look ahead in a thread, so that Escape is heard."""
+        self._busy, self._stopped = True, False
+        self.query_one("#told", Static).update(Text("running; Escape stops"))
+        self.run_worker(partial(self._seek, cast(Aim, what)), thread=True, exclusive=True)
+
+    def _seek(self, what: Aim) -> None:
+        told = ""
+        try:
+            if not self.debugger.seek(what, stop=lambda: self._stopped):
+                told = "stopped" if self._stopped else FOUND_NONE[what]
+                if what == "breakpoint" and not self._stopped and self.debugger.seek("halt", stop=lambda: self._stopped):
+                    told = "the end: no breakpoint on the way"
+        except PunchcardError as error:
+            told = str(error)
+        finally:
+            self._busy = False
+        self.call_from_thread(self.show, told)
+
+    def action_stop(self) -> None:
+        """Stop looking ahead, or asking."""
+        self._stopped = True
+        self._hide_prompt()
+
+    # Questions
+
+    def action_ask(self, what: str) -> None:
+        """A line to type a name or a number in."""
+        prompt = self.query_one("#prompt", Input)
+        self._asking = what
+        prompt.placeholder = "the name of a value to watch, or to watch no longer" if what == "watch" else "loop, from 0"
+        prompt.value = ""
+        prompt.add_class("asked")
+        prompt.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """The answer."""
+        self._hide_prompt()
+        act = self.debugger.watch if self._asking == "watch" else self.debugger.go_to_loop
+        self._do(partial(act, event.value.strip()))
+
+    def _hide_prompt(self) -> None:
+        self.query_one("#prompt", Input).remove_class("asked")
+        self._table("#source").focus()

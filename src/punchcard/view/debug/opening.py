@@ -1,0 +1,23 @@
+"""Opening the debugger; without Textual the error names the extra."""
+
+from __future__ import annotations
+
+from punchcard.errors import PunchcardError
+from punchcard.view.debug.debugger import Debugger
+from punchcard.view.session import Session
+
+
+def require_textual() -> None:
+    """Refuse before anything is computed."""
+    try:
+        import textual  # noqa: F401
+    except ImportError:
+        raise PunchcardError("the debugger needs textual, which is not installed: pip install 'punchcard[debug]'") from None
+
+
+def debug(session: Session) -> None:
+    """Take over the terminal until the person quits."""
+    require_textual()
+    from punchcard.view.debug.app import DebugApp
+
+    DebugApp(Debugger(session)).run()

@@ -1,0 +1,104 @@
+"""The page as a notebook widget (the extra `view`): its questions go to a session in this process, as messages.
+
+A question is {id, name, given}: `given` is what the page's source was called with, the last of it an object of more
+arguments. The reply is {id, reply} or {id, error}.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from punchcard.errors import PunchcardError, shortened
+from punchcard.view import page
+from punchcard.view.session import Session
+
+if TYPE_CHECKING:
+    from anywidget import AnyWidget
+
+    from punchcard.machines.base import Machine
+
+QUESTIONS = ("about", "formulas", "state", "attention", "explain", "weights", "explore", "find")
+"""What a page may ask, as `protocol.py` has it."""
+GLUE = """
+/** Questions as messages to the kernel, each with a number that its answer bears. */
+function asking(model) {
+  const waiting = new Map();
+  model.on("msg:custom", ({ id, reply, error }) => {
+    const [kept, broken] = waiting.get(id) ?? [];
+    waiting.delete(id);
+    if (error !== undefined) broken?.(new Error(error));
+    else kept?.(reply);
+  });
+  let last = 0;
+  const ask = (name) => (...given) => new Promise((kept, broken) => {
+    waiting.set(++last, [kept, broken]);
+    model.send({ id: last, name, given });
+  });
+  return Object.fromEntries(QUESTIONS.map((name) => [name, ask(name)]));
+}
+
+export default { render({ model, el }) { mount(el.appendChild(document.createElement("div")), asking(model)); } };
+"""
+
+
+def answer(session: Session, question: Any) -> dict[str, Any]:
+    """The reply to a message; what cannot be answered is told in a line."""
+    number = question.get("id") if isinstance(question, dict) else None
+    try:
+        if not isinstance(question, dict) or question.get("name") not in QUESTIONS:
+            raise PunchcardError(f"{shortened(question)} is not a question: there are {', '.join(QUESTIONS)}")
+        given = list(question.get("given") or [])
+        more = given.pop() if given and isinstance(given[-1], dict) else {}
+        reply = getattr(session, question["name"])(*given, **more)
+        if question["name"] == "find":
+            reply = {"moment": reply, "searched": session.searched}
+        return {"id": number, "reply": reply}
+    except (PunchcardError, TypeError) as error:
+        return {"id": number, "error": str(error)}
+
+
+def widget(session: Session) -> AnyWidget:
+    """The page of a session, to be shown by a notebook."""
+    from anywidget import AnyWidget
+
+    module = f"{page.module()}\nconst QUESTIONS = {list(QUESTIONS)!r};\n{GLUE}"
+
+    class View(AnyWidget):
+        """A view of a run; `session` is what it asks."""
+
+        _esm = module
+        _css = page.stylesheet()
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.session = session
+            self.on_msg(lambda _, question, buffers: self.send(answer(session, question)))
+
+    return View()
+
+
+def view(machine: Machine[Any, Any], program: Any, **options: Any) -> Any:
+    """What `machine.view` gives: the widget, or without anywidget a still picture of the program's card."""
+    session = Session(machine, program, **options)
+    try:
+        import anywidget  # noqa: F401
+    except ImportError:
+        return Still(machine, program)
+    return widget(session)
+
+
+class Still:
+    """A picture in place of the widget, and how to get that."""
+
+    def __init__(self, machine: Machine[Any, Any], program: Any) -> None:
+        self._machine, self._program = machine, program
+
+    def __repr__(self) -> str:
+        return "<a still picture: pip install 'punchcard[view]' for the view that steps through a run>"
+
+    def _repr_html_(self) -> str:
+        from punchcard.view.svg import card_svg
+
+        machine, program = self._machine, self._program
+        card = card_svg(machine.layout, machine.pack(program), names=lambda column: machine.column_name(column, program))
+        return f"<div>{card}<p>The view that steps through a run: <code>pip install 'punchcard[view]'</code></p></div>"

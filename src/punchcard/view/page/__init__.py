@@ -1,0 +1,59 @@
+"""The page: a stylesheet and one ES module, joined from small files. It needs no framework and asks no other host.
+
+`page.js` says what the page is given and what it asks for. The server sends `served()`, `module()` and `stylesheet()`; a file
+that opens by double click is `document(title, data)`, with the data that `data.py` makes.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+PARTS = ("base64", "equation", "decode", "sources", "elements", "geometry", "card", "arrows", "time", "program", "inspector",
+         "help", "page")
+"""The files of the module, each after those that it imports."""
+
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./[a-z0-9]+\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (?!mount\b))", re.MULTILINE)
+
+
+@cache
+def _file(name: str) -> str:
+    return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def module() -> str:
+    """The whole page as one ES module, which exports `mount(element, source)`; the parts see each other without imports."""
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", _file(f"{part}.js"))) for part in PARTS)
+
+
+def stylesheet() -> str:
+    """The styles, all of them below the class `punchcard`, so that a notebook around the page stays as it is."""
+    return _file("page.css")
+
+
+def served() -> str:
+    """The document of the server: it asks for /page.css and /page.js, and the module asks for the rest."""
+    return _file("page.html")
+
+
+def document(title: str, data: Mapping[str, Any]) -> str:
+    """One file with everything inside: the page and the data that it shows."""
+    # Inside a script element "<" is the one character that could end it.
+    inside = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    parts = {
+        "<title>Punchcard</title>": f"<title>{html.escape(title)}</title>",
+        '<link rel="stylesheet" href="page.css">': f"<style>\n{stylesheet()}</style>",
+        '<script type="module" src="page.js"></script>':
+            f'<script type="application/json" id="punchcard-data">{inside}</script>\n<script type="module">\n{module()}</script>',
+    }
+    text = served()
+    for place, content in parts.items():
+        text = text.replace(place, content)
+    return text

@@ -1,0 +1,18 @@
+/** Numbers that came as base64, the lowest byte first. */
+
+function bytes(text) {
+  const binary = atob(text);
+  const found = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) found[i] = binary.charCodeAt(i);
+  return found;
+}
+
+/** float64 numbers. */
+export function floats(text) {
+  return new Float64Array(bytes(text).buffer);
+}
+
+/** Whole numbers of 32 bits. */
+export function whole(text) {
+  return new Uint32Array(bytes(text).buffer);
+}

@@ -1,0 +1,310 @@
+/** Where a page gets its answers from: a server, replies that were recorded, or the model itself. See `page.js`. */
+import { floats } from "./base64.js";
+import { Model } from "./equation.js";
+import { bandsOf, columnName, decode, rowName } from "./decode.js";
+import { split } from "./elements.js";
+
+/** Questions to the server that sent the page. */
+export function remote(base = "api/") {
+  const ask = (name, names) => async (...given) => {
+    const last = given[names.length] ?? {};
+    const question = Object.fromEntries(names.map((key, i) => [key, given[i]]));
+    const answer = await fetch(base + name, {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...question, ...last }),
+    });
+    const reply = await answer.json();
+    if (!answer.ok) throw new Error(reply.error ?? `the server answers ${answer.status}`);
+    return reply;
+  };
+  return {
+    about: ask("about", []), formulas: ask("formulas", ["layer"]), state: ask("state", ["moment"]),
+    attention: ask("attention", ["loop", "layer", "head"]), explain: ask("explain", ["moment", "column"]),
+    weights: ask("weights", ["layer"]), find: ask("find", ["what", "moment"]), explore: ask("explore", []),
+  };
+}
+
+/** What both kinds of file can say without a server, given the cards. A subclass has `card(moment)`. */
+class Inside {
+  constructor(data) {
+    this.data = data;
+    this.layers = data.about.layers.length;
+    this.bands = bandsOf(data.about.layout);
+    const numbers = data.about.program.instructions.map((one) => one.number).sort((one, other) => one - other);
+    /** How far the next instruction is, where there is no branch. */
+    this.size = numbers.slice(1).reduce((least, number, i) => Math.min(least, number - numbers[i] || least), Infinity);
+  }
+
+  async about() { return this.data.about; }
+
+  async formulas(layer) {
+    if (!this.data.formulas?.[layer]) throw new Error("this file has no formulas inside");
+    return this.data.formulas[layer];
+  }
+
+  async weights(layer, { head, unit } = {}) {
+    const found = this.data.weights?.[`${layer}/${head ?? ""}/${unit ?? ""}`];
+    if (!found) throw new Error("this file has no weights inside");
+    return found;
+  }
+
+  async explore() {
+    const { loops, ended } = this.data.about;
+    return { known_loops: loops ?? this.last().loop, loops, ended, message: null };
+  }
+
+  /** What the step that ends at a moment did to a column, formula by formula. */
+  async explain(moment, column) {
+    const { width } = this.data.about.layout;
+    const part = (card) => card.slice(column * width, (column + 1) * width);
+    const after = part(this.card(moment));
+    const before = moment > 0 ? part(this.card(moment - 1)) : after;
+    const { layer, stage } = split(Math.max(0, moment - 1), this.layers);
+    const known = this.data.formulas?.[layer];
+    const formulas = !known || moment === 0 ? [] : stage === 0
+      ? this.heads(known, { before, after, moment, column }) : this.assigned(known, before, after);
+    return { moment, column, name: columnName(this.data.about, column), before, after, formulas, host: false };
+  }
+
+  /** All heads of a step at once, with the rows that differ: without the weights nobody can tell who did what. */
+  heads(known, { before, after }) {
+    const rows = [...before.keys()].filter((row) => before[row] !== after[row]);
+    return [{ kind: "attend", text: known.heads.map((head) => head.about).join("; "), rows: rows.map((row) => rowName(this.bands, row)),
+      before: rows.map((row) => before[row]), after: rows.map((row) => after[row]), details: [] }];
+  }
+
+  assigned(known, before, after) {
+    const numbers = new Map([...before.keys()].map((row) => [rowName(this.bands, row), row]));
+    return known.formulas.map((text, i) => {
+      const rows = known.rows[i].map((name) => numbers.get(name));
+      return { kind: "assign", text, rows: known.rows[i], before: rows.map((row) => before[row]),
+        after: rows.map((row) => after[row]), details: known.details[i] };
+    });
+  }
+
+  /** The first moment after (or before) this one at which rows in a column are others than in the moment before it. */
+  change(moment, forward, rows, column) {
+    const { width } = this.data.about.layout;
+    const band = this.bands.find((one) => one.name === rows) ?? this.data.about.layout.blocks.find((one) => one.name === rows);
+    const first = column * width + band.start;
+    const differ = (one, other) => one.subarray(first, first + band.rows).some((entry, i) => entry !== other[first + i]);
+    const end = this.last().moment;
+    for (let at = forward ? moment + 1 : moment - 1; at >= 1 && at <= end; at += forward ? 1 : -1) {
+      if (differ(this.card(at - 1), this.card(at))) return at;
+    }
+    return null;
+  }
+}
+
+/** Replies that were written down; moments between them cannot be shown. */
+class Recorded extends Inside {
+  constructor(data) {
+    super(data);
+    this.states = new Map();
+    let before = null;
+    for (const state of data.states) {
+      const entries = state.entries ? floats(state.entries) : before.entries.slice();
+      const columns = state.columns ?? before.columns;
+      const { width } = data.about.layout;
+      for (const [row, column, value] of state.changes ?? []) entries[columns.indexOf(column) * width + row] = value;
+      before = { ...before, ...state, columns, entries };
+      this.states.set(state.moment, before);
+    }
+    this.moments = [...this.states.keys()].sort((one, other) => one - other);
+  }
+
+  last() { return this.states.get(this.moments.at(-1)); }
+
+  at(moment) {
+    const least = this.moments[0];
+    return this.states.get(Math.max(least, Math.min(moment, this.moments.at(-1))))
+      ?? this.states.get(this.moments.filter((one) => one <= moment).at(-1));
+  }
+
+  /** All columns of a card; those that were not written down are 0. */
+  card(moment) {
+    const { width, columns } = this.data.about.layout;
+    const state = this.at(moment);
+    const card = new Float64Array(width * columns);
+    state.columns.forEach((column, i) => card.set(state.entries.subarray(i * width, (i + 1) * width), column * width));
+    return card;
+  }
+
+  async state(moment) { return this.at(moment); }
+
+  async attention(loop, layer, head) {
+    const found = this.data.attention[`${loop}/${layer}/${head}`];
+    if (!found) throw new Error(`the attention of loop ${loop}, layer ${layer + 1} was not recorded`);
+    return found;
+  }
+
+  async find(what, moment, { forward = true, instructions = [], rows, column } = {}) {
+    if (what === "change") return { moment: this.change(moment, forward, rows, column), searched: 0 };
+    const loops = this.moments.filter((one) => one % (2 * this.layers) === 0).map((one) => this.states.get(one));
+    return search(loops, what, moment, forward, instructions, this.last(), this.size);
+  }
+}
+
+/** Look through the states at the beginnings of loops, which follow each other; `end` is the last state. */
+function search(states, what, moment, forward, instructions, end, size) {
+  if (what === "halt") {
+    const there = end.ended && (forward ? end.moment > moment : end.moment < moment);
+    return { moment: there ? end.moment : null, searched: end.loop };
+  }
+  const found = states.filter((state, i) => {
+    const before = states[i - 1];
+    if (forward ? state.moment <= moment : state.moment >= moment) return false;
+    if (what === "breakpoint") return instructions.includes(state.program_counter);
+    if (!before) return false;
+    if (what === "port") return state.output !== before.output || state.read !== before.read;
+    return state.program_counter !== before.program_counter + size;
+  });
+  return { moment: (forward ? found[0] : found.at(-1))?.moment ?? null, searched: end.loop };
+}
+
+const KEPT = 600;
+/** Every so many loops a card is kept for good, so that going back is quick too. */
+const MARK = 32;
+
+/** The equation itself: every card is computed when somebody asks for it. */
+class Computed extends Inside {
+  constructor(data) {
+    super(data);
+    this.model = new Model(data.model);
+    this.facts = data.loops ?? [];
+    this.cards = new Map([[0, floats(data.card)]]);
+    this.marks = new Map(this.cards);
+  }
+
+  last() {
+    const loop = this.data.about.loops ?? Infinity;
+    return { moment: 2 * this.layers * loop, loop, ended: this.data.about.ended };
+  }
+
+  card(moment) {
+    const found = this.cards.get(moment) ?? this.marks.get(moment);
+    if (found) return found;
+    let from = moment;
+    while (!this.cards.has(from) && !this.marks.has(from)) from -= 1;
+    let card = this.cards.get(from) ?? this.marks.get(from);
+    for (; from < moment; from++) {
+      card = this.served(this.model.step(card, from), from + 1);
+      this.cards.set(from + 1, card);
+      if ((from + 1) % (2 * this.layers * MARK) === 0) this.marks.set(from + 1, card);
+      if (this.cards.size > KEPT) this.cards.delete(this.cards.keys().next().value);
+    }
+    return card;
+  }
+
+  /** The card with what a host put there between two loops. */
+  served(card, moment) {
+    const changes = moment % (2 * this.layers) === 0 ? this.facts[moment / (2 * this.layers)]?.changes ?? [] : [];
+    for (const [row, column, value] of changes) card[column * this.model.width + row] = value;
+    return card;
+  }
+
+  /** What stands on the card at the beginning of a loop, beside what was written down for it. */
+  fact(loop) {
+    const { counter, program } = this.data.about;
+    const card = this.card(2 * this.layers * loop);
+    const { width } = this.model;
+    const at = (column) => card.subarray(column * width, (column + 1) * width);
+    const counted = counter ? Number(decode(counter, at)) : null;
+    this.instructions ??= new Map(program.instructions.map((one) => [one.number, one]));
+    const found = this.instructions.get(counted);
+    return { program_counter: counted, instruction: found?.text ?? null, line: found?.line ?? null, output: "", read: 0, errors: "",
+      ...this.facts[loop] };
+  }
+
+  async state(wanted) {
+    const moment = Math.min(wanted, this.last().moment);
+    const { loop, layer, stage } = split(moment, this.layers);
+    const { about } = this.data;
+    const { width } = this.model;
+    const entries = this.card(moment);
+    const before = moment > 0 ? this.card(moment - 1) : entries;
+    const changed = [];
+    entries.forEach((entry, i) => { if (entry !== before[i]) changed.push([i % width, Math.floor(i / width)]); });
+    const at = (column) => entries.subarray(column * width, (column + 1) * width);
+    const done = moment === this.last().moment;
+    return { message: null, ...this.fact(loop), changes: undefined, moment, loop, layer, stage, entries, changed,
+      columns: [...Array(about.layout.columns).keys()], values: about.shown.map((one) => decode(one, at)),
+      ended: done ? about.ended : null, loops: about.loops, known_loops: about.loops ?? loop };
+  }
+
+  async attention(loop, layer, head) {
+    const card = this.card(2 * this.layers * loop + 2 * layer);
+    const n = card.length / this.model.width;
+    const { scores, weights } = this.model.layers[layer].attention(card, head);
+    const moves = [];
+    for (let j = 0; j < n; j++) {
+      for (let i = 0; i < n; i++) {
+        if (weights[j * n + i] < 1 / 64) continue;
+        const score = scores[j * n + i];
+        let lower = -Infinity;
+        for (let k = 0; k < n; k++) if (scores[j * n + k] < score) lower = Math.max(lower, scores[j * n + k]);
+        moves.push([i, j, weights[j * n + i], score, lower === -Infinity ? null : score - lower]);
+      }
+    }
+    return { loop, layer, head, temperature: this.model.layers[layer].heads[head].temperature, columns: [...Array(n).keys()],
+      moves, matrix: weights };
+  }
+
+  /** The weights, from the matrices that the page computes with. */
+  async weights(layer, { head, unit } = {}) {
+    const found = this.model.layers[layer];
+    const row = (number) => rowName(this.bands, number);
+    const whole = { layer, heads: found.heads.length, hidden: found.w1.rows };
+    const entries = (matrix, made, from, kept = () => true) => [...matrix.values.keys()]
+      .filter((e) => kept(matrix.row[e], matrix.column[e]))
+      .map((e) => [made(matrix.row[e]), from(matrix.column[e]), matrix.values[e]]);
+    if (head !== undefined) {
+      const { key, query, value, temperature } = found.heads[head];
+      const parts = [["key", key, (i) => `key ${i + 1}`], ["query", query, (i) => `query ${i + 1}`], ["value", value, row]];
+      return { ...whole, name: `layer ${layer + 1}, head ${head + 1}`, temperature,
+        parts: parts.map(([name, matrix, made]) => ({ name, bias: null, nonzero: entries(matrix, made, row) })) };
+    }
+    if (unit === undefined) return { ...whole, name: `layer ${layer + 1}`, temperature: null, parts: [] };
+    const own = () => "relu";
+    const place = found.b1.row.indexOf(unit);
+    return { ...whole, name: `layer ${layer + 1}, hidden unit ${unit + 1}`, temperature: null, parts: [
+      { name: "in", bias: place < 0 ? 0 : found.b1.values[place], nonzero: entries(found.w1, own, row, (made) => made === unit) },
+      { name: "out", bias: null, nonzero: entries(found.w2, row, own, (_, from) => from === unit) }] };
+  }
+
+  /** What each head added to a column. */
+  heads(known, { before, moment, column }) {
+    const layer = this.model.layers[known.layer];
+    const card = this.card(moment - 1);
+    return known.heads.map((head, number) => {
+      const added = layer.added(card, number, column);
+      const rows = [...new Set(layer.heads[number].value.row)];
+      return { kind: "attend", text: head.about ?? "", rows: rows.map((row) => rowName(this.bands, row)),
+        before: rows.map((row) => before[row]), after: rows.map((row) => before[row] + added[row]), details: [] };
+    });
+  }
+
+  async find(what, moment, { forward = true, instructions = [], rows, column } = {}) {
+    if ((what === "branch" || what === "breakpoint") && !this.data.about.counter) {
+      throw new Error(`a ${this.data.about.machine} machine shows no program counter: it has no ${what} to find`);
+    }
+    const end = this.last();
+    if (what === "change") return { moment: this.change(moment, forward, rows, column), searched: 0 };
+    if (what === "halt") return search([], what, moment, forward, [], end, this.size);
+    const { loop } = split(moment, this.layers);
+    // Two loops at a time: a search computes no card beyond the one that it finds.
+    for (let at = loop; at >= 0 && at <= end.loop; at += forward ? 1 : -1) {
+      const pair = [at - 1, at].filter((one) => one >= 0).map((one) => ({ moment: 2 * this.layers * one, ...this.fact(one) }));
+      const found = search(pair, what, moment, forward, instructions, { ...end, loop: at }, this.size);
+      if (found.moment === 2 * this.layers * at) return found;
+    }
+    return { moment: null, searched: end.loop };
+  }
+}
+
+/** The source for what a document has inside; without data it is the server. */
+export function sourceOf(data) {
+  if (!data) return remote();
+  if (data.kind === "computed") return new Computed(data);
+  if (data.kind === "recorded") return new Recorded(data);
+  throw new Error(`the data of this page is of the kind ${JSON.stringify(data.kind)}: there are "recorded" and "computed"`);
+}

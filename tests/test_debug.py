@@ -1,0 +1,260 @@
+"""`punchcard debug`: what the screen shows is what the plain interpreter has, for a machine of each kind."""
+
+from __future__ import annotations
+
+import asyncio
+import runpy
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+import punchcard
+from punchcard.errors import PunchcardError
+from punchcard.machines.streams import reader
+from punchcard.view.debug.debugger import Debugger
+from punchcard.view.session import Session
+from tests.cases import EXAMPLES
+
+pytest.importorskip("textual", reason="textual, the extra `debug`, is not installed")
+TURING = runpy.run_path(str(EXAMPLES / "turing" / "turing.py"))["TuringMachine"]
+MACHINES = punchcard.kinds().including(TURING)
+CASES: dict[str, dict[str, Any]] = {
+    "multiply.subleq": {"design": "two-layer"},
+    "add.subleq": {},
+    "newton.fleq": {},
+    "von_neumann/reverse.bf": {"memory": 1024},
+    "riscv/bin/hello.elf": {"memory": 4096},
+    "turing/increment.tm": {},
+}
+INPUT = b"ab\n"
+
+
+class Opened(NamedTuple):
+    program: Any
+    machine: Any
+    session: Session
+
+    def oracle(self, steps: int) -> tuple[Any, bytes]:
+        """The interpreter after so many instructions, and what it has written."""
+        written = bytearray()
+        oracle = self.machine.oracle(self.program, reader(INPUT), written.append)
+        oracle.run(steps)
+        return oracle, bytes(written)
+
+
+def opened(file: str) -> Opened:
+    path = EXAMPLES / file
+    program = punchcard.load(path, machines=MACHINES)
+    machine = punchcard.build(program, machines=MACHINES, **CASES[file])
+    source = None if file.endswith(".elf") else path.read_text()
+    return Opened(program, machine, Session(machine, program, input=INPUT, source=source, name=path.name))
+
+
+@pytest.fixture(scope="module")
+def multiply() -> Opened:
+    return opened("multiply.subleq")
+
+
+def driven(session: Session, drive: Callable[[Any, Any], Awaitable[None]]) -> None:
+    """Open the debugger on a screen of this process, and press keys."""
+    from punchcard.view.debug.app import DebugApp
+
+    async def main() -> None:
+        app = DebugApp(Debugger(session))
+        async with app.run_test(size=(140, 45)) as pilot:
+            await drive(app, pilot)
+
+    asyncio.run(main())
+
+
+def shown(app: Any, name: str) -> str:
+    """The text in a part of the screen."""
+    return str(app.query_one(name).render())
+
+
+def listed(app: Any) -> dict[str, str]:
+    """The values on the screen by name."""
+    table = app.query_one("#values")
+    return {str(name): str(value) for _, _, name, value in (table.get_row_at(i) for i in range(table.row_count))}
+
+
+async def settled(app: Any, pilot: Any) -> None:
+    """Wait until a search has come to its end."""
+    await app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+def same(text: str, expected: Any) -> bool:
+    """Whether a value on the screen is what the interpreter has: to six digits for real numbers."""
+    if not hasattr(expected, "tolist"):
+        return text == str(expected)
+    rows = [[float(number) for number in row.split()] for row in text.split(" ; ")]
+    return bool(abs(expected - rows).max() < 1e-4)
+
+
+@pytest.mark.parametrize("file", CASES)
+def test_the_screen_shows_what_the_interpreter_has(file: str) -> None:
+    """After three instructions, and at the end of the run; every machine through the same screen."""
+    given = opened(file)
+    warm_up = given.machine.design.warm_up
+
+    async def drive(app: Any, pilot: Any) -> None:
+        await pilot.press(*"s" * (3 + warm_up))
+        check(app, 3)
+        await pilot.press("e")
+        await settled(app, pilot)
+        assert app.debugger.state["ended"] == "halted", app.debugger.place()
+        result = given.machine.run(given.program, input=INPUT, max_steps=100_000)
+        assert app.debugger.loop == result.loops
+        check(app, result.steps)
+        await pilot.press("b", "q")
+
+    def check(app: Any, steps: int) -> None:
+        oracle, written = given.oracle(steps)
+        expected = given.machine.values(given.program, given.machine.own(given.program, oracle.state))
+        values = listed(app)
+        compared = [name for name in expected if name in values]
+        assert [name for name in compared if not same(values[name], expected[name])] == []
+        assert app.debugger.state["output"].encode() == written
+        if given.machine.has_ports:
+            assert written.decode() in shown(app, "#output")
+
+    driven(given.session, drive)
+
+
+def test_stepping_marks_the_line_the_values_and_the_card(multiply: Opened) -> None:
+    lines = (EXAMPLES / "multiply.subleq").read_text().splitlines()
+
+    def here(app: Any) -> str:
+        table = app.query_one("#source")
+        return next(str(table.get_row_at(i)[2]) for i in range(table.row_count) if "▶" in str(table.get_row_at(i)[0]))
+
+    async def drive(app: Any, pilot: Any) -> None:
+        warm_up = multiply.machine.design.warm_up
+        await pilot.press(*"s" * (warm_up + 1))
+        assert here(app) == next(line for line in lines if line.startswith("loop:"))
+        changed = {value.name for value in app.debugger.values() if value.changed}
+        assert "minus_a" in changed
+        assert "product" not in changed
+        assert "minus_a" in shown(app, "#card")
+        place = shown(app, "#place")
+        await pilot.press("full_stop")
+        assert "before feed-forward" in shown(app, "#place")
+        await pilot.press("l")
+        assert "layer 2" in shown(app, "#place")
+        await pilot.press("comma", "comma", "comma", "b", "s")
+        assert shown(app, "#place") == place
+
+    driven(multiply.session, drive)
+
+
+def test_the_card_strip_has_the_bits_of_the_card(multiply: Opened) -> None:
+    card = multiply.machine.punch(multiply.program)
+
+    async def drive(app: Any, pilot: Any) -> None:
+        rows = shown(app, "#card").splitlines()
+        assert len(rows) == 1 + card.shape[1]
+        for column, row in enumerate(rows[1:]):
+            letters = "".join(row[16:].split())
+            filled = card[:49, column]  # the block `difference` is empty, and left out
+            assert letters == "".join({1.0: "1", -1.0: "0", 0.0: "·"}[number] for number in filled.tolist())
+
+    driven(multiply.session, drive)
+
+
+def test_attention_moves_are_those_of_the_equation(multiply: Opened) -> None:
+    with multiply.machine.observe(multiply.program) as seen:
+        multiply.machine.run(multiply.program, max_steps=2)
+
+    async def drive(app: Any, pilot: Any) -> None:
+        await pilot.press("s")
+        for layer, keys in ((0, ()), (0, ("h",)), (1, ("H",))):
+            await pilot.press(*keys)
+            head = app.debugger.head
+            wanted = [f"{move.target} ← {move.source}" for move in seen.at(1, layer).moves(head)]
+            text = shown(app, "#attention")
+            assert f"layer {layer + 1}, head {head + 1} of" in text
+            assert sorted(line.split("  weight")[0] for line in text.splitlines()[1:] if "←" in line) == sorted(wanted)
+
+    driven(multiply.session, drive)
+
+
+def test_breakpoints_branches_and_changes(multiply: Opened) -> None:
+    lines = (EXAMPLES / "multiply.subleq").read_text().splitlines()
+    stop = next(i for i, line in enumerate(lines) if "one, b" in line)
+    warm_up = multiply.machine.design.warm_up
+
+    async def drive(app: Any, pilot: Any) -> None:
+        await pilot.press("r")
+        await settled(app, pilot)
+        assert "there is no breakpoint" in shown(app, "#told")
+        app.query_one("#source").move_cursor(row=stop)
+        await pilot.press("t", "r")
+        await settled(app, pilot)
+        assert app.debugger.state["program_counter"] == 2
+        assert app.debugger.loop == warm_up + 2
+        await pilot.press("r")
+        await settled(app, pilot)
+        assert app.debugger.loop == warm_up + 5  # once round the loop
+        await pilot.press("j")
+        await settled(app, pilot)
+        assert app.debugger.state["program_counter"] == 1
+        await pilot.press("w", *"product", "enter")
+        assert listed(app)["product"] == "14"
+        await pilot.press("c")
+        await settled(app, pilot)
+        value = app.debugger.values()[0]
+        assert value[:1] + value[2:] == ("product", "21", True, True)
+        await pilot.press("p")
+        await settled(app, pilot)
+        assert "nothing more is read or written" in shown(app, "#told")
+        await pilot.press("g", *"12", "enter")
+        assert app.debugger.loop == 12
+
+    driven(multiply.session, drive)
+
+
+def test_wrong_answers_are_told_in_a_line(multiply: Opened) -> None:
+    async def drive(app: Any, pilot: Any) -> None:
+        await pilot.press("w", *"produkt", "enter")
+        assert shown(app, "#told") == "no value 'produkt' (did you mean 'product'?): see the list of values"
+        await pilot.press("g", "x", "enter")
+        assert shown(app, "#told") == "loop 'x': write a whole number, 0 or more"
+        app.query_one("#source").move_cursor(row=0)
+        await pilot.press("t")
+        assert shown(app, "#told") == "line 1: no instruction stands there"
+        await pilot.press("g", *"99999", "enter")  # beyond the end is the end
+        assert app.debugger.ended
+        await pilot.press("g", "escape", "b")
+        assert not app.debugger.ended
+
+    driven(multiply.session, drive)
+
+
+def test_the_command_opens_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With the machine of one's own too: the command line is the same."""
+    found: list[Any] = []
+    monkeypatch.setattr("punchcard.view.debug.opening.debug", found.append)
+    main = punchcard.command_line(TURING)
+    for arguments in (["turing/increment.tm"], ["multiply.subleq", "--set", "a=5", "--design", "two-layer"]):
+        ran = CliRunner().invoke(main, ["debug", str(EXAMPLES / arguments[0]), *arguments[1:]])
+        assert ran.exit_code == 0, ran.output
+    turing, multiply = (Debugger(session) for session in found)
+    assert "tape _[1]011_" in "\n".join(turing.about["program"]["lines"])
+    assert {value.name: value.text for value in multiply.values()}["a"] == "5"
+    wrong = tmp_path / "x.subleq"
+    wrong.write_text("nonsense here")
+    ran = CliRunner().invoke(main, ["debug", str(wrong)])
+    assert (ran.exit_code, ran.output.count("\n")) == (2, 1)
+
+
+def test_without_textual_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, multiply: Opened) -> None:
+    from punchcard.view.debug.opening import debug
+
+    monkeypatch.setitem(sys.modules, "textual", None)
+    with pytest.raises(PunchcardError, match=r"pip install 'punchcard\[debug\]'"):
+        debug(multiply.session)
