@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test soak gpu lint pictures figures docs clean
+.PHONY: run test soak browser gpu lint pictures figures docs clean
 
 run: $(READY)
 	$(BIN)/punchcard run examples/multiply.subleq --trace
@@ -25,6 +25,11 @@ lint: $(READY)
 
 soak: $(READY)
 	$(BIN)/python -m pytest -n 2 -m soak -s
+
+# The page in a real browser. `make test` runs these tests too, where a browser is present; here one is installed.
+browser: $(READY)
+	command -v chromium >/dev/null || $(if $(filter 0,$(shell id -u)),,sudo )apt-get install --yes chromium
+	$(BIN)/python -m pytest -n 2 -rs tests/test_view_browser.py tests/test_view_equation.py
 
 # The pictures of the README and of docs/, from real runs and from measured figures.
 pictures: $(READY)

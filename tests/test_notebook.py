@@ -42,8 +42,10 @@ def asked(widget: Any, name: str, *given: Any) -> Any:
 
 def test_messages_reach_the_session(widget: Any, machine: Any) -> None:
     session = Session(machine, PROGRAM)
-    for name, given in (("about", []), ("state", [5, {"columns": [3]}]), ("attention", [1, 0, 0]), ("explain", [6, 0]),
-                        ("weights", [0, {"head": 0}]), ("find", ["halt", 0, {"forward": True}]), ("formulas", [1])):
+    questions: list[tuple[str, list[Any]]] = [
+        ("about", []), ("state", [5, {"columns": [3]}]), ("attention", [1, 0, 0]), ("explain", [6, 0]),
+        ("weights", [0, {"head": 0}]), ("formulas", [1])]
+    for name, given in questions:
         reply = asked(widget, name, *given)["reply"]
         more = given.pop() if given and isinstance(given[-1], dict) else {}
         expected = json.loads(json.dumps(getattr(session, name)(*given, **more)))
@@ -51,6 +53,8 @@ def test_messages_reach_the_session(widget: Any, machine: Any) -> None:
             reply.pop(known, None)
             expected.pop(known, None)
         assert reply == expected
+    end = machine.run(PROGRAM).loops
+    assert asked(widget, "find", "halt", 0, {"forward": True})["reply"] == {"moment": 4 * end, "searched": end}
 
 
 @pytest.mark.parametrize(("question", "message"), [

@@ -13,6 +13,7 @@ from punchcard import __version__
 from punchcard.cli.assembling import make_asm, make_disasm
 from punchcard.cli.bench import make_bench
 from punchcard.cli.calc import calc
+from punchcard.cli.debug import make_debug
 from punchcard.cli.info import make_info
 from punchcard.cli.learn import learn, predict
 from punchcard.cli.run import make_run
@@ -50,7 +51,7 @@ class Commands(Group):
     @cached_property
     def _made(self) -> dict[str, click.Command]:
         registry = installed(*self._machines)
-        made = [make(registry) for make in (make_run, make_info, make_asm, make_disasm, make_bench)]
+        made = [make(registry) for make in (make_run, make_debug, make_info, make_asm, make_disasm, make_bench)]
         for command in made:
             _refuse_twice(command)
         return {str(command.name): command for command in (*made, calc, learn, predict)}

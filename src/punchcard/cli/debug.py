@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import language_options, machine_options, memory_option
-from punchcard.cli.run import session_of
+from punchcard.cli.options import Given, language_options, machine_options, memory_option
+from punchcard.cli.run import load_program, with_settings
+from punchcard.files import read_whole
 from punchcard.machines.registry import Registry
 
 
@@ -32,10 +33,14 @@ def make_debug(registry: Registry) -> click.Command:
 
         The keys are at the foot of the screen.
         """
-        from punchcard.view.debug.opening import debug as open_debugger
-        from punchcard.view.debug.opening import require_textual
+        from punchcard.view.debug import opening
+        from punchcard.view.session import session_of
 
-        require_textual()
-        open_debugger(session_of(file, settings, max_steps, input_, given, registry))
+        opening.require_textual()
+        program, kind, options = load_program(file, Given(given), registry)
+        program = with_settings(program, settings, kind, registry.language_of(file)[1])
+        machine = kind.machine_class().for_program(program, **options)
+        data = b"" if input_ is None else read_whole(input_, "input")
+        opening.debug(session_of(machine, program, file, input=data, max_steps=max_steps))
 
     return debug

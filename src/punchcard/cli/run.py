@@ -128,7 +128,7 @@ def _begun(file: Path, settings: tuple[str, ...], given: Given, registry: Regist
     from punchcard import api
 
     program, kind, options = load_program(file, given, registry)
-    program = _with_settings(program, settings, kind, registry.language_of(file)[1])
+    program = with_settings(program, settings, kind, registry.language_of(file)[1])
     return api.begin(program, kind.machine_class().for_program(program, **options))
 
 
@@ -152,7 +152,8 @@ def _saved(path: str, registry: Registry) -> Checkpoint:
     return load(path, machines=registry)
 
 
-def _with_settings(program: Any, settings: tuple[str, ...], kind: Kind, language: Language) -> Any:
+def with_settings(program: Any, settings: tuple[str, ...], kind: Kind, language: Language) -> Any:
+    """The program with the values of `--set`."""
     if not settings:
         return program
     if kind.parse_value is None:

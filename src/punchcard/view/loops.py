@@ -77,13 +77,11 @@ class Loops:
         if found is not None:
             return found
         near = self._before(loop)
-        while near.loops < loop and self.end is None:
+        while near.loops < (loop if self.end is None else min(loop, self.end.loops)):
             reached = self._advance(near, loop)
-            if reached.loops == near.loops and self.end is None:
+            if reached.loops <= near.loops:
                 break
             near = reached
-        if self.end is not None and near.loops > self.end.loops:
-            return self.mark(self.end.loops)
         return self._remember(near)
 
     def served(self, loop: int) -> Served:

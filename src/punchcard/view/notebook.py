@@ -49,7 +49,10 @@ def answer(session: Session, question: Any) -> dict[str, Any]:
             raise PunchcardError(f"{shortened(question)} is not a question: there are {', '.join(QUESTIONS)}")
         given = list(question.get("given") or [])
         more = given.pop() if given and isinstance(given[-1], dict) else {}
-        return {"id": number, "reply": getattr(session, question["name"])(*given, **more)}
+        reply = getattr(session, question["name"])(*given, **more)
+        if question["name"] == "find":
+            reply = {"moment": reply, "searched": session.searched}
+        return {"id": number, "reply": reply}
     except (PunchcardError, TypeError) as error:
         return {"id": number, "error": str(error)}
 

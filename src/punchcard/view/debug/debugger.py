@@ -12,32 +12,24 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from punchcard.card.formats import AnyArray
 from punchcard.errors import PunchcardError, did_you_mean
+from punchcard.view.session import Session
 
 Aim: TypeAlias = Literal["halt", "port", "branch", "breakpoint", "change"]
+PART, MOST_IDLE = 0.5, 20
+"""Seconds of a part of a search, and parts in which it may come no further."""
 STAGES = ("before attention", "before feed-forward")
 
 
-class Asked(Protocol):
-    """What a debugger asks of a session (see `punchcard.view.protocol`)."""
-
-    def about(self) -> Any: ...
-
-    def state(self, moment: int) -> Any: ...
-
-    def attention(self, loop: int, layer: int, head: int) -> Any: ...
-
-    def find(self, what: Any, moment: int, forward: bool = True, **given: Any) -> Any: ...
-
-
 class Value(NamedTuple):
-    """A value by name, as the debugger lists it. `changed`: it is not what it was before the last move."""
+    """A value as the debugger lists it, with its place in `about`. `changed`: it is not what it was before the last move."""
 
+    number: int
     name: str
     group: str
     text: str
@@ -58,7 +50,7 @@ class Move(NamedTuple):
 class Debugger:
     """A place in a run, and the ways to go on from there."""
 
-    def __init__(self, session: Asked) -> None:
+    def __init__(self, session: Session) -> None:
         self.session, self.about = session, session.about()
         self.breakpoints: set[int] = set()
         """Numbers of instructions."""
@@ -117,16 +109,32 @@ class Debugger:
             raise PunchcardError(f"loop {text!r}: write a whole number, 0 or more")
         self.go(int(text) * 2 * self.layers)
 
-    def seek(self, what: Aim, *, forward: bool = True, stop: Callable[[], bool] = lambda: False) -> bool:
-        """To the next of something, or back to the last; False: there is none, and one stays where one is.
+    def seek(self, what: Aim, *, stop: Callable[[], bool] = lambda: False) -> bool:
+        """On to the next of something; False: there is none, and one stays where one is.
 
         A session looks at a part of a long run at a time; between two parts `stop` is asked.
         """
-        found = [self._look(what, given, forward, stop) for given in self._wanted(what)]
-        moments = [moment for moment in found if moment is not None]
-        if moments:
-            self.go(min(moments) if forward else max(moments))
-        return bool(moments)
+        moment = self._changed(stop) if what == "change" else self._look(what, self.moment, self._wanted(what)[0], stop)
+        if moment is not None:
+            self.go(moment)
+        return moment is not None
+
+    def _changed(self, stop: Callable[[], bool]) -> int | None:
+        """The beginning of the loop at which a watched value is another.
+
+        In the middle of a loop a value may not be readable yet, or come back: what counts is how a loop leaves it.
+        """
+        per_loop, moment, was = 2 * self.layers, self.moment, self.state["values"]
+        while True:
+            found = [self._look("change", moment, given, stop) for given in self._wanted("change")]
+            if all(moment is None for moment in found):
+                return None
+            moment = -(-min(moment for moment in found if moment is not None) // per_loop) * per_loop
+            state = self.session.state(moment)
+            if any(state["values"][number] != was[number] for number in self.watched):
+                return moment
+            if state["ended"] is not None:
+                return None
 
     def _wanted(self, what: Aim) -> list[dict[str, Any]]:
         """What is looked for, beside its kind."""
@@ -152,16 +160,17 @@ class Debugger:
                 return str(block["name"])
         raise PunchcardError(f"no row block begins at row {start}")
 
-    def _look(self, what: Aim, given: dict[str, Any], forward: bool, stop: Callable[[], bool]) -> int | None:
-        moment, before = self.moment, -1
-        while not stop():
-            reply = self.session.find(what, moment, forward, **given)
-            if reply["moment"] is not None:
-                return int(reply["moment"])
-            if reply["searched"] == before:  # it has looked as far as there is something
+    def _look(self, what: Aim, moment: int, given: dict[str, Any], stop: Callable[[], bool]) -> int | None:
+        idle = 0
+        while not stop() and idle < MOST_IDLE:
+            found = self.session.find(what, moment, seconds=PART, **given)
+            if found is not None:
+                return found
+            end, reached = self.session.explore(0.0)["loops"], self.session.searched
+            if end is not None and reached >= end:
                 return None
-            before = reply["searched"]
-            moment = before * 2 * self.layers
+            idle = idle + 1 if reached * 2 * self.layers <= moment else 0
+            moment = max(moment, reached * 2 * self.layers)
         return None
 
     # Breakpoints and watched values
@@ -175,14 +184,19 @@ class Debugger:
         return True
 
     def lines_with_breakpoints(self) -> set[int]:
-        return {i["line"] for i in self.about["program"]["instructions"] if i["number"] in self.breakpoints}
+        return {i["line"] for i in self.about["program"]["instructions"]
+                if i["line"] is not None and i["number"] in self.breakpoints}
 
     def watch(self, name: str) -> None:
-        """Watch a value by its name, or no longer."""
+        """Watch a value by its name, or no longer. Of several of one name the group is said too: `tape[2] square`."""
         names = [value["name"] for value in self.about["shown"]]
-        if name not in names:
-            raise PunchcardError(f"no value {name!r}{did_you_mean(name, names)}: see the list of values")
-        number = names.index(name)
+        full = [f"{value['group']} {value['name']}" for value in self.about["shown"]]
+        if name not in names and name not in full:
+            raise PunchcardError(f"no value {name!r}{did_you_mean(name, [*names, *full])}: see the list of values")
+        self.watch_number(full.index(name) if name in full else names.index(name))
+
+    def watch_number(self, number: int) -> None:
+        """The same by its number in `about`."""
         self.watched = [n for n in self.watched if n != number] if number in self.watched else [*self.watched, number]
 
     # What one sees
@@ -192,12 +206,12 @@ class Debugger:
         state = self.state
         ends = f" of {state['loops']:,}" if state["loops"] is not None else ""
         name = self.about["layers"][state["layer"]]["name"]
-        where = f"loop {state['loop']:,}{ends}, layer {state['layer']} ({name}), {STAGES[state['stage']]}"
+        where = f"loop {state['loop']:,}{ends}, {name}, {STAGES[state['stage']]}"
         return f"{where}; the run has ended: {state['ended']}" if self.ended else where
 
     def values(self) -> list[Value]:
         """All values, those that are watched first."""
-        found = [Value(shown["name"], shown["group"], text, text != old, number in self.watched)
+        found = [Value(number, shown["name"], shown["group"], text, text != old, number in self.watched)
                  for number, (shown, text, old) in enumerate(zip(
                      self.about["shown"], self.state["values"], self._values, strict=True))]
         return [value for value in found if value.watched] + [value for value in found if not value.watched]

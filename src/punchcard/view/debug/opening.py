@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from punchcard.errors import PunchcardError
-from punchcard.view.debug.debugger import Asked, Debugger
+from punchcard.view.debug.debugger import Debugger
+from punchcard.view.session import Session
 
 
 def require_textual() -> None:
@@ -14,7 +15,7 @@ def require_textual() -> None:
         raise PunchcardError("the debugger needs textual, which is not installed: pip install 'punchcard[debug]'") from None
 
 
-def debug(session: Asked) -> None:
+def debug(session: Session) -> None:
     """Take over the terminal until the person quits."""
     require_textual()
     from punchcard.view.debug.app import DebugApp

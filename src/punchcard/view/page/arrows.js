@@ -31,14 +31,14 @@ export class Arrows {
     const widest = Math.max(1, ...names.map((name) => name.length)) * 0.6 * text;
     const slanted = widest > across.column - 2;
     const room = slanted ? Math.min(6 * text, widest * 0.72 + 0.8 * text) : 1.3 * text;
-    const bow = 5.2 * text;
+    const bow = 4.2 * text;
     this.height = bow + room + 1.5 * text;
     const { picture } = this;
     picture.setAttribute("width", across.width);
     picture.setAttribute("height", this.height);
     const held = picture.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
     picture.replaceChildren(this.tips(), ...this.regions(across, text), ...this.names(across, names, text, slanted, bow, room),
-      ...this.arcs(across, bow + 1.5 * text - 3));
+      ...this.arcs(across, bow + 1.5 * text - 3, 1.4 * text + 12));
     if (held !== undefined) picture.querySelector(`[data-place="${held}"]`)?.focus();
     this.tip.hidden = true;
   }
@@ -46,8 +46,11 @@ export class Arrows {
   /** A column's own name, or its number in its region where there is room. */
   name(column) {
     const { about } = this.view;
-    if (about.column_names[column] !== undefined) return about.column_names[column];
     const region = about.layout.regions.find((one) => column >= one.start && column < one.start + one.columns);
+    const own = about.column_names[column];
+    // "instruction 3" of the region "instructions" is plain enough as 3.
+    const counted = own?.match(/^(\S+) (\d+)$/);
+    if (own !== undefined) return counted && region?.name.startsWith(counted[1]) ? counted[2] : own;
     return region && region.columns > 1 ? String(column - region.start) : "";
   }
 
@@ -68,9 +71,10 @@ export class Arrows {
   }
 
   names(across, names, text, slanted, bow, room) {
-    const every = across.column < 0.9 * text ? Math.ceil((0.9 * text) / across.column) : 1;
+    let last = -Infinity;
     return across.places.flatMap(({ column, x, width }, i) => {
-      if (!names[i] || (i % every && this.view.about.column_names[column] === undefined)) return [];
+      if (!names[i] || x - last < (slanted ? 1.2 * text : 0)) return [];
+      last = x;
       const y = bow + 1.5 * text + (slanted ? room - 3 : text);
       const middle = x + width / 2;
       const turn = slanted ? { transform: `rotate(-48 ${middle} ${y})` } : { "text-anchor": "middle" };
@@ -79,22 +83,24 @@ export class Arrows {
     });
   }
 
-  arcs(across, floor) {
+  arcs(across, floor, ceiling) {
     const { attention, about, moment } = this.view;
     const { stage } = split(moment, about.layers.length);
-    return moves(attention).slice(0, MOST_ARROWS).flatMap((move, number) => {
+    const drawn = moves(attention).slice(0, MOST_ARROWS);
+    const thin = drawn.length > 10 ? 0.5 : 1;
+    return drawn.flatMap((move, number) => {
       const [source, target, weight] = move;
       const [from, to] = [across.at.get(source), across.at.get(target)];
       if (!from || !to) return [];
       const [a, b] = [from.x + from.width / 2, to.x + to.width / 2];
-      const lift = Math.min(floor - 22, 10 + Math.abs(b - a) * 0.24);
+      const lift = Math.min(floor - ceiling, 10 + Math.abs(b - a) * 0.24);
       const path = `M${a} ${floor - 1} C${a} ${floor - lift * 1.3} ${b} ${floor - lift * 1.3} ${b} ${floor - 3}`;
       const told = moveText(about, attention, move);
       const show = () => this.look(move, told, (a + b) / 2, floor - lift);
       const hide = () => this.look(null);
-      const label = weight < 0.995 ? [draw("text", { x: (a + b) / 2, y: floor - lift - 4, "text-anchor": "middle", class: "weight" }, pretty(weight))] : [];
+      const label = weight < 0.995 && drawn.length <= 8 ? [draw("text", { x: (a + b) / 2, y: floor - lift - 2, "text-anchor": "middle", class: "weight" }, pretty(weight))] : [];
       return [draw("path", { d: path, class: "reach", pointerenter: show, pointerleave: hide }),
-        draw("path", { d: path, class: stage ? "arc" : "arc coming", "stroke-width": 0.8 + 1.6 * weight, tabindex: 0, role: "img",
+        draw("path", { d: path, class: stage ? "arc" : "arc coming", "stroke-width": thin * (0.8 + 1.6 * weight), tabindex: 0, role: "img",
           "aria-label": told, "data-place": number, "marker-end": "url(#punchcard-tip)", pointerenter: show, pointerleave: hide,
           focus: show, blur: hide }), ...label];
     });

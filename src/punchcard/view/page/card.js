@@ -15,6 +15,9 @@ export class Card {
     this.act = act;
     this.bands = bandsOf(view.about.layout);
     this.signed = new Set(view.about.shown.filter((one) => one.kind === "signed").map((one) => one.start));
+    // What a moment that was shown held stays unfolded, so that the picture keeps still from step to step.
+    this.held = new Set();
+    this.words = new Set();
     this.used = new Set(Object.keys(view.about.column_names).map(Number));
     this.canvas = make("canvas", { "aria-hidden": "true" });
     this.labels = make("div", { class: "labels" });
@@ -23,8 +26,8 @@ export class Card {
     const { layout } = view.about;
     this.grid = make("div", { class: "grid", tabindex: 0, role: "application", "aria-describedby": "punchcard-cell",
       "aria-label": `The card: ${layout.width} rows, ${layout.columns} columns. Arrow keys move from cell to cell.` },
-    make("div", { class: "corner" }), this.arrows.element, this.labels, this.canvas);
-    this.element = make("section", { class: "card", "aria-label": "The card" }, this.grid, this.legend());
+    make("div", { class: "corner" }, this.legend()), this.arrows.element, this.labels, this.canvas);
+    this.element = make("section", { class: "card", "aria-label": "The card" }, this.grid, this.footer());
     this.canvas.addEventListener("pointerdown", (event) => this.pick(event));
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => { this.hot = null; this.tell(); });
@@ -34,9 +37,13 @@ export class Card {
 
   legend() {
     const sample = (name, text) => make("span", { class: `sample ${name}` }, text);
-    this.hidden = make("button", { type: "button", class: "fold", click: () => this.act.fold() });
-    return make("footer", {}, this.cell, make("div", { class: "legend" }, sample("plus", "+1"), sample("minus", "−1"),
-      sample("zero", "0"), sample("changed", "changed"), this.hidden));
+    return make("div", { class: "legend" }, sample("plus", "+1"), sample("minus", "−1"), sample("changed", "changed"));
+  }
+
+  footer() {
+    this.changes = make("span", {});
+    this.hidden = make("button", { type: "button", class: "fold", title: "Fold and unfold what is empty (f)", click: () => this.act.fold() });
+    return make("footer", {}, this.cell, this.changes, this.hidden);
   }
 
   /** The columns to draw: all, or those that were used in a moment that was shown. */
@@ -58,22 +65,31 @@ export class Card {
     const paint = colours(this.element);
     const text = 0.72 * paint.text;
     this.index = new Map(state.columns.map((column, i) => [column, i]));
-    const names = Math.min(11 * text, Math.max(...this.bands.map((band) => band.name.length)) * 0.58 * text + text);
+    const names = Math.min(13 * text, this.widest(text) + 1.6 * text);
     this.grid.style.setProperty("--labels", `${names}px`);
     const shown = this.columns();
     this.across = placeColumns(about.layout, shown, this.grid.clientWidth - names - 4, text);
     this.arrows.draw(this.across, paint);
     const wide = this.across.column > 2.1 * text;
-    const empty = (band) => this.view.cell.band !== band.name && !this.holdsAny(band);
-    this.down = placeBands(this.bands, empty, this.grid.clientHeight - this.arrows.height - 6, text, folding,
-      (band) => wide && band.rows > 1 && band.rows <= WORD && this.isWord(band));
+    const held = this.heldRows();
+    const chosen = this.view.cell.band;
+    const values = (band) => wide && band.rows > 1 && band.rows <= WORD && this.isWord(band);
+    this.down = placeBands(this.bands, { empty: (row) => !held.has(row), chosen, folding, values, closed: this.view.closed }, this.grid.clientHeight - this.arrows.height - 20, text);
     this.place(text);
     this.paint(paint, text);
     const rows = this.down.hidden;
     const columns = state.columns.length - shown.length;
     this.hidden.textContent = !folding ? "fold what is empty" : rows || columns
-      ? `show ${[rows && `${rows} empty bands`, columns && `${columns} unused columns`].filter(Boolean).join(", ")}` : "nothing folded";
+      ? `show ${[rows && `${rows} empty bands`, columns && `${columns} unused columns`].filter(Boolean).join(", ")}` : "";
+    this.summary();
     this.tell();
+  }
+
+  /** How wide the names of the bands are. */
+  widest(text) {
+    const pen = this.canvas.getContext("2d");
+    pen.font = `600 ${text}px ${getComputedStyle(this.element).fontFamily}`;
+    return Math.max(...this.bands.map((band) => pen.measureText(band.name).width));
   }
 
   /** The same picture again, with other marks. */
@@ -87,13 +103,12 @@ export class Card {
     return i === undefined ? 0 : this.view.state.entries[i * this.view.about.layout.width + row];
   }
 
-  holdsAny(band) {
-    const { entries, columns } = this.view.state;
+  /** The rows that have held something in some column, in a moment that was shown. */
+  heldRows() {
+    const { entries } = this.view.state;
     const { width } = this.view.about.layout;
-    for (let i = 0; i < columns.length; i++) {
-      for (let row = band.start; row < band.start + band.rows; row++) if (entries[i * width + row] !== 0) return true;
-    }
-    return false;
+    for (let i = 0; i < entries.length; i++) if (entries[i] !== 0) this.held.add(i % width);
+    return this.held;
   }
 
   word(band, column) {
@@ -103,14 +118,16 @@ export class Card {
   }
 
   isWord(band) {
-    return this.across.places.some(({ column }) => this.word(band, column) !== null);
+    if (!this.words.has(band) && this.across.places.some(({ column }) => this.word(band, column) !== null)) this.words.add(band);
+    return this.words.has(band);
   }
 
   /** The names of the bands, beside the picture. */
   place(text) {
     const { cell } = this.view;
     this.labels.replaceChildren(...this.down.places.map(({ band, y, height }) => make("div", {
-      class: band.name === cell.band ? "label chosen" : "label", title: `${band.name}: ${band.block.about}`,
+      class: `label${band.name === cell.band ? " chosen" : ""}${this.view.closed.has(band.name) ? " closed" : ""}`,
+      title: `${band.name}: ${band.block.about || `${band.rows} rows`}. Click to fold it (z).`, click: () => this.act.close(band.name),
       style: `top:${y}px;height:${height}px;font-size:${text}px` }, make("span", {}, band.name))));
     this.labels.style.height = `${this.down.height}px`;
   }
@@ -146,55 +163,76 @@ export class Card {
     }
   }
 
-  band(pen, paint, { band, y, top, row }, text) {
+  band(pen, paint, { band, y, top, size, lines, gaps }, text) {
     const gap = this.across.column > 14 ? 2 : 1;
-    const tall = Math.max(1, row - (row > 7 ? 1.5 : 1));
+    const tall = Math.max(1, size - (size > 7 ? 1.5 : 1));
     let most = 1;
-    for (const { column } of this.across.places) {
-      for (let r = 0; r < band.rows; r++) most = Math.max(most, Math.abs(this.entry(band.start + r, column)));
-    }
-    pen.font = `${text}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace`;
-    pen.textAlign = "center";
-    pen.textBaseline = "middle";
+    for (const { column } of this.across.places) for (const { row } of lines) most = Math.max(most, Math.abs(this.entry(row, column)));
+    pen.fillStyle = paint.line;
+    pen.globalAlpha = 0.6;
+    pen.fillRect(0, y - 2, this.across.width, 1);
+    for (const fold of gaps) for (let x = 0; x < this.across.width; x += 8) pen.fillRect(x, fold + 2, 3, 1);
+    pen.globalAlpha = 1;
     for (const { column, x, width } of this.across.places) {
-      for (let r = 0; r < band.rows; r++) {
-        const value = this.entry(band.start + r, column);
+      for (const { row, y: up } of lines) {
+        const value = this.entry(row, column);
         if (value === 0) continue;
         // A −1 is also lower than a +1, so that the two can be told apart without colour.
-        const size = value === -1 ? tall * 0.5 : tall;
+        const high = value === -1 ? tall * 0.5 : tall;
         pen.globalAlpha = Math.abs(value) === 1 ? 1 : 0.12 + 0.88 * (Math.abs(value) / most) ** 0.6;
         pen.fillStyle = value > 0 ? paint.plus : paint.minus;
-        pen.fillRect(x + gap / 2, y + top + r * row + (row - size) / 2, width - gap, size);
+        const from = Math.round(2 * (up + (size - high) / 2)) / 2;
+        pen.fillRect(x + gap / 2, from, width - gap, high);
       }
       pen.globalAlpha = 1;
-      if (!top) continue;
-      const number = this.word(band, column);
-      if (number === null) continue;
-      const shown = String(this.signed.has(band.start) ? BigInt.asIntN(band.rows, number) : number).replace("-", "−");
-      if (shown.length * 0.6 * text > width + 2) continue;
-      pen.fillStyle = paint.ink;
-      pen.fillText(shown, x + width / 2, y + top / 2 + 0.5);
+      if (top) this.number(pen, paint, band, column, [x + width / 2, y + top / 2 + 0.5, width], text);
     }
   }
 
-  /** Outlines of what changed, and of the chosen cell. */
+  /** A word as a number above its bits, where there is room. */
+  number(pen, paint, band, column, [x, y, room], text) {
+    const number = this.word(band, column);
+    if (number === null) return;
+    const shown = String(this.signed.has(band.start) ? BigInt.asIntN(band.rows, number) : number).replace("-", "−");
+    if (shown.length * 0.6 * text > room + 2) return;
+    pen.font = `${text}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.fillStyle = paint.ink;
+    pen.fillText(shown, x, y);
+  }
+
+  /** Outlines of what changed, a run of rows at a time, and of the chosen cell. */
   marks(pen, paint) {
-    const rows = new Map();
-    for (const { band, y, top, row } of this.down.places) {
-      for (let r = 0; r < band.rows; r++) rows.set(band.start + r, [y + top + r * row, row]);
-    }
-    const outline = (row, column, grow) => {
+    const outline = (column, first, last, grow) => {
       const place = this.across.at.get(column);
-      const line = rows.get(row);
-      if (place && line) pen.strokeRect(place.x + 1.5 - grow, line[0] + 0.75 - grow, place.width - 3 + 2 * grow, line[1] - 1.5 + 2 * grow);
+      if (place) pen.strokeRect(place.x + 1 - grow, first.y + 0.5 - grow, place.width - 2 + 2 * grow, last.y + last.size - first.y - 1 + 2 * grow);
     };
     pen.lineWidth = 1.5;
     pen.strokeStyle = paint.changed;
-    for (const [row, column] of this.view.state.changed) outline(row, column, 0);
+    const changed = new Map();
+    for (const [row, column] of this.view.state.changed) {
+      if (!changed.has(column)) changed.set(column, new Set());
+      changed.get(column).add(row);
+    }
+    for (const [column, rows] of changed) {
+      for (const { lines } of this.down.places) {
+        let first = null;
+        lines.forEach((line, i) => {
+          if (!rows.has(line.row)) return;
+          first ??= line;
+          const next = lines[i + 1];
+          if (next && rows.has(next.row) && next.row === line.row + 1) return;
+          outline(column, first, line, 0);
+          first = null;
+        });
+      }
+    }
     const { cell } = this.view;
     pen.strokeStyle = paint.accent;
     pen.lineWidth = 2.5;
-    if (cell.row !== null) outline(cell.row, cell.column, 1);
+    const line = this.down.lines.get(cell.row);
+    if (line) outline(cell.column, line, line, 1);
   }
 
   at(event) {
@@ -213,6 +251,18 @@ export class Card {
     this.tell();
   }
 
+  /** Which bands changed, by name: a picture may be too tall to show them all at once. */
+  summary() {
+    const bands = new Map();
+    for (const [row, column] of this.view.state.changed) {
+      const band = this.bands.find((one) => row >= one.start && row < one.start + one.rows);
+      if (band && !bands.has(band.name)) bands.set(band.name, { row, column });
+    }
+    const links = [...bands].slice(0, 3).map(([name, cell]) => make("button", { type: "button", class: "fold", title: `Choose ${name}`, click: () => this.act.choose(cell) }, name));
+    const more = bands.size > 3 ? ` and ${bands.size - 3} more` : "";
+    this.changes.replaceChildren(bands.size ? "changed: " : "nothing changed", ...links.flatMap((link, i) => (i ? [", ", link] : [link])), more);
+  }
+
   /** The chosen cell, or the one under the pointer, in words. */
   tell() {
     const { row, column } = this.hot ?? this.view.cell;
@@ -229,7 +279,7 @@ export class Card {
   /** The next cell in a direction, among those that are drawn. */
   neighbour({ row, column }, right, down) {
     const columns = this.across.places.map((place) => place.column);
-    const rows = this.down.places.flatMap(({ band }) => [...Array(band.rows).keys()].map((r) => band.start + r));
+    const rows = [...this.down.lines.keys()];
     const step = (list, now, by) => list[Math.max(0, Math.min(list.length - 1, list.indexOf(now) + by))];
     return { row: step(rows, row, down), column: step(columns, column, right) };
   }
@@ -237,7 +287,10 @@ export class Card {
   /** Bring the chosen cell into sight. */
   reveal() {
     const place = this.across.at.get(this.view.cell.column);
-    if (!place) return;
+    const band = this.down.places.find((one) => one.band.name === this.view.cell.band);
+    if (!place || !band) return;
+    const [top, bottom] = [this.grid.scrollTop, this.grid.scrollTop + this.grid.clientHeight - this.arrows.height];
+    if (band.y < top || band.y + band.height > bottom) this.grid.scrollTop = Math.max(0, band.y - (bottom - top) / 3);
     const left = place.x + this.labels.offsetWidth;
     if (left < this.grid.scrollLeft + this.labels.offsetWidth) this.grid.scrollLeft = place.x;
     else if (left + place.width > this.grid.scrollLeft + this.grid.clientWidth) this.grid.scrollLeft = left + place.width - this.grid.clientWidth;

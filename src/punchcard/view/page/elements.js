@@ -4,9 +4,9 @@ const SVG = "http://www.w3.org/2000/svg";
 
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
+    if (value === null || value === undefined || (value === false && !name.startsWith("aria-"))) continue;
     if (typeof value === "function") element.addEventListener(name, value);
-    else element.setAttribute(name, value === true ? "" : value);
+    else element.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : value);
   }
   element.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return element;
@@ -29,18 +29,26 @@ export function button(label, name, key, press) {
 
 /** Replace what an element holds; whoever had the focus at a place (`data-place`) has it again. */
 export function refill(element, ...children) {
+  const wanted = children.flat().filter(Boolean);
+  if (wanted.length === element.childNodes.length && wanted.every((child, i) => child === element.childNodes[i])) return;
   const held = element.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
-  element.replaceChildren(...children.flat().filter(Boolean));
+  element.replaceChildren(...wanted);
   if (held !== undefined) [...element.querySelectorAll("[data-place]")].find((one) => one.dataset.place === held)?.focus();
 }
 
 /** A number for people: whole ones as they are, others with few digits. */
-export function pretty(value) {
+export function pretty(value, digits = 5) {
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return value === 0 ? "0" : String(value).replace("-", "−");
   if (!Number.isFinite(value)) return String(value);
   const size = Math.abs(value);
-  const text = size >= 1e-4 && size < 1e6 ? String(Number(value.toPrecision(5))) : value.toExponential(3);
+  const text = size >= 1e-4 && size < 1e6 ? String(Number(value.toPrecision(digits))) : value.toExponential(digits - 2);
   return text.replace(/-/g, "−");
+}
+
+/** A name that may break before its number. */
+export function breakable(name) {
+  const at = name.indexOf("[");
+  return at < 1 ? [name] : [name.slice(0, at), make("wbr"), name.slice(at)];
 }
 
 /** Loop, layer and stage of a moment. */

@@ -67,6 +67,15 @@ export function softmax(scores, temperature, n) {
   return weights;
 }
 
+/** The sum of columns by their weights, in the rows that are used. */
+function mixed(values, weights, used, width) {
+  const sum = new Float64Array(width);
+  weights.forEach((weight, i) => {
+    if (weight !== 0) for (const row of used) sum[row] += values[i * width + row] * weight;
+  });
+  return sum;
+}
+
 class Layer {
   constructor({ heads, w1, b1, w2, b2 }) {
     this.heads = heads.map((head) => ({
@@ -89,23 +98,26 @@ class Layer {
   /** Attn(X). */
   attend(card) {
     const attended = card.slice();
-    this.heads.forEach((head, number) => {
-      const { rows: width } = head.value;
+    this.heads.forEach(({ value }, number) => {
+      const { rows: width } = value;
       const n = card.length / width;
       const { weights } = this.attention(card, number);
-      const values = head.value.times(card);
-      const used = [...new Set(head.value.row)];
-      const sum = new Float64Array(width);
+      const values = value.times(card);
+      const used = [...new Set(value.row)];
       for (let j = 0; j < n; j++) {
-        for (const row of used) sum[row] = 0;
-        for (let i = 0; i < n; i++) {
-          const weight = weights[j * n + i];
-          if (weight !== 0) for (const row of used) sum[row] += values[i * width + row] * weight;
-        }
+        const sum = mixed(values, weights.subarray(j * n, (j + 1) * n), used, width);
         for (const row of used) attended[j * width + row] += sum[row];
       }
     });
     return attended;
+  }
+
+  /** What a head adds to one column. */
+  added(card, number, column) {
+    const { value } = this.heads[number];
+    const n = card.length / value.rows;
+    const weights = this.attention(card, number).weights.subarray(column * n, (column + 1) * n);
+    return mixed(value.times(card), weights, [...new Set(value.row)], value.rows);
   }
 
   /** X + W2 relu(W1 X + b1 1^T) + b2 1^T. */

@@ -2,7 +2,7 @@
 
 const LEAST_COLUMN = 9;
 const MOST_COLUMN = 46;
-const LEAST_ROW = 6;
+const LEAST_ROW = 4.5;
 const MOST_ROW = 13;
 
 /** The columns from left to right, with a gap between regions and a mark where some are folded away. */
@@ -52,30 +52,68 @@ function holes(region, columns) {
   return found;
 }
 
-/** Blocks, or their parts, as bands. A band that holds nothing is thin when `folding`. */
-export function placeBands(bands, empty, room, text, folding, values) {
-  const shown = bands.filter((band) => !(folding && empty(band)));
-  const rows = shown.reduce((count, band) => count + band.rows, 0) || 1;
-  const line = 1.05 * text;
-  const extra = shown.reduce((sum, band) => sum + (values(band) ? line : 0) + 3, 0);
-  const height = Math.max(LEAST_ROW, Math.min(MOST_ROW, Math.floor((room - extra) / rows)));
-  let y = 0;
-  const places = shown.map((band) => {
-    const top = values(band) ? line : 0;
-    const row = Math.max(height, band.rows * height + top < line ? (line - top) / band.rows : 0);
-    const place = { band, y, top, row, height: top + row * band.rows };
-    y += place.height + 3;
-    return place;
-  });
-  return { places, height: y, hidden: bands.length - shown.length };
+/** A run of so many rows that hold nothing is folded to a gap. */
+const EMPTY_ROWS = 4;
+const GAP = 5;
+
+/** The rows of a band that are drawn, in runs; between two runs, some that hold nothing are folded. */
+function runsOf(band, empty, folding) {
+  const rows = [...Array(band.rows).keys()].map((r) => band.start + r);
+  if (!folding || band.rows <= EMPTY_ROWS) return [rows];
+  const runs = [[]];
+  for (let i = 0; i < rows.length;) {
+    let end = i;
+    while (end < rows.length && empty(rows[end])) end += 1;
+    if (end - i >= EMPTY_ROWS) {
+      runs.push([]);
+      i = end;
+    } else {
+      runs.at(-1).push(...rows.slice(i, Math.max(end, i + 1)));
+      i = Math.max(end, i + 1);
+    }
+  }
+  return runs;
 }
 
-/** The band and the row under a point, or null. */
+/** Blocks, or their parts, as bands. With `folding`, bands and runs of rows that hold nothing are left out. */
+export function placeBands(bands, { empty, chosen, folding, values, closed }, room, text) {
+  const kept = bands.map((band) => ({ band, runs: closed.has(band.name) ? [[]] : runsOf(band, empty, folding) }))
+    .filter(({ band, runs }) => !folding || band.name === chosen || closed.has(band.name) || runs.flat().some((row) => !empty(row)));
+  const rows = kept.reduce((count, { runs }) => count + runs.flat().length, 0) || 1;
+  const line = 1.05 * text;
+  const extra = kept.reduce((sum, { band, runs }) => sum + (values(band) ? line : 0) + 3 + GAP * (runs.length - 1), 0);
+  const usual = Math.max(LEAST_ROW, Math.min(MOST_ROW, Math.floor(2 * (room - extra) / rows) / 2));
+  let y = 0;
+  const places = kept.map(({ band, runs }) => {
+    const top = values(band) ? line : 0;
+    const count = Math.max(1, runs.flat().length);
+    const size = Math.max(usual, (line - top) / count);
+    const place = { band, y, top, size, lines: [], gaps: [] };
+    y += top;
+    runs.forEach((run, i) => {
+      if (i) {
+        place.gaps.push(y);
+        y += GAP;
+      }
+      for (const row of run) {
+        place.lines.push({ row, y, size });
+        y += size;
+      }
+    });
+    if (!place.lines.length) y += size;
+    place.height = y - place.y;
+    y += 3;
+    return place;
+  });
+  return { places, height: y, hidden: bands.length - kept.length, lines: new Map(places.flatMap(({ lines }) => lines.map((one) => [one.row, one]))) };
+}
+
+/** The row under a point, or null. */
 export function rowAt(bands, y) {
   const place = bands.places.find((one) => y >= one.y && y < one.y + one.height);
   if (!place) return null;
-  const inside = Math.floor((y - place.y - place.top) / place.row);
-  return place.band.start + Math.max(0, Math.min(place.band.rows - 1, inside));
+  const below = place.lines.filter((line) => line.y <= y);
+  return (below.at(-1) ?? place.lines[0])?.row ?? null;
 }
 
 /** The column under a point, or null. */

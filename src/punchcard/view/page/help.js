@@ -6,7 +6,7 @@ export const KEYS = [
     ["u", "a step is a half layer, a layer, a loop"], ["Home, End", "start and end of the run"], ["g", "go to a loop"]]],
   ["Search", [["h", "to the end of the run"], ["o", "to the next port: input or output"], ["j", "to the next branch taken"], ["k", "to the next breakpoint"],
     ["with shift", "the one before"], ["c, C", "when the chosen cell changes next, and when it did"]]],
-  ["Card", [["arrows", "move from cell to cell"], ["f", "fold and unfold what is empty"], ["a", "the next head"], ["x", "breakpoint at the current line"]]],
+  ["Card", [["arrows", "move from cell to cell"], ["f", "fold and unfold what is empty"], ["z", "fold and unfold the chosen band"], ["a", "the next head"], ["x", "breakpoint at the current line"]]],
   ["Page", [["1 2 3 4", "values, column, attention, weights"], ["tab", "to the next control, arrow or line"], ["?", "these keys"], ["Esc", "close"]]],
 ];
 

@@ -1,7 +1,7 @@
 /** What is known of the chosen things: values by name, a column and its formulas, the attention of a head, weights. */
 import { floats } from "./base64.js";
 import { columnName } from "./decode.js";
-import { colours, make, pretty, refill, split } from "./elements.js";
+import { breakable, colours, make, pretty, refill, split } from "./elements.js";
 import { moveText, moves } from "./arrows.js";
 
 export const TABS = ["values", "column", "attention", "weights"];
@@ -41,25 +41,40 @@ export class Inspector {
     }
   }
 
-  /** Values by name, group by group. */
+  /** Values by name, group by group. The table is made once; a step changes what is different. */
   async values() {
     const { about, state, before } = this.view;
-    const groups = new Map();
-    about.shown.forEach((one, i) => groups.set(one.group, [...(groups.get(one.group) ?? []), [one, i]]));
     if (!about.shown.length) return [make("p", { class: "hint" }, "This machine names no values.")];
-    return [...groups].map(([group, list]) => make("table", { class: "values" }, make("caption", {}, group), make("tbody", {}, list.map(([one, i]) => {
-      const changed = before && before.values[i] !== state.values[i];
-      return make("tr", { class: changed ? "changed" : "" }, make("th", { scope: "row" }, make("button", { type: "button", "data-place": `value ${i}`,
-        title: "Show it on the card", click: () => this.act.choose({ row: one.start, column: one.column }) }, one.name)),
-      make("td", { title: changed ? `before: ${before.values[i]}` : "" }, state.values[i].replace(/-(?=\d)/g, "−"), changed ? make("span", { class: "mark", "aria-label": "changed" }, "●") : ""));
-    }))));
+    this.table ??= this.valueTable();
+    this.table.rows.forEach(({ row, cell, text, mark }, i) => {
+      const changed = Boolean(before) && before.values[i] !== state.values[i];
+      const value = state.values[i].replace(/-(?=\d)/g, "−");
+      if (text.data !== value) text.data = value;
+      if (mark.hidden === changed) mark.hidden = !changed;
+      row.classList.toggle("changed", changed);
+      cell.title = changed ? `before: ${before.values[i]}` : "";
+    });
+    return this.table.groups;
+  }
+
+  valueTable() {
+    const groups = new Map();
+    const rows = this.view.about.shown.map((one, i) => {
+      const [text, mark] = [new Text(""), make("span", { class: "mark", role: "img", "aria-label": "changed", hidden: true }, "●")];
+      const cell = make("td", {}, text, mark);
+      const row = make("tr", {}, make("th", { scope: "row" }, make("button", { type: "button", "data-place": `value ${i}`, title: "Show it on the card",
+        click: () => this.act.choose({ row: one.start, column: one.column }) }, one.name)), cell);
+      groups.set(one.group, [...(groups.get(one.group) ?? []), row]);
+      return { row, cell, text, mark };
+    });
+    return { rows, groups: [...groups].map(([group, list]) => make("table", { class: "values" }, make("caption", {}, group), make("tbody", {}, list))) };
   }
 
   /** The chosen column: when its cell changed, and what the last step did to it, formula by formula. */
   async column() {
     const { view } = this;
     const { cell, moment } = view;
-    const reply = await view.source.explain(moment, cell.column);
+    const reply = moment ? await view.source.explain(moment, cell.column) : { name: columnName(view.about, cell.column) };
     const seek = (forward, text, key) => make("button", { type: "button", "data-place": text, title: `${text} (${key})`, click: () => this.act.change(forward) }, text);
     const head = make("div", { class: "heading" }, make("h3", {}, reply.name), make("p", {}, make("b", {}, cell.band), " in this column"),
       make("div", { class: "buttons" }, seek(false, "when did it change", "C"), seek(true, "next change", "c")));
@@ -121,8 +136,8 @@ export class Inspector {
       make("table", { class: "moves" }, make("thead", {}, make("tr", {}, ["to", "from", "weight", "score", "gap"].map((name) => make("th", { scope: "col" }, name)))),
         make("tbody", {}, between.slice(0, MOST_ROWS).map((move, i) => make("tr", { tabindex: 0, "data-place": `move ${i}`, title: moveText(about, attention, move),
           focus: () => this.act.look([move[0], move[1]]), blur: () => this.act.look(null), pointerenter: () => this.act.look([move[0], move[1]]), pointerleave: () => this.act.look(null) },
-        make("td", {}, columnName(about, move[1])), make("td", {}, columnName(about, move[0])),
-        ...move.slice(2).map((number) => make("td", { class: "figure" }, number === null ? "–" : pretty(number))))))),
+        make("td", {}, breakable(columnName(about, move[1]))), make("td", {}, breakable(columnName(about, move[0]))),
+        ...move.slice(2).map((number) => make("td", { class: "figure" }, number === null ? "–" : pretty(number, 4))))))),
       make("p", { class: "hint" }, between.length ? `${own} columns take from themselves` : `No column takes from another; ${own} take from themselves.`),
       attention.matrix ? this.matrix(attention) : null];
   }
@@ -138,7 +153,7 @@ export class Inspector {
     const { about } = this.view;
     const weights = asNumbers(matrix);
     const n = columns.length;
-    const size = Math.max(2, Math.min(14, Math.floor(Math.max(200, this.panel.clientWidth - 60) / n)));
+    const size = Math.max(1, Math.min(14, Math.floor(Math.max(200, this.panel.clientWidth - 40) / n)));
     const canvas = make("canvas", { width: n * size * 2, height: n * size * 2, class: "matrix", style: `width:${n * size}px;height:${n * size}px`, tabindex: 0, role: "img",
       "data-place": "matrix", "aria-label": `The attention matrix, ${n} by ${n}. Arrow keys move over it.` });
     const pen = canvas.getContext("2d");
@@ -187,8 +202,8 @@ export class Inspector {
     const unit = view.unitShown === null ? null : Math.min(view.unitShown, hidden - 1);
     const none = unit === null && !view.attention;
     const reply = none ? null : await view.source.weights(layer, unit === null ? { head: view.head } : { unit });
-    const chooser = make("input", { type: "number", min: 0, max: hidden - 1, value: unit ?? "", "data-place": "unit", "aria-label": `A hidden unit of layer ${layer + 1}, 0 to ${hidden - 1}`,
-      change: (event) => this.act.hiddenUnit(event.target.value === "" ? null : Math.max(0, Math.min(hidden - 1, Number(event.target.value)))) });
+    const chooser = make("input", { type: "number", min: 1, max: hidden, value: unit === null ? "" : unit + 1, "data-place": "unit", "aria-label": `A hidden unit of layer ${layer + 1}, 1 to ${hidden}`,
+      change: (event) => this.act.hiddenUnit(event.target.value === "" ? null : Math.max(0, Math.min(hidden - 1, Math.floor(event.target.value) - 1))) });
     return [make("h3", {}, `Layer ${layer + 1}`), this.heads((head) => this.act.head(head), unit === null ? view.head : null),
       hidden ? make("label", { class: "unit" }, "hidden unit", chooser, `of ${hidden}`) : null,
       ...(reply?.parts ?? []).map((part) => make("table", { class: "weights" }, make("caption", {}, part.name,

@@ -30,16 +30,18 @@ import { Help } from "./help.js";
 
 const REMEMBERED = 64;
 /** How often a page asks for the end of a run that is not known yet, in milliseconds. */
-const EXPLORE = 400;
+const EXPLORE = 600;
+/** A wait of so many milliseconds is shown. */
+const PATIENCE = 150;
 
 class View {
   constructor(element, source, about) {
     const bands = bandsOf(about.layout);
     Object.assign(this, { element, source, about, bands, moment: 0, state: null, before: null, attention: null, head: 0, unit: "stage", speed: 2,
-      playing: false, folding: true, tab: "values", breakpoints: new Set(), unitShown: null, looked: null, wanted: 0,
+      playing: false, folding: true, tab: "values", breakpoints: new Set(), closed: new Set(), unitShown: null, looked: null, wanted: 0,
       cell: { row: bands[0].start, column: about.layout.regions[0].start, band: bands[0].name } });
     this.remembered = new Map();
-    const act = Object.fromEntries(["go", "end", "step", "play", "find", "change", "choose", "look", "fold", "tab", "head", "breakpoint", "hiddenUnit"]
+    const act = Object.fromEntries(["go", "end", "step", "play", "find", "change", "choose", "look", "fold", "close", "tab", "head", "breakpoint", "hiddenUnit"]
       .map((name) => [name, (...given) => this[`on_${name}`](...given)]));
     act.unit = (unit) => { this.unit = unit; this.redraw(); };
     act.speed = (speed) => { this.speed = speed; this.redraw(); };
@@ -77,6 +79,7 @@ class View {
   /** Show a moment. Of several that were asked for at once, the last is shown. */
   async on_go(moment) {
     const ask = this.wanted = Math.max(0, moment);
+    const waiting = setTimeout(() => this.element.setAttribute("aria-busy", "true"), PATIENCE);
     try {
       const state = await this.fetch(ask);
       const attention = state.ended && state.stage === 0 && state.layer === 0 ? null : await this.fetchAttention(state.moment);
@@ -89,7 +92,11 @@ class View {
       this.redraw();
     } catch (error) {
       this.tell(error.message);
+      this.wanted = this.moment;
       this.playing = false;
+    } finally {
+      clearTimeout(waiting);
+      if (ask === this.wanted || this.wanted === this.moment) this.element.removeAttribute("aria-busy");
     }
   }
 
@@ -167,6 +174,12 @@ class View {
 
   on_fold() { this.folding = !this.folding; this.redraw(); }
 
+  /** Fold a band to its line of numbers, or unfold it. */
+  on_close(band) {
+    this.closed[this.closed.has(band) ? "delete" : "add"](band);
+    this.redraw();
+  }
+
   on_tab(tab) { this.tab = tab; this.redraw(); }
 
   on_hiddenUnit(unit) { this.unitShown = unit; this.redraw(); }
@@ -203,7 +216,7 @@ class View {
       n: () => this.on_step(1), ".": () => this.on_step(1), p: () => this.on_step(-1), ",": () => this.on_step(-1), N: () => this.on_step(1, "loop"), P: () => this.on_step(-1, "loop"),
       " ": () => this.on_play(), "[": () => this.pace(-1), "]": () => this.pace(1), Home: () => this.on_go(0), End: () => this.on_end(), g: () => this.time.loop.select(),
       u: () => { this.unit = UNITS[(UNITS.indexOf(this.unit) + 1) % UNITS.length]; this.redraw(); }, h: () => this.on_find("halt", !shift), o: () => this.on_find("port", !shift),
-      j: () => this.on_find("branch", !shift), k: () => this.on_find("breakpoint", !shift), c: () => this.on_change(!shift), f: () => this.on_fold(),
+      j: () => this.on_find("branch", !shift), k: () => this.on_find("breakpoint", !shift), c: () => this.on_change(!shift), f: () => this.on_fold(), z: () => this.on_close(this.cell.band),
       a: () => { if (heads) this.on_head((this.head + 1) % heads); }, x: () => { if (here !== null) this.on_breakpoint([here]); }, "?": () => this.help.toggle(),
       Escape: () => this.element.focus(),
     };
@@ -219,17 +232,19 @@ class View {
     this.redraw();
   }
 
-  /** Ask, now and then, how far the run goes, until its end is known. */
+  /** Ask, now and then, how far the run goes, until its end is known. A question of the person comes first. */
   async explore() {
-    if (this.about.loops !== null) return;
-    while (this.element.isConnected) {
+    let pause = EXPLORE;
+    while (this.element.isConnected && this.state.loops === null && this.source.explore) {
+      await new Promise((done) => { setTimeout(done, pause); });
+      if (this.wanted !== this.moment) continue;
+      const begun = performance.now();
       const found = await this.source.explore().catch(() => null);
       if (!found) return;
+      pause = Math.max(EXPLORE, performance.now() - begun);
       this.known = found.known_loops;
-      if (this.state && found.loops !== null) this.state.loops = found.loops;
-      if (this.state) this.time.draw();
-      if (found.loops !== null) return;
-      await new Promise((done) => { setTimeout(done, EXPLORE); });
+      this.state.loops = found.loops;
+      this.time.draw();
     }
   }
 }

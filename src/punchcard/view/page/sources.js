@@ -29,6 +29,9 @@ class Inside {
     this.data = data;
     this.layers = data.about.layers.length;
     this.bands = bandsOf(data.about.layout);
+    const numbers = data.about.program.instructions.map((one) => one.number).sort((one, other) => one - other);
+    /** How far the next instruction is, where there is no branch. */
+    this.size = numbers.slice(1).reduce((least, number, i) => Math.min(least, number - numbers[i] || least), Infinity);
   }
 
   async about() { return this.data.about; }
@@ -57,15 +60,16 @@ class Inside {
     const before = moment > 0 ? part(this.card(moment - 1)) : after;
     const { layer, stage } = split(Math.max(0, moment - 1), this.layers);
     const known = this.data.formulas?.[layer];
-    const formulas = !known || moment === 0 ? [] : stage === 0 ? this.heads(known, before, after) : this.assigned(known, before, after);
+    const formulas = !known || moment === 0 ? [] : stage === 0
+      ? this.heads(known, { before, after, moment, column }) : this.assigned(known, before, after);
     return { moment, column, name: columnName(this.data.about, column), before, after, formulas, host: false };
   }
 
-  /** The heads of a step, with the rows that differ. */
-  heads(known, before, after) {
+  /** All heads of a step at once, with the rows that differ: without the weights nobody can tell who did what. */
+  heads(known, { before, after }) {
     const rows = [...before.keys()].filter((row) => before[row] !== after[row]);
-    return known.heads.map((head) => ({ kind: "attend", text: head.about ?? "", rows: rows.map((row) => rowName(this.bands, row)),
-      before: rows.map((row) => before[row]), after: rows.map((row) => after[row]), details: [] }));
+    return [{ kind: "attend", text: known.heads.map((head) => head.about).join("; "), rows: rows.map((row) => rowName(this.bands, row)),
+      before: rows.map((row) => before[row]), after: rows.map((row) => after[row]), details: [] }];
   }
 
   assigned(known, before, after) {
@@ -136,21 +140,24 @@ class Recorded extends Inside {
   async find(what, moment, { forward = true, instructions = [], rows, column } = {}) {
     if (what === "change") return { moment: this.change(moment, forward, rows, column), searched: 0 };
     const loops = this.moments.filter((one) => one % (2 * this.layers) === 0).map((one) => this.states.get(one));
-    return search(loops, what, moment, forward, instructions, this.last());
+    return search(loops, what, moment, forward, instructions, this.last(), this.size);
   }
 }
 
-/** Look through the states at the beginnings of loops; `end` is the last state. */
-function search(states, what, moment, forward, instructions, end) {
-  if (what === "halt") return { moment: forward ? (end.ended && end.moment > moment ? end.moment : null) : null, searched: end.loop };
-  const wanted = (state, i) => {
-    const next = states[i + 1];
-    if (what === "breakpoint") return instructions.includes(state.program_counter);
+/** Look through the states at the beginnings of loops, which follow each other; `end` is the last state. */
+function search(states, what, moment, forward, instructions, end, size) {
+  if (what === "halt") {
+    const there = end.ended && (forward ? end.moment > moment : end.moment < moment);
+    return { moment: there ? end.moment : null, searched: end.loop };
+  }
+  const found = states.filter((state, i) => {
     const before = states[i - 1];
-    if (what === "port") return before && (state.output !== before.output || state.read !== before.read);
-    return next === undefined ? false : next.program_counter !== state.program_counter + 1;
-  };
-  const found = states.filter((state, i) => (forward ? state.moment > moment : state.moment < moment) && wanted(state, i));
+    if (forward ? state.moment <= moment : state.moment >= moment) return false;
+    if (what === "breakpoint") return instructions.includes(state.program_counter);
+    if (!before) return false;
+    if (what === "port") return state.output !== before.output || state.read !== before.read;
+    return state.program_counter !== before.program_counter + size;
+  });
   return { moment: (forward ? found[0] : found.at(-1))?.moment ?? null, searched: end.loop };
 }
 
@@ -252,40 +259,45 @@ class Computed extends Inside {
       .map((e) => [made(matrix.row[e]), from(matrix.column[e]), matrix.values[e]]);
     if (head !== undefined) {
       const { key, query, value, temperature } = found.heads[head];
-      const parts = [["key", key, (i) => `key[${i}]`], ["query", query, (i) => `query[${i}]`], ["value", value, row]];
-      return { ...whole, name: `head ${head + 1}`, temperature,
+      const parts = [["key", key, (i) => `key ${i + 1}`], ["query", query, (i) => `query ${i + 1}`], ["value", value, row]];
+      return { ...whole, name: `layer ${layer + 1}, head ${head + 1}`, temperature,
         parts: parts.map(([name, matrix, made]) => ({ name, bias: null, nonzero: entries(matrix, made, row) })) };
     }
     if (unit === undefined) return { ...whole, name: `layer ${layer + 1}`, temperature: null, parts: [] };
-    const own = () => `unit ${unit}`;
+    const own = () => "relu";
     const place = found.b1.row.indexOf(unit);
-    return { ...whole, name: `unit ${unit}`, temperature: null, parts: [
+    return { ...whole, name: `layer ${layer + 1}, hidden unit ${unit + 1}`, temperature: null, parts: [
       { name: "in", bias: place < 0 ? 0 : found.b1.values[place], nonzero: entries(found.w1, own, row, (made) => made === unit) },
       { name: "out", bias: null, nonzero: entries(found.w2, row, own, (_, from) => from === unit) }] };
   }
 
-  heads(known, before, after) {
+  /** What each head added to a column. */
+  heads(known, { before, moment, column }) {
     const layer = this.model.layers[known.layer];
+    const card = this.card(moment - 1);
     return known.heads.map((head, number) => {
+      const added = layer.added(card, number, column);
       const rows = [...new Set(layer.heads[number].value.row)];
       return { kind: "attend", text: head.about ?? "", rows: rows.map((row) => rowName(this.bands, row)),
-        before: rows.map((row) => before[row]), after: rows.map((row) => after[row]), details: [] };
+        before: rows.map((row) => before[row]), after: rows.map((row) => before[row] + added[row]), details: [] };
     });
   }
 
   async find(what, moment, { forward = true, instructions = [], rows, column } = {}) {
+    if ((what === "branch" || what === "breakpoint") && !this.data.about.counter) {
+      throw new Error(`a ${this.data.about.machine} machine shows no program counter: it has no ${what} to find`);
+    }
     const end = this.last();
     if (what === "change") return { moment: this.change(moment, forward, rows, column), searched: 0 };
+    if (what === "halt") return search([], what, moment, forward, [], end, this.size);
     const { loop } = split(moment, this.layers);
-    // A look of two loops at a time: a search forward stops where it finds, and computes no card beyond.
+    // Two loops at a time: a search computes no card beyond the one that it finds.
     for (let at = loop; at >= 0 && at <= end.loop; at += forward ? 1 : -1) {
-      if (what === "halt") break;
-      const pair = [at - 1, at, at + 1].filter((one) => one >= 0 && one <= end.loop)
-        .map((one) => ({ moment: 2 * this.layers * one, loop: one, ...this.fact(one) }));
-      const found = search(pair, what, moment, forward, instructions, { ...end, loop: at });
+      const pair = [at - 1, at].filter((one) => one >= 0).map((one) => ({ moment: 2 * this.layers * one, ...this.fact(one) }));
+      const found = search(pair, what, moment, forward, instructions, { ...end, loop: at }, this.size);
       if (found.moment === 2 * this.layers * at) return found;
     }
-    return what === "halt" ? search([], what, moment, forward, [], end) : { moment: null, searched: end.loop };
+    return { moment: null, searched: end.loop };
   }
 }
 

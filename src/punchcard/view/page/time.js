@@ -88,10 +88,11 @@ export class Time {
     const one = (end, text, name, kind) => make("button", { type: "button", class: `step ${kind}`, "data-place": end, title: name, "aria-label": name,
       "aria-current": end === at ? "step" : null, click: () => this.act.go(begin + end) }, make("span", {}, text));
     refill(this.steps, one(0, "begin", "The card as the loop begins", "begin"), ...layers.flatMap((found, i) => {
-      const name = `layer ${i + 1}${found.name ? ` (${found.name})` : ""}`;
+      const name = found.name || `layer ${i + 1}`;
       const heads = found.heads.length;
-      return [heads ? one(2 * i + 1, layers.length > 4 ? "a" : "attention", `After the attention of ${name}: ${heads} ${heads === 1 ? "head" : "heads"}`, "attend") : null,
-        one(2 * i + 2, layers.length > 4 ? `${i + 1}` : "feed-forward", `After ${name}`, "forward")].filter(Boolean);
+      const many = layers.length > 4;
+      return [make("span", { class: "layer" }, String(i + 1)), heads ? one(2 * i + 1, many ? "attend" : "attention", `After the attention of ${name}: ${heads} ${heads === 1 ? "head" : "heads"}`, "attend") : null,
+        one(2 * i + 2, many ? "relu" : "feed-forward", `After ${name}`, "forward")].filter(Boolean);
     }));
   }
 }
