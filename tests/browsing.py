@@ -6,12 +6,16 @@ import base64
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from punchcard.card.formats import AnyArray
+from punchcard.view import page as files
+from punchcard.view.page import data
+from punchcard.view.session import Session
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -74,12 +78,18 @@ class Watched:
         """Go there, and wait for the first card."""
         self.requests.clear()
         self.page.goto(address)
-        self.page.wait_for_function("document.getElementById('punchcard-view').view.then((view) => view && view.painted > 0)")
+        settled(self.page)
         return self.page
 
     def foreign(self, *own: str) -> list[str]:
         """Requests that go elsewhere."""
         return [url for url in self.requests if not url.startswith((*own, "data:"))]
+
+
+def settled(page: Page) -> int:
+    """Wait until what was asked for last is shown; the moment."""
+    page.wait_for_selector("#punchcard-view[data-moment]")
+    return int(page.locator("#punchcard-view").get_attribute("data-moment") or -1)
 
 
 def cards_of(page: Page, first: AnyArray, moments: int) -> Iterator[AnyArray]:
@@ -92,3 +102,15 @@ def cards_of(page: Page, first: AnyArray, moments: int) -> Iterator[AnyArray]:
         flat[at[done : done + count]] = to[done : done + count]
         done += count
         yield flat.reshape(first.shape[::-1]).T
+
+
+def written(session: Session, to: Path) -> int:
+    """A file with the model inside; how many loops the run has."""
+    session.explore(10)
+    machine, about = session.machine, session.about()
+    content = {"kind": "computed", "about": about, "model": data.model(machine.weights),
+               "card": data.card(machine.punch(session.program).numpy()),
+               "formulas": [session.formulas(layer) for layer in range(session.layers)]}
+    to.write_text(files.document(session.name, content), encoding="utf-8")
+    assert about["loops"] is not None
+    return about["loops"]

@@ -33,6 +33,8 @@ export class Inspector {
     });
     this.panel.setAttribute("aria-labelledby", `punchcard-tab-${tab}`);
     const asked = this.view.moment;
+    if (this.drawn !== tab) refill(this.panel, make("p", { class: "hint" }, "…"));
+    this.drawn = tab;
     try {
       const content = await this[tab]();
       if (asked === this.view.moment && tab === this.view.tab) refill(this.panel, content);
