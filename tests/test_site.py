@@ -22,7 +22,7 @@ def test_every_page_is_in_the_navigation_once() -> None:
     made = {f"notebooks/{path.stem}.md" for path in (ROOT / "examples" / "notebooks").glob("*.ipynb")}
     made |= {"reference/punchcard.md", "reference/kit.md", "changelog.md"}
     written = {path.name for path in (ROOT / "docs").glob("*.md")}
-    assert sorted(PAGES) == sorted(written | made)
+    assert sorted(PAGES) == sorted(written | made), "give it a place in the nav of mkdocs.yml"
 
 
 def test_the_reference_has_every_public_name() -> None:
@@ -34,7 +34,7 @@ def test_the_reference_has_every_public_name() -> None:
 
 def test_every_view_has_a_place_and_a_command() -> None:
     """A page names each view where it stands, and says below how one opens it oneself."""
-    text = (ROOT / "docs" / "seeing.md").read_text()
+    text = (ROOT / "docs" / "views.md").read_text()
     assert sorted(views.MARK.findall(text)) == sorted(views.SHOWN)
     for command in views.SHOWN.values():
         assert f"    punchcard view {' '.join(command)}\n" in text
