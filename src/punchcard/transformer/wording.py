@@ -3,8 +3,8 @@
     difference = -memory + 2*relu(difference + 4*inside)        a formula for all rows of a block
     counter[i] = ... 2*relu(binary(word[:i+1]) - 2^i*inside)    one that differs from row to row in a regular way
 
-`sum(x)` adds rows, `binary(x)` adds x[0] + 2 x[1] + 4 x[2] + ... Nothing is kept for this while a machine is built: a text is
-made when somebody asks.
+`sum(x)` adds rows, `binary(x)` adds x[0] + 2 x[1] + 4 x[2] + ... Nothing is kept for this while a machine is built: a text
+is made when somebody asks.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def assignment_text(assignment: Assignment, names: Names) -> Worded:
     """What rows were set to."""
     numbers = assignment.target.numbers.tolist()
     formulas = _formulas(assignment.value)
-    details = [f"{names.span(row, row)} = {_row_text(formula, names)}" for row, formula in zip(numbers, formulas, strict=True)]
+    details = [f"{names.span(row, row)} = {_row_text(formula, names)}"
+               for row, formula in zip(numbers, formulas, strict=True)]
     texts = []
     for first, last in _runs(formulas, numbers, names):
         texts.append(_run_text(formulas[first : last + 1], numbers[first : last + 1], names))

@@ -79,11 +79,9 @@ class Loops:
         near = self._before(loop)
         while near.loops < (loop if self.end is None else min(loop, self.end.loops)):
             reached = self._advance(near, loop)
-            if reached.loops == near.loops:
+            if reached.loops <= near.loops:
                 break
             near = reached
-        if self.end is not None and near.loops > self.end.loops:
-            return self.mark(self.end.loops)
         return self._remember(near)
 
     def served(self, loop: int) -> Served:

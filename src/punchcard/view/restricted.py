@@ -123,11 +123,10 @@ class Restricted:
         key = layer.key[head][np.ix_(keys.dimensions, keys.rows)] @ card[keys.rows]
         before = keys.matrix[:, columns]
         keys.matrix[:, columns] = key
-        scores = keys.matrix.T @ query
+        scores = (query.T @ keys.matrix).T  # so that the keys of one query lie side by side
         keys.matrix[:, columns] = before
-        best = scores.max(axis=0)
-        near = (scores >= best - keys.reach).any(axis=1) if np.isfinite(keys.reach) else np.ones(len(scores), bool)
-        sources = np.flatnonzero(near)
+        near = (scores >= scores.max(axis=0) - keys.reach).T
+        sources = np.unique(np.concatenate([np.flatnonzero(row) for row in near]))
         weights = softmax(layer.temperature[head] * scores[sources])
         weights = np.where(weights < self._least, 0, weights)
         used = weights.any(axis=1)

@@ -119,6 +119,8 @@ class FleqProgram:
     functions: Mapping[str, Function]
     labels: tuple[tuple[str, int], ...] = ()
     range: float = 16.0
+    lines: tuple[int, ...] = field(default=(), repr=False)
+    """The line of each instruction in the text that it comes from, counted from 1."""
 
     def __post_init__(self) -> None:
         if not self.instructions or not isinstance(self.instructions[-1], Halt):

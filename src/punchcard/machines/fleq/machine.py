@@ -32,8 +32,10 @@ from punchcard.machines.fleq.step_errors import Audit, StepErrors
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
+from punchcard.machines.listing import Listed, Listing
 from punchcard.machines.result import Result
 from punchcard.machines.running import At, Mark
+from punchcard.machines.shown import Shown
 from punchcard.machines.streams import Read, Write
 from punchcard.transformer.build import compile_layer, to_weights
 from punchcard.transformer.precision import as_precision
@@ -42,6 +44,8 @@ LEAST_RANGE = 2.0**-20
 DEFAULT_FUNCTIONS = ("add", "sub", "mul", "transpose", "sigmoid", "incr_pointer", "reset_pointer")
 NEAR = 1e-6
 """Relative to the range, what a long run may be off from the interpreter's."""
+MOST_SHOWN, MOST_COLUMNS = 64, 16
+"""Variables that a view shows, and rows and columns of each."""
 LOOK_EVERY = 1_000_000
 """Loops between two looks at the card of a guarded run that nobody watches: about a second of a compiled engine."""
 
@@ -306,6 +310,28 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     def shown(self, program: FleqProgram, result: Result[FleqState]) -> str:
         return "\n".join(f"{name} = {_shown(value, indent=len(name) + 3)}" for name, value in result.memory.items())
+
+    def shown_values(self, program: FleqProgram) -> list[Shown]:
+        """The program counter, and the variables: of a long one the first columns."""
+        sizes, found = self.sizes, [Shown("program counter", "machine", "program_counter", 0, kind="unsigned",
+                                          offset=-self.sizes.instruction_column)]
+        for variable in program.variables[:MOST_SHOWN]:
+            found.append(Shown(variable.name, "variables", "data", sizes.memory_column + variable.address,
+                               min(variable.shape.columns, MOST_COLUMNS), "numbers",
+                               height=min(variable.shape.rows, MOST_COLUMNS), plus="incoming"))
+        return found
+
+    def listing(self, program: FleqProgram, source: str | None = None) -> Listing:
+        """An instruction is a line; of a program without lines, a line of its disassembled text."""
+        if source is None or len(program.lines) < len(program.instructions) - 1:
+            source = self.kind.disassemble(program)
+            program = self.restore(source)
+        lines, found = source.splitlines(), []
+        for number, line in enumerate(program.lines):
+            found.append(Listed(number, line, lines[line - 1].strip()))
+        if len(found) < len(program.instructions):
+            found.append(Listed(len(found), None, "halt"))
+        return Listing(lines, found)
 
     def plain(self, value: np.ndarray) -> Any:
         return float(value[0, 0]) if value.shape == (1, 1) else value.tolist()

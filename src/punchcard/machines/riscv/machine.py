@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,25 +19,30 @@ from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
+from punchcard.machines.listing import Listed, Listing
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Result, Seen
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import MOST_BITS, RiscvContent, RiscvDesign, RiscvSizes
-from punchcard.machines.riscv.designs.pending import pending_word
+from punchcard.machines.riscv.designs.pending import PENDING, pending_word
 from punchcard.machines.riscv.designs.three_layer import ThreeLayerDesign
 from punchcard.machines.riscv.designs.two_layer import TwoLayerDesign
 from punchcard.machines.riscv.extensions import multiplies
 from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.host import RiscvHost, is_served
 from punchcard.machines.riscv.in_c import RiscvInC
-from punchcard.machines.riscv.isa import REGISTERS, WORD_BYTES, signed
+from punchcard.machines.riscv.isa import REGISTERS, WORD_BYTES, decode, signed
 from punchcard.machines.riscv.kind import DEFAULT_MEMORY, RISCV
 from punchcard.machines.riscv.lagging import LaggingInterpreter
 from punchcard.machines.riscv.oracle import RiscvInterpreter, RiscvState
 from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.running import Course, Mark
+from punchcard.machines.shown import Pending, Shown
 from punchcard.machines.streams import Read, Write
+
+MOST_LISTED = 20_000
+"""Instructions that a view lists."""
 
 
 @checked
@@ -55,6 +61,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     default_max_steps: ClassVar[int | None] = None
     compared: ClassVar[Check | None] = None
     has_ports: ClassVar[bool] = True
+    instruction_size: ClassVar[int] = WORD_BYTES
     keeps_weights: ClassVar[bool] = True
     sizes: RiscvSizes
     design: RiscvDesign
@@ -188,6 +195,31 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
             changes.append(f"goto {program.name_of(now.program_counter)}")
         line = program.lines.get(counter)
         return f"{code:<44} {', '.join(changes)}{f'  ({line})' if line else ''}".rstrip()
+
+    def shown_values(self, program: RiscvProgram) -> list[Shown]:
+        """The program counter, the instruction as a number, and the registers, as if what is pending were stored."""
+        scratch, registers = self.layout.region("scratchpad").start, self.layout.region("registers").start
+        pending = Pending(PENDING, "address", "value", scratch) if self.design.lags else None
+        found = [Shown("program counter", "machine", "counter", scratch, kind="unsigned"),
+                 Shown("instruction", "machine", "word", scratch, kind="unsigned")]
+        return found + [Shown(name, "registers", "memory", registers + i, pending=pending)
+                        for i, name in enumerate(REGISTERS)]
+
+    def listing(self, program: RiscvProgram, source: str | None = None) -> Listing:
+        """Every word that is an instruction; without the text of its file the instructions are the lines."""
+        found: list[tuple[int, str]] = []
+        own, lines = Path(program.source).name, [] if source is None else source.splitlines()
+        for segment in program.segments:
+            first = -(-segment.address // WORD_BYTES) * WORD_BYTES
+            for address in range(first, segment.address + len(segment.data) - WORD_BYTES + 1, WORD_BYTES):
+                word = int.from_bytes(segment.data[address - segment.address :][:WORD_BYTES], "little")
+                if decode(word) is not None and len(found) < MOST_LISTED:
+                    found.append((address, text_of(word, address, program.name_of)))
+        if source is None:
+            return Listing([f"{program.name_of(address)}: {text}" for address, text in found],
+                           [Listed(address, line, text) for line, (address, text) in enumerate(found, start=1)])
+        places = {address: line.line for address, line in program.lines.items() if Path(line.file).name == own}
+        return Listing(lines, [Listed(address, places.get(address), text) for address, text in found])
 
     def shown(self, program: RiscvProgram, result: Result[RiscvState]) -> str:
         """A program shows itself by its output."""

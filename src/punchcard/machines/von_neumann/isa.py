@@ -8,13 +8,17 @@ do about input, output and halting is declared here once; the interpreter, the m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError, SizeError, did_you_mean
 from punchcard.telling import counted, few
+
+if TYPE_CHECKING:
+    LineNumbers: TypeAlias = Sequence[int]
+    """Known to the type checker alone: there may be millions, and nobody need look at each."""
 
 InputRule: TypeAlias = Literal["sets", "adds", "subtracts"]
 """What an input does to the cell that it is for: mem[b] = x, mem[b] += x, or mem[b] -= x."""
@@ -155,6 +159,8 @@ class Image:
     source: str = ""
     labels: Mapping[str, int] = field(default_factory=dict, compare=False)
     """Addresses that have a name."""
+    lines: LineNumbers = field(default=(), compare=False, repr=False)
+    """The line of the source, counted from 1, that each address comes from; 0: none."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.words))

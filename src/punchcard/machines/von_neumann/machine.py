@@ -19,16 +19,21 @@ from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
+from punchcard.machines.listing import Listed, Listing
 from punchcard.machines.result import Result, Seen
 from punchcard.machines.running import Mark
+from punchcard.machines.shown import Shown
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.von_neumann.comparing import CellsComparer
-from punchcard.machines.von_neumann.design import AddressMap, VonNeumannDesign
+from punchcard.machines.von_neumann.design import INSTRUCTION, AddressMap, VonNeumannDesign
 from punchcard.machines.von_neumann.host import VonNeumannHost
 from punchcard.machines.von_neumann.in_c import ImageInC
 from punchcard.machines.von_neumann.isa import Dialect, Image, ImageState, find_dialect
 from punchcard.machines.von_neumann.kind import VON_NEUMANN
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
+
+MOST_SHOWN = 64
+"""Labelled cells that a view shows by name."""
 
 
 @checked
@@ -46,6 +51,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
     default_max_steps: ClassVar[int | None] = None
     compared: ClassVar[Check | None] = None
     has_ports: ClassVar[bool] = True
+    instruction_size: ClassVar[int] = INSTRUCTION
     sizes: AddressMap
     design: VonNeumannDesign
 
@@ -150,6 +156,34 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         elif target < self.sizes.data_end:
             done = f"{program.name_of(target)} = {self._signed(now.memory[target])} from a port, {done}"
         return f"{code:<36} {done}"
+
+    def shown_values(self, program: Image) -> list[Shown]:
+        """The program counter, the fetched instruction, and the labelled cells."""
+        scratch, first = self.layout.region("scratchpad").start, self.layout.region("memory").start
+        found = [Shown("program counter", "machine", "counter", scratch, kind="unsigned", offset=-INSTRUCTION)]
+        found += [Shown(f"operand {x}", "machine", f"word.{x}", scratch) for x in "abc"]
+        labelled = [(name, address) for name, address in program.labels.items() if address < self.sizes.memory]
+        return found + [Shown(name, "memory", "memory", first + address) for name, address in labelled[:MOST_SHOWN]]
+
+    def listing(self, program: Image, source: str | None = None) -> Listing:
+        """Three words are an instruction, from the first of each line on; data looks like instructions, too."""
+        if source is None or not program.lines:
+            return self._words(program)
+        lines, first = source.splitlines(), dict[int, int]()
+        for address, line in enumerate(program.lines):
+            first.setdefault(line, address)
+        found = [Listed(address, line, self._code(program, address)) for address, line in enumerate(program.lines)
+                 if line and (address - first[line]) % INSTRUCTION == 0 and address + INSTRUCTION <= len(program.words)]
+        return Listing(lines, found)
+
+    def _words(self, program: Image) -> Listing:
+        starts = range(0, len(program.words) - INSTRUCTION + 1, INSTRUCTION)
+        found = [Listed(address, line, self._code(program, address)) for line, address in enumerate(starts, start=1)]
+        return Listing([f"{program.name_of(each.number)}: {each.text}" for each in found], found)
+
+    def _code(self, program: Image, address: int) -> str:
+        words = program.words[address : address + INSTRUCTION]
+        return " ".join(self._place(program, word % (1 << self.sizes.word_bits)) for word in words)
 
     def _place(self, program: Image, word: int) -> str:
         """A word as the address that it is: by name, or where it is negative as that."""

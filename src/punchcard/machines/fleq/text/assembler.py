@@ -52,6 +52,7 @@ class _Listing:
     labels: dict[str, int] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     range: float | None = None
+    lines: list[int] = field(default_factory=list)
 
     def place(self, place: PlaceText) -> tuple[int, Shape]:
         """The first memory column and the shape of a variable, or of one column of it."""
@@ -104,7 +105,8 @@ def assemble(
     instructions = tuple(_instruction(statement, listing) for statement in listing.statements)
     _check_fields(instructions, listing)
     values = {d.name.text: d.value for d in declared}
-    return FleqProgram(instructions, variables, values, listing.functions, tuple(listing.labels.items()), limit)
+    return FleqProgram(instructions, variables, values, listing.functions, tuple(listing.labels.items()), limit,
+                       tuple(listing.lines))
 
 
 def _all_functions(extra: Mapping[str, Function]) -> Mapping[str, Function]:
@@ -136,6 +138,7 @@ def _parse(text: str, listing: _Listing, folder: Path | None) -> None:
         elif section == ".code":
             take_labels(line, listing.labels, len(listing.statements))
             if line.ahead.kind != "end":
+                listing.lines.append(line.ahead.line)
                 listing.statements.append(take_statement(line))
         else:
             raise line.wrong("a program begins with .data or .code")

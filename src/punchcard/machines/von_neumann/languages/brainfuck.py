@@ -11,7 +11,10 @@ subtracts 256 until 0 to 255 is left, mostly not at all. Output takes the low by
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -88,7 +91,7 @@ def assemble(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfIn
         where = f"{source}: " if source else ""
         raise ProgramError(f"{where}the program has {code} words of code, for which words of {word_bits} bits are too short"
                            f": {here.wider(needed) if fits else here.larger(size, word_bits, needed)}")
-    return Image(listed.words, source)
+    return Image(listed.words, source, lines=_lines(text, listed.lines, writer.places))
 
 
 def translate(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfInput = "0",
@@ -185,6 +188,13 @@ def _merge(steps: list[Step], command: str, count: int, place: int) -> None:
         count, place = count + before.count, before.place
     if count:
         steps.append(Step(command, count, place=place))
+
+
+def _lines(text: str, written: Sequence[int], places: Sequence[int]) -> Sequence[int]:
+    """The line of the program that each word comes from, by way of the written text's lines; 0: none."""
+    starts = [match.end() for match in re.finditer(r"\r\n|\r|\n", text)]
+    found = {number: bisect_right(starts, place) + 1 for number, place in enumerate(places, start=1)}
+    return array("I", (found.get(number, 0) for number in written))
 
 
 def _at(text: str, place: int, message: str, source: str) -> SourceError:

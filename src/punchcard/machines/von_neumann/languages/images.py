@@ -12,6 +12,7 @@ with a whole instruction.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator
 
 from punchcard.errors import ProgramError, SourceError, shortened
@@ -31,6 +32,7 @@ def parse(text: str, source: str = "", *, word_bits: int | None = None, memory: 
     """The image in a text. Where the machine's sizes are given, what does not fit them is refused at its place."""
     dialect = find_dialect(dialect)
     words: list[int] = []
+    lines = array("I")
     comma = False
     first_beyond: Token | None = None
     for token in _pieces(text):
@@ -47,13 +49,14 @@ def parse(text: str, source: str = "", *, word_bits: int | None = None, memory: 
         if len(words) == MAX_MEMORY:
             raise _too_long(first_beyond or token, MAX_MEMORY if memory is None else memory, source,
                             f"a memory has at most {MAX_MEMORY} cells")
+        lines.append(token.line)
         words.append(word)
     if first_beyond is not None and memory is not None:
         raise _too_long(first_beyond, memory, source, dialect.larger(len(words), word_bits or len(words).bit_length()))
     if not words:
         where = f"{source}: " if source else ""
         raise ProgramError(f"{where}the image is empty: {_FORM}")
-    return Image(tuple(words), source)
+    return Image(tuple(words), source, lines=lines)
 
 
 def _pieces(text: str) -> Iterator[Token]:

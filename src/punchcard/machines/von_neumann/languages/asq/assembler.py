@@ -11,6 +11,7 @@ holds 5, and `$name`, a scratch cell. Both are made where they are used and stan
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -31,13 +32,15 @@ class LabelledWords:
 
     words: tuple[int, ...]
     labels: Mapping[str, int]
+    lines: Sequence[int]
+    """The line that each word comes from; 0: none."""
 
 
 def assemble(text: str, source: str = "", *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
     """The image of an `.asq` text; `source` names it in error messages, and `word_bits` limits its words."""
     listed = listing(text, source, word_bits=word_bits, dialect=dialect)
     inside = {name: address for name, address in listed.labels.items() if 0 <= address < len(listed.words)}
-    return Image(listed.words, source, inside)
+    return Image(listed.words, source, inside, listed.lines)
 
 
 def listing(text: str, source: str = "", *, word_bits: int | None = None,
@@ -52,7 +55,7 @@ def listing(text: str, source: str = "", *, word_bits: int | None = None,
     if not words:
         where = f"{source}: " if source else ""
         raise ProgramError(f"{where}the program is empty: it needs at least one instruction or data line")
-    return LabelledWords(words, {name: address for name, address in layout.labels.items() if "~" not in name})
+    return LabelledWords(words, {name: address for name, address in layout.labels.items() if "~" not in name}, layout.lines)
 
 
 @cache
@@ -111,6 +114,11 @@ class _Layout:
                 raise item.token.error(f"label {item.token.text!r} is declared twice", source)
             else:
                 self.labels[item.name] = len(self._cells)
+
+    @property
+    def lines(self) -> array[int]:
+        """The line of each cell."""
+        return array("I", (cell.line for cell in self._cells))
 
     def words(self, word_bits: int | None, dialect: Dialect) -> Iterator[int]:
         for address, cell in enumerate(self._cells):

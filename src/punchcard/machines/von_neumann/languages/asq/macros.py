@@ -68,16 +68,21 @@ class Expander:
                 self._call(item, scope)
             elif isinstance(item, Cell):
                 self._spend_cells(1, item.token)
-                self._expanded.append(Cell(self._sum(item.expression, scope), item.token, item.written))
+                self._expanded.append(Cell(self._sum(item.expression, scope), item.token, item.written, self._line(item)))
             elif isinstance(item, Run):
                 self._spend_cells(item.count, item.token)
                 codes = item.codes or bytes(item.count)
-                self._expanded += [Cell((Term(1, "number", item.token, number=code),), item.token) for code in codes]
+                self._expanded += [Cell((Term(1, "number", item.token, number=code),), item.token, line=self._line(item))
+                                   for code in codes]
             elif isinstance(item, Label):
                 self._spend_terms(1, item.token)
                 self._expanded.append(Label(item.token, scope.labels.get(item.name, item.name)))
             else:
                 self._expanded.append(item)
+
+    def _line(self, item: Cell | Run) -> int:
+        """Where a cell stands in the text: of one from a macro, where that is used."""
+        return self._within[0].token.line if self._within else item.token.line
 
     def _call(self, call: Call, scope: _Scope) -> None:
         macro = self._macros.get(call.name)

@@ -71,6 +71,8 @@ class Cell:
     expression: Expression
     token: Token
     written: bool = False
+    line: int = 0
+    """The line of the program's own text, also of a cell that comes from a macro; 0: none."""
 
 
 @dataclass(frozen=True)
