@@ -34,10 +34,14 @@ const EXPLORE = 600;
 /** A wait of so many milliseconds is shown. */
 const PATIENCE = 150;
 
+/** How many views there are: a notebook may show several, and ids must differ. */
+let views = 0;
+
 class View {
   constructor(element, source, about) {
     const bands = bandsOf(about.layout);
-    Object.assign(this, { element, source, about, bands, moment: 0, state: null, before: null, attention: null, head: 0, unit: "stage", speed: 2,
+    views += 1;
+    Object.assign(this, { id: `punchcard-${views}`, element, source, about, bands, moment: 0, state: null, before: null, attention: null, head: 0, unit: "stage", speed: 2,
       playing: false, folding: true, tab: "values", breakpoints: new Set(), closed: new Set(), unitShown: null, looked: null, wanted: 0,
       cell: { row: bands[0].start, column: about.layout.regions[0].start, band: bands[0].name } });
     this.remembered = new Map();
@@ -211,7 +215,9 @@ class View {
     const press = event.target.matches("button, summary, input[type=radio]") && (event.key === " " || event.key === "Enter" || event.key.startsWith("Arrow"));
     if (press) return;
     const done = this.keyed(event.key);
-    if (done) event.preventDefault();
+    if (!done) return;
+    event.preventDefault();
+    event.stopPropagation(); // a notebook around the page has keys of its own
   }
 
   /** What a key does; false if nothing. */
