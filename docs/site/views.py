@@ -1,8 +1,13 @@
-"""The views that stand in the pages: files that `punchcard view --html` writes when the site is built."""
+"""The views that stand in the pages: files that `punchcard view --html` writes when the site is built.
+
+Each has the model inside, and computes its cards itself: some hundred kilobytes, where recorded cards take megabytes.
+"""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,22 +15,19 @@ ROOT = Path(__file__).parent.parent.parent
 SHOWN = {
     "multiply": ["examples/multiply.subleq", "--design", "two-layer"],
     "newton": ["examples/newton.fleq"],
-    "hello": ["examples/von_neumann/hello.asq", "--memory", "256"],
+    "hello": ["examples/von_neumann/hello.asq", "--memory", "64"],
 }
 """By name, what is viewed. A page has `<!-- view: NAME -->` where it stands."""
 MARK = re.compile(r"<!-- view: (\w+) -->")
 
 
 def files() -> dict[str, str | bytes]:
-    from punchcard.cli import main
-
     made: dict[str, str | bytes] = {}
-    if "view" not in main.commands:
-        return made
     with TemporaryDirectory() as folder:
         for name, (file, *options) in SHOWN.items():
             path = Path(folder) / f"{name}.html"
-            main(["view", str(ROOT / file), *options, "--html", str(path)], standalone_mode=False)
+            command = [sys.executable, "-m", "punchcard", "view", ROOT / file, *options, "--model", "--html", path]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             made[f"views/{name}.html"] = path.read_bytes()
     return made
 
