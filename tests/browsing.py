@@ -77,6 +77,7 @@ class Watched:
     def open(self, address: str) -> Page:
         """Go there, and wait for the first card."""
         self.requests.clear()
+        self.problems.clear()
         self.page.goto(address)
         settled(self.page)
         return self.page

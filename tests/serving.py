@@ -14,7 +14,7 @@ from punchcard.view.session import Session
 
 @contextmanager
 def served(page: Any, session: Session) -> Iterator[str]:
-    address = "http://127.0.0.1:1/"
+    address = "http://127.0.0.1:8999/"
 
     def answer(route: Any) -> None:
         path = route.request.url.removeprefix(address)
@@ -34,4 +34,5 @@ def served(page: Any, session: Session) -> Iterator[str]:
     try:
         yield address
     finally:
+        page.goto("about:blank")
         page.unroute(f"{address}**")

@@ -21,14 +21,14 @@ from tests.serving import served
 
 TURING = runpy.run_path(str(EXAMPLES / "turing" / "turing.py"))["TuringMachine"]
 MACHINES = punchcard.kinds().including(TURING)
-INPUT = b"ab\n"
+INPUT = b"5 3\n"
 # file, options -> loops to click through
 CASES: dict[str, tuple[str, dict[str, Any], int]] = {
     "two layers": ("multiply.subleq", {"design": "two-layer"}, 6),
     "the paper's": ("multiply.subleq", {"design": "paper"}, 4),
     "one layer": ("multiply.subleq", {"design": "one-layer"}, 4),
     "fleq": ("newton.fleq", {}, 4),
-    "von neumann": ("von_neumann/reverse.bf", {"memory": 1024}, 5),
+    "von neumann": ("von_neumann/sort.asq", {"memory": 1024}, 5),
     "risc-v": ("riscv/bin/hello.elf", {"memory": 4096}, 5),
     "turing": ("turing/increment.tm", {}, 5),
 }
@@ -198,9 +198,9 @@ def test_with_the_keyboard_alone(watched: Watched, multiply: Path) -> None:
     tip = page.get_by_role("tooltip").inner_text()
     assert all(word in tip for word in ("takes from", "weight 1", "score", "gap", "temperature 512"))
     page.keyboard.press("Escape")
-    press(" ")
-    page.wait_for_selector("#punchcard-view[data-moment='4']")
-    press(" ")
+    press("]", "]", "]", "]", " ")
+    page.wait_for_selector("#punchcard-view[data-moment='12']")  # playing stops at the breakpoint
+    page.wait_for_selector("[aria-label=Play]")
     assert not watched.problems
 
 
