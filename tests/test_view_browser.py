@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import runpy
@@ -9,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import punchcard
+from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.streams import reader
 from punchcard.view import page as files
 from punchcard.view.html import write_html
@@ -149,6 +152,44 @@ def test_a_file_shows_what_a_session_shows(watched: Watched, multiply: Path) -> 
         options = given.pop() if isinstance(given[-1], dict) else {}
         answer: Any = {**getattr(session, name)(*given, **options), "matrix": None, "before": None, "after": None}
         assert reply == json_of(answer), (name, given)
+
+
+@pytest.mark.parametrize("case", ["two layers", "von neumann"])
+def test_a_recorded_file(watched: Watched, tmp_path: Path, case: str) -> None:
+    """Replies that were written down, on a card of which all columns are shown, and on one of which some are."""
+    found = opened(case)
+    file = tmp_path / "recorded.html"
+    write_html(file, found.session, last=3)
+    page = watched.open(file.as_uri())
+    for moment in range(1, found.session.per_loop * 3 + 1):
+        page.keyboard.press("n")
+        assert settled(page) == moment
+        state = found.session.state(moment)
+        values = [value for group in page.evaluate(VALUES).values() for value in group.values()]
+        assert [value.replace("−", "-") for value in values] == state["values"]
+        entries = page.evaluate("document.getElementById('punchcard-view').view.then((view) => [...view.state.entries])")
+        assert np.array_equal(entries, np.frombuffer(base64.b64decode(state["entries"]), "<f8"))
+    page.keyboard.press("n")
+    assert settled(page) == found.session.per_loop * 3
+    page.keyboard.press("p")
+    page.keyboard.press("3")
+    settled(page)
+    assert page.locator(".moves tbody tr").count() == len({(a, b) for a, b, *_ in found.session.attention(
+        2, found.session.layers - 1, 0)["moves"] if a != b})
+    assert not watched.problems
+    assert not watched.foreign(file.as_uri())
+
+
+def test_a_run_that_fails_says_why(watched: Watched) -> None:
+    program = assemble(".data\na scalar 9\nb scalar 9\n.code\n a = mul(a, b)\n halt\n")
+    session = Session(punchcard.build(program), program)
+    with served(session) as address:
+        page = watched.open(address)
+        page.keyboard.press("End")
+        page.wait_for_selector(".told em")
+        assert "beyond the declared range ±16" in page.get_by_role("alert").inner_text()
+        page.evaluate("document.getElementById('punchcard-view').view.then((view) => view.on_find('change', true, { rows: 'x' }))")
+        assert "no row block 'x'" in page.get_by_role("alert").inner_text()
 
 
 def test_searches_of_a_file(watched: Watched, multiply: Path) -> None:
