@@ -6,19 +6,17 @@ import base64
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from punchcard.card.formats import AnyArray
-from punchcard.view import page as files
-from punchcard.view.page import data
+from punchcard.view.server import ViewServer
 from punchcard.view.session import Session
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 STEPS = """async ([first, count]) => {
@@ -53,7 +51,7 @@ def browser_path() -> str | None:
 @contextmanager
 def browser() -> Iterator[Browser]:
     """A browser; the test is skipped, and says why, where there is none."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested with Playwright: pip install playwright")
+    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
     path = browser_path()
     if path is None:
         pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed (make browser installs chromium)")
@@ -70,13 +68,18 @@ class Watched:
         self.page: Page = browser.new_page(viewport={"width": 1280, "height": 800}, **options)
         self.problems: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda message: self.problems.append(message.text) if message.type in ("error", "warning") else None)
+        self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.problems.append(message.text)
 
     def open(self, address: str) -> Page:
         """Go there, and wait for the first card."""
         self.requests.clear()
+        self.problems.clear()
         self.page.goto(address)
         settled(self.page)
         return self.page
@@ -104,13 +107,12 @@ def cards_of(page: Page, first: AnyArray, moments: int) -> Iterator[AnyArray]:
         yield flat.reshape(first.shape[::-1]).T
 
 
-def written(session: Session, to: Path) -> int:
-    """A file with the model inside; how many loops the run has."""
-    session.explore(10)
-    machine, about = session.machine, session.about()
-    content = {"kind": "computed", "about": about, "model": data.model(machine.weights),
-               "card": data.card(machine.punch(session.program).numpy()),
-               "formulas": [session.formulas(layer) for layer in range(session.layers)]}
-    to.write_text(files.document(session.name, content), encoding="utf-8")
-    assert about["loops"] is not None
-    return about["loops"]
+@contextmanager
+def served(session: Session) -> Iterator[str]:
+    """The address of a session's page."""
+    server = ViewServer(session)
+    server.start()
+    try:
+        yield server.address
+    finally:
+        server.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import runpy
@@ -9,26 +10,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import punchcard
+from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.streams import reader
 from punchcard.view import page as files
+from punchcard.view.html import write_html
 from punchcard.view.session import Session, session_of
-from tests.browsing import Watched, browser, settled, written
+from tests.browsing import Watched, browser, served, settled
 from tests.cases import EXAMPLES
-from tests.serving import served
 
 TURING = runpy.run_path(str(EXAMPLES / "turing" / "turing.py"))["TuringMachine"]
 MACHINES = punchcard.kinds().including(TURING)
-INPUT = b"ab\n"
+INPUT = b"5 3\n"
 # file, options -> loops to click through
 CASES: dict[str, tuple[str, dict[str, Any], int]] = {
     "two layers": ("multiply.subleq", {"design": "two-layer"}, 6),
     "the paper's": ("multiply.subleq", {"design": "paper"}, 4),
     "one layer": ("multiply.subleq", {"design": "one-layer"}, 4),
     "fleq": ("newton.fleq", {}, 4),
-    "von neumann": ("von_neumann/reverse.bf", {"memory": 1024}, 5),
+    "von neumann": ("von_neumann/sort.asq", {"memory": 1024}, 5),
     "risc-v": ("riscv/bin/hello.elf", {"memory": 4096}, 5),
     "turing": ("turing/increment.tm", {}, 5),
 }
@@ -59,8 +62,7 @@ def watched() -> Iterator[Watched]:
 def multiply(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with the model inside."""
     file = tmp_path_factory.mktemp("page") / "multiply.html"
-    found = opened("two layers")
-    written(found.session, file)
+    write_html(file, opened("two layers").session, model=True)
     return file
 
 
@@ -76,12 +78,12 @@ def agree(text: str, expected: Any) -> bool:
     return len(shown) == len(wanted) and all(abs(a - b) <= 2e-6 * max(1, abs(b)) for a, b in zip(shown, wanted, strict=True))
 
 
-def compare(page: Any, found: Opened, loop: int) -> int:
+def compare(page: Any, found: Opened, loop: int, *, ended: bool = False) -> int:
     """The values, the program counter and the output of a loop's card; how many values there were."""
     machine, program = found.machine, found.program
     output = bytearray()
     oracle = machine.oracle(program, reader(INPUT), output.append)
-    oracle.run(machine.steps(loop, ended=False))
+    oracle.run(machine.steps(loop, ended=ended))
     groups = page.evaluate(VALUES)
     if machine.kind.name == "turing":  # it says nothing of its own, so the layout's values are shown
         scratchpad, head = groups["scratchpad"], oracle.state.head
@@ -93,7 +95,7 @@ def compare(page: Any, found: Opened, loop: int) -> int:
     expected = {name: value for name, value in machine.values(program, oracle.state).items() if name in shown}
     for name, value in expected.items():
         assert agree(shown[name], value), (loop, name, shown[name], value)
-    if loop >= machine.design.warm_up:
+    if loop >= machine.design.warm_up and not ended:
         assert f"instruction {oracle.state.program_counter}" in page.locator(".told").inner_text()
     if machine.has_ports:
         assert page.locator(".streams pre").last.inner_text().encode() == bytes(output)
@@ -104,7 +106,7 @@ def compare(page: Any, found: Opened, loop: int) -> int:
 def test_a_run_on_each_machine(watched: Watched, case: str) -> None:
     """Loop by loop with clicks, half layer by half layer with keys, and to the end."""
     found, loops = opened(case), CASES[case][2]
-    with served(watched.page, found.session) as address:
+    with served(found.session) as address:
         page = watched.open(address)
         for loop in range(1, loops + 1):
             page.get_by_role("button", name="Next loop").click()
@@ -119,7 +121,8 @@ def test_a_run_on_each_machine(watched: Watched, case: str) -> None:
         settled(page)
         compare(page, found, loops)
         page.get_by_role("button", name="To the next halt").click()
-        page.wait_for_function("document.querySelector('.told em')", timeout=20_000)
+        page.wait_for_selector(".told em")
+        compare(page, found, settled(page) // (2 * layers), ended=True)
         assert not watched.problems
         assert not watched.foreign(address)
 
@@ -128,7 +131,7 @@ def test_a_file_shows_what_a_session_shows(watched: Watched, multiply: Path) -> 
     """The page reads values off its own cards by the rules that Python has."""
     page, session = watched.open(multiply.as_uri()), opened("two layers").session
     session.explore(5)
-    told = ("moment", "loop", "layer", "stage", "changed", "values", "program_counter", "instruction", "line", "ended", "loops")
+    told = "moment loop layer stage changed values program_counter instruction line ended loops".split()
     shown = page.evaluate("""async ([moments, told]) => {
       const { source } = await document.getElementById("punchcard-view").view;
       const states = await Promise.all(moments.map((moment) => source.state(moment)));
@@ -138,28 +141,71 @@ def test_a_file_shows_what_a_session_shows(watched: Watched, multiply: Path) -> 
         expected: Any = session.state(state["moment"])
         state["changed"], expected["changed"] = sorted(map(tuple, state["changed"])), sorted(expected["changed"])
         assert state == {name: expected[name] for name in told}
-    for question in (("attention", 3, 0, 1), ("attention", 5, 1, 0), ("explain", 13, 0), ("explain", 14, 0), ("explain", 16, 6), ("weights", 0, {"head": 1}),
-                     ("weights", 1, {"unit": 7})):
-        name, *given = question
+    questions: list[tuple[Any, ...]] = [
+        ("attention", 3, 0, 1), ("attention", 5, 1, 0), ("explain", 13, 0), ("explain", 14, 0), ("explain", 16, 6),
+        ("weights", 0, {"head": 1}), ("weights", 1, {"unit": 7})]
+    for name, *given in questions:
         reply = page.evaluate("""async ([name, given]) => {
           const reply = await (await document.getElementById("punchcard-view").view).source[name](...given);
           return { ...reply, matrix: null, before: null, after: null };
         }""", [name, given])
         options = given.pop() if isinstance(given[-1], dict) else {}
         answer: Any = {**getattr(session, name)(*given, **options), "matrix": None, "before": None, "after": None}
-        assert reply == json_of(answer), question
+        assert reply == json_of(answer), (name, given)
+
+
+@pytest.mark.parametrize("case", ["two layers", "von neumann"])
+def test_a_recorded_file(watched: Watched, tmp_path: Path, case: str) -> None:
+    """Replies that were written down, on a card of which all columns are shown, and on one of which some are."""
+    found = opened(case)
+    file = tmp_path / "recorded.html"
+    write_html(file, found.session, last=3)
+    page = watched.open(file.as_uri())
+    for moment in range(1, found.session.per_loop * 3 + 1):
+        page.keyboard.press("n")
+        assert settled(page) == moment
+        state = found.session.state(moment)
+        values = [value for group in page.evaluate(VALUES).values() for value in group.values()]
+        assert [value.replace("−", "-") for value in values] == state["values"]
+        entries = page.evaluate("document.getElementById('punchcard-view').view.then((view) => [...view.state.entries])")
+        assert np.array_equal(entries, np.frombuffer(base64.b64decode(state["entries"]), "<f8"))
+    page.keyboard.press("n")
+    assert settled(page) == found.session.per_loop * 3
+    page.keyboard.press("p")
+    page.keyboard.press("3")
+    settled(page)
+    assert page.locator(".moves tbody tr").count() == len({(a, b) for a, b, *_ in found.session.attention(
+        2, found.session.layers - 1, 0)["moves"] if a != b})
+    assert not watched.problems
+    assert not watched.foreign(file.as_uri())
+
+
+def test_a_run_that_fails_says_why(watched: Watched) -> None:
+    program = assemble(".data\na scalar 9\nb scalar 9\n.code\n a = mul(a, b)\n halt\n")
+    session = Session(punchcard.build(program), program)
+    with served(session) as address:
+        page = watched.open(address)
+        page.keyboard.press("End")
+        page.wait_for_selector(".told em")
+        assert "beyond the declared range ±16" in page.get_by_role("alert").inner_text()
+        page.evaluate("document.getElementById('punchcard-view').view.then((view) => view.on_find('change', true, { rows: 'x' }))")
+        assert "no row block 'x'" in page.get_by_role("alert").inner_text()
 
 
 def test_searches_of_a_file(watched: Watched, multiply: Path) -> None:
     page, session = watched.open(multiply.as_uri()), opened("two layers").session
     session.explore(5)
     column = session.layout.region("memory").start + 2
-    for what, moment, more in (("halt", 0, {}), ("halt", 112, {}), ("branch", 0, {}), ("branch", 30, {}), ("branch", 30, {"forward": False}),
-                               ("breakpoint", 9, {"instructions": [2]}), ("breakpoint", 50, {"instructions": [2, 3], "forward": False}),
-                               ("change", 0, {"rows": "memory", "column": column}), ("change", 60, {"rows": "memory", "column": column, "forward": False})):
+    cell, back = {"rows": "memory", "column": column}, {"forward": False}
+    searches: list[tuple[str, int, dict[str, Any]]] = [
+        ("halt", 0, {}), ("halt", 112, {}), ("branch", 0, {}), ("branch", 30, {}), ("branch", 30, back),
+        ("breakpoint", 9, {"instructions": [2]}), ("breakpoint", 50, {"instructions": [2, 3], **back}),
+        ("change", 0, cell), ("change", 60, cell | back)]
+    for search in searches:
         found = page.evaluate("""async ([what, moment, more]) =>
-          (await (await document.getElementById("punchcard-view").view).source.find(what, moment, more)).moment""", [what, moment, more])
-        assert found == session.find(what, moment, **more), (what, moment, more)  # type: ignore[arg-type]
+          (await (await document.getElementById("punchcard-view").view).source.find(what, moment, more)).moment""", search)
+        what, moment, more = search
+        assert found == session.find(what, moment, **more), search
 
 
 def test_with_the_keyboard_alone(watched: Watched, multiply: Path) -> None:
@@ -198,9 +244,9 @@ def test_with_the_keyboard_alone(watched: Watched, multiply: Path) -> None:
     tip = page.get_by_role("tooltip").inner_text()
     assert all(word in tip for word in ("takes from", "weight 1", "score", "gap", "temperature 512"))
     page.keyboard.press("Escape")
-    press(" ")
-    page.wait_for_selector("#punchcard-view[data-moment='4']")
-    press(" ")
+    press("]", "]", "]", "]", " ")
+    page.wait_for_selector("#punchcard-view[data-moment='12']")  # playing stops at the breakpoint
+    page.wait_for_selector("[aria-label=Play]")
     assert not watched.problems
 
 
@@ -212,7 +258,7 @@ def test_by_clicks(watched: Watched, multiply: Path) -> None:
     settled(page)
     assert page.locator("li[aria-current] code").inner_text().strip() == "subleq one, b, done"
     page.get_by_role("button", name="product", exact=True).click()
-    assert page.locator(".cell").inner_text().startswith("product · memory[0] = +1".replace("+", ""))
+    assert page.locator(".cell").inner_text().startswith("product · memory[0] = 1")
     page.get_by_role("tab", name="Column").click()
     page.get_by_role("button", name="next change").click()
     settled(page)
@@ -228,8 +274,8 @@ def test_by_clicks(watched: Watched, multiply: Path) -> None:
 
 def luminance(colour: str) -> float:
     """Of a colour as the stylesheet has it, by the rules for contrast on the web."""
-    digits = colour.lstrip("#")
-    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)] if len(digits) == 6 else [int(digit, 16) / 15 for digit in digits]
+    digits = colour.lstrip("#") if len(colour) == 7 else "".join(2 * digit for digit in colour.lstrip("#"))
+    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -240,9 +286,8 @@ def test_readable_in_the_light_and_the_dark(watched: Watched, multiply: Path, sc
     page = watched.open(multiply.as_uri())
 
     def contrast(one: str, other: str) -> float:
-        found = [page.evaluate("(name) => getComputedStyle(document.querySelector('.punchcard')).getPropertyValue(name)", f"--{name}")
-                 for name in (one, other)]
-        dark, light = sorted(luminance(colour) for colour in found)
+        style = "(name) => getComputedStyle(document.querySelector('.punchcard')).getPropertyValue(name)"
+        dark, light = sorted(luminance(page.evaluate(style, f"--{name}")) for name in (one, other))
         return (light + 0.05) / (dark + 0.05)
 
     for ink in ("ink", "muted", "accent", "bad"):
@@ -255,7 +300,8 @@ def test_readable_in_the_light_and_the_dark(watched: Watched, multiply: Path, sc
 
 def test_text_follows_the_browser(watched: Watched, multiply: Path) -> None:
     page = watched.open(multiply.as_uri())
-    sizes = "() => ['h1', '.lines code', '.values td'].map((one) => parseFloat(getComputedStyle(document.querySelector(one)).fontSize))"
+    sizes = """() => ["h1", ".lines code", ".values td"]
+      .map((one) => parseFloat(getComputedStyle(document.querySelector(one)).fontSize))"""
     before = page.evaluate(sizes)
     page.evaluate("document.documentElement.style.fontSize = '200%'")
     assert page.evaluate(sizes) == [2 * size for size in before]
@@ -266,8 +312,7 @@ def test_small_and_quick(watched: Watched, tmp_path: Path) -> None:
     program = punchcard.load(EXAMPLES / "multiply.subleq")
     machine = punchcard.build(program, design="two-layer", memory=246)
     file = tmp_path / "wide.html"
-    written(session_of(machine, program, EXAMPLES / "multiply.subleq"), file)
-    assert file.stat().st_size < 3e6
+    assert write_html(file, session_of(machine, program, EXAMPLES / "multiply.subleq"), model=True) < 3e6
     page = watched.open(file.as_uri())
     assert page.get_by_role("button", name=re.compile("unused columns")).is_visible()
     times = page.evaluate("""async () => {

@@ -12,8 +12,9 @@ import torch
 
 import punchcard
 from punchcard.card.formats import AnyArray
+from punchcard.view.html import write_html
 from punchcard.view.session import session_of
-from tests.browsing import Watched, browser, cards_of, written
+from tests.browsing import Watched, browser, cards_of
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
 
 QUICK = ("add.subleq", "multiply.subleq", "reverse.subleq", "search.subleq")
@@ -42,12 +43,16 @@ def compare(watched: Watched, tmp_path: Path, name: str, *, tolerance: float = 0
     program = punchcard.load(EXAMPLES / name)
     machine = punchcard.build(program, **options)
     file = tmp_path / "run.html"
-    loops = written(session_of(machine, program, EXAMPLES / name), file)
+    session = session_of(machine, program, EXAMPLES / name)
+    assert write_html(file, session, model=True) < 3e6
+    loops = session.explore(0)["loops"]
+    assert loops is not None
     shown = watched.open(file.as_uri())
     first = machine.punch(program)
     moments = 2 * len(machine.weights.layers) * loops
+    pairs = zip(cards_of(shown, first.numpy(), moments), dense(machine, first, loops), strict=True)
     found = 0
-    for moment, (ours, theirs) in enumerate(zip(cards_of(shown, first.numpy(), moments), dense(machine, first, loops), strict=True)):
+    for moment, (ours, theirs) in enumerate(pairs):
         if tolerance:
             assert np.abs(ours - theirs).max() <= tolerance, (name, moment)
         else:
