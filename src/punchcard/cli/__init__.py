@@ -18,6 +18,7 @@ from punchcard.cli.info import make_info
 from punchcard.cli.learn import learn, predict
 from punchcard.cli.run import make_run
 from punchcard.cli.terminal import Group
+from punchcard.cli.view import make_view
 from punchcard.errors import PunchcardError
 from punchcard.machines.registry import installed
 
@@ -51,7 +52,7 @@ class Commands(Group):
     @cached_property
     def _made(self) -> dict[str, click.Command]:
         registry = installed(*self._machines)
-        made = [make(registry) for make in (make_run, make_debug, make_info, make_asm, make_disasm, make_bench)]
+        made = [make(registry) for make in (make_run, make_view, make_debug, make_info, make_asm, make_disasm, make_bench)]
         for command in made:
             _refuse_twice(command)
         return {str(command.name): command for command in (*made, calc, learn, predict)}

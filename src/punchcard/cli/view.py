@@ -1,0 +1,119 @@
+"""The command `view`: a page on this computer that steps through a run, or a file with the run inside."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from punchcard.cli.options import Given, language_options, machine_options, memory_option
+from punchcard.cli.run import load_program, with_settings
+from punchcard.cli.terminal import out, remark
+from punchcard.errors import PunchcardError
+from punchcard.files import check_apart, check_writable, read_whole
+from punchcard.machines.registry import Registry
+
+if TYPE_CHECKING:
+    from punchcard.view.session import Session
+
+_RANGE = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
+
+
+def make_view(registry: Registry) -> click.Command:
+    """The command, for these kinds of machines."""
+
+    @click.command()
+    @click.argument("file", type=click.Path(path_type=Path))
+    @machine_options(registry)
+    @language_options(registry)
+    @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
+                  help="Initial value of a cell, variable or label; may be repeated.")
+    @click.option("--max-steps", type=click.IntRange(0),
+                  help="End the run after this many instructions.  [default: as the machine has it]")
+    @click.option("--input", "input_", metavar="FILE", help="What the program reads.  [default: nothing]")
+    @click.option("--port", type=click.IntRange(0, 65535), help="Where the page is served.  [default: a free port]")
+    @click.option("--no-open", is_flag=True, help="Print the page's address and open no browser.")
+    @click.option("--html", metavar="FILE", help="Write one file with the run inside, and serve nothing.")
+    @click.option("--loops", type=click.IntRange(0), metavar="N",
+                  help="Loops in the file.  [default: 64, or with --model all]")
+    @click.option("--record", metavar="A:B", help="The loops from A to B in the file.")
+    @click.option("--model", is_flag=True, help="Put the model into the file: the page computes every card itself.")
+    @memory_option
+    def view(
+        file: Path, settings: tuple[str, ...], max_steps: int | None, input_: str | None, port: int | None, no_open: bool,
+        html: str | None, loops: int | None, record: str | None, model: bool, **given: Any,
+    ) -> None:
+        """Step through a run on a page: the card, attention, formulas, source, input and output.
+
+        The page is served on this computer alone, until Ctrl-C.
+        """
+        first, last = _recorded(html, loops, record, model=model)
+        if html is not None and (port is not None or no_open):
+            raise PunchcardError("--port and --no-open are for a page that is served: --html writes a file")
+        if html is not None:
+            check_apart(html, file, input_)
+            check_writable(html)
+        if model and given.get("dtype") is None:
+            given["dtype"] = "float64"  # what a page computes in
+        program, kind, options = load_program(file, Given(given), registry)
+        program = with_settings(program, settings, kind, registry.language_of(file)[1])
+        machine = kind.machine_class().for_program(program, **options)
+        if input_ is not None and not machine.has_ports:
+            raise PunchcardError(f"--input is not for {kind.name} programs: they read nothing")
+
+        from punchcard.view.session import session_of
+
+        data = b"" if input_ is None else read_whole(input_, "input")
+        session = session_of(machine, program, file, input=data, max_steps=max_steps)
+        if html is None:
+            _serve(session, port or 0, opens=not no_open)
+            return
+        from punchcard.view.html import write_html
+
+        size = write_html(html, session, first=first, last=last, model=model)
+        out(f"{html}: {size:,} bytes")
+
+    return view
+
+
+def _recorded(html: str | None, loops: int | None, record: str | None, *, model: bool) -> tuple[int, int | None]:
+    """The loops of a file: the first and the last, where that is said."""
+    for name, given in (("--loops", loops is not None), ("--record", record is not None), ("--model", model)):
+        if given and html is None:
+            raise PunchcardError(f"{name} is for a file: write it with --html FILE")
+    if record is None:
+        return 0, loops
+    if loops is not None or model:
+        raise PunchcardError(f"--record {record}: give it without {'--model' if model else '--loops'}")
+    match = _RANGE.fullmatch(record)
+    if match is None or int(match[1]) > int(match[2]):
+        raise PunchcardError(f"--record {record!r}: write A:B, two loops such as 10:20, the first not after the second")
+    return int(match[1]), int(match[2])
+
+
+def _serve(session: Session, port: int, *, opens: bool) -> None:
+    from punchcard.view.server import ViewServer
+
+    server = ViewServer(session, port)
+    out(server.address)
+    sys.stdout.flush()
+    remark("press Ctrl-C to stop")
+    if opens:
+        _open(server.address)
+    try:
+        server.serve_forever(poll_interval=0.1)
+    except KeyboardInterrupt:
+        remark("stopped")
+    finally:
+        server.server_close()
+
+
+def _open(address: str) -> None:
+    """Open a browser beside the server, which has to answer it."""
+    import threading
+    import webbrowser
+
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -1,0 +1,141 @@
+"""One HTML file with a run inside, which opens by double click: the loops as they were recorded, or the model itself.
+
+With the model inside the page computes the equation in float64. So the machine has to be one of float64, and the card small.
+"""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from punchcard.arguments import checked
+from punchcard.card.formats import AnyArray
+from punchcard.errors import PunchcardError
+from punchcard.files import write_whole
+from punchcard.view import page
+from punchcard.view.inside import SMALL, entries_of
+from punchcard.view.page import data
+from punchcard.view.session import Session
+
+DEFAULT_LOOPS = 64
+MOST_LOOPS = 100_000
+MATRIX_COLUMNS = 32
+"""Beyond so many columns a recorded file has who takes from whom, and no matrices."""
+SECONDS = 10.0
+"""How long to look for the end of a run."""
+
+
+@checked
+def html_of(session: Session, *, first: int = 0, last: int | None = None, model: bool = False) -> str:
+    """The file as text: loops `first` to `last`, by default the first 64; or the model, and a run up to `last`."""
+    if first < 0 or (last is not None and last < first):
+        raise PunchcardError(f"loops {first} to {last}: the first is 0 or more, and not after the last")
+    if last is not None and last - first > MOST_LOOPS:
+        raise PunchcardError(f"loops {first} to {last}: a file has at most {MOST_LOOPS}")
+    found = _computed(session, last) if model else _recorded(session, first, first + DEFAULT_LOOPS if last is None else last)
+    return page.document(f"{session.name} – Punchcard", found)
+
+
+@checked
+def write_html(path: str | Path, session: Session, *, first: int = 0, last: int | None = None, model: bool = False) -> int:
+    """Write the file; its size in bytes."""
+    text = html_of(session, first=first, last=last, model=model).encode()
+    write_whole(path, text)
+    return len(text)
+
+
+def _about(session: Session, last: int | None) -> dict[str, Any]:
+    """What does not change; the run ends at `last`, or at its own end where that is known and comes first."""
+    about: dict[str, Any] = dict(session.about())
+    end = session.loops.end
+    reached = last if end is None else end.loops if last is None else min(end.loops, last)
+    about |= {"loops": reached, "known_loops": reached or 0,
+              "ended": end.reason if end is not None and reached == end.loops else None}
+    about["layers"] = [{**layer, "heads": formulas["heads"], "formulas": formulas["formulas"]}
+                       for layer, formulas in zip(about["layers"], _formulas(session), strict=True)]
+    return about
+
+
+def _formulas(session: Session) -> list[dict[str, Any]]:
+    """The formulas of all layers; those of a large machine without the formula of each row."""
+    found: list[dict[str, Any]] = [dict(session.formulas(layer)) for layer in range(session.layers)]
+    if session.machine.keeps_weights:
+        found = [{**layer, "details": [[] for _ in layer["details"]]} for layer in found]
+    return found
+
+
+def _recorded(session: Session, first: int, last: int) -> dict[str, Any]:
+    """States, attention and weights, written down."""
+    last = session.place(last * session.per_loop)[0]
+    first = min(first, last)
+    states: list[dict[str, Any]] = []
+    before: tuple[list[int], AnyArray] | None = None
+    for moment in range(first * session.per_loop, last * session.per_loop + 1):
+        state: dict[str, Any] = dict(session.state(moment))
+        entries = np.frombuffer(base64.b64decode(state["entries"]), "<f8").reshape(-1, session.layout.width).T
+        if before is not None and before[0] == state["columns"]:
+            state["changes"] = changes(before[1], entries, state["columns"])
+            before = state["columns"], entries
+            del state["entries"], state["columns"]
+        else:
+            before = state["columns"], entries
+        states.append(state)
+    attention = {}
+    for loop in range(first, last):
+        for layer, arrays in enumerate(session.machine.weights.layers):
+            for head in range(arrays.heads):
+                reply: dict[str, Any] = dict(session.attention(loop, layer, head))
+                if session.layout.columns > MATRIX_COLUMNS:
+                    reply["matrix"] = None
+                attention[f"{loop}/{layer}/{head}"] = reply
+    weights = {f"{layer}/{head}/": session.weights(layer, head=head)
+               for layer, arrays in enumerate(session.machine.weights.layers) for head in range(arrays.heads)}
+    return {"kind": "recorded", "about": _about(session, last), "states": states, "attention": attention, "weights": weights,
+            "formulas": _formulas(session)}
+
+
+def changes(before: AnyArray, after: AnyArray, columns: list[int]) -> list[tuple[int, int, float | int]]:
+    """[row, column, value] of the entries that differ; whole numbers are written as such."""
+    rows, places = np.nonzero(before != after)
+    return [(row, columns[place], int(value) if value.is_integer() and abs(value) < 1 << 53 else value)
+            for row, place, value in zip(rows.tolist(), places.tolist(), after[rows, places].tolist(), strict=True)]
+
+
+def _computed(session: Session, last: int | None) -> dict[str, Any]:
+    """The first card and the weights; and for a program that reads and writes, what a host did."""
+    machine = session.machine
+    if machine.precision.name != "float64":
+        raise PunchcardError(f"a page computes in float64, and the machine in {machine.precision.name}: build it with "
+                             "float64 (--dtype float64), or leave --model out")
+    if session.layout.columns > SMALL:
+        raise PunchcardError(f"a card of {session.layout.columns} columns is too large for a page that computes it, which "
+                             f"takes {SMALL}: use a smaller machine, or leave --model out")
+    session.explore(SECONDS)
+    end = session.loops.end
+    reached = MOST_LOOPS if end is None else end.loops
+    if last is not None or machine.has_ports:
+        reached = min(reached, MOST_LOOPS if last is None else last)
+    about = _about(session, None if end is not None and last is None else reached)
+    facts = _facts(session, reached) if machine.has_ports else {}
+    if end is not None and end.loops == reached and end.message is not None:
+        facts.setdefault(reached, {})["message"] = end.message
+    card = entries_of(session.loops.served(0).card).astype(np.float64)
+    return {"kind": "computed", "about": about, "model": data.model(machine.weights), "card": data.card(card),
+            "loops": facts, "formulas": _formulas(session)}
+
+
+def _facts(session: Session, reached: int) -> dict[int, dict[str, Any]]:
+    """What was read and written by each loop, and what the host put on the card after it, where it did."""
+    facts: dict[int, dict[str, Any]] = {}
+    for loop in range(reached + 1):
+        served = session.loops.served(loop)
+        facts[loop] = {"output": served.traffic.written.decode("utf-8", "replace"), "read": len(served.traffic.read)}
+        if loop:
+            made = session.inside(loop - 1).stages[-1]
+            found = changes(made, entries_of(served.card), list(range(session.layout.columns)))
+            if found:
+                facts[loop]["changes"] = found
+    return facts

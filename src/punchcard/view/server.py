@@ -1,0 +1,213 @@
+"""The page's server: this computer only, the page's own files and a session's replies, and nothing else.
+
+It listens on the loopback interface. A page of another site in the same browser could send requests here, so a request is
+refused whose Host or Origin is not this server's own. There is no path to a file: three addresses have the page, and
+POST /api/NAME asks the session.
+"""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import json
+import threading
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from punchcard.errors import PunchcardError, did_you_mean
+from punchcard.view import page
+from punchcard.view.session import Session
+
+LOOPBACK = "127.0.0.1"
+LONGEST_REQUEST = 1 << 16
+"""Bytes of a question. The longest is a list of breakpoints."""
+PATIENCE = 10.0
+"""Seconds for the rest of a request."""
+API = "/api/"
+QUESTIONS = ("about", "formulas", "state", "attention", "explain", "weights", "explore", "find")
+FILES: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "/": ("text/html; charset=utf-8", page.served),
+    "/page.js": ("text/javascript; charset=utf-8", page.module),
+    "/page.css": ("text/css; charset=utf-8", page.stylesheet),
+}
+HEADERS = {
+    "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self';"
+                               " img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+}
+
+
+class _Refused(Exception):
+    """A request that gets no answer, with its status and why."""
+
+    def __init__(self, status: HTTPStatus, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class ViewServer(ThreadingHTTPServer):
+    """Serves one session until somebody closes it.
+
+    port   0 takes a free one; `address` says which
+    """
+
+    daemon_threads = True
+    allow_reuse_address = False
+
+    def __init__(self, session: Session, port: int = 0) -> None:
+        self.session = session
+        if not 0 <= port < 1 << 16:
+            raise PunchcardError(f"port {port}: a port is 0 to 65535, and 0 takes a free one")
+        try:
+            super().__init__((LOOPBACK, port), _Handler)
+        except OSError as error:
+            why = {errno.EADDRINUSE: "is in use", errno.EACCES: "may not be used by you"}.get(error.errno or 0, str(error))
+            raise PunchcardError(f"port {port} {why}: choose another with --port, or leave it out for a free one") from None
+        self.hosts = {f"{name}:{self.server_port}" for name in (LOOPBACK, "localhost")}
+        if self.server_port == 80:
+            self.hosts |= {LOOPBACK, "localhost"}
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser."""
+        return f"http://{LOOPBACK}:{self.server_port}/"
+
+    def start(self) -> threading.Thread:
+        """Serve in a thread of its own, until `close`."""
+        thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        return thread
+
+    def close(self) -> None:
+        """Stop serving."""
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that went away: there is nobody to tell."""
+
+    def answer(self, name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The reply to a question."""
+        if name not in QUESTIONS:
+            raise _Refused(HTTPStatus.NOT_FOUND, f"unknown question {name[:40]!r}{did_you_mean(name, QUESTIONS)}: there are "
+                                                 f"{', '.join(QUESTIONS)}")
+        ask = getattr(self.session, name)
+        try:
+            inspect.signature(ask).bind(**given)
+        except TypeError as error:
+            raise PunchcardError(f"{name}: {error}") from None
+        found = ask(**given)
+        return {"moment": found, "searched": self.session.searched} if name == "find" else found
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request. Whatever goes wrong is one line of JSON, never a stack trace."""
+
+    server: ViewServer
+    server_version = "punchcard"
+    sys_version = ""
+    protocol_version = "HTTP/1.1"
+    timeout = PATIENCE
+
+    def do_GET(self) -> None:
+        self._respond(self._file)
+
+    def do_HEAD(self) -> None:
+        self._respond(self._file)
+
+    def do_POST(self) -> None:
+        self._respond(self._reply)
+
+    def _respond(self, make: Callable[[], tuple[str, bytes]]) -> None:
+        status, kind = HTTPStatus.OK, "application/json"
+        try:
+            self._check_caller()
+            kind, content = make()
+        except _Refused as why:
+            status, content = why.status, _error(str(why))
+            self.close_connection = True
+        except PunchcardError as error:
+            status, content = HTTPStatus.BAD_REQUEST, _error(str(error))
+        except Exception as error:  # a fault of ours: the page shows one line, and the server goes on
+            status, content = HTTPStatus.INTERNAL_SERVER_ERROR, _error(f"the server failed: {type(error).__name__}")
+        self._send(status, kind, content)
+
+    def _check_caller(self) -> None:
+        """The Host is this server's, and so is the Origin, where a browser sends one."""
+        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
+        if host.lower() not in self.server.hosts:
+            raise _Refused(HTTPStatus.FORBIDDEN, f"the host {host[:60]!r} is not this server: open {self.server.address}")
+        if origin is not None and origin.lower() not in {f"http://{name}" for name in self.server.hosts}:
+            raise _Refused(HTTPStatus.FORBIDDEN, f"a page from {origin[:60]!r} may not ask this server")
+        if self.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
+            raise _Refused(HTTPStatus.FORBIDDEN, "a page of another site may not ask this server")
+
+    def _file(self) -> tuple[str, bytes]:
+        found = FILES.get(urlsplit(self.path).path)
+        if found is None:
+            raise _Refused(HTTPStatus.NOT_FOUND, f"there is nothing at {self.path[:60]!r}")
+        kind, text = found
+        return kind, text().encode()
+
+    def _reply(self) -> tuple[str, bytes]:
+        if not self.path.startswith(API):
+            raise _Refused(HTTPStatus.NOT_FOUND, f"there is nothing at {self.path[:60]!r}")
+        reply = self.server.answer(self.path.removeprefix(API), self._question())
+        try:
+            text = json.dumps(reply, allow_nan=False)
+        except ValueError:  # JSON has no infinities: a card that left its range shows them as text
+            text = json.dumps(_finite(reply))
+        return "application/json", text.encode()
+
+    def _question(self) -> dict[str, Any]:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or self.headers.get("Transfer-Encoding") is not None:
+            raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a question says how long it is: Content-Length is missing")
+        if len(length) > 9 or int(length) > LONGEST_REQUEST:
+            raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a question has at most {LONGEST_REQUEST} bytes")
+        if self.headers.get_content_type() != "application/json":
+            raise _Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a question is JSON: send Content-Type: application/json")
+        try:
+            given = json.loads(self.rfile.read(int(length)) or b"{}")
+        except (ValueError, RecursionError):
+            raise _Refused(HTTPStatus.BAD_REQUEST, "the question is not JSON") from None
+        if not isinstance(given, dict):
+            raise _Refused(HTTPStatus.BAD_REQUEST, "a question is a JSON object of its arguments")
+        return given
+
+    def _send(self, status: HTTPStatus, kind: str, content: bytes) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(content)), **HEADERS}.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the standard library refuses itself: a line of JSON, too."""
+        self.close_connection = True
+        self._send(HTTPStatus(code), "application/json", _error(message or HTTPStatus(code).phrase))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: standard error is for people."""
+
+
+def _error(text: str) -> bytes:
+    return json.dumps({"error": text}).encode()
+
+
+def _finite(value: Any) -> Any:
+    """Numbers that JSON has not, as text."""
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
+        return str(value)
+    return value
