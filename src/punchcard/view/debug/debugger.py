@@ -21,8 +21,8 @@ from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.view.session import Session
 
 Aim: TypeAlias = Literal["halt", "port", "branch", "breakpoint", "change"]
-PART, MOST_IDLE = 0.5, 20
-"""Seconds of a part of a search, and parts in which it may come no further."""
+FIRST_PART, LONGEST_PART, MOST_IDLE = 0.5, 4.0, 20
+"""Seconds of a part of a search, which doubles its steps on its way; and parts in which it may come no further."""
 STAGES = ("before attention", "before feed-forward")
 
 
@@ -161,16 +161,16 @@ class Debugger:
         raise PunchcardError(f"no row block begins at row {start}")
 
     def _look(self, what: Aim, moment: int, given: dict[str, Any], stop: Callable[[], bool]) -> int | None:
-        idle = 0
+        idle, seconds = 0, FIRST_PART
         while not stop() and idle < MOST_IDLE:
-            found = self.session.find(what, moment, seconds=PART, **given)
+            found = self.session.find(what, moment, seconds=seconds, **given)
             if found is not None:
                 return found
             end, reached = self.session.explore(0.0)["loops"], self.session.searched
             if end is not None and reached >= end:
                 return None
             idle = idle + 1 if reached * 2 * self.layers <= moment else 0
-            moment = max(moment, reached * 2 * self.layers)
+            moment, seconds = max(moment, reached * 2 * self.layers), min(LONGEST_PART, 2 * seconds)
         return None
 
     # Breakpoints and watched values
