@@ -42,8 +42,7 @@ figures: $(READY)
 	$(BIN)/python -m docs.draw
 
 # The pages as a site, in site/: a broken link, or a notebook that fails, ends it.
-docs: $(READY)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
+docs: $(VENV)/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html, or for the search too: $(BIN)/mkdocs serve"
 
@@ -56,5 +55,9 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $(READY)
 
+$(VENV)/docs: $(READY)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	touch $(VENV)/docs
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

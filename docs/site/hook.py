@@ -37,6 +37,8 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
     """Links out of docs/ lead into the site; a comment that names a view becomes the view."""
     if not (ROOT / "docs" / page.file.src_uri).exists():
         return markdown  # made here
+    if views.MARK.search(markdown):
+        page.meta["hide"] = ["navigation", "toc"]  # a view is wide
     return views.put_in(OUTSIDE.sub(lambda found: place_of(found[1]), markdown))
 
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent.parent
 SHOWN = {
-    "multiply": ["examples/multiply.subleq", "--design", "two-layer"],
+    "multiply": ["examples/multiply.subleq", "--design", "two-layer", "--bits", "8"],
     "newton": ["examples/newton.fleq"],
     "hello": ["examples/von_neumann/hello.asq", "--memory", "64"],
 }
@@ -26,7 +26,7 @@ def files() -> dict[str, str | bytes]:
     with TemporaryDirectory() as folder:
         for name, (file, *options) in SHOWN.items():
             path = Path(folder) / f"{name}.html"
-            command = [sys.executable, "-m", "punchcard", "view", ROOT / file, *options, "--model", "--html", path]
+            command = [sys.executable, "-m", "punchcard", "view", str(ROOT / file), *options, "--model", "--html", str(path)]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             made[f"views/{name}.html"] = path.read_bytes()
     return made
