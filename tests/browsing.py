@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from punchcard.card.formats import AnyArray
+from punchcard.view.server import ViewServer
+from punchcard.view.session import Session
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 STEPS = """async ([first, count]) => {
@@ -49,7 +51,7 @@ def browser_path() -> str | None:
 @contextmanager
 def browser() -> Iterator[Browser]:
     """A browser; the test is skipped, and says why, where there is none."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested with Playwright: pip install playwright")
+    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
     path = browser_path()
     if path is None:
         pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed (make browser installs chromium)")
@@ -66,20 +68,31 @@ class Watched:
         self.page: Page = browser.new_page(viewport={"width": 1280, "height": 800}, **options)
         self.problems: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda message: self.problems.append(message.text) if message.type in ("error", "warning") else None)
+        self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.problems.append(message.text)
 
     def open(self, address: str) -> Page:
         """Go there, and wait for the first card."""
         self.requests.clear()
+        self.problems.clear()
         self.page.goto(address)
-        self.page.wait_for_function("document.getElementById('punchcard-view').view.then((view) => view && view.painted > 0)")
+        settled(self.page)
         return self.page
 
     def foreign(self, *own: str) -> list[str]:
         """Requests that go elsewhere."""
         return [url for url in self.requests if not url.startswith((*own, "data:"))]
+
+
+def settled(page: Page) -> int:
+    """Wait until what was asked for last is shown; the moment."""
+    page.wait_for_selector("#punchcard-view[data-moment]")
+    return int(page.locator("#punchcard-view").get_attribute("data-moment") or -1)
 
 
 def cards_of(page: Page, first: AnyArray, moments: int) -> Iterator[AnyArray]:
@@ -92,3 +105,14 @@ def cards_of(page: Page, first: AnyArray, moments: int) -> Iterator[AnyArray]:
         flat[at[done : done + count]] = to[done : done + count]
         done += count
         yield flat.reshape(first.shape[::-1]).T
+
+
+@contextmanager
+def served(session: Session) -> Iterator[str]:
+    """The address of a session's page."""
+    server = ViewServer(session)
+    server.start()
+    try:
+        yield server.address
+    finally:
+        server.close()

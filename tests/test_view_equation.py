@@ -12,8 +12,7 @@ import torch
 
 import punchcard
 from punchcard.card.formats import AnyArray
-from punchcard.view import page
-from punchcard.view.page import data
+from punchcard.view.html import write_html
 from punchcard.view.session import session_of
 from tests.browsing import Watched, browser, cards_of
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
@@ -26,19 +25,6 @@ SUBLEQ = [name for name in EXPECTED if name.endswith(".subleq")]
 def watched() -> Iterator[Watched]:
     with browser() as found:
         yield Watched(found)
-
-
-def written(machine: Any, program: Any, file: Path, to: Path) -> int:
-    """A file with the model inside; how many loops the run has."""
-    session = session_of(machine, program, file)
-    session.explore(10)
-    about = session.about()
-    content = {"kind": "computed", "about": about, "model": data.model(machine.weights),
-               "card": data.card(machine.punch(program).numpy()),
-               "formulas": [session.formulas(layer) for layer in range(session.layers)]}
-    to.write_text(page.document(file.name, content), encoding="utf-8")
-    assert about["loops"] is not None
-    return about["loops"]
 
 
 def dense(machine: Any, card: torch.Tensor, loops: int) -> Iterator[AnyArray]:
@@ -57,12 +43,16 @@ def compare(watched: Watched, tmp_path: Path, name: str, *, tolerance: float = 0
     program = punchcard.load(EXAMPLES / name)
     machine = punchcard.build(program, **options)
     file = tmp_path / "run.html"
-    loops = written(machine, program, EXAMPLES / name, file)
+    session = session_of(machine, program, EXAMPLES / name)
+    assert write_html(file, session, model=True) < 3e6
+    loops = session.explore(0)["loops"]
+    assert loops is not None
     shown = watched.open(file.as_uri())
     first = machine.punch(program)
     moments = 2 * len(machine.weights.layers) * loops
+    pairs = zip(cards_of(shown, first.numpy(), moments), dense(machine, first, loops), strict=True)
     found = 0
-    for moment, (ours, theirs) in enumerate(zip(cards_of(shown, first.numpy(), moments), dense(machine, first, loops), strict=True)):
+    for moment, (ours, theirs) in enumerate(pairs):
         if tolerance:
             assert np.abs(ours - theirs).max() <= tolerance, (name, moment)
         else:

@@ -1,7 +1,7 @@
 """The page: a stylesheet and one ES module, joined from small files. It needs no framework and asks no other host.
 
-`page.js` says what the page is given and what it asks for. The server sends `served()`, `module()` and `stylesheet()`; a file
-that opens by double click is `document(title, data)`, with the data that `data.py` makes.
+`page.js` says what the page is given and what it asks for. The server sends `served()`, `module()` and `stylesheet()`. A
+file that opens by double click is `document(title, data)`, with the data that `data.py` makes.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ def document(title: str, data: Mapping[str, Any]) -> str:
     """One file with everything inside: the page and the data that it shows."""
     # Inside a script element "<" is the one character that could end it.
     inside = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    scripts = (f'<script type="application/json" id="punchcard-data">{inside}</script>\n'
+               f'<script type="module">\n{module()}</script>')
     parts = {
         "<title>Punchcard</title>": f"<title>{html.escape(title)}</title>",
         '<link rel="stylesheet" href="page.css">': f"<style>\n{stylesheet()}</style>",
-        '<script type="module" src="page.js"></script>':
-            f'<script type="application/json" id="punchcard-data">{inside}</script>\n<script type="module">\n{module()}</script>',
+        '<script type="module" src="page.js"></script>': scripts,
     }
     text = served()
     for place, content in parts.items():

@@ -56,7 +56,7 @@ export class Arrows {
 
   tips() {
     const head = draw("path", { d: "M0 0 L6 3 L0 6 z", class: "tipped" });
-    return draw("defs", {}, draw("marker", { id: "punchcard-tip", markerWidth: 6, markerHeight: 6, refX: 5, refY: 3, orient: "auto",
+    return draw("defs", {}, draw("marker", { id: `${this.view.id}-tip`, markerWidth: 6, markerHeight: 6, refX: 5, refY: 3, orient: "auto",
       markerUnits: "userSpaceOnUse" }, head));
   }
 
@@ -101,7 +101,7 @@ export class Arrows {
       const label = weight < 0.995 && drawn.length <= 8 ? [draw("text", { x: (a + b) / 2, y: floor - lift - 2, "text-anchor": "middle", class: "weight" }, pretty(weight))] : [];
       return [draw("path", { d: path, class: "reach", pointerenter: show, pointerleave: hide }),
         draw("path", { d: path, class: stage ? "arc" : "arc coming", "stroke-width": thin * (0.8 + 1.6 * weight), tabindex: 0, role: "img",
-          "aria-label": told, "data-place": number, "marker-end": "url(#punchcard-tip)", pointerenter: show, pointerleave: hide,
+          "aria-label": told, "data-place": number, "marker-end": `url(#${this.view.id}-tip)`, pointerenter: show, pointerleave: hide,
           focus: show, blur: hide }), ...label];
     });
   }

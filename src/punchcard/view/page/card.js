@@ -22,9 +22,9 @@ export class Card {
     this.canvas = make("canvas", { "aria-hidden": "true" });
     this.labels = make("div", { class: "labels" });
     this.arrows = new Arrows(view, act);
-    this.cell = make("p", { class: "cell", "aria-live": "polite", id: "punchcard-cell" });
+    this.cell = make("p", { class: "cell", "aria-live": "polite", id: `${view.id}-cell` });
     const { layout } = view.about;
-    this.grid = make("div", { class: "grid", tabindex: 0, role: "application", "aria-describedby": "punchcard-cell",
+    this.grid = make("div", { class: "grid", tabindex: 0, role: "application", "aria-describedby": `${view.id}-cell`,
       "aria-label": `The card: ${layout.width} rows, ${layout.columns} columns. Arrow keys move from cell to cell.` },
     make("div", { class: "corner" }, this.legend()), this.arrows.element, this.labels, this.canvas);
     this.element = make("section", { class: "card", "aria-label": "The card" }, this.grid, this.footer());

@@ -1,4 +1,4 @@
-"""What a file with the model inside carries: the first card and the weights, as numbers that JavaScript reads bit for bit."""
+"""What a file with the model inside carries: the first card and the weights, which JavaScript reads bit for bit."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ export class Inspector {
   constructor(view, act) {
     this.view = view;
     this.act = act;
-    this.tabs = TABS.map((tab, i) => make("button", { type: "button", role: "tab", id: `punchcard-tab-${tab}`, "aria-controls": "punchcard-panel",
+    this.tabs = TABS.map((tab, i) => make("button", { type: "button", role: "tab", id: `${view.id}-${tab}`, "aria-controls": `${view.id}-panel`,
       title: `${TITLES[tab]} (${i + 1})`, click: () => act.tab(tab) }, TITLES[tab]));
-    this.panel = make("div", { class: "panel", role: "tabpanel", id: "punchcard-panel", tabindex: 0 });
+    this.panel = make("div", { class: "panel", role: "tabpanel", id: `${view.id}-panel`, tabindex: 0 });
     this.element = make("section", { class: "inspector", "aria-label": "Details" },
       make("div", { class: "tabs", role: "tablist", "aria-label": "Details" }, this.tabs), this.panel);
     this.open = new Set();
@@ -31,8 +31,10 @@ export class Inspector {
       button.setAttribute("aria-selected", TABS[i] === tab);
       button.tabIndex = TABS[i] === tab ? 0 : -1;
     });
-    this.panel.setAttribute("aria-labelledby", `punchcard-tab-${tab}`);
+    this.panel.setAttribute("aria-labelledby", `${this.view.id}-${tab}`);
     const asked = this.view.moment;
+    if (this.drawn !== tab) refill(this.panel, make("p", { class: "hint" }, "…"));
+    this.drawn = tab;
     try {
       const content = await this[tab]();
       if (asked === this.view.moment && tab === this.view.tab) refill(this.panel, content);

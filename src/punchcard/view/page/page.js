@@ -34,10 +34,14 @@ const EXPLORE = 600;
 /** A wait of so many milliseconds is shown. */
 const PATIENCE = 150;
 
+/** How many views there are: a notebook may show several, and ids must differ. */
+let views = 0;
+
 class View {
   constructor(element, source, about) {
     const bands = bandsOf(about.layout);
-    Object.assign(this, { element, source, about, bands, moment: 0, state: null, before: null, attention: null, head: 0, unit: "stage", speed: 2,
+    views += 1;
+    Object.assign(this, { id: `punchcard-${views}`, element, source, about, bands, moment: 0, state: null, before: null, attention: null, head: 0, unit: "stage", speed: 2,
       playing: false, folding: true, tab: "values", breakpoints: new Set(), closed: new Set(), unitShown: null, looked: null, wanted: 0,
       cell: { row: bands[0].start, column: about.layout.regions[0].start, band: bands[0].name } });
     this.remembered = new Map();
@@ -79,6 +83,7 @@ class View {
   /** Show a moment. Of several that were asked for at once, the last is shown. */
   async on_go(moment) {
     const ask = this.wanted = Math.max(0, moment);
+    delete this.element.dataset.moment;
     const waiting = setTimeout(() => this.element.setAttribute("aria-busy", "true"), PATIENCE);
     try {
       const state = await this.fetch(ask);
@@ -89,14 +94,17 @@ class View {
       Object.assign(this, { state, moment: state.moment, attention, before, looked: null });
       this.known = Math.max(this.known ?? 0, state.known_loops ?? 0);
       this.wanted = state.moment;
-      this.redraw();
+      await this.redraw();
     } catch (error) {
       this.tell(error.message);
       this.wanted = this.moment;
       this.playing = false;
     } finally {
       clearTimeout(waiting);
-      if (ask === this.wanted || this.wanted === this.moment) this.element.removeAttribute("aria-busy");
+      if (this.wanted === this.moment) {
+        this.element.removeAttribute("aria-busy");
+        this.element.dataset.moment = this.moment; // says that all of it is shown
+      }
     }
   }
 
@@ -149,12 +157,15 @@ class View {
   async on_find(what, forward, more = {}) {
     const names = { halt: "end of the run", port: "input or output", branch: "branch", breakpoint: "breakpoint", change: "change of this cell" };
     if (what === "breakpoint" && !this.breakpoints.size) return this.tell("There is no breakpoint: click a line of the program, or press x.");
+    delete this.element.dataset.moment;
     try {
       const { moment, searched } = await this.source.find(what, this.moment, { forward, ...(what === "breakpoint" ? { instructions: [...this.breakpoints] } : {}), ...more });
       if (moment === null) this.tell(`No ${names[what]} was found ${forward ? "after" : "before"} this moment${what === "halt" && forward && !this.state.ended ? `, up to loop ${searched}` : ""}.`);
       else await this.on_go(moment);
     } catch (error) {
       this.tell(error.message);
+    } finally {
+      if (this.wanted === this.moment) this.element.dataset.moment = this.moment;
     }
   }
 
@@ -203,12 +214,15 @@ class View {
     if (typing && (event.key !== "Escape")) return;
     const press = event.target.matches("button, summary, input[type=radio]") && (event.key === " " || event.key === "Enter" || event.key.startsWith("Arrow"));
     if (press) return;
-    const done = this.keyed(event.key, event.shiftKey);
-    if (done) event.preventDefault();
+    const done = this.keyed(event.key);
+    if (!done) return;
+    event.preventDefault();
+    event.stopPropagation(); // a notebook around the page has keys of its own
   }
 
   /** What a key does; false if nothing. */
-  keyed(key, shift) {
+  keyed(key) {
+    const shift = key !== key.toLowerCase();
     const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const heads = this.about.layers[split(this.moment, this.about.layers.length).layer].heads.length;
     const here = this.state?.program_counter;

@@ -26,7 +26,7 @@ export class Time {
       button(icon("next"), "Next", "n", () => act.step(1)),
       button(icon("fastNext"), "Next loop", "N", () => act.step(1, "loop")),
       button(icon("last"), "End of the run", "End", () => act.end()));
-    this.units = UNITS.map((unit) => make("input", { type: "radio", name: "punchcard-unit", value: unit, checked: unit === view.unit,
+    this.units = UNITS.map((unit) => make("input", { type: "radio", name: `${view.id}-unit`, value: unit, checked: unit === view.unit,
       change: () => act.unit(unit) }));
     const names = { stage: "half layer", layer: "layer", loop: "loop" };
     const unit = make("fieldset", { class: "units" }, make("legend", {}, "a step is a"),
