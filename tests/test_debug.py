@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import runpy
 import sys
 from collections.abc import Awaitable, Callable
@@ -255,10 +256,37 @@ def test_the_command_opens_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     turing, multiply = (Debugger(session) for session in found)
     assert "tape _[1]011_" in "\n".join(turing.about["program"]["lines"])
     assert {value.name: value.text for value in multiply.values()}["a"] == "5"
+    for arguments, message in ((["multiply.subleq", "--input", "x"], "--input is not for subleq programs"),
+                               (["none.subleq"], "no such file")):
+        ran = CliRunner().invoke(main, ["debug", str(EXAMPLES / arguments[0]), *arguments[1:]])
+        assert ran.exit_code == 2
+        assert message in ran.output
     wrong = tmp_path / "x.subleq"
     wrong.write_text("nonsense here")
     ran = CliRunner().invoke(main, ["debug", str(wrong)])
     assert (ran.exit_code, ran.output.count("\n")) == (2, 1)
+
+
+def test_a_pipe_is_refused(multiply: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    from punchcard.view.debug.opening import debug
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("q"))
+    with pytest.raises(PunchcardError, match="the debugger needs a terminal"):
+        debug(multiply.session)
+
+
+def test_a_broken_promise_is_told() -> None:
+    """A value that leaves its range ends the run, and the screen says why."""
+    program = punchcard.assemble_fleq(".range 4\n.data\nx scalar 1\n.code\nloop: x = add(x, x); goto loop\n")
+    session = Session(punchcard.build(program), program)
+
+    async def drive(app: Any, pilot: Any) -> None:
+        await pilot.press("e")
+        await settled(app, pilot)
+        assert app.debugger.state["ended"] == "error"
+        assert app.debugger.state["message"].split(":")[0] in shown(app, "#output")
+
+    driven(session, drive)
 
 
 def test_without_textual_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, multiply: Opened) -> None:
