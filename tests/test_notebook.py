@@ -11,7 +11,8 @@ import pytest
 
 import punchcard
 from punchcard.errors import ArgumentError
-from punchcard.view.notebook import QUESTIONS, Still, answer
+from punchcard.view.notebook import Still, answer
+from punchcard.view.server import QUESTIONS
 from punchcard.view.session import Session
 from tests.cases import load_subleq
 
