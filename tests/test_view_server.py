@@ -128,7 +128,8 @@ def test_only_the_loopback_interface_listens(server: ViewServer) -> None:
     ({"moment": "0"}, 400, "moment"), ({"moment": -1}, 400, "moment -1"), ({}, 400, "moment"),
     ({"moment": 1.5}, 400, "moment"), ({"moment": 0, "columns": [10**9]}, 400, "column 1000000000"),
     ({"moment": 0, "file": "/etc/passwd"}, 400, "file"), ({"moment": True}, 400, "moment"),
-    ({"self": 1, "moment": 0}, 400, "self"), ({"moment": None}, 400, "moment"), ({"moment": 0, "columns": ["x"]}, 400, "columns"),
+    ({"self": 1, "moment": 0}, 400, "self"), ({"moment": None}, 400, "moment"),
+    ({"moment": 0, "columns": ["x"]}, 400, "columns"),
 ])
 def test_a_wrong_question_gets_one_line(server: ViewServer, body: Any, status: int, message: str) -> None:
     found = refused(server, "POST", "/api/state", body)

@@ -102,6 +102,9 @@ class Session:
         self._lock = threading.RLock()
         self.searched = 0
 
+    def __repr__(self) -> str:
+        return f"<Session of {self.name} on {self.machine!r}>"
+
     # What does not change
 
     @cached_property
@@ -114,7 +117,10 @@ class Session:
 
     @cached_property
     def listing(self) -> Listing:
-        return self.machine.listing(self.program, self._source)
+        found = self.machine.listing(self.program, self._source)
+        most = len(found.lines)  # a file may have changed since it was read
+        return Listing(found.lines, [each if each.line is None or each.line <= most else Listed(each.number, None, each.text)
+                                     for each in found.instructions])
 
     @cached_property
     def instructions(self) -> dict[int, Listed]:
