@@ -280,7 +280,10 @@ export async function mount(element, source) {
 const root = document.getElementById("punchcard-view");
 if (root) {
   const inside = document.getElementById("punchcard-data");
-  const page = mount(root, sourceOf(inside && JSON.parse(inside.textContent))).then((view) => { view?.element.focus(); return view; });
+  const page = mount(root, sourceOf(inside && JSON.parse(inside.textContent))).then((view) => {
+    if (window === window.parent) view?.element.focus(); // inside another page it would scroll that page
+    return view;
+  });
   // For tests, and for people who look at a run from the browser's console.
   root.view = page;
 }
