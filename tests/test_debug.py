@@ -25,7 +25,6 @@ TURING = runpy.run_path(str(EXAMPLES / "turing" / "turing.py"))["TuringMachine"]
 MACHINES = punchcard.kinds().including(TURING)
 CASES: dict[str, dict[str, Any]] = {
     "multiply.subleq": {"design": "two-layer"},
-    "add.subleq": {},
     "newton.fleq": {},
     "von_neumann/reverse.bf": {"memory": 1024},
     "riscv/bin/hello.elf": {"memory": 2048},
