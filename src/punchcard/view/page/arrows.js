@@ -103,8 +103,9 @@ export class Arrows {
       const partly = weight < 0.995 && drawn.length <= 8;
       const label = { x: (a + b) / 2, y: floor - lift - 2, "text-anchor": "middle", class: "weight" };
       return [draw("path", { d: path, class: "reach", pointerenter: show, pointerleave: hide }),
-        draw("path", { d: path, class: stage ? "arc" : "arc coming", "stroke-width": thin * (0.8 + 1.6 * weight), tabindex: 0,
-          role: "img", "aria-label": told, "data-place": number, "marker-end": `url(#${this.view.id}-tip)`, focus: show, blur: hide }),
+        draw("path", { d: path, class: stage ? "arc" : "arc coming", "stroke-width": thin * (0.8 + 1.6 * weight),
+          "marker-end": `url(#${this.view.id}-tip)`, tabindex: 0, role: "img", "aria-label": told, "data-place": number,
+          focus: show, blur: hide }),
         ...(partly ? [draw("text", label, pretty(weight))] : [])];
     });
   }

@@ -25,12 +25,12 @@ export class Attention {
     const formula = (await this.formulas(layer))?.heads[head];
     const gap = formula?.gap == null ? "" : `, built for a gap of ${pretty(formula.gap)}`;
     const between = moves(attention);
-    const own = new Set(attention.moves.filter(([from, to, weight]) => from === to && weight > 0.5).map(([, to]) => to)).size;
+    const own = attention.moves.filter(([from, to, weight]) => from === to && weight > 0.5).length;
     return [title, headButtons(this.view, (one) => this.act.head(one), head),
       formula?.about ? make("p", { class: "formula" }, make("code", {}, formula.about)) : null,
       hint(`temperature ${pretty(attention.temperature)}${gap}`),
       this.table(between.slice(0, MOST_ROWS)),
-      hint(between.length ? `${own} columns take from themselves` : `No column takes from another; ${own} take from themselves.`),
+      hint(`${between.length ? "" : "No column takes from another. "}${own} take from themselves.`),
       attention.matrix ? this.matrix(attention) : null];
   }
 
@@ -78,7 +78,8 @@ export class Attention {
       const [to, from] = [columns[j], columns[i]].map((column) => columnName(about, column));
       told.textContent = `${to} takes ${pretty(weights[j * n + i])} of ${from}`;
     };
-    canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => tell(Math.floor(offsetY / size), Math.floor(offsetX / size)));
+    const cell = (offset) => Math.floor(offset / size);
+    canvas.addEventListener("pointermove", (event) => tell(cell(event.offsetY), cell(event.offsetX)));
     canvas.addEventListener("focus", () => tell(...at));
     canvas.addEventListener("keydown", (event) => {
       const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];

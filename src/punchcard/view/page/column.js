@@ -21,12 +21,13 @@ export class Column {
     const { layer, stage } = split(moment - 1, about.layers.length);
     const differ = formulas.filter(({ before, after }) => before.some((entry, i) => entry !== after[i]));
     const same = formulas.filter((formula) => !differ.includes(formula));
+    const rest = () => same.map(worded);
     return [this.heading(name),
       make("h4", {}, `What the ${stage ? "feed-forward" : "attention"} of layer ${layer + 1} did here`),
       host ? make("p", { class: "note" }, "The host wrote to this column between the loops.") : null,
       ...differ.map((formula, i) => this.formula(formula, `${layer}/${stage}/${i}`)),
       differ.length ? null : hint("Nothing in this column changed."),
-      same.length ? this.more(`same ${layer}/${stage}`, `${same.length} more left it as it was`, () => same.map(worded)) : null];
+      same.length ? this.more(`same ${layer}/${stage}`, `${same.length} more changed nothing`, rest) : null];
   }
 
   heading(name) {
@@ -42,9 +43,11 @@ export class Column {
     const { rows, before, after, details } = formula;
     const changed = [...rows.keys()].filter((i) => before[i] !== after[i]);
     const rest = rows.length - changed.length;
-    const lines = changed.slice(0, MOST_ROWS).map((i) => make("tr", { class: "changed" }, make("th", { scope: "row" }, rows[i]),
-      make("td", {}, pretty(before[i])), make("td", { class: "to" }, "→"), make("td", {}, pretty(after[i]))));
-    const each = () => details.map((text, i) => make("p", { class: "formula" }, make("b", {}, rows[i] ?? ""), make("code", {}, text)));
+    const lines = changed.slice(0, MOST_ROWS).map((i) => make("tr", { class: "changed" },
+      make("th", { scope: "row" }, rows[i]), make("td", {}, pretty(before[i])), make("td", { class: "to" }, "→"),
+      make("td", {}, pretty(after[i]))));
+    const each = () => details.map((text, i) => make("p", { class: "formula" },
+      make("b", {}, rows[i] ?? ""), make("code", {}, text)));
     return make("article", {}, worded(formula), make("table", { class: "numbers" }, make("tbody", {}, lines)),
       rest ? hint(`${rest} other ${rest === 1 ? "row is" : "rows are"} as before`) : null,
       details.length ? this.more(`details ${place}`, "row by row", each) : null);

@@ -2,7 +2,7 @@
 
 const UNREADABLE = "–";
 
-/** The number that ±1 bits make, the lowest first, as a BigInt: words may have 64 bits. Null where an entry is not a bit. */
+/** The number that ±1 bits make, the lowest first; null where an entry is not one. A BigInt: words may have 64 bits. */
 export function bitsOf(entries) {
   let number = 0n;
   for (let i = entries.length - 1; i >= 0; i--) {

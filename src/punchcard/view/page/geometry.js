@@ -79,7 +79,8 @@ function runsOf(band, empty, folding) {
 /** Blocks, or their parts, as bands. With `folding`, bands and runs of rows that hold nothing are left out. */
 export function placeBands(bands, { empty, chosen, folding, values, closed }, room, text) {
   const kept = bands.map((band) => ({ band, runs: closed.has(band.name) ? [[]] : runsOf(band, empty, folding) }))
-    .filter(({ band: { name }, runs }) => !folding || name === chosen || closed.has(name) || runs.flat().some((row) => !empty(row)));
+    .filter(({ band: { name }, runs }) => !folding || name === chosen || closed.has(name)
+      || runs.flat().some((row) => !empty(row)));
   const rows = kept.reduce((count, { runs }) => count + runs.flat().length, 0) || 1;
   const line = 1.05 * text;
   const extra = kept.reduce((sum, { band, runs }) => sum + (values(band) ? line : 0) + 3 + GAP * (runs.length - 1), 0);

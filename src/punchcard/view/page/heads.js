@@ -10,7 +10,7 @@ export function headShown({ about, moment, head }) {
 /** A button for each head. */
 export function headButtons({ about, moment }, press, chosen) {
   const { layer } = split(moment, about.layers.length);
-  const buttons = about.layers[layer].heads.map((_, head) => make("button", { type: "button", "aria-pressed": head === chosen,
-    "data-place": `head ${head}`, click: () => press(head) }, `head ${head + 1}`));
+  const buttons = about.layers[layer].heads.map((_, head) => make("button", { type: "button",
+    "aria-pressed": head === chosen, "data-place": `head ${head}`, click: () => press(head) }, `head ${head + 1}`));
   return make("div", { class: "heads", role: "group", "aria-label": `Heads of layer ${layer + 1}` }, buttons);
 }

@@ -14,7 +14,8 @@ export class Inspector {
     const names = Object.keys(TABS);
     this.panels = Object.fromEntries(names.map((name) => [name, new TABS[name][1](view, act)]));
     this.tabs = names.map((name, i) => make("button", { type: "button", role: "tab", id: `${view.id}-${name}`,
-      "aria-controls": `${view.id}-panel`, title: `${TABS[name][0]} (${i + 1})`, click: () => act.tab(name) }, TABS[name][0]));
+      "aria-controls": `${view.id}-panel`, title: `${TABS[name][0]} (${i + 1})`,
+      click: () => act.tab(name) }, TABS[name][0]));
     this.panel = make("div", { class: "panel", role: "tabpanel", id: `${view.id}-panel`, tabindex: 0 });
     this.element = make("section", { class: "inspector", "aria-label": "Details" },
       make("div", { class: "tabs", role: "tablist", "aria-label": "Details" }, this.tabs), this.panel);

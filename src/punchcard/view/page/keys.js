@@ -6,14 +6,15 @@ import { TABS } from "./inspector.js";
 const search = (what) => (view, key) => view.on_find(what, key === key.toLowerCase());
 const cell = (right, down) => (view) => view.on_choose(view.card.neighbour(view.cell, right, down));
 
-/** Groups of [how it is written, what it is for, {key: what it does}]; one without an action is told, and is the browser's. */
+/** Groups of [how it is written, what it is for, {key: what it does}]; one without an action is only told. */
 const KEYS = {
   Time: [
     ["n or .", "next step", { n: (view) => view.on_step(1), ".": (view) => view.on_step(1) }],
     ["p or ,", "back", { p: (view) => view.on_step(-1), ",": (view) => view.on_step(-1) }],
     ["N, P", "a whole loop on, or back", { N: (view) => view.on_step(1, "loop"), P: (view) => view.on_step(-1, "loop") }],
     ["space", "play and pause", { " ": (view) => view.on_play() }],
-    ["[ ]", "slower, faster", { "[": (view) => view.on_speed(view.speed - 1), "]": (view) => view.on_speed(view.speed + 1) }],
+    ["[ ]", "slower, faster",
+      { "[": (view) => view.on_speed(view.speed - 1), "]": (view) => view.on_speed(view.speed + 1) }],
     ["u", "a step is a half layer, a layer, a loop",
       { u: (view) => view.on_unit(UNITS[(UNITS.indexOf(view.unit) + 1) % UNITS.length]) }],
     ["Home, End", "start and end of the run", { Home: (view) => view.on_go(0), End: (view) => view.on_end() }],
@@ -69,9 +70,10 @@ export function press(view, event) {
 
 export class Help {
   constructor() {
-    const close = make("button", { type: "button", class: "close", "aria-label": "Close", click: () => this.toggle() }, "×");
-    const list = ([title, keys]) => make("section", {}, make("h3", {}, title), make("dl", {}, keys.flatMap(([key, about]) => [
-      make("dt", {}, make("kbd", {}, key)), make("dd", {}, about)])));
+    const close = make("button", { type: "button", class: "close", "aria-label": "Close",
+      click: () => this.toggle() }, "×");
+    const entry = ([key, about]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, about)];
+    const list = ([title, keys]) => make("section", {}, make("h3", {}, title), make("dl", {}, keys.flatMap(entry)));
     this.element = make("dialog", { class: "help", "aria-label": "Keys" }, close, make("h2", {}, "Keys"),
       make("div", { class: "lists" }, Object.entries(KEYS).map(list)));
   }

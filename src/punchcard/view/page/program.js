@@ -54,8 +54,8 @@ export class Program {
       const instructions = this.byLine.get(number);
       const set = instructions ? () => this.act.breakpoint(instructions) : null;
       const name = `Breakpoint at line ${number}`;
-      const mark = instructions && make("button", { type: "button", class: "mark", "aria-pressed": "false", "aria-label": name,
-        title: name, "data-place": number, click: set });
+      const mark = instructions && make("button", { type: "button", class: "mark", "aria-pressed": "false",
+        "aria-label": name, title: name, "data-place": number, click: set });
       const text = make("code", { click: set }, this.lines[number - 1] || " ");
       const element = make("li", { class: instructions ? "can" : "" }, mark ?? make("span", { class: "mark" }),
         make("span", { class: "number", "aria-hidden": "true" }, String(number)), text);

@@ -43,10 +43,11 @@ export class Time {
     this.pace = make("output", {});
     this.speed = make("input", { type: "range", min: 0, max: SPEEDS.length - 1, value: view.speed,
       "aria-label": "Steps a second while playing", input: () => act.speed(Number(this.speed.value)) });
+    const find = ([what, key]) => make("button", { type: "button", title: `Next ${what} (${key}); the one before with shift`,
+      "aria-label": `To the next ${what}`, click: (event) => act.find(what, !event.shiftKey) }, what);
     const finds = make("div", { class: "finds", role: "group", "aria-label": "Search" },
-      make("span", { class: "hint" }, "to the next"), ...FINDS.filter(([what]) => what !== "port" || view.about.ports).map(([what, key]) => make("button", {
-        type: "button", title: `Next ${what} (${key}); the one before with shift`, "aria-label": `To the next ${what}`,
-        click: (event) => act.find(what, !event.shiftKey) }, what)));
+      make("span", { class: "hint" }, "to the next"),
+      FINDS.filter(([what]) => what !== "port" || view.about.ports).map(find));
     const speed = make("label", { class: "speed" }, make("span", { class: "hint" }, "speed"), this.speed, this.pace);
     this.loop = make("input", { type: "number", min: 0, class: "loop", "aria-label": "Go to loop", title: "Go to a loop (g)",
       change: () => act.go(2 * view.about.layers.length * Math.max(0, Math.floor(Number(this.loop.value) || 0))) });
@@ -92,7 +93,8 @@ export class Time {
     const at = 2 * layer + stage;
     const many = layers.length > 4;
     const one = (end, text, name, kind) => make("button", { type: "button", class: `step ${kind}`, "data-place": end,
-      title: name, "aria-label": name, "aria-current": end === at ? "step" : null, click: () => this.act.go(begin + end) }, text);
+      title: name, "aria-label": name, "aria-current": end === at ? "step" : null,
+      click: () => this.act.go(begin + end) }, text);
     refill(this.steps, one(0, "begin", "The card as the loop begins", "begin"), ...layers.flatMap((found, i) => {
       const name = found.name || `layer ${i + 1}`;
       const { length } = found.heads;

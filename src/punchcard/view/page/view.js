@@ -13,8 +13,8 @@ const REMEMBERED = 64;
 const EXPLORE = 600;
 /** A wait of so many milliseconds is shown. */
 const PATIENCE = 150;
-const ACTIONS = ["go", "end", "step", "play", "find", "change", "choose", "look", "fold", "close", "tab", "head", "breakpoint",
-  "unit", "speed"];
+const ACTIONS = ["go", "end", "step", "play", "find", "change", "choose", "look", "fold", "close", "tab", "head",
+  "breakpoint", "unit", "speed"];
 const SOUGHT = { halt: "end of the run", port: "input or output", branch: "branch", breakpoint: "breakpoint",
   change: "change of this cell" };
 
@@ -27,7 +27,8 @@ export class View {
     this.id = `punchcard-${views}`;
     Object.assign(this, { element, source, about, bands: bandsOf(about.layout), layers: about.layers.length });
     // What is shown, and of which moment; `wanted` is the one that was asked for last.
-    Object.assign(this, { moment: 0, wanted: 0, state: null, before: null, marks: [], attention: null, known: about.known_loops });
+    Object.assign(this, { moment: 0, wanted: 0, state: null, before: null, marks: [], attention: null });
+    this.known = about.known_loops;
     // What the person chose.
     Object.assign(this, { head: 0, unit: "stage", speed: 2, playing: false, folding: true, wide: false, tab: "values",
       breakpoints: new Set(), closed: new Set(), looked: null });
@@ -55,8 +56,8 @@ export class View {
 
   header() {
     const facts = Object.entries(this.about.facts ?? {}).map(([name, fact]) => `${name}: ${fact}`).join("\n");
-    return make("header", {}, make("h1", {}, this.about.program.name), make("p", { title: facts }, this.about.title), this.note,
-      button("?", "Keys", "?", () => this.help.toggle()));
+    return make("header", {}, make("h1", {}, this.about.program.name), make("p", { title: facts }, this.about.title),
+      this.note, button("?", "Keys", "?", () => this.help.toggle()));
   }
 
   /** A cell of the card, with the band that it belongs to. */
@@ -167,7 +168,7 @@ export class View {
 
   async on_find(what, forward, more = {}) {
     const wanted = what === "breakpoint" ? { instructions: [...this.breakpoints] } : more;
-    if (wanted.instructions?.length === 0) return this.tell("There is no breakpoint: click a line of the program, or press x.");
+    if (wanted.instructions?.length === 0) return this.tell("There is no breakpoint: click a line, or press x.");
     delete this.element.dataset.moment;
     try {
       const { moment, searched } = await this.source.find(what, this.moment, { forward, ...wanted });
@@ -247,7 +248,8 @@ export class View {
 
 /** [row, column] of the entries that differ between two states; null where they show other columns. */
 function differing(before, after, width) {
-  if (before.columns.length !== after.columns.length || before.columns.some((column, i) => column !== after.columns[i])) return null;
+  const same = before.columns.length === after.columns.length;
+  if (!same || before.columns.some((column, i) => column !== after.columns[i])) return null;
   const found = [];
   after.entries.forEach((entry, i) => {
     if (entry !== before.entries[i]) found.push([i % width, after.columns[Math.floor(i / width)]]);

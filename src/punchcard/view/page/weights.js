@@ -35,8 +35,8 @@ export class WeightTables {
       this.unit = target.value === "" ? null : Math.max(0, Math.min(hidden - 1, wanted));
       this.act.redraw();
     };
-    const input = make("input", { type: "number", min: 1, max: hidden, value: unit === null ? "" : unit + 1, "data-place": "unit",
-      "aria-label": `A hidden unit of layer ${layer + 1}, 1 to ${hidden}`, change: choose });
+    const input = make("input", { type: "number", min: 1, max: hidden, value: unit === null ? "" : unit + 1,
+      "data-place": "unit", "aria-label": `A hidden unit of layer ${layer + 1}, 1 to ${hidden}`, change: choose });
     return make("label", { class: "unit" }, "hidden unit", input, `of ${hidden}`);
   }
 }
