@@ -288,6 +288,21 @@ def test_a_broken_promise_is_told() -> None:
     driven(session, drive)
 
 
+def test_a_program_cannot_change_the_terminal() -> None:
+    """What it writes is shown, and a sequence that would move the cursor is not sent."""
+    session = opened("von_neumann/reverse.bf").session
+    reversing = Session(session.machine, session.program, input=b"m13[\x1bx")
+
+    async def drive(app: Any, pilot: Any) -> None:
+        await pilot.press("e")
+        await settled(app, pilot)
+        assert app.debugger.state["output"] == "x\x1b[31m"
+        assert "x\ufffd[31m" in shown(app, "#output")
+        assert "\x1b" not in shown(app, "#output")
+
+    driven(reversing, drive)
+
+
 def test_without_textual_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, multiply: Opened) -> None:
     from punchcard.view.debug.opening import debug
 

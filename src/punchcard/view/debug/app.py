@@ -14,7 +14,7 @@ from textual.widgets import DataTable, Footer, Input, Static
 
 from punchcard.errors import PunchcardError
 from punchcard.view.debug.debugger import Aim, Debugger
-from punchcard.view.debug.panes import attention_text, card_text, output_text
+from punchcard.view.debug.panes import attention_text, card_text, output_text, printable
 
 HERE, STOP = "▶", "●"
 MOST_VALUES = 512
@@ -87,7 +87,7 @@ class DebugApp(App[None]):
         for name, width in (("mark", 2), ("number", 5), ("text", None)):
             source.add_column(name, key=name, width=width)
         for number, line in enumerate(about["program"]["lines"], start=1):
-            source.add_row("", Text(str(number), "dim", justify="right"), Text(line), key=str(number))
+            source.add_row("", Text(str(number), "dim", justify="right"), Text(printable(line)), key=str(number))
         self._table("#values").add_columns("mark", "group", "name", "value")
         source.focus()
         self.show()
@@ -104,6 +104,7 @@ class DebugApp(App[None]):
         self.query_one("#told", Static).update(Text(told))
         self.query_one("#card", Static).update(card_text(debugger))
         self.query_one("#output", Static).update(output_text(debugger))
+        self.query_one("#output-box").scroll_end(animate=False)
         self._show_attention()
         self._show_source()
         values = self._table("#values")
