@@ -79,7 +79,7 @@ def shown(app: Any, name: str) -> str:
 def listed(app: Any) -> dict[str, str]:
     """The values on the screen by name."""
     table = app.query_one("#values")
-    return {str(name): str(value) for _, _, name, value in (table.get_row_at(i) for i in range(table.row_count))}
+    return {str(name): str(value) for _, name, value, _ in (table.get_row_at(i) for i in range(table.row_count))}
 
 
 async def settled(app: Any, pilot: Any) -> None:
