@@ -53,7 +53,6 @@ class Computer:
         self.significand = 1 - round(math.log2(weights.format.eps))
         self.compile_seconds = 0.0
         self.fresh = 0
-        self.direct, self.empty = True, False
         self.doubts: dict[str, None] = {}
         self.filled: dict[Lookup, tables.Entries] = {}
         self.cases = np.zeros((CASES, 3), dtype=np.int64)
@@ -78,6 +77,9 @@ class Computer:
         self.shared = self._share()
         fields = Fields(self.layout, self.columns.quiet_regions, np.dtype(self.number).itemsize)
         self.places = places(self.layout, fields, self.columns.slots, self.shared.passing)
+        # Pointers to columns of numbers sooner or later name one that lacks a field: code that supposes none is made twice.
+        self.direct = all(field.bits for field in fields.all)
+        self.empty = not self.direct
         self.facts = Facts(self.quiet, self.card)
         described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]

@@ -19,6 +19,7 @@ Shapes are as in `taken`: P cards of n columns, N columns in all.
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import torch
@@ -34,6 +35,10 @@ AS_WRITTEN = 1 << 16
 along rows, which is faster for many columns; then the sum of weights of a soft head may be rounded otherwise."""
 MOST_SEARCHES = 3
 """Winners are looked for this often; keys that still change outside the busy columns get the full softmax."""
+
+
+MANY_ENTRIES, FULL = 1 << 12, 1 / 8
+"""A matrix with so many entries, of which no larger part is not 0, is multiplied entry by entry, without the zeros."""
 
 
 class TooLarge(Exception):
@@ -118,9 +123,9 @@ class Incremental:
             heads.append(HeadState((number, h + 1), layer.temperature[h], value[into][:, source], place[source], into,
                                    *asked[h]))
         return LayerState(
-            heads, torch.stack([layer.key, layer.query], 1).reshape(2 * count * size, self.height),
+            heads, _without_zeros(torch.stack([layer.key, layer.query], 1).reshape(2 * count * size, self.height)),
             asked.view(2 * count * size, self.store.shape[1]), place, written, output,
-            layer.w1, layer.b1, layer.w2[written], layer.b2[written],
+            _without_zeros(layer.w1), layer.b1, _without_zeros(layer.w2[written]), layer.b2[written],
         )
 
     @property
@@ -163,7 +168,7 @@ class Incremental:
     def _entries(self, rows: Tensor, columns: Tensor) -> Tensor:
         if len(self.store) * len(columns) < 4096:  # so few that two plain steps beat one that picks rows and columns
             return self.store.index_select(1, columns).index_select(0, rows)
-        return self.store[rows.unsqueeze(1), columns]
+        return torch.take(self.store, (rows * self.store.shape[1]).unsqueeze(1) + columns)
 
     def _put(self, rows: Tensor, columns: Tensor, entries: Tensor) -> None:
         self.store[rows.unsqueeze(1), columns] = entries
@@ -311,10 +316,25 @@ def _written(layer: TransformerLayer) -> Tensor:
     return (layer.value.any(2).any(0) | layer.w2.any(1) | layer.b2.any(1)).nonzero().squeeze(1)
 
 
+def _without_zeros(matrix: Tensor) -> Tensor:
+    """A matrix as rows of entries that are not 0, where that is quicker."""
+    matrix = matrix.detach()
+    if (matrix.numel() < MANY_ENTRIES or matrix.device.type != "cpu" or matrix.dtype not in (torch.float32, torch.float64)
+            or int(matrix.count_nonzero()) > FULL * matrix.numel()):
+        return matrix
+    with warnings.catch_warnings():  # torch calls its sparse matrices a beta
+        warnings.simplefilter("ignore")
+        return matrix.to_sparse_csr()
+
+
 def _limit(layer: TransformerLayer) -> float:
-    """Entries up to here make finite keys, queries, values and scores."""
+    """Entries up to here make finite keys, queries, values, scores and hidden units, and a finite result."""
     largest = float(torch.finfo(layer.w1.dtype).max) / 4
-    limits = [largest]
+    units, results = (float(w.double().abs().sum(1).amax()) if w.numel() else 0.0 for w in (layer.w1, layer.w2))
+    offsets = [float(b.double().abs().amax()) if b.numel() else 0.0 for b in (layer.b1, layer.b2)]
+    beside = offsets[0] * max(1.0, results) + offsets[1]
+    attended = 1.0 + sum(float(value.double().abs().sum(1).amax()) for value in layer.value)
+    limits = [(largest - beside) / (attended * (1.0 + units * max(1.0, results)))]
     for key, query, value, temperature in zip(layer.key, layer.query, layer.value, layer.temperature, strict=True):
         sizes = [x.double().abs().sum(1) for x in (key, query, value)]
         scores = float(sizes[0] @ sizes[1]) * max(1.0, abs(float(temperature)))
