@@ -40,6 +40,7 @@ CASES: dict[str, tuple[str, dict[str, Any], bytes]] = {
     "riscv-multiply": ("riscv/hi.s", {"memory": 64, "multiply": True}, b""),
     "turing": ("turing/increment.tm", {}, b""),
 }
+pytestmark = pytest.mark.usefixtures("shared_code")
 SLOW = ("riscv-two-layer", "riscv-multiply")
 every_case = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.soak) if name in SLOW else name for name in CASES])
@@ -130,6 +131,14 @@ def test_a_spread_that_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     session._inside.clear()
     columns, found = session.card(3)
     assert np.array_equal(found, right[1][:, np.searchsorted(right[0], columns)])
+
+
+    monkeypatch.setattr(session_module, "MOST_IN_FULL", 0)
+    session._inside.clear()
+    with pytest.raises(PunchcardError, match="loop 0 of a card of 14 columns cannot be shown layer by layer: the end of"):
+        session.card(3)
+    columns, found = session.card(4)
+    assert np.array_equal(found, entries_of(session.loops.served(1).card, columns))
 
 
 def _wrong(closed: Callable[..., Any], restricted: Restricted, card: Any, wanted: Any) -> Any:
