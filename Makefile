@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test soak browser gpu lint clean
+.PHONY: run test soak browser gpu lint pictures figures docs clean
 
 run: $(READY)
 	$(BIN)/punchcard run examples/multiply.subleq --trace
@@ -31,6 +31,21 @@ browser: $(READY)
 	command -v chromium >/dev/null || $(if $(filter 0,$(shell id -u)),,sudo )apt-get install --yes chromium
 	$(BIN)/python -m pytest -n 2 -rs tests/test_view_browser.py tests/test_view_equation.py
 
+# The pictures of the README and of docs/, from real runs and from measured figures.
+pictures: $(READY)
+	$(BIN)/python -m docs.draw
+
+# Measures what the charts are drawn from anew (some minutes), then draws them.
+figures: $(READY)
+	$(BIN)/python -m benchmarks.product_error
+	$(BIN)/python -m benchmarks.loss_curves
+	$(BIN)/python -m docs.draw
+
+# The pages as a site, in site/: a broken link, or a notebook that fails, ends it.
+docs: $(VENV)/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html, or for the search too: $(BIN)/mkdocs serve"
+
 # On a machine with an NVIDIA GPU: batches there against the interpreter, and their speed.
 gpu: $(READY)
 	$(BIN)/python benchmarks/gpu.py
@@ -40,5 +55,9 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $(READY)
 
+$(VENV)/docs: $(READY)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	touch $(VENV)/docs
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

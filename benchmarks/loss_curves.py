@@ -1,7 +1,7 @@
 """Loss curves of whole training runs on the transformer, beside PyTorch's: `python -m benchmarks.loss_curves`.
 
-Writes docs/loss-diabetes.png, docs/loss-xor.png, docs/loss-spiral.png and the figures in docs/loss-curves.csv, and prints
-a summary. Needs the dev extra (matplotlib, scikit-learn).
+Writes the figures to docs/loss-curves.csv, which `make pictures` draws, and prints a summary. Needs the dev extra
+(scikit-learn).
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from tests.learning_cases import spiral, torch_descend, xor
 from tests.test_learning_soak import DIABETES_EPOCHS, SPIRAL, XOR, diabetes
 
-from punchcard.learning import Learned, learn, plan
+from punchcard.learning import learn, plan
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -37,25 +36,6 @@ def torch_losses(x: np.ndarray, y: np.ndarray, task: dict[str, Any]) -> list[flo
     return torch_descend(planned.first, planned.x, planned.y, **rules)[1]
 
 
-def draw(name: str, learned: Learned, losses: list[float]) -> None:
-    """The curve above, its distance from PyTorch's below."""
-    figure = Figure(figsize=(6.4, 5.2), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-    epochs = range(1, learned.epochs + 1)
-    above.plot(epochs, learned.losses, label="transformer")
-    above.plot(epochs, losses, linestyle=":", label="PyTorch")
-    above.set_yscale("log")
-    above.set_ylabel(f"mean {learned.model.network.loss.name} loss")
-    above.legend()
-    below.plot(epochs, np.abs(learned.losses - losses), color="tab:red")
-    below.set_yscale("log")
-    below.set_ylabel("difference")
-    below.set_xlabel("epoch")
-    for axes in (above, below):
-        axes.grid(alpha=0.3)
-    figure.savefig(DOCS / f"loss-{name}.png", dpi=110)
-
-
 def main() -> None:
     rows: list[list[object]] = []
     print("| data | network | epochs | loops | loss before | after | difference from PyTorch | error of the weights | range "
@@ -66,7 +46,6 @@ def main() -> None:
         learned = learn(x, y, **task)
         seconds = time.perf_counter() - begin
         losses = torch_losses(x, y, task)
-        draw(name, learned, losses)
         rows += [[name, epoch, repr(float(ours)), repr(theirs), f"{error:.3e}"] for epoch, (ours, theirs, error)
                  in enumerate(zip(learned.losses, losses, learned.errors, strict=True), start=1)]
         sizes = " - ".join(map(str, (learned.model.network.features, *learned.model.network.hidden, 1)))

@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from docs.draw_card import FILE, picture
+from docs.draw import running
+from docs.draw.__main__ import DRAWN
+from docs.draw.svg import PICTURES
 
 import punchcard
 from punchcard.cli import main
@@ -47,13 +49,33 @@ def test_snippets_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # Pictures, programs and results
 
 
-def test_the_picture_is_a_real_card() -> None:
-    """It is what the script draws now, and names every region and row block of the layout."""
-    drawn = FILE.read_text()
-    assert picture() == drawn, "draw it anew: python docs/draw_card.py"
+@pytest.mark.parametrize("name", DRAWN)
+def test_pictures_are_what_is_drawn_now(name: str) -> None:
+    """A picture of a run is drawn again from that run, a chart from the figures beside it."""
+    assert DRAWN[name]() == (PICTURES / f"{name}.svg").read_text(), "draw it anew: make pictures"
+
+
+def test_the_film_tells_what_the_interpreter_computes() -> None:
+    """The product at its end, and a loop for each instruction and one to fetch the first; it stands still on request."""
+    film = (PICTURES / "running.svg").read_text()
+    program = punchcard.load(ROOT / "examples" / "multiply.subleq").with_values(running.VALUES)
+    result = punchcard.run(program, design="two-layer", word_bits=8, engine="dense").result
+    assert result.memory["product"] == running.VALUES["a"] * running.VALUES["b"]
+    assert f">halted: {running.VALUES['a']} × {running.VALUES['b']} = {result.memory['product']}</text>" in film
+    assert sorted({int(loop) for loop in re.findall(r">loop (\d+) of", film)}) == list(range(2, result.loops + 1))
+    assert "prefers-reduced-motion" in film
+
+
+def test_the_card_names_its_rows_and_regions() -> None:
+    drawn = (PICTURES / "card.svg").read_text()
     layout = punchcard.build(punchcard.load(ROOT / "examples" / "multiply.subleq"), design="two-layer", word_bits=8).layout
     for name in [*(block.name for block in layout.blocks), *(region.name for region in layout.regions)]:
         assert f">{name}</text>" in drawn
+
+
+def test_every_picture_is_shown() -> None:
+    shown = {Path(target).name for path in PAGES for target in re.findall(r"!\[[^]]*\]\(([^)]+)\)", path.read_text())}
+    assert {path.name for path in PICTURES.glob("*.svg")} <= shown
 
 
 def test_the_program_in_the_readme_is_the_example() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 import punchcard
+from punchcard.looking import looking
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann.isa import DIALECTS
@@ -162,3 +164,12 @@ def test_only_the_registry_names_the_machines() -> None:
     named = {path.relative_to(SOURCE) for path in shared for name in imports_of(path)
              if name.startswith(tuple(f"punchcard.machines.{folder}" for folder in folders))}
     assert {str(path) for path in named} == {"machines/registry.py", "cli/learn.py"}, "learn is of FLEQ programs"
+
+
+def test_the_view_is_found_by_name_from_three_places() -> None:
+    """A method of what is looked at may call its view, which stands above it; nothing else may be reached so."""
+    named = {str(path.relative_to(SOURCE)): set(re.findall(r'looking\("([^"]+)"\)', path.read_text())) for path in files()
+             if "punchcard.looking" in imports_of(path)}
+    assert named.keys() == {"trace.py", "machines/base.py", "machines/result.py"}
+    for name in set.union(*named.values()):
+        assert callable(looking(name))

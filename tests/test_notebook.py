@@ -11,7 +11,8 @@ import pytest
 
 import punchcard
 from punchcard.errors import ArgumentError
-from punchcard.view.notebook import QUESTIONS, Still, answer
+from punchcard.view.notebook import Still, answer
+from punchcard.view.server import QUESTIONS
 from punchcard.view.session import Session
 from tests.cases import load_subleq
 
@@ -124,5 +125,8 @@ def test_the_widget_in_a_browser(widget: Any, machine: Any) -> None:
         page.evaluate(MODEL, [widget._esm if isinstance(widget._esm, str) else str(widget._esm)])
         page.wait_for_selector(".punchcard >> text=minus_a")
         assert "16-bit words, 6 cells, 5 instructions" in page.inner_text(".punchcard")
+        page.focus(".punchcard")
+        page.keyboard.press("n")
+        page.wait_for_selector("text=After the attention of layer 1")
         browser.close()
     assert wrong == []

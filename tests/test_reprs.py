@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -73,6 +74,13 @@ def test_programs(file: str, begins: str) -> None:
 def test_a_checkpoint(machine: Any) -> None:
     told = repr(punchcard.api.begin(PROGRAM, machine))
     assert told == f"<Checkpoint: <Mark after 0 loops> of {PROGRAM!r} on {machine!r}>"
+
+
+def test_what_was_learned() -> None:
+    learned = punchcard.learn([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], epochs=2, rate=0.1)
+    told = repr(learned)
+    assert re.match(r"<Learned in 2 epochs, \d+ loops on the \w+ engine: loss 0\.8333 to 0\.04629, error [\d.e-]+; ", told)
+    assert "<Network 1-1, squared loss>; W1 [0.6281], b1 [0.3529]" in told
 
 
 def test_values_in_one_line() -> None:

@@ -27,9 +27,9 @@ def brief(value: Any, most: int = LONGEST) -> str:
         return value if len(value) <= most and value.isprintable() else shortened(value, most)
     if isinstance(value, float):
         return f"{value:.6g}"
-    if getattr(value, "ndim", None) != 2:
+    if getattr(value, "ndim", None) not in (1, 2):
         return shortened(value, most)
-    rows: Any = value
+    rows: Any = value if value.ndim == 2 else value[None]
     text = " ; ".join(" ".join(f"{float(number):.4g}" for number in row[:most]) for row in rows[:most])
-    size = " by ".join(map(str, rows.shape))
+    size = " by ".join(map(str, value.shape))
     return f"[{text}]" if len(text) <= most else f"[{text[:most]}...] ({size})"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.options import Given, language_options, machine_options, memory_option
-from punchcard.cli.run import load_program, with_settings
+from punchcard.cli.opening import open_session, session_options
+from punchcard.cli.options import memory_option
 from punchcard.cli.terminal import out, remark
 from punchcard.errors import PunchcardError
-from punchcard.files import check_apart, check_writable, read_whole
+from punchcard.files import check_apart, check_writable
 from punchcard.machines.registry import Registry
 
 if TYPE_CHECKING:
@@ -26,14 +26,7 @@ def make_view(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
 
     @click.command()
-    @click.argument("file", type=click.Path(path_type=Path))
-    @machine_options(registry)
-    @language_options(registry)
-    @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
-                  help="Initial value of a cell, variable or label; may be repeated.")
-    @click.option("--max-steps", type=click.IntRange(0),
-                  help="End the run after this many instructions.  [default: as the machine has it]")
-    @click.option("--input", "input_", metavar="FILE", help="What the program reads.  [default: nothing]")
+    @session_options(registry)
     @click.option("--port", type=click.IntRange(0, 65535), help="Where the page is served.  [default: a free port]")
     @click.option("--no-open", is_flag=True, help="Print the page's address and open no browser.")
     @click.option("--html", metavar="FILE", help="Write one file with the run inside, and serve nothing.")
@@ -58,16 +51,7 @@ def make_view(registry: Registry) -> click.Command:
             check_writable(html)
         if model and given.get("dtype") is None:
             given["dtype"] = "float64"  # what a page computes in
-        program, kind, options = load_program(file, Given(given), registry)
-        program = with_settings(program, settings, kind, registry.language_of(file)[1])
-        machine = kind.machine_class().for_program(program, **options)
-        if input_ is not None and not machine.has_ports:
-            raise PunchcardError(f"--input is not for {kind.name} programs: they read nothing")
-
-        from punchcard.view.session import session_of
-
-        data = b"" if input_ is None else read_whole(input_, "input")
-        session = session_of(machine, program, file, input=data, max_steps=max_steps)
+        session = open_session(registry, file, settings, max_steps, input_, given)
         if html is None:
             _serve(session, port or 0, opens=not no_open)
             return

@@ -16,6 +16,7 @@ from punchcard.errors import PunchcardError, StorageError
 from punchcard.learning.description import FORMAT, describe, network_of
 from punchcard.learning.programs.network import Array, Network, Weights
 from punchcard.machines import storage
+from punchcard.telling import brief, few
 
 KEY = "punchcard-model"
 
@@ -78,6 +79,10 @@ class Model:
             self.inputs.check("inputs", network.features)
         if self.outputs is not None:
             self.outputs.check("outputs", network.outputs)
+
+    def __repr__(self) -> str:
+        weights = few([f"{name} {brief(array)}" for name, array in self.weights.items()], most=4)
+        return f"<Model: {self.network!r}; {weights}>"
 
     def features(self, values: ArrayLike) -> Array:
         """Points in rows, checked and scaled as the network takes them."""

@@ -18,6 +18,7 @@ from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.writer import disassemble
 from punchcard.machines.result import Result
+from punchcard.telling import counted
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,12 @@ class Learned:
     engine: str
     interrupted: bool
     largest: float
+
+    def __repr__(self) -> str:
+        last = self.losses[-1] if len(self.losses) else self.initial_loss
+        return (f"<Learned in {counted(self.epochs, 'epoch')}, {counted(self.loops, 'loop')} on the {self.engine} engine"
+                f"{', interrupted' * self.interrupted}: loss {self.initial_loss:.4g} to {last:.4g}, error {self.error:.2g}; "
+                f"{self.model!r}>")
 
     @property
     def weights(self) -> Weights:

@@ -99,7 +99,7 @@ def head_text(head: Head, names: Names) -> str:
 def assignment_text(assignment: Assignment, names: Names) -> Worded:
     """What rows were set to."""
     numbers = assignment.target.numbers.tolist()
-    formulas = _formulas(assignment.value)
+    formulas = _formulas(assignment.value, names)
     details = [f"{names.span(row, row)} = {_row_text(formula, names)}"
                for row, formula in zip(numbers, formulas, strict=True)]
     texts = []
@@ -110,7 +110,7 @@ def assignment_text(assignment: Assignment, names: Names) -> Worded:
 
 def vector_text(form: Expression, names: Names) -> str:
     """An affine vector: one text, or `stack(...)` of several."""
-    formulas = _formulas(form)
+    formulas = _formulas(form, names)
     texts = [_sides(formulas[first : last + 1], names)[0] for first, last in _runs(formulas, None, names)]
     return texts[0] if len(texts) == 1 else f"stack({', '.join(texts)})"
 
@@ -118,8 +118,8 @@ def vector_text(form: Expression, names: Names) -> str:
 # From matrices to terms
 
 
-def _formulas(form: Expression) -> list[Formula]:
-    relus = [_affine(row, float(bias)) for row, bias in zip(form.inner, form.bias, strict=True)]
+def _formulas(form: Expression, names: Names) -> list[Formula]:
+    relus = [_affine(row, float(bias), names) for row, bias in zip(form.inner, form.bias, strict=True)]
     found = []
     for linear, constant, outer in zip(form.linear, form.constant, form.outer, strict=True):
         units = np.flatnonzero(outer).tolist()
@@ -127,25 +127,25 @@ def _formulas(form: Expression) -> list[Formula]:
         for unit in units:  # of a relu that stands there twice the factors are added
             factors[relus[unit]] = factors.get(relus[unit], 0.0) + float(outer[unit])
         kept = tuple((factor, inner) for inner, factor in factors.items() if factor and (inner.terms or inner.constant > 0))
-        found.append(Formula(_affine(linear, float(constant)), kept))
+        found.append(Formula(_affine(linear, float(constant), names), kept))
     return found
 
 
-def _affine(row: Array, constant: float) -> Affine:
-    """Neighbouring rows with equal or doubling weights are one term."""
+def _affine(row: Array, constant: float, names: Names) -> Affine:
+    """Neighbouring rows of a block with equal or doubling weights are one term."""
     places = np.flatnonzero(row).tolist()
     terms, at = [], 0
     while at < len(places):
-        ends = {ratio: _reach(row, places, at, ratio) for ratio in (1.0, 2.0)}
+        ends = {ratio: _reach(row, places, at, ratio, names) for ratio in (1.0, 2.0)}
         ratio = 2.0 if ends[2.0] > ends[1.0] else 1.0
         terms.append(Term(float(row[places[at]]), places[at], places[ends[ratio]], ratio == 2.0 and ends[ratio] > at))
         at = ends[ratio] + 1
     return Affine(tuple(terms), constant)
 
 
-def _reach(row: Array, places: Sequence[int], at: int, ratio: float) -> int:
+def _reach(row: Array, places: Sequence[int], at: int, ratio: float, names: Names) -> int:
     end = at
-    while (end + 1 < len(places) and places[end + 1] == places[end] + 1
+    while (end + 1 < len(places) and places[end + 1] == places[end] + 1 and places[end + 1] not in names.starts
            and row[places[end + 1]] == ratio * row[places[end]]):
         end += 1
     return end
@@ -300,7 +300,11 @@ def _consecutive(numbers: Sequence[int], names: Names) -> list[tuple[int, int]]:
 
 
 def _number(value: float) -> str:
-    return str(int(value)) if value.is_integer() and value < 1e15 else f"{value:.6g}"
+    """A positive number, as exact as it is."""
+    mantissa, exponent = math.frexp(value)
+    if mantissa == 0.5 and not 2.0**-10 < value < 2.0**20:
+        return f"2^{exponent - 1}" if exponent > 1 else f"2^({exponent - 1})"
+    return str(int(value)) if value.is_integer() and value < 1e15 else repr(value)
 
 
 def _cut(text: str) -> str:

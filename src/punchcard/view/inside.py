@@ -8,11 +8,14 @@ in some columns only (`restricted.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.card.layout import Card
@@ -69,19 +72,32 @@ def feed_forward(layer: LayerArrays, card: AnyArray) -> AnyArray:
     return found
 
 
+@cache
+def _threads() -> Any:
+    """What sets NumPy's threads; to look for it takes a while."""
+    return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Let NumPy use one thread: for small matrices two are slower, ten times so where other programs are at work."""
+    limited: AbstractContextManager[Any] = _threads().limit(limits=1)
+    return limited
+
+
 def whole(weights: Weights, card: AnyArray, *, exact: bool) -> Inside:
     """A loop in all columns. `exact`: no sum is rounded."""
     if not exact:
         return _with_torch(weights, card)
     stages = [card]
-    for layer in weights.layers:
-        attended = card.copy()
-        for head in range(layer.heads):
-            scores = (layer.key[head] @ card).T @ (layer.query[head] @ card)
-            rows, added = taken(layer, head, card, softmax(layer.temperature[head] * scores))
-            attended[rows] += added
-        card = feed_forward(layer, attended)
-        stages += [attended, card]
+    with one_thread():
+        for layer in weights.layers:
+            attended = card.copy()
+            for head in range(layer.heads):
+                scores = (layer.key[head] @ card).T @ (layer.query[head] @ card)
+                rows, added = taken(layer, head, card, softmax(layer.temperature[head] * scores))
+                attended[rows] += added
+            card = feed_forward(layer, attended)
+            stages += [attended, card]
     return Inside(np.arange(card.shape[1]), stages)
 
 

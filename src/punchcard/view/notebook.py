@@ -6,10 +6,12 @@ arguments. The reply is {id, reply} or {id, error}.
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import PunchcardError, shortened
 from punchcard.view import page
+from punchcard.view.server import QUESTIONS
 from punchcard.view.session import Session
 
 if TYPE_CHECKING:
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
 
     from punchcard.machines.base import Machine
 
-QUESTIONS = ("about", "formulas", "state", "attention", "explain", "weights", "explore", "find")
-"""What a page may ask, as `protocol.py` has it."""
 GLUE = """
 /** Questions as messages to the kernel, each with a number that its answer bears. */
 function asking(model) {
@@ -49,11 +49,16 @@ def answer(session: Session, question: Any) -> dict[str, Any]:
             raise PunchcardError(f"{shortened(question)} is not a question: there are {', '.join(QUESTIONS)}")
         given = list(question.get("given") or [])
         more = given.pop() if given and isinstance(given[-1], dict) else {}
-        reply = getattr(session, question["name"])(*given, **more)
+        ask = getattr(session, question["name"])
+        try:
+            inspect.signature(ask).bind(*given, **more)
+        except TypeError as error:
+            raise PunchcardError(f"{question['name']}: {error}") from None
+        reply = ask(*given, **more)
         if question["name"] == "find":
             reply = {"moment": reply, "searched": session.searched}
         return {"id": number, "reply": reply}
-    except (PunchcardError, TypeError) as error:
+    except PunchcardError as error:
         return {"id": number, "error": str(error)}
 
 

@@ -11,6 +11,7 @@ Each gives a matplotlib figure, which a notebook shows and `figure.savefig` writ
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +43,16 @@ def new_figure(width: float, height: float) -> Figure:
         from matplotlib.figure import Figure
     except ImportError:
         raise PunchcardError("a plot needs matplotlib, which is not installed: pip install 'punchcard[plot]'") from None
-    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+    class Picture(Figure):
+        """A notebook shows it even where nobody has imported pyplot, which tells notebooks about figures."""
+
+        def _repr_png_(self) -> bytes:
+            data = BytesIO()
+            self.savefig(data, format="png")
+            return data.getvalue()
+
+    return Picture(figsize=(width, height), layout="constrained", facecolor="white")
 
 
 def card_figure(

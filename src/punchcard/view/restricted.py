@@ -23,7 +23,7 @@ from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
 from punchcard.transformer.precision import hard_product
 from punchcard.transformer.weights import LayerArrays, Weights
-from punchcard.view.inside import Columns, Inside, entries_of, feed_forward, softmax
+from punchcard.view.inside import Columns, Inside, entries_of, feed_forward, one_thread, softmax
 
 MOST_COLUMNS = 1024
 """Beyond so many columns that need one another, the loop is computed in all of them."""
@@ -76,6 +76,11 @@ class Restricted:
         """A loop from a card, in the wanted columns and all that they need."""
         self.take(card)
         columns = np.union1d(wanted, self.witnesses).astype(np.intp)
+        with one_thread():
+            return self._closed(card, columns)
+
+    def _closed(self, card: Card, columns: Columns) -> Inside:
+        """The loop in these columns and in all that they need."""
         while True:
             if len(columns) > MOST_COLUMNS:
                 raise Spread(f"{len(columns)} columns need one another")

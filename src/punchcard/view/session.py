@@ -102,6 +102,9 @@ class Session:
         self._lock = threading.RLock()
         self.searched = 0
 
+    def __repr__(self) -> str:
+        return f"<Session of {self.name} on {self.machine!r}>"
+
     # What does not change
 
     @cached_property

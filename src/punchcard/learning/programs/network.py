@@ -40,6 +40,11 @@ class Network:
             if width < 1:
                 raise ProgramError(f"{what}: {width}: a layer needs at least 1 unit")
 
+    def __repr__(self) -> str:
+        widths = "-".join(map(str, (self.features, *self.hidden, self.outputs)))
+        units = f", {self.activation.name} units" * bool(self.hidden)
+        return f"<Network {widths}{units}, {self.loss.name} loss{', no bias' * (not self.bias)}>"
+
     @property
     def sizes(self) -> tuple[int, ...]:
         """Rows of the operands, layer by layer: the inputs with the constant, the hidden units, the outputs."""

@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 
 from rich.text import Text
 from textual.app import App, ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, ScrollableContainer, Vertical
 from textual.widgets import DataTable, Footer, Input, Static
 
@@ -46,10 +46,12 @@ class DebugApp(App[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         ("s", "step", "step"), ("b", "loop_back", "back"), ("l", "layer", "layer"), ("full_stop", "half(True)", "half"),
-        ("comma", "half(False)", "half back"), ("t", "breakpoint", "breakpoint"), ("r", "seek('breakpoint')", "run"),
+        Binding("comma", "half(False)", "half back", show=False), ("t", "breakpoint", "breakpoint"),
+        ("r", "seek('breakpoint')", "run"),
         ("e", "seek('halt')", "to the end"), ("j", "seek('branch')", "branch"), ("p", "seek('port')", "port"),
         ("w", "ask('watch')", "watch"), ("c", "seek('change')", "change"), ("g", "ask('loop')", "go to loop"),
-        ("h", "head", "head"), ("H", "other_layer", "its layer"), ("escape", "stop", "stop"), ("q", "quit", "quit"),
+        ("h", "head", "head"), Binding("H", "other_layer", "its layer", show=False),
+        Binding("escape", "stop", "stop", show=False), ("q", "quit", "quit"),
     ]
 
     def __init__(self, debugger: Debugger) -> None:
@@ -196,7 +198,12 @@ class DebugApp(App[None]):
     # Questions
 
     def action_ask(self, what: str) -> None:
-        """A line to type a name or a number in."""
+        """A line to type a name or a number in; in the list of values, `w` is for the value at the cursor."""
+        values = self._table("#values")
+        if what == "watch" and self.focused is values and values.row_count:
+            self.debugger.watch_number(self.debugger.values()[values.cursor_row].number)
+            self.show()
+            return
         prompt = self.query_one("#prompt", Input)
         self._asking = what
         prompt.placeholder = "the name of a value to watch, or to watch no longer" if what == "watch" else "loop, from 0"

@@ -21,14 +21,15 @@ from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.view.session import Session
 
 Aim: TypeAlias = Literal["halt", "port", "branch", "breakpoint", "change"]
-PART, MOST_IDLE = 0.5, 20
-"""Seconds of a part of a search, and parts in which it may come no further."""
+FIRST_PART, LONGEST_PART, MOST_IDLE = 0.5, 4.0, 20
+"""Seconds of a part of a search, which doubles its steps on its way; and parts in which it may come no further."""
 STAGES = ("before attention", "before feed-forward")
 
 
 class Value(NamedTuple):
-    """A value by name, as the debugger lists it. `changed`: it is not what it was before the last move."""
+    """A value as the debugger lists it, with its place in `about`. `changed`: it is not what it was before the last move."""
 
+    number: int
     name: str
     group: str
     text: str
@@ -160,16 +161,16 @@ class Debugger:
         raise PunchcardError(f"no row block begins at row {start}")
 
     def _look(self, what: Aim, moment: int, given: dict[str, Any], stop: Callable[[], bool]) -> int | None:
-        idle = 0
+        idle, seconds = 0, FIRST_PART
         while not stop() and idle < MOST_IDLE:
-            found = self.session.find(what, moment, seconds=PART, **given)
+            found = self.session.find(what, moment, seconds=seconds, **given)
             if found is not None:
                 return found
             end, reached = self.session.explore(0.0)["loops"], self.session.searched
             if end is not None and reached >= end:
                 return None
             idle = idle + 1 if reached * 2 * self.layers <= moment else 0
-            moment = max(moment, reached * 2 * self.layers)
+            moment, seconds = max(moment, reached * 2 * self.layers), min(LONGEST_PART, 2 * seconds)
         return None
 
     # Breakpoints and watched values
@@ -187,11 +188,15 @@ class Debugger:
                 if i["line"] is not None and i["number"] in self.breakpoints}
 
     def watch(self, name: str) -> None:
-        """Watch a value by its name, or no longer."""
+        """Watch a value by its name, or no longer. Of several of one name the group is said too: `tape[2] square`."""
         names = [value["name"] for value in self.about["shown"]]
-        if name not in names:
-            raise PunchcardError(f"no value {name!r}{did_you_mean(name, names)}: see the list of values")
-        number = names.index(name)
+        full = [f"{value['group']} {value['name']}" for value in self.about["shown"]]
+        if name not in names and name not in full:
+            raise PunchcardError(f"no value {name!r}{did_you_mean(name, [*names, *full])}: see the list of values")
+        self.watch_number(full.index(name) if name in full else names.index(name))
+
+    def watch_number(self, number: int) -> None:
+        """The same by its number in `about`."""
         self.watched = [n for n in self.watched if n != number] if number in self.watched else [*self.watched, number]
 
     # What one sees
@@ -206,7 +211,7 @@ class Debugger:
 
     def values(self) -> list[Value]:
         """All values, those that are watched first."""
-        found = [Value(shown["name"], shown["group"], text, text != old, number in self.watched)
+        found = [Value(number, shown["name"], shown["group"], text, text != old, number in self.watched)
                  for number, (shown, text, old) in enumerate(zip(
                      self.about["shown"], self.state["values"], self._values, strict=True))]
         return [value for value in found if value.watched] + [value for value in found if not value.watched]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+
 from rich.style import Style
 from rich.text import Text
 
@@ -21,20 +25,23 @@ def card_text(debugger: Debugger) -> Text:
     1 and 0 are the bits +1 and -1, a dot is the number 0, and + and - are other numbers. What changed is in reverse.
     """
     columns, entries = debugger.card()
-    changed = {(row, column) for row, column in debugger.state["changed"]}
     blocks = [block for block in debugger.about["layout"]["blocks"]
               if entries[:, block["start"] : block["start"] + block["rows"]].any()]
+    visible = {row for block in blocks for row in range(block["start"], block["start"] + block["rows"])}
+    changed = {(row, column) for row, column in debugger.state["changed"] if row in visible}
+    touched = {column for _, column in changed}
     text = Text(no_wrap=True)
     text.append(" " * NAME)
     for block in blocks:
         text.append(f" {block['name'][: block['rows']]:<{block['rows']}}", "italic dim")
     for column, numbers in zip(columns, entries, strict=True):
-        text.append(f"\n{_fitted(debugger.column_name(column))}", "bold" if any(c == column for _, c in changed) else "")
+        text.append(f"\n{_fitted(debugger.column_name(column))}", "bold" if column in touched else "dim")
         for block in blocks:
+            rows = range(block["start"], block["start"] + block["rows"])
+            letters = [_letter(float(numbers[row]), (row, column) in changed) for row in rows]
             text.append(" ")
-            for row in range(block["start"], block["start"] + block["rows"]):
-                letter, style = _letter(float(numbers[row]))
-                text.append(letter, CHANGED_STYLE + style if (row, column) in changed else style)
+            for style, run in groupby(letters, key=itemgetter(1)):  # a screen draws few long pieces faster than letters
+                text.append("".join(letter for letter, _ in run), style)
     return text
 
 
@@ -42,13 +49,17 @@ def _fitted(name: str) -> str:
     return f"{name[: NAME - 2] + '…' if len(name) >= NAME else name:<{NAME}}"
 
 
-def _letter(number: float) -> tuple[str, Style]:
+@lru_cache(maxsize=1 << 14)
+def _letter(number: float, changed: bool) -> tuple[str, Style]:
     if number in (-1, 1):
         letter = PLUS if number > 0 else MINUS
-        return letter, BITS[letter]
-    if number == 0:
-        return NOTHING, Style(dim=True)
-    return "+" if number > 0 else "-", Style(color="black", bgcolor=shade(max(-1.0, min(1.0, number / 8)) * 0.6))
+        style = BITS[letter]
+    elif number == 0:
+        letter, style = NOTHING, Style(dim=True)
+    else:
+        letter = "+" if number > 0 else "-"
+        style = Style(color="black", bgcolor=shade(max(-1.0, min(1.0, number / 8)) * 0.6))
+    return letter, CHANGED_STYLE + style if changed else style
 
 
 def attention_text(debugger: Debugger) -> Text:

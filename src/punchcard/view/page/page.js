@@ -42,5 +42,7 @@ if (root) {
   const inside = document.getElementById("punchcard-data");
   // For tests, and for people who look at a run from the browser's console.
   root.view = mount(root, sourceOf(inside && JSON.parse(inside.textContent)));
-  root.view.then((view) => view?.element.focus());
+  root.view.then((view) => {
+    if (window === window.parent) view?.element.focus(); // inside another page it would scroll that page
+  });
 }

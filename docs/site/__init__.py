@@ -1,0 +1,1 @@
+"""What MkDocs needs beside the pages: `make docs`."""
