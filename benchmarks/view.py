@@ -65,24 +65,25 @@ def stepped(session: Session, first: int, count: int) -> list[float]:
 def row(name: str, session: Session, opening: float, steps: list[float]) -> None:
     """A line of the table."""
     jump = timed(lambda: session.state(session.explore(5)["known_loops"] // 2 * session.per_loop))
-    print(f"{name:44} {opening:8.3f} {1000 * statistics.median(steps):10.1f} {1000 * max(steps):10.1f} {jump:8.3f}")  # noqa: T201
+    print(f"{name:44} {opening:8.3f} {1000 * statistics.median(steps):10.1f} {1000 * max(steps):10.1f} {jump:8.3f}")
 
 
 def main() -> None:
     """Print the table."""
     listening, painted = min(first_replies(EXAMPLES / "multiply.subleq") for _ in range(3))
-    print(f"punchcard view multiply.subleq: address after {listening:.2f} s, first picture after {painted:.2f} s\n")  # noqa: T201
-    print(f"{'session':44} {'open, s':>8} {'step, ms':>10} {'worst, ms':>10} {'jump, s':>8}")  # noqa: T201
+    print(f"punchcard view multiply.subleq: address after {listening:.2f} s, first picture after {painted:.2f} s\n")
+    print(f"{'session':44} {'open, s':>8} {'step, ms':>10} {'worst, ms':>10} {'jump, s':>8}")
     program = punchcard.load(EXAMPLES / "multiply.subleq")
     for design in ("paper", "two-layer", "one-layer"):
         machine = punchcard.build(program, design=design, memory=128, instructions=125)
         session = Session(machine, program)
         opening = timed(lambda: (session.about(), session.state(0)))  # noqa: B023
         row(f"subleq {design}, 256 columns", session, opening, stepped(session, 1, 40))
-    for name, file, options in (
+    files: tuple[tuple[str, str, dict[str, Any]], ...] = (
         ("fleq newton", "newton.fleq", {}), ("image sort.asq", "von_neumann/sort.asq", {"memory": 32765}),
         ("image hello.bf", "von_neumann/hello.bf", {}), ("riscv collatz.elf", "riscv/bin/collatz.elf", {}),
-    ):
+    )
+    for name, file, options in files:
         path = EXAMPLES / file
         loaded = punchcard.load(path)
         machine = punchcard.build(loaded, **options)

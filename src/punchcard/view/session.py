@@ -117,7 +117,10 @@ class Session:
 
     @cached_property
     def listing(self) -> Listing:
-        return self.machine.listing(self.program, self._source)
+        found = self.machine.listing(self.program, self._source)
+        most = len(found.lines)  # a file may have changed since it was read
+        return Listing(found.lines, [each if each.line is None or each.line <= most else Listed(each.number, None, each.text)
+                                     for each in found.instructions])
 
     @cached_property
     def instructions(self) -> dict[int, Listed]:

@@ -328,7 +328,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             program = self.restore(source)
         lines, found = source.splitlines(), []
         for number, line in enumerate(program.lines):
-            found.append(Listed(number, line, lines[line - 1].strip()))
+            found.append(Listed(number, line, lines[line - 1].strip() if line <= len(lines) else ""))
         if len(found) < len(program.instructions):
             found.append(Listed(len(found), None, "halt"))
         return Listing(lines, found)
