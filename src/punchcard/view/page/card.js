@@ -44,7 +44,10 @@ export class Card {
     this.changes = make("span", {});
     this.hidden = make("button", { type: "button", class: "fold", title: "Fold and unfold what is empty (f)",
       click: () => this.act.fold() });
-    return make("footer", {}, this.cell, this.changes, this.hidden);
+    const last = this.view.about.layout.columns - 1;
+    this.finder = make("input", { type: "number", min: 0, max: last, placeholder: "column", title: "Show a column by its number (t)",
+      "aria-label": `Show a column by its number, 0 to ${last}`, change: () => this.act.column(Number(this.finder.value)) });
+    return make("footer", {}, this.cell, this.changes, this.hidden, this.finder);
   }
 
   /** The columns to draw: all, or those that were used in a moment that was shown. */
@@ -287,6 +290,11 @@ export class Card {
     const told = `${columnName(this.view.about, column)} · ${rowName(this.bands, row)} = ${pretty(this.entry(row, column))}`
       + `${changed ? ", changed" : ""}${word}`;
     if (this.cell.textContent !== told) this.cell.textContent = told;
+  }
+
+  /** Show a column from now on, folded or not. */
+  unfold(column) {
+    this.used.add(column);
   }
 
   /** The next cell in a direction, among those that are drawn. */

@@ -14,7 +14,7 @@ const EXPLORE = 600;
 /** A wait of so many milliseconds is shown. */
 const PATIENCE = 150;
 const ACTIONS = ["go", "end", "step", "play", "find", "change", "choose", "look", "fold", "close", "tab", "head",
-  "breakpoint", "unit", "speed"];
+  "breakpoint", "unit", "speed", "column"];
 const SOUGHT = { halt: "end of the run", port: "input or output", branch: "branch", breakpoint: "breakpoint",
   change: "change of this cell" };
 
@@ -188,6 +188,20 @@ export class View {
     this.cell = this.cellAt(row, column);
     this.redraw();
     this.card.reveal();
+  }
+
+  /** A column by its number, also one that was not shown so far. */
+  async on_column(column) {
+    const { columns } = this.about.layout;
+    if (!(Number.isInteger(column) && column >= 0 && column < columns)) {
+      return this.tell(`Column ${column}: the card has ${columns}, counted from 0.`);
+    }
+    this.cell = this.cellAt(this.cell.row, column);
+    this.card.unfold(column);
+    this.remembered.clear();
+    await this.on_go(this.moment);
+    if (!this.state.columns.includes(column)) return this.tell(`Column ${column} was not recorded.`);
+    return this.card.reveal();
   }
 
   /** Two columns of an arrow that somebody looks at; null: nobody does any more. */
