@@ -89,8 +89,8 @@ export class View {
     delete this.element.dataset.moment;
     const waiting = setTimeout(() => this.element.setAttribute("aria-busy", "true"), PATIENCE);
     try {
-      const state = await this.fetch(ask);
-      const attention = await this.fetchAttention(state);
+      const [state, coming] = await Promise.all([this.fetch(ask), this.fetchAttention({ moment: ask, ended: null })]);
+      const attention = state.moment === ask && !state.ended ? coming : await this.fetchAttention(state);
       if (ask !== this.wanted) return;
       const before = this.stepFrom(state);
       const marks = (before && differing(before, state, this.about.layout.width)) ?? state.changed;
