@@ -47,7 +47,7 @@ from punchcard.view.restricted import Restricted, Spread, differing, in_all_colu
 
 COUNTER = "program counter"
 LEAST_WEIGHT = 1 / 64
-MATRIX_COLUMNS = 256
+MATRIX_COLUMNS = 128
 """Cards of so many columns show attention as a matrix."""
 MOST_SHOWN = 192
 """Columns of a large card that are always shown."""

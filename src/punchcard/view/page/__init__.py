@@ -14,12 +14,12 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-PARTS = ("base64", "equation", "decode", "sources", "elements", "geometry", "card", "arrows", "time", "program", "inspector",
-         "help", "page")
+PARTS = ("base64", "elements", "decode", "equation", "sources", "geometry", "arrows", "card", "time", "program", "heads",
+         "values", "column", "attention", "weights", "inspector", "keys", "view", "page")
 """The files of the module, each after those that it imports."""
 
-_IMPORT = re.compile(r'^import \{[^}]*\} from "\./[a-z0-9]+\.js";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (?!mount\b))", re.MULTILINE)
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 
 
 @cache
@@ -29,8 +29,22 @@ def _file(name: str) -> str:
 
 @cache
 def module() -> str:
-    """The whole page as one ES module, which exports `mount(element, source)`; the parts see each other without imports."""
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", _file(f"{part}.js"))) for part in PARTS)
+    """The whole page as one ES module, which exports `mount(element, source)`.
+
+    Every part but the last becomes a function that is called at once, so that its own names stay its own.
+    """
+    *parts, last = PARTS
+    return "\n".join([*map(_part, parts), _imported(_file(f"{last}.js"))])
+
+
+def _part(name: str) -> str:
+    text = _file(f"{name}.js")
+    return (f"const {name}_part = (() => {{\n{_EXPORT.sub('', _imported(text))}"
+            f"return {{ {', '.join(_EXPORT.findall(text))} }};\n}})();\n")
+
+
+def _imported(text: str) -> str:
+    return _IMPORT.sub(r"const \1 = \2_part;", text)
 
 
 def stylesheet() -> str:

@@ -1,4 +1,4 @@
-/** Attention as arrows above the columns: from where a column takes, with score, gap and temperature on hover and on focus. */
+/** Attention as arrows above the columns, from where a column takes; the figures stand there on hover and on focus. */
 import { columnName } from "./decode.js";
 import { draw, make, pretty, split } from "./elements.js";
 
@@ -7,8 +7,9 @@ const MOST_ARROWS = 200;
 /** A move in words. */
 export function moveText(about, attention, [source, target, weight, score, gap]) {
   const lead = gap === null ? "every key has this score" : `gap ${pretty(gap)}`;
-  return `${columnName(about, target)} takes from ${columnName(about, source)}: weight ${pretty(weight)}, score ${pretty(score)}, `
-    + `${lead}, temperature ${pretty(attention.temperature)}`;
+  const [to, from] = [target, source].map((column) => columnName(about, column));
+  return `${to} takes from ${from}: weight ${pretty(weight)}, score ${pretty(score)}, ${lead}, `
+    + `temperature ${pretty(attention.temperature)}`;
 }
 
 /** The moves between different columns, the strongest first. */
@@ -37,7 +38,8 @@ export class Arrows {
     picture.setAttribute("width", across.width);
     picture.setAttribute("height", this.height);
     const held = picture.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
-    picture.replaceChildren(this.tips(), ...this.regions(across, text), ...this.names(across, names, text, slanted, bow, room),
+    picture.replaceChildren(this.tips(), ...this.regions(across, text),
+      ...this.names(across, names, text, slanted, bow + 1.5 * text + (slanted ? room - 3 : text)),
       ...this.arcs(across, bow + 1.5 * text - 3, 1.4 * text + 12));
     if (held !== undefined) picture.querySelector(`[data-place="${held}"]`)?.focus();
     this.tip.hidden = true;
@@ -56,8 +58,8 @@ export class Arrows {
 
   tips() {
     const head = draw("path", { d: "M0 0 L6 3 L0 6 z", class: "tipped" });
-    return draw("defs", {}, draw("marker", { id: `${this.view.id}-tip`, markerWidth: 6, markerHeight: 6, refX: 5, refY: 3, orient: "auto",
-      markerUnits: "userSpaceOnUse" }, head));
+    return draw("defs", {}, draw("marker", { id: `${this.view.id}-tip`, markerWidth: 6, markerHeight: 6, refX: 5, refY: 3,
+      orient: "auto", markerUnits: "userSpaceOnUse" }, head));
   }
 
   regions(across, text) {
@@ -70,16 +72,16 @@ export class Arrows {
     });
   }
 
-  names(across, names, text, slanted, bow, room) {
+  names(across, names, text, slanted, y) {
     let last = -Infinity;
     return across.places.flatMap(({ column, x, width }, i) => {
       if (!names[i] || x - last < (slanted ? 1.2 * text : 0)) return [];
       last = x;
-      const y = bow + 1.5 * text + (slanted ? room - 3 : text);
       const middle = x + width / 2;
       const turn = slanted ? { transform: `rotate(-48 ${middle} ${y})` } : { "text-anchor": "middle" };
       const looked = column === this.view.cell.column ? "name chosen" : "name";
-      return [draw("text", { x: middle, y, "font-size": text, class: looked, click: () => this.act.choose({ column }), ...turn }, names[i])];
+      const choose = () => this.act.choose({ column });
+      return [draw("text", { x: middle, y, "font-size": text, class: looked, click: choose, ...turn }, names[i])];
     });
   }
 
@@ -98,11 +100,13 @@ export class Arrows {
       const told = moveText(about, attention, move);
       const show = () => this.look(move, told, (a + b) / 2, floor - lift);
       const hide = () => this.look(null);
-      const label = weight < 0.995 && drawn.length <= 8 ? [draw("text", { x: (a + b) / 2, y: floor - lift - 2, "text-anchor": "middle", class: "weight" }, pretty(weight))] : [];
+      const partly = weight < 0.995 && drawn.length <= 8;
+      const label = { x: (a + b) / 2, y: floor - lift - 2, "text-anchor": "middle", class: "weight" };
       return [draw("path", { d: path, class: "reach", pointerenter: show, pointerleave: hide }),
-        draw("path", { d: path, class: stage ? "arc" : "arc coming", "stroke-width": thin * (0.8 + 1.6 * weight), tabindex: 0, role: "img",
-          "aria-label": told, "data-place": number, "marker-end": `url(#${this.view.id}-tip)`, pointerenter: show, pointerleave: hide,
-          focus: show, blur: hide }), ...label];
+        draw("path", { d: path, class: stage ? "arc" : "arc coming", "stroke-width": thin * (0.8 + 1.6 * weight),
+          "marker-end": `url(#${this.view.id}-tip)`, tabindex: 0, role: "img", "aria-label": told, "data-place": number,
+          focus: show, blur: hide }),
+        ...(partly ? [draw("text", label, pretty(weight))] : [])];
     });
   }
 

@@ -16,3 +16,8 @@ export function floats(text) {
 export function whole(text) {
   return new Uint32Array(bytes(text).buffer);
 }
+
+/** base64 of a server, or the numbers of a page that computes them. */
+export function asNumbers(given) {
+  return typeof given === "string" ? floats(given) : given;
+}

@@ -42,14 +42,19 @@ export class Card {
 
   footer() {
     this.changes = make("span", {});
-    this.hidden = make("button", { type: "button", class: "fold", title: "Fold and unfold what is empty (f)", click: () => this.act.fold() });
-    return make("footer", {}, this.cell, this.changes, this.hidden);
+    this.hidden = make("button", { type: "button", class: "fold", title: "Fold and unfold what is empty (f)",
+      click: () => this.act.fold() });
+    const last = this.view.about.layout.columns - 1;
+    this.finder = make("input", { type: "number", min: 0, max: last, placeholder: "column",
+      title: "Show a column by its number (t)", "aria-label": `Show a column by its number, 0 to ${last}`,
+      change: () => this.act.column(Number(this.finder.value)) });
+    return make("footer", {}, this.cell, this.changes, this.hidden, this.finder);
   }
 
   /** The columns to draw: all, or those that were used in a moment that was shown. */
   columns() {
-    const { state, attention, folding, cell } = this.view;
-    for (const [, column] of state.changed) this.used.add(column);
+    const { state, marks, attention, folding, cell } = this.view;
+    for (const [, column] of marks) this.used.add(column);
     for (const [source, target, weight] of attention?.moves ?? []) {
       if (source !== target && weight > 0.25) { this.used.add(source); this.used.add(target); }
     }
@@ -68,13 +73,16 @@ export class Card {
     const names = Math.min(13 * text, this.widest(text) + 1.6 * text);
     this.grid.style.setProperty("--labels", `${names}px`);
     const shown = this.columns();
-    this.across = placeColumns(about.layout, shown, this.grid.clientWidth - names - 4, text);
+    const least = this.view.wide ? 3.8 * text : undefined;
+    this.across = placeColumns(about.layout, shown, this.grid.clientWidth - names - 4, text, least);
+    for (const place of this.across.places) place.base = this.index.get(place.column) * about.layout.width;
     this.arrows.draw(this.across, paint);
     const wide = this.across.column > 2.1 * text;
     const held = this.heldRows();
     const chosen = this.view.cell.band;
     const values = (band) => wide && band.rows > 1 && band.rows <= WORD && this.isWord(band);
-    this.down = placeBands(this.bands, { empty: (row) => !held.has(row), chosen, folding, values, closed: this.view.closed }, this.grid.clientHeight - this.arrows.height - 20, text);
+    const rules = { empty: (row) => !held.has(row), chosen, folding, values, closed: this.view.closed };
+    this.down = placeBands(this.bands, rules, this.grid.clientHeight - this.arrows.height - 20, text);
     this.place(text);
     this.paint(paint, text);
     const rows = this.down.hidden;
@@ -87,9 +95,12 @@ export class Card {
 
   /** How wide the names of the bands are. */
   widest(text) {
+    if (this.measured === text) return this.wide;
+    this.measured = text;
     const pen = this.canvas.getContext("2d");
     pen.font = `600 ${text}px ${getComputedStyle(this.element).fontFamily}`;
-    return Math.max(...this.bands.map((band) => pen.measureText(band.name).width));
+    this.wide = Math.max(...this.bands.map((band) => pen.measureText(band.name).width));
+    return this.wide;
   }
 
   /** The same picture again, with other marks. */
@@ -118,8 +129,14 @@ export class Card {
   }
 
   isWord(band) {
-    if (!this.words.has(band) && this.across.places.some(({ column }) => this.word(band, column) !== null)) this.words.add(band);
-    return this.words.has(band);
+    if (this.words.has(band)) return true;
+    const { entries } = this.view.state;
+    const found = this.across.places.some(({ base }) => {
+      const from = base + band.start;
+      return entries.subarray(from, from + band.rows).every((entry) => Math.abs(Math.abs(entry) - 1) < 0.25);
+    });
+    if (found) this.words.add(band);
+    return found;
   }
 
   /** The names of the bands, beside the picture. */
@@ -127,7 +144,8 @@ export class Card {
     const { cell } = this.view;
     this.labels.replaceChildren(...this.down.places.map(({ band, y, height }) => make("div", {
       class: `label${band.name === cell.band ? " chosen" : ""}${this.view.closed.has(band.name) ? " closed" : ""}`,
-      title: `${band.name}: ${band.block.about || `${band.rows} rows`}. Click to fold it (z).`, click: () => this.act.close(band.name),
+      title: `${band.name}: ${band.block.about || `${band.rows} rows`}. Click to fold it (z).`,
+      click: () => this.act.close(band.name),
       style: `top:${y}px;height:${height}px;font-size:${text}px` }, make("span", {}, band.name))));
     this.labels.style.height = `${this.down.height}px`;
   }
@@ -166,16 +184,19 @@ export class Card {
   band(pen, paint, { band, y, top, size, lines, gaps }, text) {
     const gap = this.across.column > 14 ? 2 : 1;
     const tall = Math.max(1, size - (size > 7 ? 1.5 : 1));
+    const { entries } = this.view.state;
     let most = 1;
-    for (const { column } of this.across.places) for (const { row } of lines) most = Math.max(most, Math.abs(this.entry(row, column)));
+    for (const { base } of this.across.places) {
+      for (const { row } of lines) most = Math.max(most, Math.abs(entries[base + row]));
+    }
     pen.fillStyle = paint.line;
     pen.globalAlpha = 0.6;
     pen.fillRect(0, y - 2, this.across.width, 1);
     for (const fold of gaps) for (let x = 0; x < this.across.width; x += 8) pen.fillRect(x, fold + 2, 3, 1);
     pen.globalAlpha = 1;
-    for (const { column, x, width } of this.across.places) {
+    for (const { column, base, x, width } of this.across.places) {
       for (const { row, y: up } of lines) {
-        const value = this.entry(row, column);
+        const value = entries[base + row];
         if (value === 0) continue;
         // A −1 is also lower than a +1, so that the two can be told apart without colour.
         const high = value === -1 ? tall * 0.5 : tall;
@@ -206,12 +227,14 @@ export class Card {
   marks(pen, paint) {
     const outline = (column, first, last, grow) => {
       const place = this.across.at.get(column);
-      if (place) pen.strokeRect(place.x + 1 - grow, first.y + 0.5 - grow, place.width - 2 + 2 * grow, last.y + last.size - first.y - 1 + 2 * grow);
+      if (!place) return;
+      const tall = last.y + last.size - first.y;
+      pen.strokeRect(place.x + 1 - grow, first.y + 0.5 - grow, place.width - 2 + 2 * grow, tall - 1 + 2 * grow);
     };
     pen.lineWidth = 1.5;
     pen.strokeStyle = paint.changed;
     const changed = new Map();
-    for (const [row, column] of this.view.state.changed) {
+    for (const [row, column] of this.view.marks) {
       if (!changed.has(column)) changed.set(column, new Set());
       changed.get(column).add(row);
     }
@@ -254,26 +277,34 @@ export class Card {
   /** Which bands changed, by name: a picture may be too tall to show them all at once. */
   summary() {
     const bands = new Map();
-    for (const [row, column] of this.view.state.changed) {
+    for (const [row, column] of this.view.marks) {
       const band = this.bands.find((one) => row >= one.start && row < one.start + one.rows);
       if (band && !bands.has(band.name)) bands.set(band.name, { row, column });
     }
-    const links = [...bands].slice(0, 3).map(([name, cell]) => make("button", { type: "button", class: "fold", title: `Choose ${name}`, click: () => this.act.choose(cell) }, name));
+    const links = [...bands].slice(0, 3).map(([name, cell]) => make("button", { type: "button", class: "fold",
+      title: `Choose ${name}`, click: () => this.act.choose(cell) }, name));
     const more = bands.size > 3 ? ` and ${bands.size - 3} more` : "";
-    this.changes.replaceChildren(bands.size ? "changed: " : "nothing changed", ...links.flatMap((link, i) => (i ? [", ", link] : [link])), more);
+    const listed = links.flatMap((link, i) => (i ? [", ", link] : [link]));
+    this.changes.replaceChildren(bands.size ? "changed: " : "nothing changed", ...listed, more);
   }
 
   /** The chosen cell, or the one under the pointer, in words. */
   tell() {
     const { row, column } = this.hot ?? this.view.cell;
     if (row === null || !this.index) return;
-    const changed = this.view.state.changed.some(([r, c]) => r === row && c === column);
+    const changed = this.view.marks.some(([r, c]) => r === row && c === column);
     const band = this.bands.find((one) => row >= one.start && row < one.start + one.rows);
     const number = band.rows > 1 && band.rows <= WORD ? this.word(band, column) : null;
-    const word = number === null ? "" : ` · ${band.name} is ${this.signed.has(band.start) ? BigInt.asIntN(band.rows, number) : number}`;
+    const signed = number !== null && this.signed.has(band.start) ? BigInt.asIntN(band.rows, number) : number;
+    const word = number === null ? "" : ` · ${band.name} is ${signed}`;
     const told = `${columnName(this.view.about, column)} · ${rowName(this.bands, row)} = ${pretty(this.entry(row, column))}`
       + `${changed ? ", changed" : ""}${word}`;
     if (this.cell.textContent !== told) this.cell.textContent = told;
+  }
+
+  /** Show a column from now on, folded or not. */
+  unfold(column) {
+    this.used.add(column);
   }
 
   /** The next cell in a direction, among those that are drawn. */
@@ -292,7 +323,8 @@ export class Card {
     const [top, bottom] = [this.grid.scrollTop, this.grid.scrollTop + this.grid.clientHeight - this.arrows.height];
     if (band.y < top || band.y + band.height > bottom) this.grid.scrollTop = Math.max(0, band.y - (bottom - top) / 3);
     const left = place.x + this.labels.offsetWidth;
+    const right = left + place.width - this.grid.clientWidth;
     if (left < this.grid.scrollLeft + this.labels.offsetWidth) this.grid.scrollLeft = place.x;
-    else if (left + place.width > this.grid.scrollLeft + this.grid.clientWidth) this.grid.scrollLeft = left + place.width - this.grid.clientWidth;
+    else if (right > this.grid.scrollLeft) this.grid.scrollLeft = right;
   }
 }

@@ -2,7 +2,7 @@
 
 const UNREADABLE = "–";
 
-/** The number that ±1 bits make, the lowest first; null where an entry is not a bit. A BigInt, since words may have 64 bits. */
+/** The number that ±1 bits make, the lowest first; null where an entry is not one. A BigInt: words may have 64 bits. */
 export function bitsOf(entries) {
   let number = 0n;
   for (let i = entries.length - 1; i >= 0; i--) {
@@ -42,9 +42,11 @@ export function decode(shown, at) {
     columns.push(shown.plus === null ? entries : entries.map((entry, i) => entry + at(c)[shown.plus + i]));
   }
   if (shown.kind === "numbers") {
-    return columns[0].map((_, i) => columns.map((entries) => String(Number(entries[i].toPrecision(6)))).join(" ")).join(" ; ");
+    const row = (i) => columns.map((entries) => String(Number(entries[i].toPrecision(6)))).join(" ");
+    return [...columns[0].keys()].map(row).join(" ; ");
   }
-  return columns.map((entries) => (shown.kind === "one-hot" ? label(entries, shown.labels) : integer(entries, shown))).join(", ");
+  const text = (entries) => (shown.kind === "one-hot" ? label(entries, shown.labels) : integer(entries, shown));
+  return columns.map(text).join(", ");
 }
 
 /** The bands of a card: its blocks, or the parts of blocks that have some. */

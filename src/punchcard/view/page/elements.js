@@ -27,6 +27,11 @@ export function button(label, name, key, press) {
   return make("button", { type: "button", "aria-label": name, title: key ? `${name} (${key})` : name, click: press }, label);
 }
 
+/** A line of small print. */
+export function hint(text) {
+  return make("p", { class: "hint" }, text);
+}
+
 /** Replace what an element holds; whoever had the focus at a place (`data-place`) has it again. */
 export function refill(element, ...children) {
   const wanted = children.flat().filter(Boolean);

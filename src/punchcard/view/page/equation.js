@@ -50,7 +50,7 @@ function dots(left, right, size) {
   return found;
 }
 
-/** The softmax of each column of an n by n matrix times lambda. The largest entry is taken off first, so nothing overflows. */
+/** The softmax of each column of an n by n matrix times lambda. The largest entry is taken off first: nothing overflows. */
 export function softmax(scores, temperature, n) {
   const weights = new Float64Array(n * n);
   for (let j = 0; j < n; j++) {
@@ -74,6 +74,13 @@ function mixed(values, weights, used, width) {
     if (weight !== 0) for (const row of used) sum[row] += values[i * width + row] * weight;
   });
   return sum;
+}
+
+/** Add a bias to every column. */
+function addToAll(columns, bias) {
+  for (let at = 0; at < columns.length; at += bias.rows) {
+    bias.row.forEach((row, e) => { columns[at + row] += bias.values[e]; });
+  }
 }
 
 class Layer {
@@ -122,14 +129,12 @@ class Layer {
 
   /** X + W2 relu(W1 X + b1 1^T) + b2 1^T. */
   feedForward(card) {
-    const { rows: width } = this.b2;
-    const { rows: hidden } = this.b1;
     const units = this.w1.times(card);
-    for (let at = 0; at < units.length; at += hidden) this.b1.row.forEach((row, e) => { units[at + row] += this.b1.values[e]; });
+    addToAll(units, this.b1);
     for (let at = 0; at < units.length; at++) units[at] = Math.max(units[at], 0);
-    const after = hidden ? this.w2.times(units) : new Float64Array(card.length);
+    const after = this.b1.rows ? this.w2.times(units) : new Float64Array(card.length);
     for (let at = 0; at < card.length; at++) after[at] = card[at] + after[at];
-    for (let at = 0; at < card.length; at += width) this.b2.row.forEach((row, e) => { after[at + row] += this.b2.values[e]; });
+    addToAll(after, this.b2);
     return after;
   }
 }

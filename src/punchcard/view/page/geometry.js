@@ -6,7 +6,7 @@ const LEAST_ROW = 4.5;
 const MOST_ROW = 13;
 
 /** The columns from left to right, with a gap between regions and a mark where some are folded away. */
-export function placeColumns(layout, shown, room, text) {
+export function placeColumns(layout, shown, room, text, least = LEAST_COLUMN) {
   const regions = layout.regions.map((region) => ({
     region, columns: shown.filter((column) => column >= region.start && column < region.start + region.columns),
   })).filter(({ columns, region }) => columns.length || region.columns);
@@ -15,7 +15,7 @@ export function placeColumns(layout, shown, room, text) {
   const folds = regions.reduce((count, { region, columns }) => count + holes(region, columns).length, 0);
   const count = shown.length || 1;
   const free = room - gap * regions.length - fold * folds;
-  const width = Math.max(LEAST_COLUMN, Math.min(MOST_COLUMN, Math.floor(free / count)));
+  const width = Math.max(least, Math.min(MOST_COLUMN, Math.floor(free / count)));
   const places = [];
   const heads = [];
   const folded = [];
@@ -37,7 +37,8 @@ export function placeColumns(layout, shown, room, text) {
     heads.push({ region, x: first, width: x - first });
     x += gap;
   }
-  return { places, heads, folded, width: x - gap / 2, column: width, at: new Map(places.map((place) => [place.column, place])) };
+  const at = new Map(places.map((place) => [place.column, place]));
+  return { places, heads, folded, width: x - gap / 2, column: width, at };
 }
 
 /** Runs of columns of a region that are not shown, each with the shown column that follows it (null at the end). */
@@ -78,14 +79,15 @@ function runsOf(band, empty, folding) {
 /** Blocks, or their parts, as bands. With `folding`, bands and runs of rows that hold nothing are left out. */
 export function placeBands(bands, { empty, chosen, folding, values, closed }, room, text) {
   const kept = bands.map((band) => ({ band, runs: closed.has(band.name) ? [[]] : runsOf(band, empty, folding) }))
-    .filter(({ band, runs }) => !folding || band.name === chosen || closed.has(band.name) || runs.flat().some((row) => !empty(row)));
+    .filter(({ band: { name }, runs }) => !folding || name === chosen || closed.has(name)
+      || runs.flat().some((row) => !empty(row)));
+  for (const one of kept) one.top = values(one.band) ? 1.05 * text : 0;
   const rows = kept.reduce((count, { runs }) => count + runs.flat().length, 0) || 1;
   const line = 1.05 * text;
-  const extra = kept.reduce((sum, { band, runs }) => sum + (values(band) ? line : 0) + 3 + GAP * (runs.length - 1), 0);
+  const extra = kept.reduce((sum, { top, runs }) => sum + top + 3 + GAP * (runs.length - 1), 0);
   const usual = Math.max(LEAST_ROW, Math.min(MOST_ROW, Math.floor(2 * (room - extra) / rows) / 2));
   let y = 0;
-  const places = kept.map(({ band, runs }) => {
-    const top = values(band) ? line : 0;
+  const places = kept.map(({ band, runs, top }) => {
     const count = Math.max(1, runs.flat().length);
     const size = Math.max(usual, (line - top) / count);
     const place = { band, y, top, size, lines: [], gaps: [] };
@@ -105,7 +107,8 @@ export function placeBands(bands, { empty, chosen, folding, values, closed }, ro
     y += 3;
     return place;
   });
-  return { places, height: y, hidden: bands.length - kept.length, lines: new Map(places.flatMap(({ lines }) => lines.map((one) => [one.row, one]))) };
+  const lines = new Map(places.flatMap((place) => place.lines).map((one) => [one.row, one]));
+  return { places, height: y, hidden: bands.length - kept.length, lines };
 }
 
 /** The row under a point, or null. */

@@ -68,7 +68,8 @@ class Inside {
   /** All heads of a step at once, with the rows that differ: without the weights nobody can tell who did what. */
   heads(known, { before, after }) {
     const rows = [...before.keys()].filter((row) => before[row] !== after[row]);
-    return [{ kind: "attend", text: known.heads.map((head) => head.about).join("; "), rows: rows.map((row) => rowName(this.bands, row)),
+    const text = known.heads.map((head) => head.about).join("; ");
+    return [{ kind: "attend", text, rows: rows.map((row) => rowName(this.bands, row)),
       before: rows.map((row) => before[row]), after: rows.map((row) => after[row]), details: [] }];
   }
 
@@ -84,7 +85,8 @@ class Inside {
   /** The first moment after (or before) this one at which rows in a column are others than in the moment before it. */
   change(moment, forward, rows, column) {
     const { width } = this.data.about.layout;
-    const band = this.bands.find((one) => one.name === rows) ?? this.data.about.layout.blocks.find((one) => one.name === rows);
+    const band = [...this.bands, ...this.data.about.layout.blocks].find((one) => one.name === rows);
+    if (!band) throw new Error(`no row block '${rows}'`);
     const first = column * width + band.start;
     const differ = (one, other) => one.subarray(first, first + band.rows).some((entry, i) => entry !== other[first + i]);
     const end = this.last().moment;
@@ -170,7 +172,7 @@ class Computed extends Inside {
   constructor(data) {
     super(data);
     this.model = new Model(data.model);
-    this.facts = data.loops ?? [];
+    this.facts = data.loops ?? {};
     this.cards = new Map([[0, floats(data.card)]]);
     this.marks = new Map(this.cards);
   }
@@ -211,7 +213,7 @@ class Computed extends Inside {
     const counted = counter ? Number(decode(counter, at)) : null;
     this.instructions ??= new Map(program.instructions.map((one) => [one.number, one]));
     const found = this.instructions.get(counted);
-    return { program_counter: counted, instruction: found?.text ?? null, line: found?.line ?? null, output: "", read: 0, errors: "",
+    return { program_counter: counted, instruction: found?.text ?? null, line: found?.line ?? null, output: "", read: 0,
       ...this.facts[loop] };
   }
 
@@ -267,7 +269,7 @@ class Computed extends Inside {
     const own = () => "relu";
     const place = found.b1.row.indexOf(unit);
     return { ...whole, name: `layer ${layer + 1}, hidden unit ${unit + 1}`, temperature: null, parts: [
-      { name: "in", bias: place < 0 ? 0 : found.b1.values[place], nonzero: entries(found.w1, own, row, (made) => made === unit) },
+      { name: "in", bias: found.b1.values[place] ?? 0, nonzero: entries(found.w1, own, row, (made) => made === unit) },
       { name: "out", bias: null, nonzero: entries(found.w2, row, own, (_, from) => from === unit) }] };
   }
 
@@ -293,7 +295,8 @@ class Computed extends Inside {
     const { loop } = split(moment, this.layers);
     // Two loops at a time: a search computes no card beyond the one that it finds.
     for (let at = loop; at >= 0 && at <= end.loop; at += forward ? 1 : -1) {
-      const pair = [at - 1, at].filter((one) => one >= 0).map((one) => ({ moment: 2 * this.layers * one, ...this.fact(one) }));
+      const pair = [at - 1, at].filter((one) => one >= 0)
+        .map((one) => ({ moment: 2 * this.layers * one, ...this.fact(one) }));
       const found = search(pair, what, moment, forward, instructions, { ...end, loop: at }, this.size);
       if (found.moment === 2 * this.layers * at) return found;
     }

@@ -14,6 +14,15 @@ function icon(name) {
   return draw("svg", { viewBox: "0 0 16 16", class: "icon", "aria-hidden": "true" }, draw("path", { d: ICONS[name] }));
 }
 
+const ENDINGS = { halted: "The program has halted.", fault: "The run ends with a fault.",
+  steps: "The limit of steps is reached.", error: "The run ends with an error." };
+
+function where(loop, layer, stage) {
+  if (stage) return `After the attention of layer ${layer + 1}`;
+  if (layer) return `After layer ${layer}`;
+  return loop ? `After ${loop} ${loop === 1 ? "loop" : "loops"}` : "Before the first loop";
+}
+
 export class Time {
   constructor(view, act) {
     this.view = view;
@@ -26,18 +35,20 @@ export class Time {
       button(icon("next"), "Next", "n", () => act.step(1)),
       button(icon("fastNext"), "Next loop", "N", () => act.step(1, "loop")),
       button(icon("last"), "End of the run", "End", () => act.end()));
-    this.units = UNITS.map((unit) => make("input", { type: "radio", name: `${view.id}-unit`, value: unit, checked: unit === view.unit,
-      change: () => act.unit(unit) }));
+    this.units = UNITS.map((unit) => make("input", { type: "radio", name: `${view.id}-unit`, value: unit,
+      checked: unit === view.unit, change: () => act.unit(unit) }));
     const names = { stage: "half layer", layer: "layer", loop: "loop" };
     const unit = make("fieldset", { class: "units" }, make("legend", {}, "a step is a"),
       ...this.units.map((input) => make("label", {}, input, make("span", {}, names[input.value]))));
     this.pace = make("output", {});
-    this.speed = make("input", { type: "range", min: 0, max: SPEEDS.length - 1, value: view.speed, "aria-label": "Steps a second while playing",
-      input: () => act.speed(Number(this.speed.value)) });
-    const finds = make("div", { class: "finds", role: "group", "aria-label": "Search" }, make("span", { class: "hint" }, "to the next"),
-      ...FINDS.filter(([what]) => what !== "port" || view.about.ports).map(([what, key]) => make("button", {
-        type: "button", title: `Next ${what} (${key}); the one before with shift`, "aria-label": `To the next ${what}`,
-        click: (event) => act.find(what, !event.shiftKey) }, what)));
+    this.speed = make("input", { type: "range", min: 0, max: SPEEDS.length - 1, value: view.speed,
+      "aria-label": "Steps a second while playing", input: () => act.speed(Number(this.speed.value)) });
+    const find = ([what, key]) => make("button", { type: "button", title: `Next ${what} (${key}); the one before with shift`,
+      "aria-label": `To the next ${what}`, click: (event) => act.find(what, !event.shiftKey) }, what);
+    const finds = make("div", { class: "finds", role: "group", "aria-label": "Search" },
+      make("span", { class: "hint" }, "to the next"),
+      FINDS.filter(([what]) => what !== "port" || view.about.ports).map(find));
+    const speed = make("label", { class: "speed" }, make("span", { class: "hint" }, "speed"), this.speed, this.pace);
     this.loop = make("input", { type: "number", min: 0, class: "loop", "aria-label": "Go to loop", title: "Go to a loop (g)",
       change: () => act.go(2 * view.about.layers.length * Math.max(0, Math.floor(Number(this.loop.value) || 0))) });
     this.total = make("span", { class: "total" });
@@ -47,7 +58,7 @@ export class Time {
     this.told = make("p", { class: "told", role: "status" });
     this.act = act;
     this.element = make("section", { class: "time", "aria-label": "Time" },
-      make("div", { class: "controls" }, moves, unit, make("label", { class: "speed" }, make("span", { class: "hint" }, "speed"), this.speed, this.pace), finds),
+      make("div", { class: "controls" }, moves, unit, speed, finds),
       make("div", { class: "line" }, make("label", { class: "goto" }, "loop", this.loop, this.total), this.slider),
       make("div", { class: "inside" }, this.steps, this.told));
   }
@@ -57,27 +68,22 @@ export class Time {
     const { about, state, moment } = view;
     const layers = about.layers.length;
     const { loop, layer, stage } = split(moment, layers);
-    const known = state.loops ?? Math.max(state.known_loops ?? 0, loop, view.known ?? 0);
+    const known = state.loops ?? Math.max(state.known_loops ?? 0, loop, view.known);
     this.slider.max = known;
     this.slider.value = loop;
     this.slider.setAttribute("aria-valuetext", `loop ${loop} of ${known}`);
     if (document.activeElement !== this.loop) this.loop.value = loop;
-    this.total.textContent = state.loops === null ? `of ${known.toLocaleString("en")} known` : `of ${known.toLocaleString("en")}`;
+    this.total.textContent = `of ${known.toLocaleString("en")}${state.loops === null ? " known" : ""}`;
     this.units.forEach((input) => { input.checked = input.value === view.unit; });
     this.speed.value = view.speed;
     this.pace.textContent = `${SPEEDS[view.speed]}/s`;
     this.play.replaceChildren(icon(view.playing ? "pause" : "play"));
     this.play.setAttribute("aria-label", view.playing ? "Pause" : "Play");
     this.inside(loop, layer, stage);
-    const where = stage ? `after the attention of layer ${layer + 1}` : layer ? `after layer ${layer}` : loop ? `after ${loop} ${loop === 1 ? "loop" : "loops"}` : "before the first loop";
     const counter = state.program_counter === null ? "" : ` · instruction ${state.program_counter}`;
-    this.told.replaceChildren(make("b", {}, where[0].toUpperCase() + where.slice(1)), counter,
-      state.instruction ? make("code", {}, state.instruction) : "", state.ended ? make("em", {}, this.ending(state)) : "");
-  }
-
-  ending({ ended, message }) {
-    const said = { halted: "The program has halted.", fault: "The run ends with a fault.", steps: "The limit of steps is reached.", error: "The run ends with an error." };
-    return message && ended !== "halted" ? message : said[ended] ?? `The run has ended: ${ended}.`;
+    this.told.replaceChildren(make("b", {}, where(loop, layer, stage)), counter,
+      state.instruction ? make("code", {}, state.instruction) : "",
+      state.ended ? make("em", {}, ENDINGS[state.ended] ?? `The run has ended: ${state.ended}.`) : "");
   }
 
   /** The loop as a row of steps; the one whose result is shown is marked. */
@@ -85,13 +91,16 @@ export class Time {
     const { layers } = this.view.about;
     const begin = 2 * layers.length * loop;
     const at = 2 * layer + stage;
-    const one = (end, text, name, kind) => make("button", { type: "button", class: `step ${kind}`, "data-place": end, title: name, "aria-label": name,
-      "aria-current": end === at ? "step" : null, click: () => this.act.go(begin + end) }, make("span", {}, text));
+    const many = layers.length > 4;
+    const one = (end, text, name, kind) => make("button", { type: "button", class: `step ${kind}`, "data-place": end,
+      title: name, "aria-label": name, "aria-current": end === at ? "step" : null,
+      click: () => this.act.go(begin + end) }, text);
     refill(this.steps, one(0, "begin", "The card as the loop begins", "begin"), ...layers.flatMap((found, i) => {
       const name = found.name || `layer ${i + 1}`;
-      const heads = found.heads.length;
-      const many = layers.length > 4;
-      return [make("span", { class: "layer" }, String(i + 1)), heads ? one(2 * i + 1, many ? "attend" : "attention", `After the attention of ${name}: ${heads} ${heads === 1 ? "head" : "heads"}`, "attend") : null,
+      const { length } = found.heads;
+      const attention = `After the attention of ${name}: ${length} ${length === 1 ? "head" : "heads"}`;
+      return [make("span", { class: "layer" }, String(i + 1)),
+        length ? one(2 * i + 1, many ? "attend" : "attention", attention, "attend") : null,
         one(2 * i + 2, many ? "relu" : "feed-forward", `After ${name}`, "forward")].filter(Boolean);
     }));
   }
