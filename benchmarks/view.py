@@ -91,7 +91,7 @@ def main() -> None:
         opening = timed(lambda: (session.about(), session.state(0)))  # noqa: B023
         row(f"{name}, {machine.layout.columns} columns", session, opening, stepped(session, 1, 24))
     endless = punchcard.assemble(ENDLESS)
-    machine = punchcard.build(endless, design="two-layer", word_bits=32)
+    machine = punchcard.build(endless, design="two-layer")
     session = Session(machine, endless, max_steps=1_000_000)
     opening = timed(lambda: (session.about(), session.state(0)))
     row("subleq, a run of 1,000,000 loops", session, opening, stepped(session, 1, 24))

@@ -78,6 +78,7 @@ class Watched:
 
     def open(self, address: str) -> Page:
         """Go there, and wait for the first card."""
+        self.page.goto("about:blank")  # the last page has no more to ask
         self.requests.clear()
         self.problems.clear()
         self.page.goto(address)

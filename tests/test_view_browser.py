@@ -7,6 +7,7 @@ import json
 import re
 import runpy
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,6 +86,7 @@ def compare(page: Any, found: Opened, loop: int, *, ended: bool = False) -> int:
     oracle = machine.oracle(program, reader(INPUT), output.append)
     oracle.run(machine.steps(loop, ended=ended))
     groups = page.evaluate(VALUES)
+    assert page.locator(".note:not([hidden])").count() == 0
     if machine.kind.name == "turing":  # it says nothing of its own, so the layout's values are shown
         scratchpad, head = groups["scratchpad"], oracle.state.head
         tape = [groups[f"tape[{i}]"]["square"] for i in range(len(oracle.state.tape))]
@@ -188,7 +190,9 @@ def test_a_run_that_fails_says_why(watched: Watched) -> None:
         page.keyboard.press("End")
         page.wait_for_selector(".told em")
         assert "beyond the declared range ±16" in page.get_by_role("alert").inner_text()
-        page.evaluate("document.getElementById('punchcard-view').view.then((view) => view.on_find('change', true, { rows: 'x' }))")
+        page.evaluate("""async () => {
+          await (await document.getElementById("punchcard-view").view).on_find("change", true, { rows: "x" });
+        }""")
         assert "no row block 'x'" in page.get_by_role("alert").inner_text()
 
 
@@ -325,6 +329,11 @@ def test_small_and_quick(watched: Watched, tmp_path: Path) -> None:
       return times;
     }""")
     assert min(times) < 50
+    page.get_by_label(re.compile("Show a column by its number")).fill("200")
+    page.keyboard.press("Enter")
+    settled(page)
+    assert page.locator(".cell").inner_text().startswith("memory[197]")
+    page.keyboard.press("Escape")
     page.keyboard.press("f")
     assert page.locator("canvas").first.evaluate("(canvas) => canvas.getBoundingClientRect().width") > 9 * 250
 
@@ -333,6 +342,16 @@ def test_the_page_is_one_module() -> None:
     assert re.findall(r"^export .*$", files.module(), re.MULTILINE) == ["export async function mount(element, source) {"]
     assert "import " not in re.sub(r"/\*.*?\*/", "", files.module(), flags=re.DOTALL)
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", files.module() + files.stylesheet() + files.served())
+
+
+def test_every_key_is_documented() -> None:
+    """The page's own list and the guide name the same keys."""
+    table = resources.files(files).joinpath("keys.js").read_text(encoding="utf-8")
+    keys = re.findall(r'^    \["([^"]+)", "', table, re.MULTILINE)
+    assert len(keys) > 20
+    guide = (EXAMPLES.parent / "docs" / "view.md").read_text(encoding="utf-8")
+    named = {name for cell in re.findall(r"^\| (`.*?`) \|", guide, re.MULTILINE) for name in re.findall(r"`([^`]+)`", cell)}
+    assert {part for key in keys for part in key.split(" or ")} - named == {"with shift", "tab"}
 
 
 def test_what_a_document_holds_cannot_end_its_script() -> None:

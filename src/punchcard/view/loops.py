@@ -27,6 +27,8 @@ FEW = 32
 """Loops that a slow engine makes before a fast one is ready."""
 RECENT = 48
 """Loops that were asked for lately, which are kept beside the marks: so a step back takes no longer than one forth."""
+NEAR = 0.005
+"""Seconds of a run that may lie between two marks, where the engine is fast."""
 SLICE = 0.1
 """Seconds of a run after which the distance of marks is chosen anew."""
 
@@ -108,10 +110,12 @@ class Loops:
         """Run ahead from where the run is known, for some time at most, to learn where it ends."""
         deadline = time.monotonic() + seconds
         while self.end is None and time.monotonic() < deadline and not (until is not None and until()):
-            before = self.known
-            self._advance(self._before(self.last), self.last, min(deadline, time.monotonic() + SLICE))
+            before, started = self.known, time.monotonic()
+            self._advance(self._before(self.last), self.last, min(deadline, started + SLICE))
             if self.known == before:
                 return
+            while self._every < NEAR * (self.known - before) / (time.monotonic() - started):
+                self._thin()
 
     def watch(self, begin: int, end: int, look: Callable[[int, Card], bool], seconds: float) -> int:
         """Show the card after every loop from `begin` on to `look`, until that says stop; the loop that was reached."""
@@ -217,9 +221,13 @@ class Loops:
             return
         self._marks[mark.loops] = mark
         if len(self._marks) > self._most:
-            self._every *= 2
-            self._marks = {loop: kept for loop, kept in self._marks.items()
-                           if loop % self._every == 0 or (self.end is not None and loop == self.end.loops)}
+            self._thin()
+
+    def _thin(self) -> None:
+        """Drop every second mark."""
+        self._every *= 2
+        self._marks = {loop: kept for loop, kept in self._marks.items()
+                       if loop % self._every == 0 or (self.end is not None and loop == self.end.loops)}
 
     def _remember(self, mark: Mark) -> Mark:
         self._recent[mark.loops] = mark

@@ -139,18 +139,20 @@ class Restricted:
 
     def _check_witnesses(self, number: int, card: AnyArray, columns: Columns) -> None:
         """Witnesses have the keys that they had when the loop began, in all heads that are still to come."""
-        place = np.searchsorted(columns, self._outside)
+        outside = self._outside(columns)
+        place = np.searchsorted(columns, outside)
         for keys in (keys for heads in self._keys[number + 1 :] for keys in heads):
             now = self.layers[keys.layer].key[keys.head][np.ix_(keys.dimensions, keys.rows)] @ card[np.ix_(keys.rows, place)]
-            if not np.array_equal(now, keys.matrix[:, self._outside]):
+            if not np.array_equal(now, keys.matrix[:, outside]):
                 raise Spread(f"layer {number + 1} changes what columns are found by")
 
-    @property
-    def _outside(self) -> Columns:
-        """The witnesses that are not of a region of few columns, which is computed whole."""
-        small = {column for region in self.layout.regions if region.size <= 2 * len(WITNESSES)
-                 for column in range(*self.layout.region(region.name).indices(self.layout.columns))}
-        return np.array([column for column in self.witnesses if column not in small], np.intp)
+    def _outside(self, columns: Columns) -> Columns:
+        """The witnesses of regions that are not computed whole."""
+        spans = [self.layout.region(region.name) for region in self.layout.regions]
+        parts = [span for span in spans
+                 if np.searchsorted(columns, span.stop) - np.searchsorted(columns, span.start) < span.stop - span.start]
+        return np.array([column for column in self.witnesses.tolist()
+                         if any(span.start <= column < span.stop for span in parts)], np.intp)
 
     # The keys of all columns
 

@@ -47,12 +47,14 @@ from punchcard.view.restricted import Restricted, Spread, differing, in_all_colu
 
 COUNTER = "program counter"
 LEAST_WEIGHT = 1 / 64
-MATRIX_COLUMNS = 256
+MATRIX_COLUMNS = 128
 """Cards of so many columns show attention as a matrix."""
 MOST_SHOWN = 192
 """Columns of a large card that are always shown."""
 MOST_WANTED = 64
 """Columns that a view may ask for beside them."""
+MOST_IN_FULL = 1 << 13
+"""Columns of a card whose inside is computed in all of them where some are not enough: it takes seconds."""
 LOOPS_KEPT = 6
 Given = ParamSpec("Given")
 Reply = TypeVar("Reply")
@@ -137,8 +139,12 @@ class Session:
             return np.arange(self.layout.columns)
         named = {column for shown in self.shown for column in range(shown.column, shown.column + shown.columns)}
         named |= {shown.pending.column for shown in self.shown if shown.pending is not None}
-        busy = list(describing.busy_columns(self.machine))[:MOST_SHOWN]
-        return np.unique(np.array([*busy, *sorted(named)], np.intp))
+        return np.unique(np.array([*self._busy[:MOST_SHOWN], *sorted(named)], np.intp))
+
+    @cached_property
+    def _busy(self) -> Columns:
+        """Where the computation happens: always computed, since any other column may take from there."""
+        return np.array(describing.busy_columns(self.machine), np.intp)
 
     @cached_property
     def _restricted(self) -> Restricted:
@@ -234,8 +240,7 @@ class Session:
         else:
             columns = self._columns_at(loop)
             entries = entries_of(self.loops.served(loop).card, None if self.small else columns)
-            if loop:
-                last = self.inside(loop - 1)
+            if loop and (last := self._inside_if_possible(loop - 1)) is not None:
                 before = last.columns, last.stages[-2]
         if before is None:
             return columns, entries, []
@@ -248,11 +253,18 @@ class Session:
         if self.small:
             return self.columns_shown
         found = [self.columns_shown, np.array(sorted(self._wanted), np.intp)]
-        if loop:
-            found.append(self.inside(loop - 1).columns)
-        if not self._over(loop):
-            found.append(self.inside(loop).columns)
+        around = [loop - 1] * (loop > 0) + [loop] * (not self._over(loop))
+        for inside in map(self._inside_if_possible, around):
+            if inside is not None:
+                found.append(inside.columns)
         return np.unique(np.concatenate(found))
+
+    def _inside_if_possible(self, loop: int) -> Inside | None:
+        """A card between two loops can be shown whether the loops can or not."""
+        try:
+            return self.inside(loop)
+        except PunchcardError:
+            return None
 
     def _over(self, loop: int) -> bool:
         return self.loops.end is not None and loop >= self.loops.end.loops
@@ -283,13 +295,17 @@ class Session:
         """Some columns: those that the loop changes, those that are shown, and those that they need."""
         card, after = self.loops.served(loop).card, self.loops.mark(loop + 1)
         changed = differing(card, after.held)
-        wanted = np.unique(np.concatenate([self.columns_shown, changed, np.array(sorted(self._wanted), np.intp)]))
+        asked = np.array(sorted(self._wanted), np.intp)
+        wanted = np.unique(np.concatenate([self.columns_shown, self._busy, changed, asked]))
         try:
             found = self._restricted.loop(card, wanted)
             if not self._by_host(found, after) and not np.allclose(
                     found.stages[-1], entries_of(after.held, found.columns), rtol=1e-6, atol=1e-6):
                 raise Spread("the end of the loop is not what the engine has")
-        except Spread:
+        except Spread as why:
+            if self.layout.columns > MOST_IN_FULL:
+                raise PunchcardError(f"loop {loop} of a card of {self.layout.columns} columns cannot be shown layer by "
+                                     f"layer: {why}") from None
             return in_all_columns(self.machine.weights, self.layout, card, wanted)
         kept = np.setdiff1d(found.columns, np.setdiff1d(self._restricted.witnesses, wanted))
         return Inside(kept, [stage[:, np.searchsorted(found.columns, kept)] for stage in found.stages])

@@ -44,7 +44,11 @@ export class Card {
     this.changes = make("span", {});
     this.hidden = make("button", { type: "button", class: "fold", title: "Fold and unfold what is empty (f)",
       click: () => this.act.fold() });
-    return make("footer", {}, this.cell, this.changes, this.hidden);
+    const last = this.view.about.layout.columns - 1;
+    this.finder = make("input", { type: "number", min: 0, max: last, placeholder: "column",
+      title: "Show a column by its number (t)", "aria-label": `Show a column by its number, 0 to ${last}`,
+      change: () => this.act.column(Number(this.finder.value)) });
+    return make("footer", {}, this.cell, this.changes, this.hidden, this.finder);
   }
 
   /** The columns to draw: all, or those that were used in a moment that was shown. */
@@ -71,6 +75,7 @@ export class Card {
     const shown = this.columns();
     const least = this.view.wide ? 3.8 * text : undefined;
     this.across = placeColumns(about.layout, shown, this.grid.clientWidth - names - 4, text, least);
+    for (const place of this.across.places) place.base = this.index.get(place.column) * about.layout.width;
     this.arrows.draw(this.across, paint);
     const wide = this.across.column > 2.1 * text;
     const held = this.heldRows();
@@ -90,9 +95,12 @@ export class Card {
 
   /** How wide the names of the bands are. */
   widest(text) {
+    if (this.measured === text) return this.wide;
+    this.measured = text;
     const pen = this.canvas.getContext("2d");
     pen.font = `600 ${text}px ${getComputedStyle(this.element).fontFamily}`;
-    return Math.max(...this.bands.map((band) => pen.measureText(band.name).width));
+    this.wide = Math.max(...this.bands.map((band) => pen.measureText(band.name).width));
+    return this.wide;
   }
 
   /** The same picture again, with other marks. */
@@ -122,7 +130,11 @@ export class Card {
 
   isWord(band) {
     if (this.words.has(band)) return true;
-    const found = this.across.places.some(({ column }) => this.word(band, column) !== null);
+    const { entries } = this.view.state;
+    const found = this.across.places.some(({ base }) => {
+      const from = base + band.start;
+      return entries.subarray(from, from + band.rows).every((entry) => Math.abs(Math.abs(entry) - 1) < 0.25);
+    });
     if (found) this.words.add(band);
     return found;
   }
@@ -172,18 +184,19 @@ export class Card {
   band(pen, paint, { band, y, top, size, lines, gaps }, text) {
     const gap = this.across.column > 14 ? 2 : 1;
     const tall = Math.max(1, size - (size > 7 ? 1.5 : 1));
+    const { entries } = this.view.state;
     let most = 1;
-    for (const { column } of this.across.places) {
-      for (const { row } of lines) most = Math.max(most, Math.abs(this.entry(row, column)));
+    for (const { base } of this.across.places) {
+      for (const { row } of lines) most = Math.max(most, Math.abs(entries[base + row]));
     }
     pen.fillStyle = paint.line;
     pen.globalAlpha = 0.6;
     pen.fillRect(0, y - 2, this.across.width, 1);
     for (const fold of gaps) for (let x = 0; x < this.across.width; x += 8) pen.fillRect(x, fold + 2, 3, 1);
     pen.globalAlpha = 1;
-    for (const { column, x, width } of this.across.places) {
+    for (const { column, base, x, width } of this.across.places) {
       for (const { row, y: up } of lines) {
-        const value = this.entry(row, column);
+        const value = entries[base + row];
         if (value === 0) continue;
         // A −1 is also lower than a +1, so that the two can be told apart without colour.
         const high = value === -1 ? tall * 0.5 : tall;
@@ -287,6 +300,11 @@ export class Card {
     const told = `${columnName(this.view.about, column)} · ${rowName(this.bands, row)} = ${pretty(this.entry(row, column))}`
       + `${changed ? ", changed" : ""}${word}`;
     if (this.cell.textContent !== told) this.cell.textContent = told;
+  }
+
+  /** Show a column from now on, folded or not. */
+  unfold(column) {
+    this.used.add(column);
   }
 
   /** The next cell in a direction, among those that are drawn. */

@@ -81,13 +81,13 @@ export function placeBands(bands, { empty, chosen, folding, values, closed }, ro
   const kept = bands.map((band) => ({ band, runs: closed.has(band.name) ? [[]] : runsOf(band, empty, folding) }))
     .filter(({ band: { name }, runs }) => !folding || name === chosen || closed.has(name)
       || runs.flat().some((row) => !empty(row)));
+  for (const one of kept) one.top = values(one.band) ? 1.05 * text : 0;
   const rows = kept.reduce((count, { runs }) => count + runs.flat().length, 0) || 1;
   const line = 1.05 * text;
-  const extra = kept.reduce((sum, { band, runs }) => sum + (values(band) ? line : 0) + 3 + GAP * (runs.length - 1), 0);
+  const extra = kept.reduce((sum, { top, runs }) => sum + top + 3 + GAP * (runs.length - 1), 0);
   const usual = Math.max(LEAST_ROW, Math.min(MOST_ROW, Math.floor(2 * (room - extra) / rows) / 2));
   let y = 0;
-  const places = kept.map(({ band, runs }) => {
-    const top = values(band) ? line : 0;
+  const places = kept.map(({ band, runs, top }) => {
     const count = Math.max(1, runs.flat().length);
     const size = Math.max(usual, (line - top) / count);
     const place = { band, y, top, size, lines: [], gaps: [] };

@@ -35,6 +35,7 @@ const KEYS = {
     ["f", "fold and unfold what is empty", { f: (view) => view.on_fold() }],
     ["z", "fold and unfold the chosen band", { z: (view) => view.on_close(view.cell.band) }],
     ["w", "wide columns, with room for their numbers", { w: (view) => view.on_wide() }],
+    ["t", "to a column by its number", { t: (view) => view.card.finder.select() }],
     ["a", "the next head", { a: (view) => view.on_head(nextHead(view)) }],
     ["x", "breakpoint at the current line", { x: (view) => view.on_breakpoint(current(view)) }],
   ],

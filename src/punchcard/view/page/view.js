@@ -14,7 +14,7 @@ const EXPLORE = 600;
 /** A wait of so many milliseconds is shown. */
 const PATIENCE = 150;
 const ACTIONS = ["go", "end", "step", "play", "find", "change", "choose", "look", "fold", "close", "tab", "head",
-  "breakpoint", "unit", "speed"];
+  "breakpoint", "unit", "speed", "column"];
 const SOUGHT = { halt: "end of the run", port: "input or output", branch: "branch", breakpoint: "breakpoint",
   change: "change of this cell" };
 
@@ -89,8 +89,8 @@ export class View {
     delete this.element.dataset.moment;
     const waiting = setTimeout(() => this.element.setAttribute("aria-busy", "true"), PATIENCE);
     try {
-      const state = await this.fetch(ask);
-      const attention = await this.fetchAttention(state);
+      const [state, coming] = await Promise.all([this.fetch(ask), this.fetchAttention({ moment: ask, ended: null })]);
+      const attention = state.moment === ask && !state.ended ? coming : await this.fetchAttention(state);
       if (ask !== this.wanted) return;
       const before = this.stepFrom(state);
       const marks = (before && differing(before, state, this.about.layout.width)) ?? state.changed;
@@ -188,6 +188,20 @@ export class View {
     this.cell = this.cellAt(row, column);
     this.redraw();
     this.card.reveal();
+  }
+
+  /** A column by its number, also one that was not shown so far. */
+  async on_column(column) {
+    const { columns } = this.about.layout;
+    if (!(Number.isInteger(column) && column >= 0 && column < columns)) {
+      return this.tell(`Column ${column}: the card has ${columns}, counted from 0.`);
+    }
+    this.cell = this.cellAt(this.cell.row, column);
+    this.card.unfold(column);
+    this.remembered.clear();
+    await this.on_go(this.moment);
+    if (!this.state.columns.includes(column)) return this.tell(`Column ${column} was not recorded.`);
+    return this.card.reveal();
   }
 
   /** Two columns of an arrow that somebody looks at; null: nobody does any more. */
