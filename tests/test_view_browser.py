@@ -269,6 +269,13 @@ def test_by_clicks(watched: Watched, multiply: Path) -> None:
     numbers = page.locator(".numbers tr").first.inner_text().split()
     assert numbers[0].startswith("memory[")
     assert numbers[2] == "→"
+    page.get_by_role("tab", name="Attention").click()
+    point = page.locator(".reach").first.evaluate("""(path) => {
+      const middle = path.getPointAtLength(path.getTotalLength() / 2), box = path.ownerSVGElement.getBoundingClientRect();
+      return [box.x + middle.x, box.y + middle.y];
+    }""")
+    page.mouse.move(*point)
+    assert "temperature 1024" in page.get_by_role("tooltip").inner_text()
     page.get_by_role("tab", name="Weights").click()
     page.get_by_label(re.compile("A hidden unit")).fill("3")
     page.keyboard.press("Enter")
