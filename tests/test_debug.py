@@ -25,7 +25,6 @@ TURING = runpy.run_path(str(EXAMPLES / "turing" / "turing.py"))["TuringMachine"]
 MACHINES = punchcard.kinds().including(TURING)
 CASES: dict[str, dict[str, Any]] = {
     "multiply.subleq": {"design": "two-layer"},
-    "add.subleq": {},
     "newton.fleq": {},
     "von_neumann/reverse.bf": {"memory": 1024},
     "riscv/bin/hello.elf": {"memory": 2048},
@@ -80,7 +79,7 @@ def shown(app: Any, name: str) -> str:
 def listed(app: Any) -> dict[str, str]:
     """The values on the screen by name."""
     table = app.query_one("#values")
-    return {str(name): str(value) for _, _, name, value in (table.get_row_at(i) for i in range(table.row_count))}
+    return {str(name): str(value) for _, name, value, _ in (table.get_row_at(i) for i in range(table.row_count))}
 
 
 async def settled(app: Any, pilot: Any) -> None:
@@ -287,6 +286,21 @@ def test_a_broken_promise_is_told() -> None:
         assert app.debugger.state["message"].split(":")[0] in shown(app, "#output")
 
     driven(session, drive)
+
+
+def test_a_program_cannot_change_the_terminal() -> None:
+    """What it writes is shown, and a sequence that would move the cursor is not sent."""
+    session = opened("von_neumann/reverse.bf").session
+    reversing = Session(session.machine, session.program, input=b"m13[\x1bx")
+
+    async def drive(app: Any, pilot: Any) -> None:
+        await pilot.press("e")
+        await settled(app, pilot)
+        assert app.debugger.state["output"] == "x\x1b[31m"
+        assert "x\ufffd[31m" in shown(app, "#output")
+        assert "\x1b" not in shown(app, "#output")
+
+    driven(reversing, drive)
 
 
 def test_without_textual_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, multiply: Opened) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import punchcard
+from punchcard.learning.model import Model
+from punchcard.learning.programs.network import Network
+from punchcard.learning.training import Learned
 from punchcard.machines.result import Report
 from punchcard.telling import brief, few
 from punchcard.transformer.precision import Precision
@@ -77,15 +80,16 @@ def test_a_checkpoint(machine: Any) -> None:
 
 
 def test_what_was_learned() -> None:
-    learned = punchcard.learn([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], epochs=2, rate=0.1)
-    told = repr(learned)
-    assert re.match(r"<Learned in 2 epochs, \d+ loops on the \w+ engine: loss 0\.8333 to 0\.04629, error [\d.e-]+; ", told)
-    assert "<Network 1-1, squared loss>; W1 [0.6281], b1 [0.3529]" in told
+    weights = {"W1": np.array([[0.6281]]), "b1": np.array([0.35289])}
+    learned = Learned(
+        model=Model(Network(1), weights), history=[weights], losses=np.array([0.04629]), initial_loss=5 / 6,
+        errors=np.array([1e-13]), reference=[weights], loops=63, loops_per_point=9, program=cast(Any, None),
+        machine=cast(Any, None), engine="dense", interrupted=False, largest=2.0)
+    assert repr(learned) == ("<Learned in 1 epoch, 63 loops on the dense engine: loss 0.8333 to 0.04629, error 1e-13; "
+                             "<Model: <Network 1-1, squared loss>; W1 [0.6281], b1 [0.3529]>>")
 
 
 def test_values_in_one_line() -> None:
-    import numpy as np
-
     assert brief(np.array([[4.0, 1.0], [2.0, 1 / 3]])) == "[4 1 ; 2 0.3333]"
     assert brief(np.ones((30, 30))).endswith("(30 by 30)")
     assert len(brief(np.ones((30, 30)))) < 70

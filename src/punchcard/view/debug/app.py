@@ -14,7 +14,7 @@ from textual.widgets import DataTable, Footer, Input, Static
 
 from punchcard.errors import PunchcardError
 from punchcard.view.debug.debugger import Aim, Debugger
-from punchcard.view.debug.panes import attention_text, card_text, output_text
+from punchcard.view.debug.panes import attention_text, card_text, output_text, printable
 
 HERE, STOP = "▶", "●"
 MOST_VALUES = 512
@@ -84,11 +84,11 @@ class DebugApp(App[None]):
                             ("#attention-box", "attention"), ("#output-box", "output")):
             self.query_one(name).border_title = title
         source = self._table("#source")
-        for name, width in (("mark", 2), ("number", 5), ("text", None)):
+        for name, width in (("mark", 2), ("number", len(str(len(about["program"]["lines"])))), ("text", None)):
             source.add_column(name, key=name, width=width)
         for number, line in enumerate(about["program"]["lines"], start=1):
-            source.add_row("", Text(str(number), "dim", justify="right"), Text(line), key=str(number))
-        self._table("#values").add_columns("mark", "group", "name", "value")
+            source.add_row("", Text(str(number), "dim", justify="right"), Text(printable(line)), key=str(number))
+        self._table("#values").add_columns("mark", "name", "value", "group")
         source.focus()
         self.show()
 
@@ -104,6 +104,7 @@ class DebugApp(App[None]):
         self.query_one("#told", Static).update(Text(told))
         self.query_one("#card", Static).update(card_text(debugger))
         self.query_one("#output", Static).update(output_text(debugger))
+        self.query_one("#output-box").scroll_end(animate=False)
         self._show_attention()
         self._show_source()
         values = self._table("#values")
@@ -111,7 +112,7 @@ class DebugApp(App[None]):
         for value in debugger.values()[:MOST_VALUES]:
             mark = ("w" if value.watched else " ") + ("*" if value.changed else " ")
             style = "bold reverse" if value.changed else "bold" if value.watched else ""
-            values.add_row(mark, Text(value.group, "dim"), Text(value.name, style), Text(value.text, style))
+            values.add_row(mark, Text(value.name, style), Text(value.text, style), Text(value.group, "dim"))
 
     def _show_attention(self) -> None:
         self.query_one("#attention", Static).update(attention_text(self.debugger))

@@ -81,14 +81,19 @@ def attention_text(debugger: Debugger) -> Text:
     return text
 
 
+def printable(text: str) -> str:
+    """A program may write what would change the terminal: such characters are shown as a box."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "\ufffd" for letter in text.expandtabs())
+
+
 def output_text(debugger: Debugger) -> Text:
     """What the program has written, and what a person should be told."""
     state, text = debugger.state, Text()
     if state["message"]:
-        text.append(f"{state['message']}\n", Style(color=CHANGED, bold=True))
+        text.append(f"{printable(state['message'])}\n", Style(color=CHANGED, bold=True))
     if debugger.about["ports"]:
         text.append(f"{state['read']:,} bytes read\n", "dim")
-        text.append(state["output"])
+        text.append(printable(state["output"]))
     elif not state["message"]:
         text.append("this machine has no ports", "dim")
     return text
