@@ -39,6 +39,8 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
         return markdown  # made here
     if views.MARK.search(markdown):
         page.meta["hide"] = ["navigation", "toc"]  # a view is wide
+    elif "\n## " not in markdown:
+        page.meta["hide"] = ["toc"]  # nothing to list, and its table is wide
     return views.put_in(OUTSIDE.sub(lambda found: place_of(found[1]), markdown))
 
 
