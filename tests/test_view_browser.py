@@ -156,14 +156,15 @@ def test_a_file_shows_what_a_session_shows(watched: Watched, multiply: Path) -> 
         assert reply == json_of(answer), (name, given)
 
 
-@pytest.mark.parametrize("case", ["two layers", "von neumann"])
-def test_a_recorded_file(watched: Watched, tmp_path: Path, case: str) -> None:
+@pytest.mark.parametrize(("case", "first"), [("two layers", 0), ("von neumann", 1)])
+def test_a_recorded_file(watched: Watched, tmp_path: Path, case: str, first: int) -> None:
     """Replies that were written down, on a card of which all columns are shown, and on one of which some are."""
     found = opened(case)
     file = tmp_path / "recorded.html"
-    write_html(file, found.session, last=3)
+    write_html(file, found.session, first=first, last=3)
     page = watched.open(file.as_uri())
-    for moment in range(1, found.session.per_loop * 3 + 1):
+    assert settled(page) == found.session.per_loop * first
+    for moment in range(found.session.per_loop * first + 1, found.session.per_loop * 3 + 1):
         page.keyboard.press("n")
         assert settled(page) == moment
         state = found.session.state(moment)
@@ -254,6 +255,19 @@ def test_with_the_keyboard_alone(watched: Watched, multiply: Path) -> None:
     assert not watched.problems
 
 
+def test_a_dragged_slider_asks_for_few(watched: Watched) -> None:
+    with served(opened("two layers").session) as address:
+        page = watched.open(address)
+        page.evaluate("""() => {
+          const slider = document.querySelector(".run");
+          slider.max = 27;
+          for (let loop = 1; loop <= 20; loop++) { slider.value = loop; slider.dispatchEvent(new Event("input")); }
+        }""")
+        assert settled(page) == 80
+        asked = [url for url in watched.requests if url.endswith("/state")]
+        assert len(asked) <= 3  # the first card, the first that was wanted and the last
+
+
 def test_by_clicks(watched: Watched, multiply: Path) -> None:
     """A breakpoint, a value, a cell, formulas number by number, weights."""
     page = watched.open(multiply.as_uri())
@@ -269,6 +283,13 @@ def test_by_clicks(watched: Watched, multiply: Path) -> None:
     numbers = page.locator(".numbers tr").first.inner_text().split()
     assert numbers[0].startswith("memory[")
     assert numbers[2] == "→"
+    page.get_by_role("tab", name="Attention").click()
+    point = page.locator(".reach").first.evaluate("""(path) => {
+      const middle = path.getPointAtLength(path.getTotalLength() / 2), box = path.ownerSVGElement.getBoundingClientRect();
+      return [box.x + middle.x, box.y + middle.y];
+    }""")
+    page.mouse.move(*point)
+    assert "temperature 1024" in page.get_by_role("tooltip").inner_text()
     page.get_by_role("tab", name="Weights").click()
     page.get_by_label(re.compile("A hidden unit")).fill("3")
     page.keyboard.press("Enter")

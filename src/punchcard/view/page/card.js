@@ -48,7 +48,7 @@ export class Card {
     this.finder = make("input", { type: "number", min: 0, max: last, placeholder: "column",
       title: "Show a column by its number (t)", "aria-label": `Show a column by its number, 0 to ${last}`,
       change: () => this.act.column(Number(this.finder.value)) });
-    return make("footer", {}, this.cell, this.changes, this.hidden, this.finder);
+    return make("footer", {}, this.cell, this.finder, this.changes, this.hidden);
   }
 
   /** The columns to draw: all, or those that were used in a moment that was shown. */
@@ -87,8 +87,9 @@ export class Card {
     this.paint(paint, text);
     const rows = this.down.hidden;
     const columns = state.columns.length - shown.length;
-    this.hidden.textContent = !folding ? "fold what is empty" : rows || columns
-      ? `show ${[rows && `${rows} empty bands`, columns && `${columns} unused columns`].filter(Boolean).join(", ")}` : "";
+    const count = (number, what) => (number ? [`${number} ${what}${number === 1 ? "" : "s"}`] : []);
+    const away = [...count(rows, "empty band"), ...count(columns, "unused column")].join(", ");
+    this.hidden.textContent = folding ? away && `show ${away}` : "fold what is empty";
     this.summary();
     this.tell();
   }

@@ -27,7 +27,7 @@ export class View {
     this.id = `punchcard-${views}`;
     Object.assign(this, { element, source, about, bands: bandsOf(about.layout), layers: about.layers.length });
     // What is shown, and of which moment; `wanted` is the one that was asked for last.
-    Object.assign(this, { moment: 0, wanted: 0, state: null, before: null, marks: [], attention: null });
+    Object.assign(this, { moment: 0, wanted: 0, going: null, state: null, before: null, marks: [], attention: null });
     this.known = about.known_loops;
     // What the person chose.
     Object.assign(this, { head: 0, unit: "stage", speed: 2, playing: false, folding: true, wide: false, tab: "values",
@@ -83,28 +83,41 @@ export class View {
     return this.source.attention(loop, layer, Math.min(this.head, length - 1)).catch(() => null);
   }
 
-  /** Show a moment. Of several that were asked for at once, the last is shown. */
+  /** Show a moment. While one is on its way others only say where to go, so that a dragged slider asks for few. */
   async on_go(moment) {
-    const ask = this.wanted = Math.max(0, moment);
+    this.wanted = Math.max(0, moment);
     delete this.element.dataset.moment;
+    this.going ??= this.travel();
+    await this.going;
+  }
+
+  async travel() {
     const waiting = setTimeout(() => this.element.setAttribute("aria-busy", "true"), PATIENCE);
     try {
-      const [state, coming] = await Promise.all([this.fetch(ask), this.fetchAttention({ moment: ask, ended: null })]);
-      const attention = state.moment === ask && !state.ended ? coming : await this.fetchAttention(state);
-      if (ask !== this.wanted) return;
-      const before = this.stepFrom(state);
-      const marks = (before && differing(before, state, this.about.layout.width)) ?? state.changed;
-      Object.assign(this, { state, moment: state.moment, wanted: state.moment, attention, before, marks, looked: null });
-      this.known = Math.max(this.known, state.known_loops);
-      this.tell(state.message);
-      await this.redraw();
+      while (!await this.arrive(this.wanted)); // somebody wants to go on to another moment
     } catch (error) {
       Object.assign(this, { wanted: this.moment, playing: false });
       this.tell(error.message);
     } finally {
+      this.going = null;
       clearTimeout(waiting);
       this.settle();
     }
+  }
+
+  /** Fetch a moment and show it; false if another was asked for meanwhile. */
+  async arrive(ask) {
+    const [found, coming] = await Promise.all([this.fetch(ask), this.fetchAttention({ moment: ask, ended: null })]);
+    const attention = found.moment === ask && !found.ended ? coming : await this.fetchAttention(found);
+    if (ask !== this.wanted) return false;
+    const before = this.stepFrom(found);
+    const marks = (before && differing(before, found, this.about.layout.width)) ?? found.changed;
+    const { moment } = found;
+    Object.assign(this, { state: found, moment, wanted: moment, attention, before, marks, looked: null });
+    this.known = Math.max(this.known, found.known_loops);
+    this.tell(found.message);
+    await this.redraw();
+    return this.wanted === this.moment;
   }
 
   /** Say, on the element itself, that all that was asked for is shown. */
