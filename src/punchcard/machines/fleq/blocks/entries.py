@@ -132,8 +132,8 @@ class EntriesLemma(Lemma):
             made = plus - minus
         return [
             first,
-            attend(query=stack(self.curve.query(entry, asking), -bench.big * asking),
-                   key=stack(self.curve.key(keys), not_live), value=self.curve.value(keys), into=mean, gap=1.0, temperature=1.0)
+            attend(query=stack(self.curve.query(entry, asking), -bench.big * asking), into=mean,
+                   key=stack(self.curve.key(keys), not_live), value=self.curve.value(keys), gap=1.0, temperature=1.0)
             + assign(spread, made),
             attend(query=bench.rows("c_lane"), key=bench.rows("grid_lane"), value=d * spread, into=bench.own("result")[:d],
                    gap=MATCH_GAP, winners=power_of_two(d)),

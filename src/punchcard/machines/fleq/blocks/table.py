@@ -23,7 +23,7 @@ from punchcard.machines.fleq.blocks.fit import CUTOFFS, ROUNDING, Array, checked
 
 SIZES = (48, 64, 96, 128, 192, 256)
 """How many values are tried, until the table is near enough."""
-NEAR_ENOUGH = 1024.0
+NEAR_ENOUGH = 4096.0
 """A table that is off by so many units of rounding of the largest value needs no more values."""
 WIDTHS = (2.0, 1.75, 2.5, 1.5, 3.0)
 BEYOND = (12, 8, 16, 4)
@@ -59,8 +59,8 @@ class Table:
     def rounding(self, x: Array) -> float:
         """The largest rounding error at the points x in units of roundoff, to first order.
 
-        A score is off by some units of |w x| + |b|, and so is its weight, relatively; a weight that is off by a part moves the
-        mean by that part of its value's distance from the mean. The sum is off by some units of the values' sizes.
+        A score is off by some units of |w x| + |b|, and so is its weight, relatively. A weight that is off by a part
+        moves the mean by that part of its value's distance from the mean. The sum is off by some units of the values.
         """
         p = self.weights(x)
         mean = p @ self.values
