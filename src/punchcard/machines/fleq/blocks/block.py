@@ -25,13 +25,15 @@ from punchcard.machines.fleq.blocks.lemmas import (
     DiagonalProductLemma,
     ElementwiseLemma,
     HeadsLemma,
+    LaneProductLemma,
     Lemma,
     MirrorProductLemma,
+    ScaledProductLemma,
     SigmoidLemma,
     TermsLemma,
     TransposeLemma,
 )
-from punchcard.machines.fleq.blocks.product import DiagonalProduct, Product, best_c, rounding, truncation
+from punchcard.machines.fleq.blocks.product import DiagonalProduct, Lanes, Product, Scaled, best_c, rounding, truncation
 from punchcard.machines.fleq.blocks.sigmoids import Sigmoids, Terms
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
 from punchcard.machines.fleq.functions import Function, sigmoid
@@ -151,10 +153,24 @@ class MatrixProduct(Block):
 
 
 class EntrywiseProduct(MatrixProduct):
-    """The product of vectors entry by entry."""
+    """The product of vectors entry by entry; with a matrix b, its rows are scaled by the entries of a."""
 
     _transport = DiagonalProduct
     _lemma = DiagonalProductLemma
+
+
+class ScaledProduct(MatrixProduct):
+    """A scalar times a matrix."""
+
+    _transport = Scaled
+    _lemma = ScaledProductLemma
+
+
+class LaneProduct(MatrixProduct):
+    """The product of matrices entry by entry."""
+
+    _transport = Lanes
+    _lemma = LaneProductLemma
 
 
 class AnchoredMatrixProduct(Block):

@@ -13,22 +13,31 @@ from punchcard.machines.fleq.blocks.block import (
     ElementwiseSigmoid,
     EntrywiseProduct,
     FittedFunction,
+    LaneProduct,
     MatrixProduct,
+    ScaledProduct,
     Transposition,
 )
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
 from punchcard.machines.fleq.functions import (
+    ABS,
     ADD,
+    ENTRYWISE,
     HADAMARD,
     INVERSE,
+    MAXIMUM,
+    MINIMUM,
     MUL,
     PERCENTAGE,
+    RELU,
+    SCALE,
     SIGMOID,
     SQRT,
     SUB,
     TRANSPOSE,
     Function,
 )
+from punchcard.transformer.expression import relu
 
 TERMS = 64
 
@@ -45,6 +54,12 @@ def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 
         "percentage": lambda: Elementwise(PERCENTAGE, lambda a, b, one: 0.01 * a, error=1.0),
         "mul": lambda: AnchoredMatrixProduct(MUL) if anchors else MatrixProduct(MUL, heads),
         "hadamard": lambda: EntrywiseProduct(HADAMARD, heads),
+        "entrywise": lambda: LaneProduct(ENTRYWISE, heads),
+        "scale": lambda: ScaledProduct(SCALE, heads),
+        "relu": lambda: Elementwise(RELU, lambda a, b, one: relu(a), error=0.0),
+        "abs": lambda: Elementwise(ABS, lambda a, b, one: relu(a) + relu(-a), error=0.0),
+        "maximum": lambda: Elementwise(MAXIMUM, lambda a, b, one: b + relu(a - b), error=3.0),
+        "minimum": lambda: Elementwise(MINIMUM, lambda a, b, one: b - relu(b - a), error=3.0),
         "transpose": lambda: Transposition(TRANSPOSE),
         "sigmoid": lambda: ElementwiseSigmoid(SIGMOID),
         "inverse": lambda: FittedFunction(INVERSE, _fitted(INVERSE, TERMS, 2 * unit)),

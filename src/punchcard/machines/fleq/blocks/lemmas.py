@@ -185,6 +185,8 @@ class MirrorProductLemma(Lemma):
     depth = 3
     masks_height = True
     diagonal = False
+    scalar = False
+    """Whether a is a scalar, which each live column holds in its own row."""
 
     def __init__(self, heads: int = 1, reach: float | None = None) -> None:
         self.heads = heads
@@ -201,9 +203,10 @@ class MirrorProductLemma(Lemma):
         off, gate = bench.off, bench.gate
         not_plus, not_minus = ("not_a_lane", "not_b_lane") if self.diagonal else ("not_a", "not_b")
         plus, minus = bench.rows(not_plus), bench.rows(not_minus)
+        held, shut = (copy[0].repeat(d), off + bench.over) if self.scalar else (copy, off)
         prepare = (
             self._bring(bench, copy)
-            + assign(key, gated(copy, off + plus, gate) - gated(copy, off + minus, gate))
+            + assign(key, gated(held, shut + plus, gate) - gated(held, shut + minus, gate))
             + assign(query, gated(x, off + bench.rows("not_b"), gate))
             + assign(asking, relu(bench.rows("in_b") - off))
             + assign(axis, gated(bench.rows("a_lane") - bench.rows("b_lane"), off, gate))
@@ -229,13 +232,60 @@ class MirrorProductLemma(Lemma):
 
 
 class DiagonalProductLemma(MirrorProductLemma):
-    """The entrywise product of vectors: columns g and d + g take column 0 of a and keep entry g, with either sign."""
+    """Rows scaled by a vector a: columns g and d + g take column 0 of a and keep entry g, with either sign."""
 
     diagonal = True
 
     def _bring(self, bench: LemmaBench, copy: Rows) -> Part:
         asks = (bench.rows("a_lane") + bench.rows("b_lane")).total()
         return attend(query=asks, key=bench.rows("a_lane")[0], value=bench.own("x")[: bench.size], into=copy, gap=MATCH_GAP)
+
+
+class ScaledProductLemma(DiagonalProductLemma):
+    """A scalar times a matrix: columns g and d + g keep the scalar in row g, with either sign."""
+
+    masks_height = False
+    scalar = True
+
+
+class LaneProductLemma(MirrorProductLemma):
+    """The entrywise product of matrices: 3 layers, d^2 columns (g, i).
+
+    1. Column (g, i) takes column i of a and of b, and keeps the entries x = a_(g i) and y = b_(g i). 2. It finds itself
+    with score c x y and the column of zeros with score 0: the weights differ by tanh(c x y / 2), which is odd in c as the
+    mirrored keys are. 3. Column 2 d + i takes the sum of the columns (0, i), ..., (d - 1, i).
+    """
+
+    masks_height = False
+
+    def columns(self, d: int) -> int:
+        return max(3 * d, d * d)
+
+    def rows(self, d: int, height: int) -> dict[str, int]:
+        return {"left": d, "right": d, "entry": 1, "other": 1, "product": 1, "spread": d}
+
+    def layers(self, bench: LemmaBench) -> list[Part]:
+        d, off, gate, shut = bench.size, bench.off, bench.gate, bench.rows("not_grid_group")
+        left, right, entry, other, product, spread = (
+            bench.own(n) for n in ("left", "right", "entry", "other", "product", "spread"))
+        lane, group, one, sink = (bench.rows(n) for n in ("grid_lane", "grid_group", "scratch", "sink"))
+        c = best_c(self.reach or bench.reach, self.heads, bench.unit)
+        own = stack(one.repeat(d) - lane, one.repeat(d) - group, bench.rows("outside") - sink)
+        kept = off + shut + bench.rows("outside")  # the column of zeros has taken averages, as all that ask for nothing
+        soft = Part()
+        for h, w in enumerate(EXTRAPOLATION[self.heads]):
+            soft += attend(
+                query=stack((h + 1) * c * entry, -bench.big * stack(lane, group, lane.total())), key=stack(other, own),
+                value=2 * w / ((h + 1) * c) * (one - sink), into=product, gap=1.0, temperature=1.0,
+            )
+        return [
+            hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], left)
+            + hand_over(bench, "grid_lane", "b_lane", bench.own("x")[:d], right)
+            + assign(entry, gated(left, kept, gate).total()) + assign(other, gated(right, kept, gate).total()),
+            soft + assign(spread, gated(product.repeat(d), off + shut + bench.over, gate)),
+            attend(query=bench.rows("c_lane"), key=bench.rows("grid_lane"), value=d * spread, into=bench.own("result")[:d],
+                   gap=MATCH_GAP, winners=_power_of_two(d)),
+        ]
 
 
 class SigmoidLemma(Lemma):

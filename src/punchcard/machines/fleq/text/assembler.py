@@ -12,7 +12,7 @@ from pathlib import Path
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError
-from punchcard.machines.fleq.functions import ALIASES, BUILT_IN, POINTER_FUNCTIONS, Function, Shape, ShapeMismatch
+from punchcard.machines.fleq.functions import ALIASES, BUILT_IN, KNOWN, POINTER_FUNCTIONS, Function, Shape, ShapeMismatch
 from punchcard.machines.fleq.isa import (
     Branch,
     Call,
@@ -117,7 +117,7 @@ def _all_functions(extra: Mapping[str, Function]) -> Mapping[str, Function]:
             raise ProgramError(f"function {name!r}: the language has one of this name already")
         if function.arity not in (1, 2):
             raise ProgramError(f"function {name!r} takes {function.arity} operands: an instruction has one or two")
-    return {**BUILT_IN, **extra}
+    return {**KNOWN, **extra}
 
 
 def _parse(text: str, listing: _Listing, folder: Path | None) -> None:
