@@ -19,26 +19,32 @@ from punchcard.python.arrays.values import Counted, Known, Real, shown
 class Conditions(Expressions):
     """Adds conditions to expressions."""
 
-    def condition(self, node: ast.expr) -> Condition | bool:
-        """A condition, or what it is known to be when the function is compiled."""
+    def condition(self, node: ast.expr, *, first: bool = True) -> Condition | bool:
+        """A condition, or what it is known to be when the function is compiled.
+
+        The `first` comparison is made in any case, so what it computes is written before the branch, and is known after it.
+        """
         if isinstance(node, ast.BoolOp):
-            return self._joined(node)
+            return self._joined(node, first=first)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            inner = self.condition(node.operand)
+            inner = self.condition(node.operand, first=first)
             return not inner if isinstance(inner, bool) else Not(inner)
         if isinstance(node, ast.Compare) and len(node.ops) > 1:
-            return self._chain(node)
+            return self._chain(node, first=first)
         work: list[Statement] = []
+        if first:
+            return self._simple(node, work)
         with self.emitter.scope(work, certain=False):
             found = self._simple(node, work)
         return found
 
-    def _joined(self, node: ast.BoolOp) -> Condition | bool:
+    def _joined(self, node: ast.BoolOp, *, first: bool) -> Condition | bool:
         """and, or: what is known already decides, or drops out."""
         any_of = isinstance(node.op, ast.Or)
         parts: list[Condition] = []
         for value in node.values:
-            part = self.condition(value)
+            part = self.condition(value, first=first)
+            first = False
             if part is any_of:
                 if not parts:
                     return any_of
@@ -48,11 +54,11 @@ class Conditions(Expressions):
                 parts.append(part)
         return parts[0] if len(parts) == 1 else Both(parts, any_of) if parts else not any_of
 
-    def _chain(self, node: ast.Compare) -> Condition | bool:
+    def _chain(self, node: ast.Compare, *, first: bool) -> Condition | bool:
         """a < b < c is a < b and b < c."""
         sides = [node.left, *node.comparators]
         pairs = [ast.copy_location(ast.Compare(sides[i], [op], [sides[i + 1]]), node) for i, op in enumerate(node.ops)]
-        return self._joined(ast.copy_location(ast.BoolOp(ast.And(), list(pairs)), node))
+        return self._joined(ast.copy_location(ast.BoolOp(ast.And(), list(pairs)), node), first=first)
 
     def _simple(self, node: ast.expr, work: list[Statement]) -> Condition | bool:
         if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:

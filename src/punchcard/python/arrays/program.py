@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import lru_cache, update_wrapper
 from typing import Any, ClassVar
 
@@ -40,6 +41,10 @@ LOOKED_AT = 5_000
 """A run of at most so many operations is looked at after every loop, where `check` does not say."""
 ROOM = 16
 """Memory and instructions of a machine are multiples of this, so that programs of about one size share it."""
+
+
+_PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
+"""Whether a reference is being computed: then programs that the function calls are plain functions, too."""
 
 
 class ArrayProgram:
@@ -72,6 +77,8 @@ class ArrayProgram:
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         """The value of the function, computed by a looped transformer."""
+        if _PLAIN.get() and self.function is not None:
+            return self.function(*given, **named)
         report = self.run(*given, **named)
         if report.agrees is False:
             raise ProgramError(f"{self.source.name}: the run does not agree with the interpreter: {report.report.why}")
@@ -119,8 +126,12 @@ class ArrayProgram:
             return None
         arguments = self._bound(given, named)
         plain = {name: value if is_constant(value) else _own(value) for name, value in arguments.items()}
-        with np.errstate(all="ignore"):
-            return self.function(**plain)
+        token = _PLAIN.set(True)
+        try:
+            with np.errstate(all="ignore"):
+                return self.function(**plain)
+        finally:
+            _PLAIN.reset(token)
 
     # The passes, kept by what they depend on
 

@@ -389,7 +389,7 @@ class Body(Conditions):
         pairs_after: list[tuple[Register, Operand]] = []
         for name, home in around.homes.items():
             value = home.value
-            if name not in before and not certain:
+            if isinstance(before.get(name, Missing("")), Missing) and not certain:
                 value = Missing(f"{name!r} has a value only if the loop in line {self.source.line(node)} makes a round")
             if isinstance(value, Real) and isinstance(value.operand, Ref):
                 after = self._register(name, value, self.emitter.level)
