@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.errors import ProgramError, did_you_mean
+from punchcard.machines.fleq.fitted import known_function
 from punchcard.machines.fleq.functions import ARRAY_FUNCTIONS, KNOWN, Function, Shape, ShapeMismatch
 from punchcard.machines.fleq.isa import (
     Array,
@@ -265,6 +266,8 @@ class Builder:
             if self.functions.get(function.name) is ARRAY_FUNCTIONS.get(function.name):
                 self.functions[function.name] = function
             return self.functions[function.name]
+        if function not in self.functions and (known := known_function(function)) is not None:
+            self.functions[function] = known
         if function not in self.functions:
             raise ProgramError(f"unknown function {function!r}{did_you_mean(function, self.functions)}: there are "
                                f"{', '.join(self.functions)}")

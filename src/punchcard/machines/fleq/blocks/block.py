@@ -29,12 +29,11 @@ from punchcard.machines.fleq.blocks.lemmas import (
     Lemma,
     MirrorProductLemma,
     ScaledProductLemma,
-    SigmoidLemma,
     TermsLemma,
     TransposeLemma,
 )
 from punchcard.machines.fleq.blocks.product import DiagonalProduct, Lanes, Product, Scaled, best_c, rounding, truncation
-from punchcard.machines.fleq.blocks.sigmoids import Sigmoids, Terms
+from punchcard.machines.fleq.blocks.sigmoids import Terms
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
 from punchcard.machines.fleq.functions import Function, sigmoid
 from punchcard.transformer.expression import Expression
@@ -201,21 +200,6 @@ class Transposition(Block):
 
     def bound(self, scale: Scale) -> float:
         return 0.0 if scale.size & (scale.size - 1) == 0 else 4 * scale.unit * scale.range
-
-
-class ElementwiseSigmoid(Block):
-    """The sigmoid of every entry."""
-
-    def __init__(self, function: Function) -> None:
-        self.function = function
-        self.transport: Sigmoids = Sigmoids()
-        self.lemma = SigmoidLemma()
-
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return self.transport.finish(bench, off)
-
-    def bound(self, scale: Scale) -> float:
-        return 8 * scale.unit
 
 
 class FittedFunction(Block):

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from punchcard.machines.fleq.blocks.anchors import anchor_scales
 from punchcard.machines.fleq.blocks.fit import SigmoidSum
 from punchcard.machines.fleq.blocks.product import EXTRAPOLATION, best_c
+from punchcard.machines.fleq.functions import Array
 from punchcard.transformer.build import Part, assign, attend
 from punchcard.transformer.expression import Expression, Rows, relu, stack
 from punchcard.transformer.gate import gated
@@ -64,6 +66,10 @@ class Lemma(ABC):
 
     depth: int
     heads: int = 1
+    terms: int = 1
+    """Columns with a number of their own that it needs, as the terms of a sum have."""
+    constants: Mapping[str, Array] = MappingProxyType({})
+    """Rows of its own that never change: what stands in the columns 0, 1, ... of the scratchpad."""
     masks_height: bool = False
     """Whether rows beyond the height of operand a are taken out of both operands before the first layer."""
 
@@ -168,7 +174,7 @@ class TransposeLemma(Lemma):
             hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], copy) + assign(entry, kept),
             attend(query=stack(group, lane), key=stack(lane, group), value=entry, into=swapped, gap=MATCH_GAP)
             + assign(spread, placed),
-            attend(query=lane, key=lane, value=d * spread, into=turned, gap=MATCH_GAP, winners=_power_of_two(d)),
+            attend(query=lane, key=lane, value=d * spread, into=turned, gap=MATCH_GAP, winners=power_of_two(d)),
             attend(query=bench.rows("c_lane"), key=bench.rows("first_group_lane"), value=turned,
                    into=bench.own("result")[:d], gap=MATCH_GAP),
         ]
@@ -284,39 +290,7 @@ class LaneProductLemma(MirrorProductLemma):
             + assign(entry, gated(left, kept, gate).total()) + assign(other, gated(right, kept, gate).total()),
             soft + assign(spread, gated(product.repeat(d), off + shut + bench.over, gate)),
             attend(query=bench.rows("c_lane"), key=bench.rows("grid_lane"), value=d * spread, into=bench.own("result")[:d],
-                   gap=MATCH_GAP, winners=_power_of_two(d)),
-        ]
-
-
-class SigmoidLemma(Lemma):
-    """The sigmoid of every entry: 3 layers, 1 head, d^2 columns (g, i).
-
-    1. Column (g, i) takes column i of a and keeps its entry g as the score x. 2. It finds the column that holds 1
-    with score x and the column of zeros with score 0: the weight of the first is sigmoid(x). 3. Column 2 d + i takes
-    the sum of the columns (0, i), ..., (d - 1, i), which hold entry g in row g.
-    """
-
-    depth = 3
-
-    def columns(self, d: int) -> int:
-        return max(3 * d, d * d)
-
-    def rows(self, d: int, height: int) -> dict[str, int]:
-        return {"copy": d, "score": 1, "asking": 1, "weight": 1, "spread": d}
-
-    def layers(self, bench: LemmaBench) -> list[Part]:
-        d, off, shut = bench.size, bench.off, bench.rows("not_grid_group")
-        copy, score, asking, weight, spread = (bench.own(n) for n in ("copy", "score", "asking", "weight", "spread"))
-        unit = bench.rows("unit")
-        return [
-            hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], copy)
-            + assign(score, gated(copy, off + shut, bench.gate).total())
-            + assign(asking, relu(bench.rows("grid_lane").total() - off)),
-            attend(query=stack(score, -bench.big * asking), key=stack(unit, bench.rows("not_constant")), value=unit,
-                   into=weight, gap=1.0, temperature=1.0)
-            + assign(spread, gated(weight.repeat(d), off + shut + bench.over, bench.gate)),
-            attend(query=bench.rows("c_lane"), key=bench.rows("grid_lane"), value=d * spread, into=bench.own("result")[:d],
-                   gap=MATCH_GAP, winners=_power_of_two(d)),
+                   gap=MATCH_GAP, winners=power_of_two(d)),
         ]
 
 
@@ -333,10 +307,7 @@ class TermsLemma(Lemma):
 
     def __init__(self, fit: SigmoidSum) -> None:
         self.fit = fit
-
-    @property
-    def terms(self) -> int:
-        return len(self.fit.weights)
+        self.terms = len(fit.weights)
 
     def columns(self, d: int) -> int:
         return max(3 * d, self.terms)
@@ -359,7 +330,7 @@ class TermsLemma(Lemma):
                    into=weight, gap=1.0, temperature=1.0)
             + assign(share, terms + everywhere),
             attend(query=bench.rows("c_lane")[0], key=term.total(), value=share, into=bench.own("result")[:1],
-                   gap=MATCH_GAP, winners=_power_of_two(m)),
+                   gap=MATCH_GAP, winners=power_of_two(m)),
         ]
 
 
@@ -398,6 +369,6 @@ class HeadsLemma(Lemma):
         ]
 
 
-def _power_of_two(count: int) -> int:
+def power_of_two(count: int) -> int:
     """Winners of a head, for the bookkeeping of exact weights: only powers of two are exact."""
     return count if count & (count - 1) == 0 else 1
