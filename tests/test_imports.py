@@ -24,6 +24,7 @@ FLOORS = (
     ("primitives", "engines", "trace"),
     ("machines",),
     ("checks",),
+    ("python",),
     ("calculator", "linear_algebra", "learning", "benchmark"),
     ("api",),
     ("cli",),
