@@ -79,7 +79,8 @@ def tabulate(
     fresh = np.concatenate([spread.points(2000, phase=(math.sqrt(5) - 1) / 2) for spread in _spreads(low, high)])
     wanted = evaluate(fresh)
     enough = NEAR_ENOUGH * rounding * float(np.abs(wanted).max())
-    best, best_score = Table(*np.zeros((3, 1)), low, high), math.inf
+    nothing = np.zeros(1)
+    best, best_score = Table(nothing, nothing, nothing, low, high), math.inf
     with threadpool_limits(1):
         for size, spread in product(SIZES if terms is None else (terms,), _spreads(low, high)):
             for width, beyond in product(WIDTHS, BEYOND):
@@ -117,7 +118,7 @@ class _Spread:
         curvature = 1 / (width * step) ** 2
         if self.shift is None:
             return curvature * centres, -curvature * centres**2 / 2
-        slopes = -curvature * np.exp(-centres)
+        slopes: Array = -curvature * np.exp(-centres)
         # the least of the curve is at its end: there it is 0, so that a column that is kept out is far below
         return slopes, curvature * (1 - centres) + slopes * self.shift + curvature * centres[-1]
 
