@@ -17,7 +17,7 @@ from tests.thin_model import ThinModel
 
 RANGE, D = 16.0, 3
 FITTED = [fitted_function(*domain) for domain in (
-    ("exp", -16, 2), ("log", 2**-4, 16), ("sqrt", 0, 16), ("inverse", 2**-4, 16), ("sin", -16, 16), ("cos", -16, 16))]
+    ("exp", -16, 2), ("log", 2**-4, 16), ("sqrt", 0, 16), ("inverse", 0.1, 10), ("sin", -16, 16), ("cos", -16, 16))]
 FUNCTIONS = {**ARRAY_FUNCTIONS, "hadamard": HADAMARD, **{function.name: function for function in FITTED}}
 EXACT = ("relu", "abs", "positive")
 

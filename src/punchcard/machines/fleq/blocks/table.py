@@ -52,10 +52,6 @@ class Table:
     def __call__(self, x: Array) -> Array:
         return np.asarray(self.weights(x) @ self.values)
 
-    def best_score(self, limit: float) -> float:
-        """What the best score is at least, for operands within ±limit: each score's least, and the best of these."""
-        return float(np.max(self.offsets - np.abs(self.slopes) * limit))
-
     def rounding(self, x: Array) -> float:
         """The largest rounding error at the points x in units of roundoff, to first order.
 
@@ -117,10 +113,10 @@ class _Spread:
         centres = self.ends[0] + step * (np.arange(size) - beyond)
         curvature = 1 / (width * step) ** 2
         if self.shift is None:
-            return curvature * centres, -curvature * centres**2 / 2
-        slopes: Array = -curvature * np.exp(-centres)
+            return np.asarray(curvature * centres), np.asarray(-curvature * centres**2 / 2)
+        slopes = np.asarray(-curvature * np.exp(-centres))
         # the least of the curve is at its end: there it is 0, so that a column that is kept out is far below
-        return slopes, curvature * (1 - centres) + slopes * self.shift + curvature * centres[-1]
+        return slopes, np.asarray(curvature * (1 - centres) + slopes * self.shift + curvature * centres[-1])
 
 
 def _spreads(low: float, high: float) -> list[_Spread]:
