@@ -231,7 +231,9 @@ class FleqDesign(Design[FleqSizes]):
         """Decides every match beside the largest score of a soft one, also of values up to twice the range."""
         fits = [block.transport.fit for block in self.blocks if isinstance(block.transport, Terms)]
         scores = [float(np.max(np.abs(fit.weights) * self.range + np.abs(fit.biases))) for fit in fits]
-        scores += [-curve.best_score(2 * self.range) for curve in self._curves()]
+        # The best score of a curve is 0 or more within its domain. An engine that knows no domain must see it above -B too:
+        # for it an operand is a sum over all columns.
+        scores += [-curve.best_score(2 * self.range * self.sizes.columns) for curve in self._curves()]
         return 2.0 ** math.ceil(math.log2(hard_product(precision.name) + 4 * max(self.range, *scores, 0.0)))
 
     def shared_rows(self) -> list[RowBlock]:
