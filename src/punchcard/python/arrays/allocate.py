@@ -120,6 +120,8 @@ class Sharing:
             if isinstance(item, Instr) and item.writes is not None:
                 same = item.operands[0].slot if item.is_copy else None
                 out = live.after[i]
+                if item.flag is not None and item.flag.slot is not None:  # a branch looks at its flag after the write
+                    self._separate([item.writes], [item.flag.slot])
                 while out:
                     low = out & -out
                     other = order[low.bit_length() - 1]

@@ -28,10 +28,10 @@ from punchcard.python.arrays.ir import (
     Op,
     Operand,
     Pointer,
-    Ref,
     Register,
     Statement,
     Test,
+    walk,
 )
 from punchcard.python.arrays.operations import FITTED
 
@@ -74,6 +74,12 @@ class Ran:
 def dry_run(code: list[Statement], given: Mapping[Register, Array]) -> Ran:
     """Run code from the values of the parameters."""
     run = _Run(Ran(dict(given), max((float(np.abs(v).max()) for v in given.values()), default=0.0)))
+    for statement in walk(code):  # constants of ways that are not taken stand on the card, too
+        if isinstance(statement, Op | Moves):
+            operands = statement.operands if isinstance(statement, Op) else [value for _, value in statement.pairs]
+            for operand in operands:
+                if isinstance(operand, Const):
+                    run.size(operand.value, statement.line)
     run.statements(code)
     return run.ran
 
@@ -98,8 +104,6 @@ class _Run:
             elif isinstance(statement, Moves):
                 new = [(target, self.value(value)) for target, value in statement.pairs]
                 self.ran.values.update(new)
-                for operand in (value for _, value in statement.pairs if isinstance(value, Const)):
-                    self._size(operand.value, statement.line)
             else:
                 left = self._control(statement)
                 if left is not None:
@@ -136,7 +140,7 @@ class _Run:
             self.rounds[id(loop)] = made
             if loop.index is not None:
                 self.ran.values[loop.index] = np.array([[index]])
-                self._size(self.ran.values[loop.index], loop.line)
+                self.size(self.ran.values[loop.index], loop.line)
             left = self.statements(loop.body)
             if left is not None:
                 return left
@@ -162,10 +166,10 @@ class _Run:
             above = values[0][values[0] > 0]
             if above.size and (self.ran.closest is None or above.min() < self.ran.closest[0]):
                 self.ran.closest = float(above.min()), op.line
-        self._size(result, op.line, op)
+        self.size(result, op.line, op)
         self.ran.values[op.target] = result
 
-    def _size(self, value: Array, line: Line, op: Op | None = None) -> None:
+    def size(self, value: Array, line: Line, op: Op | None = None) -> None:
         largest = float(np.abs(value).max())
         if not largest <= 1e12:
             what = "values grow beyond 1e12" if largest > 1e12 else "not a number"

@@ -21,6 +21,7 @@ from punchcard.checks.runs import begin, checked_run
 from punchcard.errors import ArgumentError, ProgramError, did_you_mean, shortened
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.python.arrays.code import Written, written
 from punchcard.python.arrays.compiler import Lowered, lowered
@@ -90,7 +91,7 @@ class ArrayProgram:
         machine = call.machine()
         check = self.options["check"]
         watched = call.ran.operations <= LOOKED_AT if check is None else check
-        most = self.options["max_steps"] or 40 * call.ran.operations + 10_000
+        most = self.options["max_steps"] or call.steps
         try:
             report = checked_run(begin(call.program, machine, engine=self.options["engine"], check=watched, max_steps=most))
         except ProgramError as error:
@@ -204,6 +205,15 @@ class _Call:
         names = tuple(sorted(sizes["functions"]))
         return _machine(names, sizes["size"], _rounded(sizes["memory"]), _rounded(sizes["instructions"]), self.limit,
                         options["heads"], options["precision"], options["design"])
+
+    @property
+    def steps(self) -> int:
+        """Instructions that the run makes: counted by the interpreter for a short one, for a long one a limit."""
+        if self.ran.operations > LOOKED_AT:
+            return 40 * self.ran.operations
+        interpreter = FleqInterpreter(self.program, check_range=False)
+        interpreter.run(40 * self.ran.operations + 1000)
+        return interpreter.steps + 1
 
     def results(self, memory: Mapping[str, np.ndarray]) -> Any:
         """What the function returns, as NumPy has it."""
