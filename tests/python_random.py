@@ -1,7 +1,7 @@
 """Random array programs over the subset, as text: expressions, nested loops, conditions, parts of arrays.
 
-Values are kept small by clipping with a sigmoid or by halving, so that most programs stay in a range. What a program may not say is
-made too, now and then: it must be refused by name, not run wrongly.
+Values are kept small by clipping with a sigmoid or by halving, so that most programs stay in a range. What a program
+may not say is made too, now and then: it must be refused by name, not run wrongly.
 """
 
 from __future__ import annotations
@@ -62,13 +62,15 @@ class Writer:
         ]
         own = {
             "s": [lambda: f"({e('v', d)} @ {e('v', d)})", lambda: f"{self.name('v')}[{self.index()}]",
-                  lambda: f"{self.name('m')}[{self.index()}, {self.index()}]", lambda: f"pc.sum({e(self.pick('v', 'm'), d)})",
+                  lambda: f"{self.name('m')}[{self.index()}, {self.index()}]",
+                  lambda: f"pc.sum({e(self.pick('v', 'm'), d)})",
                   lambda: f"({e('s', d)} if {self.condition(d)} else {e('s', d)})", lambda: f"({e('v', d)}).max()",
                   lambda: str(self.pick(*self.indices)) if self.indices else "0.5"],
             "v": [lambda: f"({e('m', d)} @ {e('v', d)})", lambda: f"({e('v', d)} @ {e('m', d)})",
                   lambda: f"{self.name('m')}[{self.index()}]", lambda: f"{self.name('m')}[:, {self.index()}]",
                   lambda: f"np.sum({e('m', d)}, axis={self.pick('0', '1')})", lambda: f"pc.ones({N})"],
-            "m": [lambda: f"({e('m', d)} @ {e('m', d)})", lambda: f"({e('m', d)}).T", lambda: f"np.outer({e('v', d)}, {e('v', d)})",
+            "m": [lambda: f"({e('m', d)} @ {e('m', d)})", lambda: f"({e('m', d)}).T",
+                  lambda: f"np.outer({e('v', d)}, {e('v', d)})",
                   lambda: f"({e('m', d)} + {e('v', d)})", lambda: f"({e('v', d)} * {e('m', d)})", lambda: f"pc.eye({N})"],
         }[kind]
         return str(self.pick(*common, *own, *own)())
@@ -122,12 +124,14 @@ class Writer:
 
     def small(self, kind: str) -> str:
         """An expression whose values are small, so that loops do not make them grow."""
-        return f"pc.sigmoid({self.expression(kind, 2)})" if self.random.random() < 0.6 else f"0.25 * {self.expression(kind, 2)}"
+        text = self.expression(kind, 2)
+        return f"pc.sigmoid({text})" if self.random.random() < 0.6 else f"0.25 * {text}"
 
     def loop(self, indent: int, depth: int) -> None:
         kept, outer, before = dict(self.kinds), self.in_loop, list(self.indices)
         name = "ijk"[min(2, len(self.indices))]
-        bounds = self.pick(f"{N}", "1, 3", "2", f"{N - 1}, -1, -1", *(f"{i}" for i in self.indices), *(f"{i}, {N}" for i in self.indices))
+        computed = [bound for i in self.indices for bound in (i, f"{i}, {N}")]
+        bounds = self.pick(f"{N}", "1, 3", "2", f"{N - 1}, -1, -1", *computed)
         form = self.random.random()
         if form < 0.7:
             self.write(indent, f"for {name} in range({bounds}):")
@@ -165,4 +169,5 @@ def function_of(text: str, seed: int) -> Any:
 
 def arguments(seed: int) -> dict[str, Any]:
     random = np.random.default_rng(seed)
-    return {name: random.uniform(-1, 1, shape) if shape else float(random.uniform(-1, 1)) for name, shape in PARAMETERS.items()}
+    return {name: random.uniform(-1, 1, shape) if shape else float(random.uniform(-1, 1)) for name,
+            shape in PARAMETERS.items()}

@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import punchcard as pc
 from punchcard.errors import ArgumentError, PunchcardError
-from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.assembler import assemble
-from punchcard.python.arrays.domains import blocks_for
 from punchcard.python.arrays.program import _Call
 from punchcard.python.arrays.report import distance
 from punchcard.python.source import Unsupported

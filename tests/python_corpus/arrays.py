@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-def"
 """Array programs of the tests: each function, decorated, with the shapes of its arguments. NumPy runs the same functions.
 
 An argument is a shape of random numbers within ±1, or a value. `near_one` shapes are within 0.5 to 1.5.
@@ -335,7 +336,7 @@ def unused(A, B):
     C = A @ B
     D = B @ A
     C = C + 1.0
-    E = D + D
+    D = D + D
     return C
 
 

@@ -121,9 +121,9 @@ class FunctionSource:
     def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
         raise self.error(node, message, instead)
 
-    def unknown(self, node: ast.Name, known: Sequence[str] = ()) -> NoReturn:
-        """A name that nothing defines."""
-        self.fail(node, f"unknown name {node.id!r}{did_you_mean(node.id, [*known, *self.names])}")
+    def unknown(self, node: ast.Name, known: Sequence[str] = ()) -> Unsupported:
+        """The error for a name that nothing defines."""
+        return self.error(node, f"unknown name {node.id!r}{did_you_mean(node.id, [*known, *self.names])}")
 
 
 def _short(file: str) -> str:

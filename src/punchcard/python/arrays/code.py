@@ -1,4 +1,6 @@
-"""Instructions in a row to a FLEQ program, written with the builder; every instruction has the line of the source as its note."""
+"""Instructions in a row to a FLEQ program, written with the builder; every instruction has the line of the source as
+its note.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,8 @@ def lowered(source: FunctionSource, shapes: Mapping[str, Shape], constants: Mapp
     moves: list[tuple[Register, Operand]] = []
     for number, real in enumerate(reals):
         rows, columns = matrix_shape(real.shape)
-        moves.append((emitter.register(rows, columns, name="result" if len(reals) == 1 else f"result{number + 1}"), real.operand))
+        moves.append((emitter.register(rows, columns, name="result" if len(reals) == 1 else f"result{number + 1}"),
+                      real.operand))
     returns = [node for node in ast.walk(source.node) if isinstance(node, ast.Return)]
     emitter.moves(moves, function.line(returns[-1] if returns else last))
     pruned(emitter.code, [register for register, _ in moves])

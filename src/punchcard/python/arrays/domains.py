@@ -1,7 +1,7 @@
 """Sizes of the machine that a program asks for: its range, and the domains of fitted functions.
 
-Both are taken from a run in NumPy, with head room, and rounded outwards to a coarse grid: so other arguments of the same size ask for
-the same machine.
+Both are taken from a run in NumPy, with head room, and rounded outwards to a coarse grid: so other arguments of the
+same size ask for the same machine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The intermediate form run in NumPy: how large values get, which domains functions need, and whether the program ends.
 
-It runs before the machine with the arguments of the call. From it come the range, a size of the machine, and the domains of fitted
-functions; what would be wrong on the machine is refused here, at its line of the source.
+It runs before the machine with the arguments of the call. From it come the range, a size of the machine, and the
+domains of fitted functions; what would be wrong on the machine is refused here, at its line of the source.
 """
 
 from __future__ import annotations
@@ -146,8 +146,7 @@ class _Run:
                 return left
             made, index = made + 1, index + loop.step
             if self.ran.operations > MOST_STATEMENTS:
-                raise ConvergenceError(f"{loop.line.source.file}:{loop.line.source.line(loop.line.node)}: the loop does not end "
-                                       f"within {MOST_STATEMENTS} operations: {loop.line.source.text(loop.line.node)}")
+                raise ConvergenceError(f"{loop.line}: the loop does not end within {MOST_STATEMENTS:,} operations")
         return None
 
     def _operation(self, op: Op) -> None:
@@ -156,7 +155,8 @@ class _Run:
         if isinstance(index, Pointer):
             index = index.offset + self.rounds[id(index.loop)]
             if index >= values[0].shape[1]:
-                op.line.source.fail(op.line.node, f"index {index} of an axis of {values[0].shape[1]} entries, which are counted "
+                op.line.source.fail(op.line.node,
+                                    f"index {index} of an axis of {values[0].shape[1]} entries, which are counted "
                                     "from 0")
         result = computed(op.function, values, index)
         if op.function in FITTED:

@@ -56,7 +56,7 @@ class ArrayProgram:
     def __init__(self, source: FunctionSource, function: Callable[..., Any] | None = None, **options: Any) -> None:
         for name in options:
             if name not in OPTIONS:
-                raise ArgumentError(f"program: unknown option {name!r}{did_you_mean(name, OPTIONS)}: functions of arrays have "
+                raise ArgumentError(f"program: unknown option {name!r}{did_you_mean(name, OPTIONS)}: there are "
                                     f"{', '.join(OPTIONS)}")
         self.source, self.function = source, function
         self.options = {name: options.get(name, default) for name, (default, _) in OPTIONS.items()}
@@ -196,8 +196,10 @@ class _Call:
         closest = self.ran.closest
         if closest is not None and closest[0] < dead_zone(self.limit):
             difference, line = closest
-            line.source.fail(line.node, f"a comparison of numbers that differ by {difference:.1e}: the machine tells apart what "
-                             f"differs by {dead_zone(self.limit):.1e}, at the range ±{self.limit:g}", "leave a larger margin")
+            line.source.fail(line.node,
+                             f"a comparison of numbers that differ by {difference:.1e}: the machine tells apart what "
+                             f"differs by {dead_zone(self.limit):.1e}, at the range ±{self.limit:g}",
+                             "leave a larger margin")
 
     def machine(self) -> FleqMachine:
         options = self.owner.options
@@ -241,7 +243,8 @@ def _machine(names: tuple[str, ...], size: int, memory: int, instructions: int, 
              design: str) -> FleqMachine:
     """Machines that are there already are used again: they depend on sizes alone."""
     own = {block.name: block for block in blocks_for({}, names, limit, heads)}
-    return FleqMachine(functions=[own.get(name, name) for name in names], size=size, memory=memory, instructions=instructions,
+    return FleqMachine(functions=[own.get(name, name) for name in names], size=size, memory=memory,
+                       instructions=instructions,
                        range=limit, heads=heads, precision=precision, design=design)
 
 

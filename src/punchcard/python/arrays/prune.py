@@ -1,10 +1,26 @@
-"""Operations that no result and no branch needs are dropped before the run in NumPy, so that they do not count for the range."""
+"""Operations that no result and no branch needs are dropped before the run in NumPy, so that they do not count for
+the range.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from punchcard.python.arrays.ir import Block, Condition, If, Loop, Moves, Not, Op, Operand, Ref, Register, Statement, Test, walk
+from punchcard.python.arrays.ir import (
+    Block,
+    Condition,
+    If,
+    Loop,
+    Moves,
+    Not,
+    Op,
+    Operand,
+    Ref,
+    Register,
+    Statement,
+    Test,
+    walk,
+)
 
 
 def pruned(code: list[Statement], results: Iterable[Register]) -> None:
