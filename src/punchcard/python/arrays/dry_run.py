@@ -28,12 +28,13 @@ from punchcard.python.arrays.ir import (
     Op,
     Operand,
     Pointer,
+    Ref,
     Register,
     Statement,
     Test,
     walk,
 )
-from punchcard.python.arrays.operations import FITTED
+from punchcard.python.arrays.operations import EXACT, FITTED
 
 MOST_STATEMENTS = 5_000_000
 
@@ -60,7 +61,8 @@ class Extent:
 class Ran:
     """What a run found: values by register, the largest value and its line, operands of fitted functions by name.
 
-    closest    the least difference above 0 that a comparison of real numbers met, and its line
+    closest    the least difference that a comparison of real numbers met, where the machine's numbers
+               may be off, and its line
     """
 
     values: dict[Register, Array]
@@ -73,7 +75,8 @@ class Ran:
 
 def dry_run(code: list[Statement], given: Mapping[Register, Array]) -> Ran:
     """Run code from the values of the parameters."""
-    run = _Run(Ran(dict(given), max((float(np.abs(v).max()) for v in given.values()), default=0.0)))
+    largest = max((float(np.abs(v).max()) for v in given.values()), default=0.0)
+    run = _Run(Ran(dict(given), largest), inexact(code))
     for statement in walk(code):  # constants of ways that are not taken stand on the card, too
         if isinstance(statement, Op | Moves):
             operands = statement.operands if isinstance(statement, Op) else [value for _, value in statement.pairs]
@@ -84,9 +87,25 @@ def dry_run(code: list[Statement], given: Mapping[Register, Array]) -> Ran:
     return run.ran
 
 
+def inexact(code: list[Statement]) -> set[Register]:
+    """Registers whose values the machine may have errors in."""
+    statements = list(walk(code))
+    ops = [statement for statement in statements if isinstance(statement, Op)]
+    pairs = [pair for statement in statements if isinstance(statement, Moves) for pair in statement.pairs]
+    found: set[Register] = set()
+    size = -1
+    while len(found) > size:
+        size = len(found)
+        for op in ops:
+            if op.function not in EXACT or any(isinstance(o, Ref) and o.register in found for o in op.operands):
+                found.add(op.target)
+        found |= {target for target, value in pairs if isinstance(value, Ref) and value.register in found}
+    return found
+
+
 class _Run:
-    def __init__(self, ran: Ran) -> None:
-        self.ran = ran
+    def __init__(self, ran: Ran, inexact: set[Register]) -> None:
+        self.ran, self.inexact = ran, inexact
         self.rounds: dict[int, int] = {}
 
     def value(self, operand: Operand) -> Array:
@@ -163,9 +182,9 @@ class _Run:
             extent = self.ran.domains.setdefault(op.function, Extent(math.inf, -math.inf, op.line))
             extent.take(values[0], op.line)
         if op.function == "positive":
-            above = values[0][values[0] > 0]
-            if above.size and (self.ran.closest is None or above.min() < self.ran.closest[0]):
-                self.ran.closest = float(above.min()), op.line
+            least = float(np.abs(values[0]).min())
+            if op.target in self.inexact and (self.ran.closest is None or least < self.ran.closest[0]):
+                self.ran.closest = least, op.line
         self.size(result, op.line, op)
         self.ran.values[op.target] = result
 

@@ -152,6 +152,8 @@ def simplified(function: str, operands: tuple[Operand, ...]) -> Operand | None:
         return first
     if function == "add" and left == 0.0:
         return last
+    if function == "sub" and first == last:
+        return Const.of(np.zeros((first.rows, first.columns)))
     if function == "hadamard":
         return first if right == 1.0 else last if left == 1.0 else None
     if function == "scale" and left == 1.0:

@@ -244,7 +244,8 @@ class Body(Conditions):
             self.fail(node, "another number of values than the return before it")
         if isinstance(value, Known) and value.value is None:
             self.fail(node, "return without a value", "return the same values on every way")
-        self._move(dict(enumerate(results.homes)), dict(enumerate(items)), node, level=0)
+        names = [f"value {number + 1} of return" for number in range(len(items))]
+        self._move(dict(zip(names, results.homes, strict=True)), dict(zip(names, items, strict=True)), node, level=0)
         self.emitter.add(Leave(results.block, self.line(node)))
         self.over = True
 
@@ -277,7 +278,7 @@ class Body(Conditions):
 
     def _register(self, name: Any, real: Real, level: int | None) -> Register:
         rows, columns = matrix_shape(real.shape)
-        register = self.emitter.register(rows, columns, name=name if isinstance(name, str) else "", integral=True)
+        register = self.emitter.register(rows, columns, name=name if name.isidentifier() else "", integral=True)
         if level is not None:
             register.level = level
         return register
