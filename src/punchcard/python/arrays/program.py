@@ -86,8 +86,8 @@ class ArrayProgram:
         if report.agrees is False:
             raise ProgramError(f"{self.source.name}: the run does not agree with the interpreter: {report.report.why}")
         if report.difference is not None and report.difference > FAR:
-            raise ProgramError(f"{self.source.name}: the result is {report.difference:.1e} of the range away from NumPy's: errors "
-                               "have grown, or turned a comparison; run() has both results")
+            raise ProgramError(f"{self.source.name}: the result is {report.difference:.1e} of the range away from NumPy's: "
+                               "errors have grown, or turned a comparison; run() has both results")
         return report.result
 
     def run(self, *given: Any, **named: Any) -> ArrayReport:
