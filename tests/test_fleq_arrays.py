@@ -133,8 +133,8 @@ def test_names_tell_domains() -> None:
 
 
 def test_a_text_calls_a_function_by_its_domain() -> None:
-    """On the compiled engine, and refused at its place where the domain is none, or is left."""
-    text = ".range 8\n.data\nx matrix 2x2 1 -2 ; 0.5 -0.25\ny matrix 2x2\n.code\ny = inverse_0d2_5(x)\n"
+    """On the compiled engine, where d is not a power of two either; and refused at its place where the domain is none, or is left."""
+    text = ".range 8\n.data\nx matrix 3x2 1 -2 ; 0.5 -0.25 ; 4 3\ny matrix 3x2\n.code\ny = inverse_0d2_5(x)\n"
     program = assemble(text)
     report = run(program, engine="lowered", heads=1)
     assert report.agrees

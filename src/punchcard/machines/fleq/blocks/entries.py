@@ -63,13 +63,15 @@ class Entries(Transport):
     def shares(self, bench: Bench) -> list[Share]:
         keys = Keys(bench.rows("unit"), lambda row: bench.rows(f"{self.name}_{row}"))
         query = self.curve.query(bench.rows(f"{self.name}_x"), bench.rows(f"active.{self.name}"))
-        return [Share(query, self.curve.key(keys), self.curve.value(keys), bench.rows(f"{self.name}_mean"))]
+        value = bench.size * self.curve.value(keys)
+        return [Share(query, self.curve.key(keys), value, bench.rows(f"{self.name}_mean"))]
 
     def finish(self, bench: Bench, off: Expression) -> Expression:
         """Entry g of the result, d times, in column (g, i)."""
         d, closed = bench.size, off + bench.over + bench.rows("not_copy")
-        result = self.curve.finish(bench.rows(f"{self.name}_mean"), bench.one).repeat(d)
-        return d * gated(result, closed, bench.gate)
+        # The head has multiplied by d, not this formula: a factor that is not a power of two could not be seen to cancel when
+        # the row is cleared.
+        return gated(self.curve.finish(bench.rows(f"{self.name}_mean"), d * bench.one).repeat(d), closed, bench.gate)
 
 
 def parts(x: Expression, sides: int) -> tuple[Expression, ...]:
