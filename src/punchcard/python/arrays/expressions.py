@@ -15,7 +15,18 @@ from punchcard.python.arrays.arithmetic import BINARY, Arithmetic
 from punchcard.python.arrays.emitter import Emitter
 from punchcard.python.arrays.intrinsics import MAKERS, METHODS, Intrinsics, named
 from punchcard.python.arrays.ir import Const, Line, Ref
-from punchcard.python.arrays.values import WHOLE, Counted, Known, Missing, NeedsConstant, Real, Refusal, Several, Value, shown
+from punchcard.python.arrays.values import (
+    WHOLE,
+    Counted,
+    Known,
+    Missing,
+    NeedsConstant,
+    Real,
+    Refusal,
+    Several,
+    Value,
+    shown,
+)
 from punchcard.python.source import FunctionSource
 
 OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
