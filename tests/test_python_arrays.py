@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from punchcard.errors import ArgumentError, PunchcardError
+import punchcard as pc
+from punchcard.errors import ArgumentError, ProgramError, PunchcardError
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.assembler import assemble
@@ -163,6 +165,19 @@ def test_leaving_the_range_names_the_line() -> None:
     assert caught.value.text.strip() == "X = X @ (2 * pc.eye(len(A)) - A @ X)"
     with pytest.raises(PunchcardError, match=r"newton: A holds 9, beyond the range ±2; give range=128 or more"):
         newton.with_options(range=2).run(9.0 * np.eye(2), 1)
+
+
+def test_an_error_of_the_machine_names_the_line() -> None:
+    """Other numbers than those of the run in NumPy, which are beyond the range in the second round."""
+    call = _Call(newton.with_options(range=4), (MATRIX, 3), {})
+    program = call.program.with_values({"A_t": 3.0 * MATRIX})
+    with pytest.raises(PunchcardError) as caught:
+        pc.run(program, call.machine(), engine="dense")
+    assert isinstance(caught.value, ProgramError)
+    error = call.at_its_line(caught.value)
+    assert re.match(r"arrays\.py:\d+:\d+: instruction \d+ .*'X.*' became .*beyond the declared range ±4: give a larger range=",
+                    str(error))
+    assert getattr(error, "text", "").strip() == "X = X @ (2 * pc.eye(len(A)) - A @ X)"
 
 
 def test_wrong_arguments() -> None:
