@@ -310,6 +310,24 @@ def calls(x):
     return helper(x) + helper(x, shift=0.5), helper(x[0])
 
 
+@pc.program
+def first_above(x, limit):
+    for i in range(len(x)):
+        if x[i] > limit:
+            return x[i]
+    return limit
+
+
+@case((3,))
+def calls_in_a_loop(x):
+    total = 0.0
+    limit = -0.5
+    for _ in range(3):
+        limit = first_above(x, limit) + 0.125
+        total = total + limit
+    return total, limit
+
+
 @case((2, 2))
 def outside_constants(A):
     return A @ WEIGHTS * SCALE + WEIGHTS
@@ -412,13 +430,13 @@ def softmaxes(A, x):
 
 @case((3, 3), (3,), fitted=True, above=True)
 def power_iteration(A, v):
-    for _ in range(5):
+    for _ in range(3):
         v = A @ v
         v = v / pc.norm(v)
     return v, v @ A @ v
 
 
-@case((3, 3), (3,), 3, fitted=True)
+@case((3, 3), (3,), 2, fitted=True)
 def conjugate_gradients(M, b, rounds):
     A = M.T @ M + 2.0 * pc.eye(3)
     x = pc.zeros(3)

@@ -115,6 +115,8 @@ class Arithmetic:
         if not a.shape or not b.shape:
             raise Refusal(f"{sign} of {shown(a.shape)} and {shown(b.shape)}: both sides must be vectors or matrices",
                           "write * for a product with a scalar")
+        if a.boolean and b.boolean:
+            raise Refusal(f"{sign} of two comparisons means something else in NumPy", "multiply one of them by 1.0 first")
         if a.shape[-1] != b.shape[0]:
             raise Refusal(f"{sign} of {shown(a.shape)} and {shown(b.shape)}: {a.shape[-1]} columns meet {b.shape[0]} rows")
         shape = a.shape[:-1] + b.shape[1:]

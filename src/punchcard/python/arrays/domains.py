@@ -22,7 +22,7 @@ from punchcard.python.arrays.dry_run import Extent
 HEAD_ROOM = 1.5
 LEAST_RANGE = 2.0
 """Loops count from -1 or less to 1, and a product should not be below what it is compared with."""
-MARGIN = 2.0**-36
+MARGIN, SINGLE_MARGIN = 2.0**-36, 2.0**-12
 """Numbers that differ by less than this part of the range may be told apart wrongly: the errors of both may be as large."""
 
 
@@ -31,9 +31,9 @@ def range_for(largest: float) -> float:
     return max(LEAST_RANGE, 2.0 ** math.ceil(math.log2(max(largest * HEAD_ROOM, 1e-6))))
 
 
-def dead_zone(limit: float) -> float:
-    """Numbers that differ by less than this cannot be compared."""
-    return MARGIN * limit
+def dead_zone(limit: float, *, single: bool = False) -> float:
+    """Numbers that differ by less than this cannot be compared; `single`: in float32."""
+    return (SINGLE_MARGIN if single else MARGIN) * limit
 
 
 def functions_for(domains: Mapping[str, Extent], limit: float) -> dict[str, Function]:

@@ -70,6 +70,8 @@ class Ran:
     where: Line | None = None
     domains: dict[str, Extent] = field(default_factory=dict)
     closest: tuple[float, Line] | None = None
+    closest_of_all: tuple[float, Line] | None = None
+    """The same for all comparisons."""
     operations: int = 0
 
 
@@ -183,6 +185,8 @@ class _Run:
             extent.take(values[0], op.line)
         if op.function == "positive":
             least = float(np.abs(values[0]).min())
+            if self.ran.closest_of_all is None or least < self.ran.closest_of_all[0]:
+                self.ran.closest_of_all = least, op.line
             if op.target in self.inexact and (self.ran.closest is None or least < self.ran.closest[0]):
                 self.ran.closest = least, op.line
         self.size(result, op.line, op)

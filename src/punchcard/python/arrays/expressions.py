@@ -15,7 +15,18 @@ from punchcard.python.arrays.arithmetic import BINARY, Arithmetic
 from punchcard.python.arrays.emitter import Emitter
 from punchcard.python.arrays.intrinsics import MAKERS, METHODS, Intrinsics, named
 from punchcard.python.arrays.ir import Const, Line, Ref
-from punchcard.python.arrays.values import Counted, Known, Missing, NeedsConstant, Real, Refusal, Several, Value, shown
+from punchcard.python.arrays.values import (
+    WHOLE,
+    Counted,
+    Known,
+    Missing,
+    NeedsConstant,
+    Real,
+    Refusal,
+    Several,
+    Value,
+    shown,
+)
 from punchcard.python.source import FunctionSource
 
 OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
@@ -325,7 +336,7 @@ class Expressions:
                       f"{name} gives an array of the shape {found.shape}: real numbers in one or two dimensions are wanted")
         if found.dtype.kind in "iu" and name != "arange":
             self.fail(node, f"{name} gives integers, which NumPy does not fill with real numbers", "write 1.0 and not 1")
-        return Real(Const.of(found), found.shape)
+        return Real(Const.of(found), found.shape, frozenset([WHOLE]) if found.dtype.kind in "iu" else frozenset())
 
     def _intrinsic(self, node: ast.Call, name: str, values: list[Value], options: dict[str, Value]) -> Value:
         plain: dict[str, Any] = {}

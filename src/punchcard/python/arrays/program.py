@@ -33,7 +33,7 @@ from punchcard.python.arrays.signature import as_data, bound, defaults_of, is_co
 from punchcard.python.source import FunctionSource, Unsupported
 
 OPTIONS: Mapping[str, tuple[Any, str]] = {
-    "range": (None, "a number, above every value of the program"), "heads": (3, "1, 2 or 3"),
+    "range": (None, "a number, 1 or more and above every value of the program"), "heads": (3, "1, 2 or 3"),
     "precision": ("float64", "'float64' or 'float32'"), "design": ("compact", "'compact' or 'paper'"),
     "engine": (DEFAULT_ENGINE, "the name of an engine"), "check": (None, "True, False or None"),
     "max_steps": (None, "a number of instructions"),
@@ -63,7 +63,8 @@ class ArrayProgram:
         self.source, self.function = source, function
         self.options = {name: options.get(name, default) for name, (default, _) in OPTIONS.items()}
         limit = self.options["range"]
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < math.inf):
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float)
+                                  or not 1 <= limit < math.inf):
             raise ArgumentError(f"program: range={shortened(limit)}: it must be {OPTIONS['range'][1]}")
         self.defaults = _defaults(function) if function is not None else defaults_of(source)
         self._lowered: dict[Any, Lowered] = {}
@@ -86,8 +87,8 @@ class ArrayProgram:
         if report.agrees is False:
             raise ProgramError(f"{self.source.name}: the run does not agree with the interpreter: {report.report.why}")
         if report.difference is not None and report.difference > FAR:
-            raise ProgramError(f"{self.source.name}: the result is {report.difference:.1e} of the range away from NumPy's: errors "
-                               "have grown, or turned a comparison; run() has both results")
+            raise ProgramError(f"{self.source.name}: the result is {report.difference:.1e} of the range away from NumPy's: "
+                               "errors have grown, or turned a comparison; run() has both results")
         return report.result
 
     def run(self, *given: Any, **named: Any) -> ArrayReport:
@@ -198,12 +199,15 @@ class _Call:
             where.source.fail(where.node, f"a value of {largest:g} leaves the range ±{self.limit:g}", need)
 
     def _check_comparisons(self) -> None:
-        closest = self.ran.closest
-        if closest is not None and closest[0] < dead_zone(self.limit):
+        """Numbers that the machine's errors could turn must not be compared; those that it has to the last bit may be."""
+        single = self.owner.options["precision"] != "float64"
+        closest = self.ran.closest_of_all if single else self.ran.closest
+        zone = dead_zone(self.limit, single=single)
+        if closest is not None and closest[0] < zone:
             difference, line = closest
             line.source.fail(line.node,
                              f"a comparison of numbers that differ by {difference:.1e}: the machine tells apart what "
-                             f"differs by {dead_zone(self.limit):.1e}, at the range ±{self.limit:g}",
+                             f"differs by {zone:.1e}, at the range ±{self.limit:g}",
                              "leave a larger margin")
 
     def machine(self) -> FleqMachine:

@@ -21,7 +21,7 @@ from punchcard.python.arrays.conditions import Conditions
 from punchcard.python.arrays.emitter import Emitter
 from punchcard.python.arrays.ir import Block, If, Leave, Loop, Operand, Ref, Register, Statement
 from punchcard.python.arrays.names import assigned, changed_in_place, leaves, stays_whole
-from punchcard.python.arrays.values import Known, Missing, Real, Refusal, Several, Shape, Value, shown
+from punchcard.python.arrays.values import WHOLE, Known, Missing, Real, Refusal, Several, Shape, Value, shown
 from punchcard.python.source import FunctionSource
 
 MOST_DEPTH = 20
@@ -74,6 +74,8 @@ class Body(Conditions):
         self.results = Results(Block())
         self.over = False
         """Whether the place that is being compiled cannot be reached."""
+        self.level = 0
+        """How many loops stand around the call."""
 
     def compile(self, arguments: dict[str, Value]) -> Value:
         """The value of the function for these arguments."""
@@ -83,6 +85,7 @@ class Body(Conditions):
                       "use a loop")
         self.env = {name: self._owned(value) for name, value in arguments.items()}
         self.frames.append(self.env)
+        self.level = self.emitter.level
         body = list(self.source.node.body)
         returns = [n for n in ast.walk(self.source.node) if isinstance(n, ast.Return)]
         direct = len(returns) == 1 and body[-1] is returns[0]
@@ -93,7 +96,7 @@ class Body(Conditions):
         else:
             self._direct = None
             self.emitter.add(self.results.block)
-            with self.emitter.scope(self.results.block.body, certain=True):
+            with self.emitter.scope(self.results.block.body, certain=False):
                 self.run(body)
             if not self.over and (returns or self.results.homes):
                 self.fail(self.source.node, "the function can end without return", "return the same values on every way")
@@ -206,6 +209,9 @@ class Body(Conditions):
             self.fail(target, "a part of something that is not a variable of the function",
                       "write X[i, j] = ..., not X[i][j]")
         name = target.value.id
+        if isinstance(self.env[name], Known):
+            self.fail(target, f"{name!r} is an array from outside the function, which would be changed in place",
+                      f"write {name} = ....copy() first")
         real = self.real(self.env[name], target)
         self._alone(target, name, real)
         places = self.places(target, real)
@@ -214,7 +220,12 @@ class Body(Conditions):
         self.env[name] = Real(new.operand, real.shape, real.buffers)
 
     def _alone(self, node: ast.AST, name: str, value: Real) -> None:
-        """Refuse to change an array that has a second name: NumPy would change both."""
+        """Refuse to change an array that has a second name: NumPy would change both. Nor one of integers, which
+        NumPy cuts off.
+        """
+        if WHOLE in value.buffers:
+            self.fail(node, f"{name!r} is an array of integers, and is changed in place",
+                      f"write {name} = 1.0 * {name} first")
         for frame in self.frames:
             for other, held in frame.items():
                 same = frame is self.env and other == name
@@ -245,7 +256,8 @@ class Body(Conditions):
         if isinstance(value, Known) and value.value is None:
             self.fail(node, "return without a value", "return the same values on every way")
         names = [f"value {number + 1} of return" for number in range(len(items))]
-        self._move(dict(zip(names, results.homes, strict=True)), dict(zip(names, items, strict=True)), node, level=0)
+        self._move(dict(zip(names, results.homes, strict=True)), dict(zip(names, items, strict=True)), node,
+                   level=self.level)
         self.emitter.add(Leave(results.block, self.line(node)))
         self.over = True
 

@@ -10,6 +10,10 @@ from punchcard.python.arrays.ir import Const, Loop, Operand
 Shape: TypeAlias = tuple[int, ...]
 
 
+WHOLE = 0
+"""The buffer of every array that NumPy makes of integers: to change it in place would cut real numbers off."""
+
+
 @dataclass(frozen=True)
 class Real:
     """A scalar, vector or matrix on the card, with NumPy's shape.
