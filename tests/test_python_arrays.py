@@ -74,6 +74,14 @@ def test_the_fast_engine_and_the_report() -> None:
         assert word in str(report)
 
 
+def test_the_paper_s_design_and_single_precision() -> None:
+    report = newton.with_options(engine="dense", check=False, design="paper").run(MATRIX, 1)
+    assert report.difference is not None
+    assert report.difference < 1e-12
+    found = newton.with_options(engine="dense", check=False, precision="float32")(MATRIX, 1)
+    assert np.abs(found - newton.__wrapped__(MATRIX, 1)).max() < 1e-3
+
+
 def test_a_call_gives_the_value() -> None:
     found = newton.with_options(heads=1)(MATRIX, rounds=1)
     assert isinstance(found, np.ndarray)
@@ -175,7 +183,7 @@ def test_an_error_of_the_machine_names_the_line() -> None:
         pc.run(program, call.machine(), engine="dense")
     assert isinstance(caught.value, ProgramError)
     error = call.at_its_line(caught.value)
-    assert re.match(r"arrays\.py:\d+:\d+: instruction \d+ .*'X.*' became .*beyond the declared range ±4: give a larger range=",
+    assert re.match(r"arrays\.py:\d+:\d+: instruction \d+ .*'X.*' became .*beyond the declared range ±4: give a larger",
                     str(error))
     assert getattr(error, "text", "").strip() == "X = X @ (2 * pc.eye(len(A)) - A @ X)"
 

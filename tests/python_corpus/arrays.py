@@ -88,6 +88,11 @@ def broadcasting(A, row, column):
     return A + row, A * row, A - column, column * A, 2.0 - A
 
 
+@case((3,), (2,), (2, 3))
+def new_axes(x, y, A):
+    return x[:, None] * y[None, :], A * y[:, None] - x[None, :], x[:, None] @ y[None, :]
+
+
 @case((3,))
 def powers(x):
     return x**2, x**3, x**5, x**1, x**0
