@@ -41,14 +41,14 @@ def test_the_corpus_is_large() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_compiled_programs_mean_what_numpy_means(case: Case) -> None:
-    assert max(interpreted(case, seed) for seed in range(4)) < 1e-12
+    assert max(interpreted(case, seed) for seed in range(3)) < 1e-12
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_corpus_on_the_transformer(case: Case) -> None:
     """The equation itself, with weights for the sizes of the program."""
     given = case.given(17)
-    program = case.program.with_options(engine="dense", check=False, heads=2)
+    program = case.program.with_options(engine="dense", check=False, heads=1)
     report = program.run(*given)
     assert report.engine == "dense"
     assert report.difference is not None

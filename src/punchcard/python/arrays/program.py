@@ -42,7 +42,7 @@ FAR = {"float64": 1e-6, "float32": 1e-2}
 """A call refuses a result that is farther than this from NumPy's, relative to the range."""
 LOOKED_AT = 5_000
 """A run of at most so many operations is looked at after every loop, where `check` does not say."""
-ROOM = 16
+ROOM = 8
 """Memory and instructions of a machine are multiples of this, so that programs of about one size share it."""
 
 
