@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,7 +134,7 @@ def test_names_tell_domains() -> None:
 
 
 def test_a_text_calls_a_function_by_its_domain() -> None:
-    """On the compiled engine, where d is not a power of two either; and refused at its place where the domain is none, or is left."""
+    """On the compiled engine, where d is not a power of two; and refused where the domain is none, or is left."""
     text = ".range 8\n.data\nx matrix 3x2 1 -2 ; 0.5 -0.25 ; 4 3\ny matrix 3x2\n.code\ny = inverse_0d2_5(x)\n"
     program = assemble(text)
     report = run(program, engine="lowered", heads=1)
@@ -153,3 +154,13 @@ def test_shapes() -> None:
         HADAMARD.shape(matrix, matrix)
     with pytest.raises(ShapeMismatch, match="must be a scalar"):
         FUNCTIONS["scale"].shape(vector, matrix)
+
+
+def test_a_machine_with_functions_over_domains_is_saved_and_loaded(tmp_path: Path) -> None:
+    machine = FleqMachine(functions=["exp_m4_2", "log_0d5_2", "positive", "entrywise"], size=1, memory=4, instructions=2,
+                          range=8.0)
+    machine.save(tmp_path / "machine.safetensors")
+    loaded = FleqMachine.load(tmp_path / "machine.safetensors")
+    program = one_call(fitted_function("exp", -4, 2), np.array([[1.5]]), limit=8.0)
+    assert results(loaded, [program])[0].tolist() == results(machine, [program])[0].tolist()
+    assert loaded.bound("log_0d5_2") == machine.bound("log_0d5_2") < 1e-12

@@ -69,8 +69,8 @@ class Entries(Transport):
     def finish(self, bench: Bench, off: Expression) -> Expression:
         """Entry g of the result, d times, in column (g, i)."""
         d, closed = bench.size, off + bench.over + bench.rows("not_copy")
-        # The head has multiplied by d, not this formula: a factor that is not a power of two could not be seen to cancel when
-        # the row is cleared.
+        # The head has multiplied by d, not this formula: a factor that is not a power of two could not be seen to cancel
+        # when the row is cleared.
         return gated(self.curve.finish(bench.rows(f"{self.name}_mean"), d * bench.one).repeat(d), closed, bench.gate)
 
 
