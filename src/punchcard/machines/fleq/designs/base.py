@@ -16,6 +16,7 @@ from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.fleq.blocks.block import Block, product_reach
+from punchcard.machines.fleq.blocks.entries import Entries
 from punchcard.machines.fleq.blocks.sigmoids import Terms
 from punchcard.primitives.add import number
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
@@ -220,6 +221,8 @@ class FleqDesign(Design[FleqSizes]):
         """Decides every match beside the largest score of a soft one, also of values up to twice the range."""
         fits = [block.transport.fit for block in self.blocks if isinstance(block.transport, Terms)]
         scores = [float(np.max(np.abs(fit.weights) * self.range + np.abs(fit.biases))) for fit in fits]
+        curves = [block.transport.curve for block in self.blocks if isinstance(block.transport, Entries)]
+        scores += [-curve.best_score(2 * self.range) for curve in curves]
         return 2.0 ** math.ceil(math.log2(hard_product(precision.name) + 4 * max(self.range, *scores, 0.0)))
 
     def shared_rows(self) -> list[RowBlock]:
