@@ -85,7 +85,7 @@ def test_imports_point_one_way(room: str) -> None:
 
 
 def tensor_free() -> list[Path]:
-    return [path for path in files() if FLOOR[room_of(path)] >= FLOOR["machines"]
+    return [path for path in files() if FLOOR[room_of(path)] >= FLOOR["machines"] and room_of(path) != "python"
             and any(part in TENSOR_FREE for part in path.relative_to(SOURCE).with_suffix("").parts)]
 
 

@@ -154,6 +154,12 @@ class Image:
     source: str = ""
     labels: Mapping[str, int] = field(default_factory=dict, compare=False)
     """Addresses that have a name."""
+    word_bits: int | None = field(default=None, compare=False)
+    """The words that it was compiled for, where that matters."""
+    memory: int | None = field(default=None, compare=False)
+    """The memory that it was compiled for, where that matters."""
+    listing: str = field(default="", compare=False, repr=False)
+    """The `.asq` text that it was compiled to, where it was compiled."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.words))

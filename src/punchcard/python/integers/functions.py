@@ -14,6 +14,14 @@ from punchcard.python.source import FunctionSource
 BUILT_IN = ("print", "input", "int", "bool", "str", "len", "abs", "min", "max", "sum", "divmod", "ord", "chr", "range",
             "enumerate", "zip", "pow")
 
+RESERVED = frozenset("""
+abs again allocate and at best better both checked chr contains decided depth digit digits divide divisor done else end
+error f failed false fill fine for go heap high hit holds index items list low message multiply next no none not or order
+out parse pool positive power read return reversed same shift shorter some stack test text then too true while write written
+yes zero
+""".split())
+"""First parts of labels that the compiler makes; functions that are called so get another label."""
+
 
 @dataclass(eq=False)
 class Function:
@@ -42,7 +50,7 @@ class Functions:
     def __init__(self) -> None:
         self._found: dict[ast.FunctionDef, Function] = {}
         self._of_objects: dict[int, FunctionSource] = {}
-        self._names: set[str] = set()
+        self.labels: set[str] = set()
 
     def add(self, source: FunctionSource) -> Function:
         if source.node not in self._found:
@@ -78,11 +86,13 @@ class Functions:
 
     def _unused(self, name: str) -> str:
         plain = name if name.isascii() else "function"
+        if plain.partition("_")[0].rstrip("0123456789") in RESERVED:
+            plain = "f_" + plain
         count = 2
         chosen = plain
-        while chosen in self._names:
+        while chosen in self.labels:
             chosen, count = f"{plain}{count}", count + 1
-        self._names.add(chosen)
+        self.labels.add(chosen)
         return chosen
 
     def mark_recursive(self) -> None:

@@ -33,7 +33,7 @@ class Generator(Writer):
         self.error_texts: dict[str, str] = {}
         self._errors: dict[tuple[str, str], str] = {}
         self._cells: dict[tuple[Function, str], str] = {}
-        self._taken: set[str] = set()
+        self._taken: set[str] = {name + end for name in analysis.functions.labels for end in ("", "_back")}
         self._texts: dict[str, str] = {}
         self._lists: dict[int, str] = {}
         self.hidden: list[dict[str, str]] = []
@@ -111,14 +111,15 @@ class Generator(Writer):
 
     def list_object(self, items: Sequence[Any]) -> str:
         """The label of a list in the data, its length before it."""
-        shown = " ".join(f"({self._datum(item)})" for item in items)
+        whole = any(isinstance(item, str) and len(item) != 1 for item in items)
+        shown = " ".join(f"({self._datum(item, whole)})" for item in items)
         label = self.unused("list")
         self.data.append(f". {len(items)} {label}:{shown or 0}")
         return label
 
-    def _datum(self, item: Any) -> str:
+    def _datum(self, item: Any, whole: bool) -> str:
         if isinstance(item, str):
-            return str(ord(item)) if len(item) == 1 else self.text_object(item)
+            return self.text_object(item) if whole else str(ord(item))
         if isinstance(item, list | tuple):
             return self.list_object(item)
         return str(int(item))
@@ -169,7 +170,12 @@ class Generator(Writer):
         if isinstance(node, ast.Name | ast.Constant):
             return True
         if isinstance(node, ast.BinOp):
-            good = isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.BitAnd | ast.BitOr | ast.BitXor)
+            right = self.value(node.right)
+            good = True
+            if isinstance(node.op, ast.FloorDiv | ast.Mod):
+                good = not right.low <= 0 <= right.high
+            elif isinstance(node.op, ast.LShift | ast.RShift | ast.Pow):
+                good = right.low >= 0
             whole = not self.check or self.fits(node.op, self.value(node.left), self.value(node.right))
             return good and whole and self.is_plain(node.left) and self.is_plain(node.right)
         if isinstance(node, ast.UnaryOp):

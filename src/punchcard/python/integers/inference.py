@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from punchcard.python.integers import intervals
@@ -132,7 +133,7 @@ class Inference:
             return Value("char", ord(value), ord(value)) if len(value) == 1 else TEXT
         if isinstance(value, list | tuple):
             if id(value) not in self._constants:
-                items = join_all([self.of_constant(item, node) for item in value])
+                items = join_all(whole_texts([self.of_constant(item, node) for item in value]))
                 self._constants[id(value)] = Value("list", items=ListInfo(items, len(value), len(value),
                                                                           is_tuple=isinstance(value, tuple)))
             return self._constants[id(value)]
@@ -213,7 +214,7 @@ class Inference:
             self.fail(node, "an empty list has no use here: lists have a fixed length", "write [0] * n")
         if any(isinstance(item, ast.Starred) for item in node.elts):
             self.fail(node, "* in a list is not in the integer subset")
-        items = [self.value(item, names) for item in node.elts]
+        items = whole_texts([self.value(item, names) for item in node.elts])
         found = self.created(node, None, len(items), len(items), is_tuple=isinstance(node, ast.Tuple))
         assert found.items is not None
         for item, each in zip(items, node.elts, strict=True):
@@ -278,7 +279,12 @@ class Inference:
         for operand in node.values:
             if ahead is None:
                 break
-            value = self.value(operand, ahead)
+            try:
+                value = self.value(operand, ahead)
+            except Unreached:
+                if not found:
+                    raise
+                break
             ends = self.condition(operand, ahead).constant
             last = operand is node.values[-1]
             if last or ends is None or ends == (0 if is_and else 1):
@@ -295,7 +301,10 @@ class Inference:
         for branch, holds in ((node.body, True), (node.orelse, False)):
             inside = narrowed(self, names, node.test, holds)
             if inside is not None:
-                found.append(self.value(branch, inside))
+                with suppress(Unreached):
+                    found.append(self.value(branch, inside))
+        if not found:
+            raise Unreached
         both = join_all(found)
         if {value.kind for value in found} == {"char", "str"}:
             return TEXT
@@ -609,6 +618,13 @@ def arguments_of(function: Function, node: ast.Call, called: Function) -> dict[s
                 called.source.fail(called.defaults[name], "a default must be a number or a text")
             found[name] = called.defaults[name]
     return found
+
+
+def whole_texts(items: list[Value]) -> list[Value]:
+    """Items of one list: where one is a text, single characters are texts as well."""
+    if any(item.kind == "str" for item in items):
+        return [TEXT if item.kind == "char" else item for item in items]
+    return items
 
 
 def is_text(node: ast.expr) -> bool:

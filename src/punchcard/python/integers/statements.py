@@ -37,7 +37,7 @@ class Statements(Calls):
         self.function, self.prefix = function, function.name
         self._loops: list[tuple[str, str]] = []
         self.once = inline
-        self._end = f"{function.name}_end"
+        self._end = self.fresh("return")
         self.label(function.name)
         self.block(function.node.body)
         self.label(self._end)
