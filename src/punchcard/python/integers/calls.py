@@ -160,7 +160,7 @@ class Calls(Lists):
         form = self.form(node.args[0])
         if value.low >= 0:
             return form
-        given, made, end = self.held(form), self.own(form), self.fresh("abs")
+        given, made, end = self.tested(form), self.own(form), self.fresh("abs")
         self.put(f"@jgez {given} {end}")
         self.assign(made, cell(given).times(-1))
         if self.check and value.low <= self.word[0]:
@@ -276,14 +276,11 @@ class Calls(Lists):
         return constant(0)
 
     def _early(self, nodes: list[ast.expr]) -> None:
-        """Everything is computed before anything is written: a call may write as well."""
-        if len([node for node in nodes if any(isinstance(inner, ast.Call) for inner in ast.walk(node))]) == 0:
-            return
-        self.early = {}
-        for node in nodes:
-            for inner in self._parts(node):
-                if self.is_busy(inner) and inner in self.values:
-                    self.early[inner] = self.kept(self.form(inner))
+        """Everything is computed before anything is written: a call may write as well, and an expression may fail."""
+        parts = [inner for node in nodes for inner in self._parts(node) if inner in self.values]
+        busy = [inner for inner in parts if self.is_busy(inner)]
+        if busy and busy != parts[:1]:  # a single one that comes first is computed before anything is written anyway
+            self.early = {inner: self.kept(self.form(inner)) for inner in busy}
 
     def _parts(self, node: ast.expr) -> list[ast.expr]:
         """The values of which a text is put together."""

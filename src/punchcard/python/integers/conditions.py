@@ -91,7 +91,8 @@ class Conditions(Generator):
                 following: str) -> None:
         """Jump by the order of two numbers, or by whether they are equal."""
         if isinstance(op, ast.Eq | ast.NotEq):
-            self.jump_by_zero(left.plus(right, -1), yes, no, following, a.low - b.high, a.high - b.low)
+            low, high = self.word if self._wide(a, b, 0) else (a.low - b.high, a.high - b.low)
+            self.jump_by_zero(left.plus(right, -1), yes, no, following, low, high)
             return
         if isinstance(op, ast.Gt | ast.GtE):
             left, a, right, b = right, b, left, a
@@ -127,9 +128,8 @@ class Conditions(Generator):
         self.need("order")
         if strict:  # a < b unless b <= a
             left, right, yes, no = right, left, no, yes
-        first = self.own(left) if left.is_constant or left.passing else self.held(left)  # it is tested in place
-        made = self.temporary()
-        self.put(f"@order {first} {self.held(right)} {made}")
+        first, second, made = self.tested(left), self.tested(right), self.temporary()
+        self.put(f"@order {first} {second} {made}")
         self.sub("$z", made, yes)
         self.go(no, following)
 

@@ -37,7 +37,7 @@ class Expressions(Conditions):
 
     def _negated_checked(self, form: Form, node: ast.AST) -> Form:
         """Minus a value, where it may be the least number."""
-        given = self.held(form)
+        given = self.tested(form)
         made, fine = self.own(form.times(-1)), self.fresh("fine")
         self.put(f"@jgez {given} {fine}")
         self.put(f"@jltz {made} {self.overflow(node)}")
@@ -57,7 +57,7 @@ class Expressions(Conditions):
         """An operation on two values."""
         method = getattr(self, "_op_" + type(op).__name__)
         found: Form = method(node, left, a, right, b)
-        return found
+        return self.as_word(found)
 
     def _op_Add(self, node: ast.AST, left: Form, a: Value, right: Form, b: Value) -> Form:
         if not self.check or self.fits(ast.Add(), a, b):
@@ -72,7 +72,7 @@ class Expressions(Conditions):
     def _checked(self, what: str, node: ast.AST, left: Form, right: Form) -> Form:
         self.need("checked")
         made = self.temporary()
-        operands = [self.own(f) if f.is_constant else self.held(f) for f in (left, right)]  # they are tested in place
+        operands = [self.tested(form) for form in (left, right)]
         self.put(f"@{what}_checked {operands[0]} {operands[1]} {made} {self.overflow(node)}")
         return cell(made)
 
@@ -162,7 +162,7 @@ class Expressions(Conditions):
         if b.low >= 0:
             return left, right
         left, right = self.steady(left), self.kept(right)
-        self.put(f"@jltz {self.held(right)} {self.error(node, message)}")
+        self.put(f"@jltz {self.tested(right)} {self.error(node, message)}")
         return left, right
 
     def _op_LShift(self, node: ast.AST, left: Form, a: Value, right: Form, b: Value) -> Form:
@@ -172,20 +172,26 @@ class Expressions(Conditions):
         left, right = self._not_negative(node, left, right, b, "ValueError: negative shift count")
         if whole:
             return self._routine(node, "shift_left", left, right)
-        kept = self.kept(left)
-        self.given(kept, right)
-        zero, fine, large = self.fresh("zero"), self.fresh("fine"), self.fresh("shift")
-        self.jump_by_zero(kept, zero, fine, fine, a.low, a.high)
-        self.label(fine)
-        self.jump_if_low(cell("$q").plus(constant(2 - self.word_bits)), large, -self.word_bits)
+        return self._shifted_checked(node, left, a, right)
+
+    def _shifted_checked(self, node: ast.AST, left: Form, a: Value, right: Form) -> Form:
+        """p << q that must fit: by q - 1 first, and then twice that, since 2^(N-1) is not a word and -2^(N-1) is."""
+        left, right = self.steady(left), self.steady(right)
+        made, some, end, fine = self.own(left), self.fresh("some"), self.fresh("end"), self.fresh("fine")
+        self.given(left, right)
+        self.jump_by_zero(cell(made), end, some, some, a.low, a.high)
+        self.label(some)
+        self.sub("$z", "$q", end)
+        self.jump_if_low(cell("$q").plus(constant(1 - self.word_bits)), fine, -self.word_bits)
         self.jump(self.overflow(node))
-        self.label(zero)
-        self.clear("$q")
-        self.label(large)
+        self.label(fine)
+        self.sub("=1", "$q")
         self.routine("power_of_two")
         self.set_error(node, OVERFLOW.format(self.word_bits))
         self.routine("multiply_checked")
-        return cell("$r", passing=True)
+        self.assign(made, self._checked("sum", node, cell("$r"), cell("$r")))
+        self.label(end)
+        return cell(made)
 
     def _op_RShift(self, node: ast.AST, left: Form, a: Value, right: Form, b: Value) -> Form:
         if b.constant is not None and right.known is not None:

@@ -178,6 +178,8 @@ class Generator(Writer):
                 good = right.low >= 0
             whole = not self.check or self.fits(node.op, self.value(node.left), self.value(node.right))
             return good and whole and self.is_plain(node.left) and self.is_plain(node.right)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+            return True
         if isinstance(node, ast.UnaryOp):
             return self.is_plain(node.operand) and (not self.check or self.value(node.operand).low > self.word[0])
         if isinstance(node, ast.Compare):
@@ -204,7 +206,11 @@ class Generator(Writer):
         if value.constant is not None and self.is_plain(node):
             return constant(value.constant)
         found: Form = getattr(self, "_" + type(node).__name__)(node)
-        return found
+        return self.as_word(found)
+
+    def as_word(self, form: Form) -> Form:
+        """A constant sum as the word that it is."""
+        return form if form.known is None else constant(self.wrapped(form.known))
 
     def forms(self, nodes: Sequence[ast.expr]) -> list[Form]:
         """Several values, each kept while the next ones are computed."""

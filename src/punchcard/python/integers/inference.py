@@ -164,6 +164,8 @@ class Inference:
         if isinstance(node.op, ast.Not):
             known = self.condition(node.operand, names).constant
             return truth() if known is None else truth(1 - known, 1 - known)
+        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and type(node.operand.value) is int:
+            return self.of_constant(-node.operand.value, node)
         found = self.number(node.operand, names, f"the operand of {_SIGNS[type(node.op)]}")
         low, high = found.low, found.high
         if isinstance(node.op, ast.USub):

@@ -133,6 +133,10 @@ class Writer:
         self.assign(made, form)
         return made
 
+    def tested(self, form: Form) -> str:
+        """A cell that holds a sum, which a jump may test in place."""
+        return self.own(form) if form.is_constant else self.held(form)
+
     def negative(self, form: Form) -> str:
         """A cell that holds minus a sum, only to be read."""
         return self.held(form.times(-1))
