@@ -30,14 +30,18 @@ class Analysis(Inference):
     def run(self, entry: Function) -> None:
         self._loops: list[Around] = []
         self._entry = entry
+        self._stuck: tuple[Function, ast.stmt] | None = None
         seen: object = None
         for _ in range(MOST_ROUNDS):
-            self.changed, self.values = False, {}
+            self.changed, self.values, self._stuck = False, {}, None
             self.thresholds = self._thresholds()
             for function in self.functions:
                 self._analyse(function)
             now = self._lists()
             if not self.changed and now == seen:
+                if self._stuck is not None:
+                    function, statement = self._stuck
+                    function.source.fail(statement, "nothing goes on from here: what is called never returns")
                 self.functions.mark_recursive()
                 return
             seen = now
@@ -110,6 +114,8 @@ class Analysis(Inference):
                 names = method(statement, names)
             except Unreached:
                 names = None
+                if self.recording:
+                    self._stuck = self.function, statement
         return names
 
     def _Pass(self, node: ast.Pass, names: Names) -> Names:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from punchcard.errors import ProgramError
+from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq import assembler
 from punchcard.python.integers.analysis import Analysis
@@ -38,6 +38,17 @@ class Compiled:
     errors: Mapping[str, str]
     word_bits: int
     memory: int
+    parameters: Mapping[str, tuple[str, Value]]
+    """The cell and the kind of each parameter."""
+
+    def given(self, arguments: Mapping[str, int], name: str) -> Compiled:
+        """The same program with other numbers for its parameters; its text keeps the first ones."""
+        words = {}
+        for parameter, value in arguments.items():
+            cell_name, kind = self.parameters[parameter]
+            check_number(f"{name}(): {parameter}", value, kind, self.word_bits)
+            words[cell_name] = int(value)
+        return replace(self, image=self.image.with_values(words))
 
 
 def sizes(word_bits: int | None, memory: int | None) -> tuple[int, int]:
@@ -120,28 +131,25 @@ class _Program:
         """The cells of the function's parameters, with what is given."""
         entry = self.entry
         names = entry.parameters
-        given = [self._default(name) for name in names] if arguments is None else list(arguments)
-        given += [self._default(name) for name in names[len(given):]] if arguments is not None else []
+        given = [*(arguments or ()), *[None] * len(names)][: max(len(names), len(arguments or ()))]
         if len(given) != len(names):
             raise ProgramError(f"{entry.name}() takes {len(names)} arguments, and {len(given)} are given")
-        missing = object()
         lines = []
         for name, value in zip(names, given, strict=True):
             kind = entry.given[name]
             if value is None:
-                value = missing
-            lines.append(f". {self.code.cell_of(entry, name)}:{self._argument(name, value, kind, missing)}")
+                value = self._default(name)
+            if value is None:
+                value = {"list": [], "str": ""}.get(kind.kind, 0)
+            lines.append(f". {self.code.cell_of(entry, name)}:{self._argument(name, value, kind)}")
         return lines
 
     def _default(self, name: str) -> Any:
         node = self.entry.defaults.get(name)
         return node.value if isinstance(node, ast.Constant) else None
 
-    def _argument(self, name: str, value: Any, kind: Value, missing: object) -> str:
+    def _argument(self, name: str, value: Any, kind: Value) -> str:
         code = self.code
-        if value is missing:
-            empty = {"list": [], "str": ""}.get(kind.kind, 0)
-            value = empty
         what = f"{self.entry.name}(): {name}={str(value)[:60]!r}" if isinstance(value, str) else (
             f"{self.entry.name}(): {name}={str(value)[:60]}")
         if kind.kind == "str":
@@ -151,19 +159,12 @@ class _Program:
         if kind.kind == "list":
             if not isinstance(value, list | tuple) or not all(isinstance(item, int) for item in value):
                 raise ProgramError(f"{what}: it must be a list of integers")
+            item_kind = kind.items.root.item if kind.items is not None else None
             for item in value:
-                self._check_word(what, item)
+                check_number(what, item, item_kind or Value("int"), self.bits)
             return code.list_object(list(value))
-        if not isinstance(value, int) or (kind.kind == "bool" and value not in (0, 1)):
-            raise ProgramError(f"{what}: it must be {'True or False' if kind.kind == 'bool' else 'an integer'}")
-        self._check_word(what, value)
+        check_number(f"{self.entry.name}(): {name}", value, kind, self.bits)
         return f"({int(value)})"
-
-    def _check_word(self, what: str, value: int) -> None:
-        low, high = self.code.word
-        if not low <= value <= high:
-            raise ProgramError(f"{what}: {str(value)[:40]} does not fit a word of {self.bits} bits, {low} to {high}; use "
-                               "longer words (word_bits=, --bits)")
 
     def _assembled(self, parameters: list[str], places: tuple[str, ...]) -> Compiled:
         code = self.code
@@ -182,11 +183,27 @@ class _Program:
             parts.append(f". heap_limit:{self.memory - stack} heap_free:heap")
             parts.append("heap:")
         text = "\n".join(parts) + "\n"
-        image = assembler.assemble(text, self.entry.source.file, word_bits=self.bits)
-        if len(image) > self.memory - stack:
-            raise ProgramError(f"{self.entry.source.file}: the program has {len(image)} words, and the memory has "
+        try:
+            listed = assembler.listing(text, self.entry.source.file, word_bits=self.bits)
+        except SourceError as error:
+            if "does not fit a word" not in str(error):
+                raise
+            raise ProgramError(f"{self.entry.source.file}: words of {self.bits} bits cannot address this program: use longer "
+                               "words (word_bits=, --bits)") from None
+        if len(listed.words) > self.memory - stack:
+            raise ProgramError(f"{self.entry.source.file}: the program has {len(listed.words)} words, and the memory has "
                                f"{self.memory - stack} for them: use a larger memory")
-        return Compiled(text, image, self.entry.result, places, dict(code.error_texts), self.bits, self.memory)
+        entry = self.entry
+        cells_of = {name: (code.cell_of(entry, name), entry.given[name]) for name in entry.parameters}
+        return Compiled(text, self._named(listed, cells), entry.result, places, dict(code.error_texts), self.bits, self.memory,
+                        cells_of)
+
+    def _named(self, listed: assembler.LabelledWords, cells: list[str]) -> Image:
+        """The image with the names that a reader of its source knows, and those of errors."""
+        known = {*cells, *self.code.needed, *self.code.error_texts, "error", *(f.name for f in self.functions),
+                 *(self.code.cell_of(self.entry, name) for name in self.entry.parameters)}
+        labels = {name: place for name, place in listed.labels.items() if name in known and place < len(listed.words)}
+        return Image(listed.words, self.entry.source.file, labels)
 
     def _routines(self) -> list[str]:
         found: list[str] = [GO]
@@ -216,6 +233,16 @@ class _Program:
             lines += [f"{place}: $error; =-{label} $error; @jump failed",
                       f". {label}:{characters(chr(10).encode() + message.encode() + b'%c' % 10)} 0"]
         return lines
+
+
+def check_number(what: str, value: Any, kind: Value, bits: int) -> None:
+    """Refuse what is not a number of the word size, or not a truth where one is wanted."""
+    shown = f"{what}={str(value)[:60]!r}" if isinstance(value, str) else f"{what}={str(value)[:60]}"
+    if not isinstance(value, int) or (kind.kind == "bool" and value not in (0, 1)):
+        raise ProgramError(f"{shown}: it must be {'True or False' if kind.kind == 'bool' else 'an integer'}")
+    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    if not low <= value <= high:
+        raise ProgramError(f"{shown} does not fit a word of {bits} bits, {low} to {high}; use longer words (word_bits=, --bits)")
 
 
 def _is_called(function: Function, entry: Function) -> bool:

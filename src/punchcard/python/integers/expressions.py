@@ -19,6 +19,8 @@ class Expressions(Conditions):
         return self.outside(node.value)
 
     def _Name(self, node: ast.Name) -> Form:
+        if node.id in self.fixed and not any(node.id in names for names in self.hidden):
+            return self.fixed[node.id]
         if node.id in self.function.locals:
             return cell(self.variable(node.id))
         return self.outside(self.function.source.names[node.id])

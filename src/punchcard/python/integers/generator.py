@@ -37,6 +37,7 @@ class Generator(Writer):
         self._texts: dict[str, str] = {}
         self._lists: dict[int, str] = {}
         self.hidden: list[dict[str, str]] = []
+        self.fixed: dict[str, Form] = {}
         self.loop_cells: list[str] = []
         self.loop_nodes: list[ast.AST] = []
         self.function: Function

@@ -113,7 +113,7 @@ class IntegerProgram:
 
     def lower(self, *given: Any, **named: Any) -> str:
         """The program as `.asq` text, each part with its line of the source."""
-        return self.compiled(*given, **named).text
+        return self._new(self._bound(given, named), show=False).text
 
     def machine(self) -> VonNeumannMachine:
         """The machine that runs the function, whatever it is given."""
@@ -124,8 +124,21 @@ class IntegerProgram:
         return sizes(self.options.get("word_bits"), self.options.get("memory"))
 
     def compiled(self, *given: Any, show: bool = False, **named: Any) -> Compiled:
-        """The program with these arguments, which are its data."""
-        return compiled(self.source, self._bound(given, named), check=bool(self.options.get("check")), show=show,
+        """The program with these arguments, which are its data; it is compiled once where they are numbers."""
+        arguments = self._bound(given, named, whole=True)
+        if self._compiled is None or show:
+            code = self._new(arguments, show=show)
+            if not show and all(kind.is_number for _, kind in code.parameters.values()):
+                self._compiled = code
+            return code
+        present = dict(zip(self._compiled.parameters, arguments or (), strict=False))
+        missing = {name for name in self._compiled.parameters if present.get(name) is None}
+        if missing:
+            return self._new(arguments, show=show)
+        return self._compiled.given(present, self.source.name)
+
+    def _new(self, arguments: list[Any] | None, *, show: bool) -> Compiled:
+        return compiled(self.source, arguments, check=bool(self.options.get("check")), show=show,
                         word_bits=self.options.get("word_bits"), memory=self.options.get("memory"))
 
     def with_options(self, **options: Any) -> IntegerProgram:
@@ -147,9 +160,7 @@ class IntegerProgram:
             _PLAIN.reset(token)
         return result, out.getvalue().encode()
 
-    def _bound(self, given: tuple[Any, ...], named: Mapping[str, Any]) -> list[Any] | None:
-        if not given and not named:
-            return None
+    def _bound(self, given: tuple[Any, ...], named: Mapping[str, Any], *, whole: bool = False) -> list[Any] | None:
         arguments = self.source.node.args
         names = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args)]
         if len(given) > len(names):
@@ -160,7 +171,10 @@ class IntegerProgram:
                 raise ArgumentError(f"{self.source.name}(): {name}={shortened(value)}: there is no such argument, or twice"
                                     f"{did_you_mean(name, names)}")
             found[name] = value
-        return [found.get(name) for name in names]
+        optional = names[len(names) - len(arguments.defaults):]
+        if missing := [name for name in names if whole and name not in found and name not in optional]:
+            raise ArgumentError(f"{self.source.name}() needs {', '.join(map(repr, missing))}")
+        return [found.get(name) for name in names] if found else None
 
     def _run(self, code: Compiled, *, check: bool | Check, input: Any, engine: str | None,
              max_steps: int | None) -> Report[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,10 @@ class Statements(Calls):
         self._loops: list[tuple[str, str]] = []
         self.once = inline
         self._end = self.fresh("return")
+        stored = Counter(node.id for node in ast.walk(function.node)
+                         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        self._set_once = {name for name, count in stored.items() if count == 1 and name not in function.parameters}
+        self.fixed = {}
         self.label(function.name)
         self.block(function.node.body)
         self.label(self._end)
@@ -100,10 +105,16 @@ class Statements(Calls):
         if isinstance(value, ast.Compare) and not used and found is not None and found.constant is None:
             self.boolean(value, place)
         else:
-            self.assign(place, self._wanted(target, value))
+            form = self._wanted(target, value)
+            if self.once and form.addresses and form.is_constant and target.id in self._set_once:
+                self.fixed[target.id] = form  # a list at an address that never changes
+            else:
+                self.assign(place, form)
 
     def _AnnAssign(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
+        if node.value is not None and isinstance(node.target, ast.Name):
+            self._assign_name(node.target, node.value)
+        elif node.value is not None:
             self.set_target(node.target, self._wanted(node.target, node.value))
 
     def set_target(self, target: ast.expr, form: Form) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from punchcard.python.integers.forms import Form, constant
@@ -239,7 +240,8 @@ class Writer:
             kept.append(line)
             if line.leaves:
                 dead = True
-        return "\n".join(self._shown(kept)) + "\n"
+        used = {word for line in kept if not line.comment for word in re.findall(r"\w+", line.text)}
+        return "\n".join(self._shown([line for line in kept if not line.label or line.label in used])) + "\n"
 
     def _shown(self, lines: list[Line]) -> list[str]:
         shown: list[str] = []
