@@ -9,7 +9,8 @@ import random
 from typing import Any
 
 NUMBERS = ("0", "1", "2", "3", "7", "10", "-1", "-5", "100", "255")
-OPERATORS = ("+", "-", "+", "-", "*", "//", "%", "&", "|", "^")
+HEAVY = ("*", "//", "%", "&", "|", "^", "<<", ">>", "**")
+"""Operators that need a routine: a program has a few of them, so that it stays small."""
 STEPS = 3000
 
 
@@ -26,6 +27,8 @@ class Program:
 
     def __init__(self, rng: random.Random, bits: int) -> None:
         half = 1 << (bits - 1)
+        self.heavy = rng.sample(HEAVY, 2)
+        self.plain = [sign for sign in self.heavy if sign not in ("<<", ">>", "**")]
         self.numbers = (*NUMBERS, str(half - 1), str(-half))
         self.rng, self.loops, self.names = rng, 0, ["a", "b"]
         self.locked: list[str] = []
@@ -53,12 +56,13 @@ class Program:
         if depth <= 0 or kind < 0.2:
             return rng.choice(self.numbers) if rng.random() < 0.4 else self.variable()
         if kind < 0.6:
-            sign, right = rng.choice(OPERATORS), self.number(depth - 1)
+            sign, right = rng.choice(("+", "-", "+", "-", *self.plain)), self.number(depth - 1)
             if sign in ("//", "%") and rng.random() < 0.8:
                 right = f"(2 * {right} + 1)"
             return f"({self.number(depth - 1)} {sign} {right})"
-        if kind < 0.66:
-            return f"({self.number(depth - 1)} {rng.choice(('<<', '>>', '**'))} {rng.choice(('0', '1', '2', '3', 'c', '15'))})"
+        if kind < 0.66 and len(self.plain) < len(self.heavy):
+            sign = rng.choice([sign for sign in self.heavy if sign not in self.plain])
+            return f"({self.number(depth - 1)} {sign} {rng.choice(('0', '1', '2', '3', 'c', '15'))})"
         if kind < 0.72:
             return f"{rng.choice(('-', '~', 'abs', '+'))}({self.number(depth - 1)})"
         if kind < 0.8:
@@ -75,8 +79,9 @@ class Program:
         which = self.rng.choice(("items", "local"))
         how = self.rng.random()
         index = self.number(depth - 1)
-        return f"{which}[{index}]" if how < 0.15 else f"{which}[({index}) % {3 if which == 'items' else 4}]" if how < 0.8 else (
-            f"{which}[-1 - ({index}) % 3]")
+        if how < 0.15:
+            return f"{which}[{index}]"
+        return f"{which}[({index}) % {3 if which == 'items' else 4}]" if how < 0.8 else f"{which}[-1 - ({index}) % 3]"
 
     def truth(self, depth: int) -> str:
         rng = self.rng
@@ -106,10 +111,10 @@ class Program:
         if kind < 0.25:
             return [f"{front}{target} = {self.number(3)}"]
         if kind < 0.4:
-            sign = rng.choice(("+=", "-=", "*=", "//=", "%=", "&=", "|="))
+            sign = rng.choice(("+=", "-=", *(sign + "=" for sign in self.plain)))
             return [f"{front}{target} {sign} {'1 + 2 * ' if sign in ('//=', '%=') else ''}{self.number(2)}"]
         if kind < 0.52:
-            sign = rng.choice(("=", "+=", "-=", "*="))
+            sign = rng.choice(("=", "+=", "-=", *(sign + "=" for sign in self.plain if sign not in ("//", "%"))))
             return [f"{front}{self.item(2)} {sign} {self.number(2)}"]
         if kind < 0.58:
             return [f"{front}{target}, b = {self.number(2)}, {self.number(2)}"]

@@ -101,8 +101,8 @@ class Registry:
         if len(sharing := self._sharing.get(suffix, ())) > 1:
             text = read_text(path)
             for kind, language in sharing:
-                known = {option.name for option in language.options}
-                given = {name: value for name, value in (options or {}).items() if name in known}
+                own = {option.name for option in language.options}
+                given = {name: value for name, value in (options or {}).items() if name in own}
                 if language.owns is not None and language.owns(text, str(path), **given):
                     return kind, language
         if suffix not in self._languages:

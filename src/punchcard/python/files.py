@@ -21,6 +21,7 @@ from punchcard.python.source import FunctionSource, Unsupported
 if TYPE_CHECKING:
     from punchcard.machines.fleq.isa import FleqProgram
     from punchcard.machines.von_neumann.isa import Image
+    from punchcard.python.integers.compiler import Compiled
 
 MOST_ITEMS = 1 << 16
 MOST_BITS = 64
@@ -58,7 +59,7 @@ def assemble(
     own = {name: value for name, value in chosen.options.items() if name != "machine"}
     made = of_source(chosen.source, None, "von-neumann",
                      **{**own, **{name: value for name, value in sizes.items() if value is not None}})
-    code = made.compiled(*chosen.arguments, show=chosen.shown)
+    code: Compiled = made.compiled(*chosen.arguments, show=chosen.shown)
     return replace(code.image, source=source, word_bits=code.word_bits, memory=code.memory, listing=code.text)
 
 
@@ -91,8 +92,8 @@ def choose(text: str, source: str, call: str | None) -> Chosen:
         return Chosen(found, [], file.decorated.get(found.name) or {}, found.name != "main")
     name, arguments = split_call(call)
     if name not in file.functions:
-        raise ProgramError(f"{source}: there is no function {shortened(name)}{did_you_mean(name, file.functions)}: the file has "
-                           f"{', '.join(list(file.functions)[:20]) or 'none'}")
+        raise ProgramError(f"{source}: there is no function {shortened(name)}{did_you_mean(name, file.functions)}: the file "
+                           f"has {', '.join(list(file.functions)[:20]) or 'none'}")
     return Chosen(file.functions[name], arguments, file.decorated.get(name) or {}, True)
 
 
@@ -147,8 +148,8 @@ class PythonFile:
         except SyntaxError as error:
             line, column = error.lineno or 1, error.offset or 1
             shown = lines[line - 1] if 0 < line <= len(lines) else ""
-            raise Unsupported(f"this is not Python: {error.msg}", file=source or "program.py", line=line, column=max(column, 1),
-                              text=shown) from None
+            raise Unsupported(f"this is not Python: {error.msg}", file=source or "program.py", line=line,
+                              column=max(column, 1), text=shown) from None
         except (ValueError, RecursionError, MemoryError) as error:
             raise ProgramError(f"{source}: this is not Python that can be read: {error}") from None
 

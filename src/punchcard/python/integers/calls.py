@@ -97,17 +97,17 @@ class Calls(Lists):
         start, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
         around = {inner for each in (*self.loop_nodes, self.statement) for inner in ast.walk(each)}
         for call in ast.walk(self.statement):
-            if isinstance(call, ast.Call) and not self.loop_nodes and (
-                    call is node or (call.end_lineno or 0, call.end_col_offset or 0) <= start):
-                if isinstance(call.func, ast.Name) and self.analysis.functions.called(self.function, call) is not None:
-                    around -= set(ast.walk(call))  # its arguments have been moved
+            if isinstance(call, ast.Call) and not self.loop_nodes and isinstance(call.func, ast.Name) and (
+                    call is node or (call.end_lineno or 0, call.end_col_offset or 0) <= start) and (
+                    self.analysis.functions.called(self.function, call) is not None):
+                around -= set(ast.walk(call))  # its arguments have been moved
         names: dict[str, str] = {}
         for other in ast.walk(self.function.node):
             read = other.target if isinstance(other, ast.AugAssign) else other
             if isinstance(read, ast.Name) and read.id in self.function.locals and (
-                    read is not other or isinstance(read.ctx, ast.Load)):
-                if (read.lineno, read.col_offset) >= end or read in around:
-                    names[read.id] = self.variable(read.id)
+                    read is not other or isinstance(read.ctx, ast.Load)) and (
+                    (read.lineno, read.col_offset) >= end or read in around):
+                names[read.id] = self.variable(read.id)
         for loop in self.loop_nodes:
             for target in ast.walk(loop.target) if isinstance(loop, ast.For) else ():
                 if isinstance(target, ast.Name):
@@ -191,7 +191,8 @@ class Calls(Lists):
     def _over_items(self, node: ast.Call, op: ast.cmpop | None) -> Form:
         """The sum of a list, its least item or its greatest."""
         items = self.value(node.args[0])
-        assert items.items is not None and items.items.root.item is not None
+        assert items.items is not None
+        assert items.items.root.item is not None
         item, pointer = items.items.root.item, self.kept(self.form(node.args[0]))
         length = self.kept(self.length(items, pointer))
         made, left, here = self.temporary(), self.lasting("left"), self.fresh("at")
@@ -263,7 +264,7 @@ class Calls(Lists):
     # Printing
 
     def call_print(self, node: ast.Call) -> Form:
-        ends = {keyword.arg: keyword.value.value for keyword in node.keywords  # type: ignore[attr-defined]
+        ends = {keyword.arg: keyword.value.value for keyword in node.keywords
                 if isinstance(keyword.value, ast.Constant)}
         self._early(node.args)
         pending = ""
@@ -319,8 +320,9 @@ class Calls(Lists):
         value = self.value(node)
         if value.constant is not None and self.is_plain(node):
             known = value.constant
-            return pending + (chr(known) if value.kind == "char" else str(bool(known)) if value.kind == "bool" else str(known))
-        form = self.early[node] if node in self.early else None
+            shown = chr(known) if value.kind == "char" else str(known)
+            return pending + (str(bool(known)) if value.kind == "bool" else shown)
+        form = self.early.get(node)
         if form is None and self.is_busy(node):
             form = self.kept(self.form(node))
         self.write_bytes(pending.encode())
@@ -361,7 +363,7 @@ class Calls(Lists):
             self.routine("write_number")
 
     def _write_list(self, value: Value, form: Form) -> None:
-        assert value.items is not None and value.items.root.item is not None
+        assert value.items is not None
         root = value.items.root
         assert root.item is not None
         left, here = self.lasting("left"), self.fresh("at")

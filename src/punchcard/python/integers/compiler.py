@@ -188,15 +188,15 @@ class _Program:
         except SourceError as error:
             if "does not fit a word" not in str(error):
                 raise
-            raise ProgramError(f"{self.entry.source.file}: words of {self.bits} bits cannot address this program: use longer "
-                               "words (word_bits=, --bits)") from None
+            raise ProgramError(f"{self.entry.source.file}: words of {self.bits} bits cannot address this program: use "
+                               "longer words (word_bits=, --bits)") from None
         if len(listed.words) > self.memory - stack:
             raise ProgramError(f"{self.entry.source.file}: the program has {len(listed.words)} words, and the memory has "
                                f"{self.memory - stack} for them: use a larger memory")
         entry = self.entry
         cells_of = {name: (code.cell_of(entry, name), entry.given[name]) for name in entry.parameters}
-        return Compiled(text, self._named(listed, cells), entry.result, places, dict(code.error_texts), self.bits, self.memory,
-                        cells_of)
+        return Compiled(text, self._named(listed, cells), entry.result, places, dict(code.error_texts), self.bits,
+                        self.memory, cells_of)
 
     def _named(self, listed: assembler.LabelledWords, cells: list[str]) -> Image:
         """The image with the names that a reader of its source knows, and those of errors."""
@@ -242,7 +242,8 @@ def check_number(what: str, value: Any, kind: Value, bits: int) -> None:
         raise ProgramError(f"{shown}: it must be {'True or False' if kind.kind == 'bool' else 'an integer'}")
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     if not low <= value <= high:
-        raise ProgramError(f"{shown} does not fit a word of {bits} bits, {low} to {high}; use longer words (word_bits=, --bits)")
+        raise ProgramError(f"{shown} does not fit a word of {bits} bits, {low} to {high}; use longer words (word_bits=, "
+                           "--bits)")
 
 
 def _is_called(function: Function, entry: Function) -> bool:

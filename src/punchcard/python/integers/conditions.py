@@ -105,7 +105,7 @@ class Conditions(Generator):
             right = self.steady(right)
             self.jump_if_low(right, no, b.low)  # a is not below a number that is 0 or less
             b = Value("int", 1, max(1, b.high))
-        elif self._wide(a, b, strict) and (b.low >= 1 or b.low >= 0 and not strict):
+        elif self._wide(a, b, strict) and (b.low >= 1 or (b.low >= 0 and not strict)):
             left = self.steady(left)
             self.jump_if_low(left, yes, a.low)  # 0 or less is below b
             a = Value("int", 1, max(1, a.high))

@@ -51,8 +51,8 @@ def divide(bits: int) -> str:
     """r = p // q and u = p % q, for q other than 0; `divide_plain` is the entry for p >= 0 and q > 0."""
     top = bits - 2
     larger, smaller = ([f"${sign}{k}" for k in range(top + 1)] for sign in "ab")
-    lines = ["# r = p // q and u = p % q, as Python rounds. $b0 is the divisor without its sign, $a0 minus that; $b1, $b2, ... twice",
-             "# that, and so on. f is 1 where -p - 1 or p - 1 is divided, and the quotient is -1 less that quotient;",
+    lines = ["# r = p // q and u = p % q, as Python rounds. $b0 is the divisor without its sign, $a0 minus that; $b1, $b2,",
+             "# ... twice that, and so on. f is 1 where -p - 1 or p - 1 is divided: then -1 less that quotient is wanted;",
              "# f is 2 where p + 1 is divided for -p; g is 1 where the divisor is negative",
              "divide: $a0; $b0; $n; $f; $g",
              "    $z $q divide_negative",

@@ -15,6 +15,12 @@ MOST_TIMES = 3
 class Expressions(Conditions):
     """The values of expressions."""
 
+    def repeated(self, node: ast.BinOp) -> Form:
+        raise NotImplementedError
+
+    def store(self, place: Form, value: Form) -> None:
+        raise NotImplementedError
+
     def _Constant(self, node: ast.Constant) -> Form:
         return self.outside(node.value)
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from punchcard.python.integers import intervals
 from punchcard.python.integers.analysis import Analysis
@@ -16,7 +16,8 @@ from punchcard.python.integers.values import Value
 from punchcard.python.integers.writer import Writer
 
 GENERAL = {"no_room": "MemoryError: the memory is full", "no_input": "EOFError: the input has ended",
-           "too_deep": "RecursionError: the stack is full", "not_ascii": "UnicodeError: the input has a character that is not ASCII"}
+           "too_deep": "RecursionError: the stack is full",
+           "not_ascii": "UnicodeError: the input has a character that is not ASCII"}
 """Errors of routines that serve many places."""
 LINEAR = (ast.Add, ast.Sub, ast.USub, ast.UAdd, ast.Invert)
 
@@ -47,7 +48,7 @@ class Generator(Writer):
         self.quotients = constant(0), constant(0)
         self.written_texts: dict[bytes, str] = {}
 
-    def fail(self, node: ast.AST, message: str, instead: str = "") -> Any:
+    def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
         self.function.source.fail(node, message, instead)
 
     def need(self, routine: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from punchcard.python.integers import intervals
 from punchcard.python.integers.functions import Function, Functions, constant_of
@@ -94,7 +94,7 @@ class Inference:
             return self.any_number
         return number(min(max(low, self.word[0]), self.word[1]), max(min(high, self.word[1]), self.word[0]))
 
-    def fail(self, node: ast.AST, message: str, instead: str = "") -> Any:
+    def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
         self.function.source.fail(node, message, instead)
 
     # Expressions
@@ -251,13 +251,13 @@ class Inference:
         if isinstance(op, ast.In | ast.NotIn):
             if right.kind == "list" and right.items is not None:
                 item = right.items.root.item
-                if item is not None and (item.is_number and left.is_number or item.kind == left.kind == "char"):
+                if item is not None and ((item.is_number and left.is_number) or item.kind == left.kind == "char"):
                     return None
             elif right.kind in ("str", "char") and left.kind == "char":
                 return None
             self.fail(node, f"`in` of {left.words} in {right.words} is not in the integer subset",
                       "numbers in lists, and characters in texts, are")
-        if left.is_number and right.is_number or left.kind == right.kind == "char":
+        if (left.is_number and right.is_number) or left.kind == right.kind == "char":
             return compared(op, left, right)
         if {left.kind, right.kind} <= {"char", "str"} and isinstance(op, ast.Eq | ast.NotEq):
             return None
@@ -325,7 +325,7 @@ class Inference:
             return CHARACTER
         if base.kind != "list" or base.items is None:
             self.fail(node, f"{base.words} cannot be indexed")
-        root = base.items.root  # type: ignore[union-attr]
+        root = base.items.root
         if index.constant is not None and not -root.high <= index.constant < root.high:
             self.fail(node, f"the index {index.constant} is out of range: the list has {root.high} items")
         if root.item is None:
@@ -518,7 +518,7 @@ class Inference:
             return 1, 1
         if found.kind != "list" or found.items is None:
             self.fail(node, f"a loop cannot go over {found.words}", "it goes over range(...), a list or a text")
-        root = found.items.root  # type: ignore[union-attr]
+        root = found.items.root
         if root.item is None:
             raise Unreached
         self.assign(target, root.item, names)

@@ -26,12 +26,12 @@ def binary(op: ast.operator, one: Interval, two: Interval, word: Interval) -> In
         return _quotient(one, two)
     if isinstance(op, ast.Mod):
         return _remainder(one, two)
-    if isinstance(op, ast.LShift) and 0 <= c and d <= MOST_POWER:
+    if isinstance(op, ast.LShift) and c >= 0 and d <= MOST_POWER:
         return spread(*(x << y for x, y in product(one, two)))
     if isinstance(op, ast.RShift) and c >= 0:
         d = min(d, word[1].bit_length() + 1)
         return spread(*(x >> min(y, d) for x, y in product(one, two)))
-    if isinstance(op, ast.Pow) and 0 <= c and d <= MOST_POWER:
+    if isinstance(op, ast.Pow) and c >= 0 and d <= MOST_POWER:
         if a >= 0:
             return a**c if a or c else 0, b**d if b else 1
         return -(max(abs(a), abs(b)) ** d), max(abs(a), abs(b), 1) ** d

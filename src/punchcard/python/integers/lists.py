@@ -152,7 +152,7 @@ class Lists(Expressions):
         if self.once and times is not None and item.is_constant and times <= MOST_STATIC:
             label = self.unused("list")
             self.data.append(f". {max(times, 0)} {label}:" + (
-                "[%d]" % max(times, 1) if item.known == 0 else " ".join([f"({item.constant_sum()})"] * max(times, 1))))
+                f"[{max(times, 1)}]" if item.known == 0 else " ".join([f"({item.constant_sum()})"] * max(times, 1))))
             return address(label)
         size = self.kept(self.form(count))
         self.given(size)

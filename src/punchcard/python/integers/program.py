@@ -103,7 +103,7 @@ class IntegerProgram:
         return self._result(code, done)
 
     def run(self, *given: Any, input: bytes = b"", engine: str | None = None, max_steps: int | None = None,
-            check: Check = "end", **named: Any) -> IntegerReport:
+            check: bool | Check = "end", **named: Any) -> IntegerReport:
         """Run the function beside the machine's interpreter, and compare it with Python where Python has it."""
         code = self.compiled(*given, **named)
         done = self._run(code, check=check, input=input, engine=engine, max_steps=max_steps)
@@ -191,7 +191,7 @@ class IntegerProgram:
             if memory.get("error") and code.image.labels.get(label) == memory["error"]:
                 raise RunError(message)
         if not done.result.halted:
-            why = str(done.result.fault or f"it has not ended after {done.result.steps:,} instructions; max_steps= allows more")
+            why = done.result.fault or f"it has not ended after {done.result.steps:,} instructions; max_steps= allows more"
             raise ProgramError(f"{self.source.name}: {why}")
         if code.result is None or not code.places:
             return None
@@ -237,4 +237,4 @@ def check_options(options: Mapping[str, Any]) -> None:
 def _standard_input() -> Any:
     """Where `input()` reads in a call: standard input, byte by byte."""
     stream = getattr(sys.stdin, "buffer", None)
-    return stream if stream is not None else io.BytesIO(b"" if sys.stdin is None else b"")
+    return stream if stream is not None else b""

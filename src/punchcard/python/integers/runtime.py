@@ -311,7 +311,7 @@ parse: @parse_code
 def multiply(bits: int) -> str:
     """r = p * q modulo 2^N: the bits of p from the top, doubling and adding."""
     top = bits - 2
-    lines = ["# r = p * q, modulo 2^N: the bits of p from the top; one that is 0 costs 1 step before the first 1, and 5 after it",
+    lines = ["# r = p * q, modulo 2^N: the bits of p from the top; a 0 costs 1 step before the first 1, and 5 after it",
              "@def multiply_bit power",
              "    $r $z; $z $r; $z",
              "    =power $y zero",

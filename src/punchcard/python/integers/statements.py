@@ -66,7 +66,7 @@ class Statements(Calls):
         self.form(node.value)
 
     def _Assert(self, node: ast.Assert) -> None:
-        said = node.msg.value if isinstance(node.msg, ast.Constant) else ""
+        said = node.msg.value if isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str) else ""
         fine = self.fresh("holds")
         self.condition(node.test, fine, self.error(node, f"AssertionError: {said}".removesuffix(": ")), fine)
         self.label(fine)
@@ -329,14 +329,15 @@ class Statements(Calls):
             assert isinstance(target, ast.Tuple)
             first = 0 if len(node.args) < 2 else self.value(node.args[1]).constant or 0
             inner = self._sources(node.args[0], target.elts[1], changed)
-            return [*inner, self._counting(target.elts[0], constant(first), constant(1), changed, constant(0), Value("none"))]
+            index = self._counting(target.elts[0], constant(first), constant(1), changed, constant(0), Value("none"))
+            return [*inner, index]
         if _is_call(node, "zip") and isinstance(node, ast.Call):
             assert isinstance(target, ast.Tuple)
             pairs = list(zip(node.args, target.elts, strict=True))
             found = []
             for each, to in pairs:
-                if _is_call(each, "range") and self.step_of(each).constant != 1 or _is_call(each, "zip") or _is_call(
-                        each, "enumerate"):
+                if any(_is_call(each, name) for name in ("zip", "enumerate")) or (
+                        _is_call(each, "range") and self.step_of(each).constant != 1):
                     self.fail(each, "zip() goes over lists, texts and range() with a step of 1 here")
                 found += self._sources(each, to, changed)
             return found

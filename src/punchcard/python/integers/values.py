@@ -101,7 +101,8 @@ def join(one: Value, two: Value) -> Value:
     """What both can be."""
     unbound = one.unbound or two.unbound
     if one.kind == two.kind == "list":
-        assert one.items is not None and two.items is not None
+        assert one.items is not None
+        assert two.items is not None
         one.items.merge(two.items)
         return replace(one, unbound=unbound)
     if one.kind == two.kind == "results":
