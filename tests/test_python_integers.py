@@ -115,8 +115,8 @@ def test_many_random_programs(seed: int) -> None:
 
 
 def test_most_random_programs_are_not_refused() -> None:
-    became = [compare_random(seed) for seed in range(20)]
-    assert became.count("same") >= 12, became
+    became = [compare_random(seed) for seed in range(8)]
+    assert became.count("same") >= 5, became
 
 
 # Calls

@@ -12,6 +12,8 @@ from punchcard.python.integers.refining import narrowed
 from punchcard.python.integers.values import NONE, TEXT, ListInfo, Names, Value, join, join_names, truth
 
 MOST_ROUNDS = 60
+MOST_LOOPS = 7
+"""Loops within loops: each takes the time of its body a few times."""
 SIMPLE = {"int": "int", "bool": "bool", "str": "str", "list[int]": "list", "list[bool]": "list", "tuple[int,...]": "list"}
 
 
@@ -227,6 +229,9 @@ class Analysis(Inference):
         self, names: Names, body: Callable[[Names], Names | None]
     ) -> tuple[Names, Names | None, Around]:
         """The names at the head of a loop, whichever time it is; then those at the end of its body, and what leaves it."""
+        if len(self._loops) >= MOST_LOOPS:
+            self.function.source.fail(self.function.node, f"loops are nested more than {MOST_LOOPS} deep",
+                                      "put the inner ones into a function of their own")
         recording, self.recording = self.recording, False
         head, count = names, 0
         while True:
