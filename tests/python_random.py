@@ -1,215 +1,173 @@
-"""Random integer programs, and what Python says of them when every result wraps to a word, or must fit one."""
+"""Random array programs over the subset, as text: expressions, nested loops, conditions, parts of arrays.
+
+Values are kept small by clipping with a sigmoid or by halving, so that most programs stay in a range. What a program
+may not say is made too, now and then: it must be refused by name, not run wrongly.
+"""
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import io
-import random
+import linecache
+import types
+from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
-NUMBERS = ("0", "1", "2", "3", "7", "10", "-1", "-5", "100", "255")
-HEAVY = ("*", "//", "%", "&", "|", "^", "<<", ">>", "**")
-"""Operators that need a routine: a program has a few of them, so that it stays small."""
-STEPS = 3000
+import numpy as np
+
+import punchcard as pc
+
+N = 3
+PARAMETERS = {"a": (), "b": (), "u": (N,), "v": (N,), "A": (N, N), "B": (N, N)}
 
 
-class TooLong(Exception):
-    """The program makes too many steps for a test."""
+@dataclass
+class Writer:
+    """Writes one program; `kinds` has the shape of each variable that is certain to have a value."""
 
+    random: Random
+    lines: list[str] = field(default_factory=list)
+    kinds: dict[str, str] = field(default_factory=lambda: {"a": "s", "b": "s", "u": "v", "v": "v", "A": "m", "B": "m"})
+    indices: list[str] = field(default_factory=list)
+    in_loop: bool = False
 
-class Misfit(Exception):
-    """A result does not fit a word."""
+    def pick(self, *options: Any) -> Any:
+        return options[self.random.randrange(len(options))]
 
+    def name(self, kind: str) -> str:
+        return str(self.pick(*(name for name, k in self.kinds.items() if k == kind)))
 
-class Program:
-    """The text of a random function f(a, b, items)."""
+    def number(self) -> str:
+        return str(self.pick("0.5", "-0.25", "1.0", "2", "-1", "0.125", "3"))
 
-    def __init__(self, rng: random.Random, bits: int) -> None:
-        half = 1 << (bits - 1)
-        self.heavy = rng.sample(HEAVY, 2)
-        self.plain = [sign for sign in self.heavy if sign not in ("<<", ">>", "**")]
-        self.numbers = (*NUMBERS, str(half - 1), str(-half))
-        self.rng, self.loops, self.names = rng, 0, ["a", "b"]
-        self.locked: list[str] = []
-        body = self.block(1, rng.randint(2, 6), 0)
-        helper = ["def g(x: int, y: int) -> int:", f"    return {Program._small(rng)}", ""] if rng.random() < 0.4 else []
-        self.helper = bool(helper)
-        if self.helper:
-            body.append(f"    a = g({self.number(1)}, {self.number(1)})")
-        text = [*helper, "def f(a: int, b: int, items: list[int]) -> int:", "    c = 0", "    local = [3, -1, 0, 5]", *body,
-                "    print(items, local, c)", f"    return {self.number(2)}"]
-        self.text = "\n".join(text) + "\n"
+    def index(self) -> str:
+        options = ["0", "1", "-1", str(N - 1), *self.indices, *self.indices]
+        return str(self.pick(*options))
 
-    @staticmethod
-    def _small(rng: random.Random) -> str:
-        return rng.choice(("x - y", "x * y + 1", "x if x < y else y", "x // (y * y + 1)", "(x ^ y) & 63",
-                           "y if x <= 0 else g(x // 2 - 1, y + 1)", "abs(x) % 10 + max(y, 3)"))
+    def expression(self, kind: str, depth: int) -> str:
+        """An expression of a kind: s, v or m."""
+        if depth <= 0 or self.random.random() < 0.15:
+            return self.number() if kind == "s" and self.random.random() < 0.3 else self.name(kind)
+        e = self.expression
+        d = depth - 1
+        common = [
+            lambda: f"({e(kind, d)} {self.pick('+', '-', '*')} {e(kind, d)})",
+            lambda: f"({e('s', d)} {self.pick('+', '-', '*')} {e(kind, d)})",
+            lambda: f"({e(kind, d)} {self.pick('+', '-', '*')} {e('s', d)})",
+            lambda: f"(-{e(kind, d)})",
+            lambda: f"({e(kind, d)} / {self.pick('2.0', '4', '-0.5')})",
+            lambda: f"pc.{self.pick('relu', 'abs', 'sigmoid')}({e(kind, d)})",
+            lambda: f"np.{self.pick('maximum', 'minimum')}({e(kind, d)}, {e(self.pick(kind, 's'), d)})",
+            lambda: f"({e(kind, d)}) ** {self.pick('2', '3')}",
+            lambda: f"pc.where({e(kind, d)} {self.pick('<', '>=')} {e(kind, d)}, {e(kind, d)}, {e('s', d)})",
+        ]
+        own = {
+            "s": [lambda: f"({e('v', d)} @ {e('v', d)})", lambda: f"{self.name('v')}[{self.index()}]",
+                  lambda: f"{self.name('m')}[{self.index()}, {self.index()}]",
+                  lambda: f"pc.sum({e(self.pick('v', 'm'), d)})",
+                  lambda: f"({e('s', d)} if {self.condition(d)} else {e('s', d)})", lambda: f"({e('v', d)}).max()",
+                  lambda: str(self.pick(*self.indices)) if self.indices else "0.5"],
+            "v": [lambda: f"({e('m', d)} @ {e('v', d)})", lambda: f"({e('v', d)} @ {e('m', d)})",
+                  lambda: f"{self.name('m')}[{self.index()}]", lambda: f"{self.name('m')}[:, {self.index()}]",
+                  lambda: f"np.sum({e('m', d)}, axis={self.pick('0', '1')})", lambda: f"pc.ones({N})"],
+            "m": [lambda: f"({e('m', d)} @ {e('m', d)})", lambda: f"({e('m', d)}).T",
+                  lambda: f"np.outer({e('v', d)}, {e('v', d)})",
+                  lambda: f"({e('m', d)} + {e('v', d)})", lambda: f"({e('v', d)} * {e('m', d)})", lambda: f"pc.eye({N})"],
+        }[kind]
+        return str(self.pick(*common, *own, *own)())
 
-    def variable(self) -> str:
-        return self.rng.choice([*self.names, "c"])
+    def condition(self, depth: int) -> str:
+        simple = f"{self.expression('s', depth - 1)} {self.pick('<', '>', '<=', '>=')} {self.expression('s', depth - 1)}"
+        if self.indices and self.random.random() < 0.4:
+            simple = f"{self.pick(*self.indices)} {self.pick('<', '==', '!=', '>=')} {self.pick('0', '1', '2')}"
+        if self.random.random() < 0.2:
+            return f"{self.pick('not', '')} ({simple}) {self.pick('and', 'or')} {self.condition(depth - 1)}"
+        return simple
 
-    def number(self, depth: int) -> str:
-        """An expression that is a number."""
-        rng = self.rng
-        kind = rng.random()
-        if depth <= 0 or kind < 0.2:
-            return rng.choice(self.numbers) if rng.random() < 0.4 else self.variable()
-        if kind < 0.6:
-            sign, right = rng.choice(("+", "-", "+", "-", *self.plain)), self.number(depth - 1)
-            if sign in ("//", "%") and rng.random() < 0.8:
-                right = f"(2 * {right} + 1)"
-            return f"({self.number(depth - 1)} {sign} {right})"
-        if kind < 0.66 and len(self.plain) < len(self.heavy):
-            sign = rng.choice([sign for sign in self.heavy if sign not in self.plain])
-            return f"({self.number(depth - 1)} {sign} {rng.choice(('0', '1', '2', '3', 'c', '15'))})"
-        if kind < 0.72:
-            return f"{rng.choice(('-', '~', 'abs', '+'))}({self.number(depth - 1)})"
-        if kind < 0.8:
-            return f"{rng.choice(('min', 'max'))}({self.number(depth - 1)}, {self.number(depth - 1)})"
-        if kind < 0.86:
-            return f"({self.number(depth - 1)} if {self.truth(depth - 1)} else {self.number(depth - 1)})"
-        if kind < 0.9:
-            return f"({self.number(depth - 1)} {rng.choice(('and', 'or'))} {self.number(depth - 1)})"
-        if kind < 0.93:
-            return rng.choice(("sum(items)", "len(items)", "len(local)", "sum(local)", "local[-1]", "local[2]"))
-        return self.item(depth)
+    def write(self, indent: int, text: str) -> None:
+        self.lines.append("    " * indent + text)
 
-    def item(self, depth: int) -> str:
-        which = self.rng.choice(("items", "local"))
-        how = self.rng.random()
-        index = self.number(depth - 1)
-        if how < 0.15:
-            return f"{which}[{index}]"
-        return f"{which}[({index}) % {3 if which == 'items' else 4}]" if how < 0.8 else f"{which}[-1 - ({index}) % 3]"
+    def block(self, indent: int, depth: int, most: int) -> None:
+        for _ in range(self.random.randint(1, most)):
+            self.statement(indent, depth)
 
-    def truth(self, depth: int) -> str:
-        rng = self.rng
-        kind = rng.random()
-        if depth <= 0 or kind < 0.6:
-            sign = rng.choice(("<", "<=", ">", ">=", "==", "!="))
-            return f"{self.number(depth - 1)} {sign} {self.number(depth - 1)}"
-        if kind < 0.7:
-            return f"{self.number(0)} < {self.number(depth - 1)} <= {self.number(0)}"
-        if kind < 0.78:
-            return f"{self.number(depth - 1)} in {rng.choice(('items', 'local'))}"
-        if kind < 0.86:
-            return f"not ({self.truth(depth - 1)})"
-        return f"(({self.truth(depth - 1)}) {rng.choice(('and', 'or'))} ({self.truth(depth - 1)}))"
-
-    def block(self, indent: int, count: int, inside: int) -> list[str]:
-        known = len(self.names)
-        lines = [line for _ in range(count) for line in self.statement(indent, inside)]
-        if indent > 1 and self.rng.random() < 0.97:  # a name that may have no value is used now and then
-            del self.names[known:]
-        return lines
-
-    def statement(self, indent: int, inside: int) -> list[str]:
-        rng, front = self.rng, "    " * indent
-        kind = rng.random()
-        target = rng.choice([name for name in (*self.names, "c") if name not in self.locked])
-        if kind < 0.25:
-            return [f"{front}{target} = {self.number(3)}"]
-        if kind < 0.4:
-            sign = rng.choice(("+=", "-=", *(sign + "=" for sign in self.plain)))
-            return [f"{front}{target} {sign} {'1 + 2 * ' if sign in ('//=', '%=') else ''}{self.number(2)}"]
-        if kind < 0.52:
-            sign = rng.choice(("=", "+=", "-=", *(sign + "=" for sign in self.plain if sign not in ("//", "%"))))
-            return [f"{front}{self.item(2)} {sign} {self.number(2)}"]
-        if kind < 0.58:
-            return [f"{front}{target}, b = {self.number(2)}, {self.number(2)}"]
-        if kind < 0.62:
-            return [f"{front}print({self.number(2)}, {self.truth(2)}, c, sep=',')"]
-        if kind < 0.66 and inside:
-            return [f"{front}if {self.truth(1)}:", f"{front}    {rng.choice(('break', 'continue'))}"]
-        if kind < 0.82 or indent > 3:
-            lines = [f"{front}if {self.truth(2)}:", *self.block(indent + 1, rng.randint(1, 2), inside)]
-            if rng.random() < 0.5:
-                lines += [f"{front}else:", *self.block(indent + 1, 1, inside)]
-            return lines
-        return self.loop(indent)
-
-    def loop(self, indent: int) -> list[str]:
-        rng, front = self.rng, "    " * indent
-        self.loops += 1
-        name = f"i{self.loops}"
-        if rng.random() < 0.3:
-            head = [f"{front}{name} = {rng.randint(0, 5)}", f"{front}while {name} > 0:", f"{front}    {name} -= 1"]
+    def statement(self, indent: int, depth: int) -> None:
+        roll = self.random.random()
+        kind = str(self.pick("s", "v", "m"))
+        if depth > 0 and roll < 0.15:
+            self.loop(indent, depth)
+        elif depth > 0 and roll < 0.3:
+            kept = dict(self.kinds)
+            self.write(indent, f"if {self.condition(2)}:")
+            self.block(indent + 1, depth - 1, 2)
+            if self.random.random() < 0.6:
+                self.kinds = dict(kept)
+                self.write(indent, "else:")
+                self.block(indent + 1, depth - 1, 2)
+            self.kinds = kept
+        elif roll < 0.36 and self.in_loop:
+            self.write(indent, f"if {self.condition(1)}:")
+            self.write(indent + 1, str(self.pick("break", "continue")))
+        elif roll < 0.46:
+            part, value = self.pick((f"{self.name('v')}[{self.index()}]", "s"), (f"{self.name('m')}[{self.index()}]", "v"),
+                                    (f"{self.name('m')}[:, {self.index()}]", "v"),
+                                    (f"{self.name('m')}[{self.index()}, {self.index()}]", "s"))
+            self.write(indent, f"{part} {self.pick('=', '=', '+=')} {self.small(value)}")
+        elif roll < 0.54:
+            self.write(indent, f"{self.name(kind)} {self.pick('+=', '-=', '*=')} {self.small('s')}")
+        elif roll < 0.6:
+            other = str(self.pick("s", "v"))
+            self.write(indent, f"{self.name(other)}, {self.name(kind)} = {self.small(other)}, {self.small(kind)}")
         else:
-            low, high = rng.randint(-3, 3), rng.randint(-3, 6)
-            source = rng.choice((f"range({low}, {high})", f"range({low}, {high}, 2)", f"range({high}, {low}, -1)",
-                                 "range(len(items))", f"range({self.number(0)} % 5)", "local", "items"))
-            head = [f"{front}{name} = 0", f"{front}for {name} in {source}:"]
-        self.names.append(name)
-        self.locked.append(name)
-        lines = [*head, *self.block(indent + 1, rng.randint(1, 3), 1)]
-        self.locked.remove(name)
-        if rng.random() < 0.2:
-            lines += [f"{front}else:", f"{front}    c += 1"]
-        return lines
+            target = str(self.pick(self.name(kind), f"{kind}{self.random.randint(1, 2)}"))
+            self.write(indent, f"{target} = {self.small(kind)}")
+            self.kinds[target] = kind
+
+    def small(self, kind: str) -> str:
+        """An expression whose values are small, so that loops do not make them grow."""
+        text = self.expression(kind, 2)
+        return f"pc.sigmoid({text})" if self.random.random() < 0.6 else f"0.25 * {text}"
+
+    def loop(self, indent: int, depth: int) -> None:
+        kept, outer, before = dict(self.kinds), self.in_loop, list(self.indices)
+        name = "ijk"[min(2, len(self.indices))]
+        computed = [bound for i in self.indices for bound in (i, f"{i}, {N}")]
+        bounds = self.pick(f"{N}", "1, 3", "2", f"{N - 1}, -1, -1", *computed)
+        form = self.random.random()
+        if form < 0.7:
+            self.write(indent, f"for {name} in range({bounds}):")
+            self.indices = [*before, name]
+        elif form < 0.85:
+            self.write(indent, f"for x in {self.name('v')}:")
+            self.kinds["x"] = "s"
+        else:
+            self.write(indent, "n = 0")
+            self.write(indent, "while n < 3:")
+            self.write(indent + 1, "n = n + 1")
+        self.in_loop = form < 0.85 or self.random.random() < 0.5
+        self.block(indent + 1, depth - 1, 3)
+        self.kinds, self.in_loop, self.indices = kept, outer, before
 
 
-class _Wrapped(ast.NodeTransformer):
-    """Every result of arithmetic goes through `_word`, and every loop counts its times."""
-
-    def _through(self, node: ast.expr) -> ast.expr:
-        call = ast.Call(ast.Name("_word", ast.Load()), [node], [])
-        return ast.copy_location(call, node)
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        return self._through(node)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        self.generic_visit(node)
-        return node if isinstance(node.op, ast.Not) else self._through(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        return self._through(node) if isinstance(node.func, ast.Name) and node.func.id in ("abs", "sum") else node
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        self.generic_visit(node)
-        load = ast.parse(ast.unparse(node.target), mode="eval").body
-        load = self.visit(load) if isinstance(node.target, ast.Subscript) else load
-        value = self._through(ast.BinOp(load, node.op, node.value))
-        return ast.copy_location(ast.Assign([node.target], value), node)
+def random_program(seed: int) -> str:
+    """The text of a function `made` of all parameters."""
+    writer = Writer(Random(seed))
+    writer.write(0, f"def made({', '.join(PARAMETERS)}):")
+    writer.block(1, 2, 6)
+    writer.write(1, f"return {', '.join(writer.name(kind) for kind in ('s', 'v', 'm'))}")
+    return "\n".join(writer.lines) + "\n"
 
 
-def run_by_python(text: str, arguments: tuple[Any, ...], bits: int, *, check: bool) -> tuple[Any, str]:
-    """What f returns, or the name of its error; and what it prints."""
-    half = 1 << (bits - 1)
-    count = 0
-
-    def word(value: Any) -> Any:
-        nonlocal count
-        count += 1
-        if count > STEPS:
-            raise TooLong
-        if isinstance(value, float):
-            raise ValueError("a negative power")
-        if isinstance(value, bool) or -half <= value < half:
-            return value
-        if check:
-            raise Misfit
-        return (value + half) % (2 * half) - half
-
-    def total(items: list[int]) -> int:
-        found = 0
-        for item in items:
-            found = word(found + item)
-        return found
+def function_of(text: str, seed: int) -> Any:
+    """The function of a text, with a source that can be found."""
+    file = f"<random program {seed}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    module = types.ModuleType("made")
+    vars(module).update(np=np, pc=pc)
+    exec(compile(text, file, "exec"), vars(module))
+    return vars(module)["made"]
 
 
-    tree = ast.fix_missing_locations(_Wrapped().visit(ast.parse(text)))
-    names: dict[str, Any] = {"_word": word, "sum": total}
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(tree, "random", "exec"), names)
-        try:
-            result = names["f"](*arguments)
-        except Misfit:
-            result = "OverflowError"
-        except (ZeroDivisionError, IndexError, ValueError, RecursionError, TypeError, NameError) as error:
-            result = "ValueError" if "negative power" in str(error) else type(error).__name__  # 0 ** -1 divides by 0
-    return result, out.getvalue()
+def arguments(seed: int) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    return {name: random.uniform(-1, 1, shape) if shape else float(random.uniform(-1, 1)) for name,
+            shape in PARAMETERS.items()}

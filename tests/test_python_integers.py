@@ -22,7 +22,7 @@ from punchcard.python.files import PythonFile, split_call
 from punchcard.python.integers.compiler import Compiled, compiled
 from punchcard.python.integers.program import IntegerProgram, RunError
 from tests.python_corpus.integers import CORPUS, Case
-from tests.python_random import Program, TooLong, run_by_python
+from tests.python_random_integers import Program, TooLong, run_by_python
 
 MEMORY = 16384
 LONG = {"life", "queens"}

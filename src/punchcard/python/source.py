@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -46,6 +47,28 @@ class Unsupported(ProgramError):
     def shown(self) -> str:
         """The message, then the line and the caret."""
         return f"{self}\n{self.pointed}" if self.text else str(self)
+
+
+class Outside(Mapping[str, Any]):
+    """What names outside a function mean, looked up when they are asked for: its closure, then its globals."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        self._cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        self._globals = function.__globals__
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._cells:
+            try:
+                return self._cells[name].cell_contents
+            except ValueError:
+                raise KeyError(name) from None
+        return self._globals[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._cells, **self._globals})
+
+    def __len__(self) -> int:
+        return len({**self._cells, **self._globals})
 
 
 @dataclass(frozen=True)
@@ -88,8 +111,7 @@ class FunctionSource:
         if not isinstance(node, ast.FunctionDef):
             raise ProgramError(f"program: {name!r} ({file}:{first}) is not written with def: a lambda or an async function "
                                "cannot be compiled")
-        closure = inspect.getclosurevars(function)
-        names = {**function.__globals__, **closure.nonlocals}
+        names = Outside(function)
         return cls(node, _short(file), tuple(text.splitlines()), first - 1, indent, names)
 
     @classmethod
@@ -121,9 +143,9 @@ class FunctionSource:
     def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
         raise self.error(node, message, instead)
 
-    def unknown(self, node: ast.Name, known: Sequence[str] = ()) -> NoReturn:
-        """A name that nothing defines."""
-        self.fail(node, f"unknown name {node.id!r}{did_you_mean(node.id, [*known, *self.names])}")
+    def unknown(self, node: ast.Name, known: Sequence[str] = ()) -> Unsupported:
+        """The error for a name that nothing defines."""
+        return self.error(node, f"unknown name {node.id!r}{did_you_mean(node.id, [*known, *self.names])}")
 
 
 def _short(file: str) -> str:

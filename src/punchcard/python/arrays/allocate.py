@@ -1,7 +1,7 @@
 """From slots to variables: instructions that nothing needs go, copies merge their two sides, slots share variables.
 
-A slot is live where its value may still be read. Two slots that are live at the same time need two variables; all others of one
-shape may share one. A copy between slots that can share is not needed.
+A slot is live where its value may still be read. Two slots that are live at the same time need two variables; all
+others of one shape may share one. A copy between slots that can share is not needed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def without_unneeded(items: list[Item], results: Iterable[Slot]) -> list[Item]:
 
 
 def initial_constants(items: list[Item]) -> tuple[list[Item], dict[Slot, Const]]:
-    """Copies of constants that are done once, before anything else touches their slot, are values that the card begins with."""
+    """Copies of constants that are done once, before anything else touches their slot, are values that the card
+    begins with.
+    """
     found: dict[Slot, Const] = {}
     kept: list[Item] = []
     touched: set[Slot] = set()
@@ -120,6 +122,8 @@ class Sharing:
             if isinstance(item, Instr) and item.writes is not None:
                 same = item.operands[0].slot if item.is_copy else None
                 out = live.after[i]
+                if item.flag is not None and item.flag.slot is not None:  # a branch looks at its flag after the write
+                    self._separate([item.writes], [item.flag.slot])
                 while out:
                     low = out & -out
                     other = order[low.bit_length() - 1]

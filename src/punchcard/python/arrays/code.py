@@ -1,4 +1,6 @@
-"""Instructions in a row to a FLEQ program, written with the builder; every instruction has the line of the source as its note."""
+"""Instructions in a row to a FLEQ program, written with the builder; every instruction has the line of the source as
+its note.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,8 @@ from punchcard.python.arrays.peephole import (
     pointers,
     with_pointer_updates,
 )
+
+RESULTS = ("result", *(f"result{number}" for number in range(1, 100)))
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,14 @@ def written(
     def final(slot: Slot) -> Slot:
         return again.group(sharing.group(slot))
 
+    named: dict[Slot, str] = {}
+    for slot in sharing.apart:  # a variable is called as the source has it; what only returns a value is a result
+        own = slot.register.name
+        group = sharing.group(slot)
+        if own and (group not in named or named[group] in RESULTS):
+            named[group] = own
     writer = _Writer(functions, limit, {name: final(slot) for slot, name in given.items()},
-                     {final(slot): const for slot, const in initial.items()})
+                     {final(slot): const for slot, const in initial.items()}, named)
     return writer.write(items, given, final, ends)
 
 
@@ -78,11 +88,11 @@ class _Writer:
     """Names for slots, constants and labels, and the calls of the builder."""
 
     def __init__(self, functions: Mapping[str, Function], limit: float, parameters: Mapping[str, Slot],
-                 initial: Mapping[Slot, Const]) -> None:
+                 initial: Mapping[Slot, Const], named: Mapping[Slot, str]) -> None:
         self.p = Builder(functions.values())
         self.p.reserve([*KNOWN, *KEYWORDS])
         self.functions, self.limit = functions, limit
-        self.parameters, self.initial = parameters, initial
+        self.parameters, self.initial, self.named = parameters, initial, named
         self.places: dict[Slot, Place] = {}
         self.constants: dict[Const, Place] = {}
         self.labels: dict[int, str] = {}
@@ -92,7 +102,7 @@ class _Writer:
         named = {slot: name for name, slot in self.parameters.items()}
         used = [slot for item in items if isinstance(item, Instr) for slot in _slots(item)]
         for slot in dict.fromkeys([*named, *used, *(final(end) for end in ends)]):  # type: ignore[operator]
-            self._declare(slot, named.get(slot) or slot.register.name or "t")
+            self._declare(slot, named.get(slot) or self.named.get(slot, ""))
         marked = {id(update.instruction) for update in items if isinstance(update, Update)}
         for loop in pointers(items).values():
             marked |= {id(instruction) for instruction, _, _ in loop}
@@ -114,8 +124,7 @@ class _Writer:
         return Written(program, parameters, results, self.lines)
 
     def _declare(self, slot: Slot, name: str) -> None:
-        if slot.turned and slot.register.name:
-            name += "_t"
+        name = f"{name}_t" if slot.turned and name else name or "t"
         const = self.initial.get(slot)
         self.places[slot] = self.p.matrix(self._unused(name), None if const is None else const.value, slot.shape)
 

@@ -16,6 +16,7 @@ from punchcard.python.arrays.arithmetic import matrix_shape
 from punchcard.python.arrays.emitter import Emitter
 from punchcard.python.arrays.ir import Operand, Ref, Register, Statement
 from punchcard.python.arrays.loops import Function
+from punchcard.python.arrays.prune import pruned
 from punchcard.python.arrays.values import Known, NeedsConstant, Real, Several, Shape, Value
 from punchcard.python.source import FunctionSource
 
@@ -56,8 +57,10 @@ def lowered(source: FunctionSource, shapes: Mapping[str, Shape], constants: Mapp
     moves: list[tuple[Register, Operand]] = []
     for number, real in enumerate(reals):
         rows, columns = matrix_shape(real.shape)
-        moves.append((emitter.register(rows, columns, name="result" if len(reals) == 1 else f"result{number + 1}"), real.operand))
+        moves.append((emitter.register(rows, columns, name="result" if len(reals) == 1 else f"result{number + 1}"),
+                      real.operand))
     returns = [node for node in ast.walk(source.node) if isinstance(node, ast.Return)]
     emitter.moves(moves, function.line(returns[-1] if returns else last))
+    pruned(emitter.code, [register for register, _ in moves])
     return Lowered(emitter.code, parameters, [register for register, _ in moves], [real.shape for real in reals],
                    not isinstance(value, Several) and not (isinstance(value, Known) and isinstance(value.value, tuple)))

@@ -1,7 +1,8 @@
 """Conditions of if and while: comparisons of scalars, and, or, not.
 
-A branch of the machine looks at an integer. A comparison of integers is a difference; it is exact. A comparison of real numbers
-goes through `positive`, a step that is 0 up to a small number and 1 from twice that on: a difference in between is refused.
+A branch of the machine looks at an integer. A comparison of integers is a difference; it is exact. A comparison of
+real numbers goes through `positive`, a step that is 0 up to a small number and 1 from twice that on: a difference in
+between is refused.
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ class Conditions(Expressions):
         if first:
             return self._simple(node, work)
         with self.emitter.scope(work, certain=False):
-            found = self._simple(node, work)
-        return found
+            return self._simple(node, work)
 
     def _joined(self, node: ast.BoolOp, *, first: bool) -> Condition | bool:
         """and, or: what is known already decides, or drops out."""
@@ -86,7 +86,8 @@ class Conditions(Expressions):
     def _scalar(self, value: Known | Real | Counted | object, node: ast.AST) -> Real:
         real = self.real(value, node)  # type: ignore[arg-type]
         if int(np.prod(real.shape)) != 1:
-            self.fail(node, f"a condition of an array, {shown(real.shape)}: it must be a scalar", "use pc.where, sum or norm")
+            self.fail(node, f"a condition of an array, {shown(real.shape)}: it must be a scalar",
+                      "use pc.where, sum or norm")
         return Real(real.operand, (), boolean=real.boolean)
 
     def _compared(self, node: ast.AST, sign: str, a: Real, b: Real, work: list[Statement]) -> Condition:

@@ -1,34 +1,29 @@
 """Sizes of the machine that a program asks for: its range, and the domains of fitted functions.
 
-Both are taken from a run in NumPy, with head room, and rounded outwards to a coarse grid: so other arguments of the same size ask for
-the same machine.
+Both are taken from a run in NumPy, with head room, and rounded outwards to a coarse grid: so other arguments of the
+same size ask for the same machine.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache
-
-import numpy as np
 
 from punchcard.machines.fleq.blocks.block import (
     Block,
-    Elementwise,
     EntrywiseProduct,
     LaneProduct,
     MatrixProduct,
     ScaledProduct,
 )
-from punchcard.machines.fleq.functions import ENTRYWISE, HADAMARD, MUL, SCALE, Array, Function, same_shape
+from punchcard.machines.fleq.functions import ENTRYWISE, HADAMARD, MUL, SCALE, Function
 from punchcard.python.arrays.dry_run import Extent
-from punchcard.transformer.expression import relu
 
 HEAD_ROOM = 1.5
 LEAST_RANGE = 2.0
 """Loops count from -1 or less to 1, and a product should not be below what it is compared with."""
-STEEP = 2.0**18
-"""The step of a comparison rises from 0 to 1 between 1 and 2 of these parts of the range."""
+MARGIN = 2.0**-36
+"""Numbers that differ by less than this part of the range may be told apart wrongly: the errors of both may be as large."""
 
 
 def range_for(largest: float) -> float:
@@ -38,17 +33,14 @@ def range_for(largest: float) -> float:
 
 def dead_zone(limit: float) -> float:
     """Numbers that differ by less than this cannot be compared."""
-    return 2 * limit / STEEP
+    return MARGIN * limit
 
 
 def functions_for(domains: Mapping[str, Extent], limit: float) -> dict[str, Function]:
     """The functions that depend on the range or on a domain, by the name that operations have."""
-    if not domains:
-        return {"positive": positive(limit)}
     from punchcard.machines.fleq.fitted import fitted_function
 
-    found = {name: fitted_function(name, *_domain(name, extent)) for name, extent in domains.items()}
-    return found | {"positive": positive(limit)}
+    return {name: fitted_function(name, *_domain(name, extent)) for name, extent in domains.items()}
 
 
 def _domain(name: str, extent: Extent) -> tuple[float, float]:
@@ -78,23 +70,8 @@ def down(x: float) -> float:
     return next(float(f"{lead}e{power}") for lead in (5, 2, 1, 0.5) if float(f"{lead}e{power}") <= x)
 
 
-@cache
-def positive(limit: float) -> Function:
-    """0 up to a small number, 1 from twice that on, a ramp between: a comparison with 0."""
-    slope = STEEP / limit
-
-    def reference(a: Array) -> Array:
-        return np.clip(slope * a - 1.0, 0.0, 1.0)
-
-    return Function("positive", 1, same_shape, reference)
-
-
 def blocks_for(functions: Mapping[str, Function], names: tuple[str, ...], limit: float, heads: int) -> list[Block]:
     """Blocks of a machine for these functions: products for results within the range and no further."""
     products: list[Block] = [MatrixProduct(MUL, heads, limit), EntrywiseProduct(HADAMARD, heads, limit),
                              ScaledProduct(SCALE, heads, limit), LaneProduct(ENTRYWISE, heads, limit)]
-    slope = STEEP / limit
-    # slope a is exact, the two differences are rounded where they are large
-    step = Elementwise(positive(limit), lambda a, b, one: relu(slope * a - one) - relu(slope * a - 2 * one),
-                       error=4 * STEEP / limit)
-    return [block for block in (*products, step) if block.name in names]
+    return [block for block in products if block.name in names]

@@ -1,7 +1,7 @@
 """The intermediate form run in NumPy: how large values get, which domains functions need, and whether the program ends.
 
-It runs before the machine with the arguments of the call. From it come the range, a size of the machine, and the domains of fitted
-functions; what would be wrong on the machine is refused here, at its line of the source.
+It runs before the machine with the arguments of the call. From it come the range, a size of the machine, and the
+domains of fitted functions; what would be wrong on the machine is refused here, at its line of the source.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from punchcard.python.arrays.ir import (
     Register,
     Statement,
     Test,
+    walk,
 )
-from punchcard.python.arrays.operations import FITTED
+from punchcard.python.arrays.operations import EXACT, FITTED
 
 MOST_STATEMENTS = 5_000_000
 
@@ -60,7 +61,8 @@ class Extent:
 class Ran:
     """What a run found: values by register, the largest value and its line, operands of fitted functions by name.
 
-    closest    the least difference above 0 that a comparison of real numbers met, and its line
+    closest    the least difference that a comparison of real numbers met, where the machine's numbers
+               may be off, and its line
     """
 
     values: dict[Register, Array]
@@ -73,14 +75,37 @@ class Ran:
 
 def dry_run(code: list[Statement], given: Mapping[Register, Array]) -> Ran:
     """Run code from the values of the parameters."""
-    run = _Run(Ran(dict(given), max((float(np.abs(v).max()) for v in given.values()), default=0.0)))
+    largest = max((float(np.abs(v).max()) for v in given.values()), default=0.0)
+    run = _Run(Ran(dict(given), largest), inexact(code))
+    for statement in walk(code):  # constants of ways that are not taken stand on the card, too
+        if isinstance(statement, Op | Moves):
+            operands = statement.operands if isinstance(statement, Op) else [value for _, value in statement.pairs]
+            for operand in operands:
+                if isinstance(operand, Const):
+                    run.size(operand.value, statement.line)
     run.statements(code)
     return run.ran
 
 
+def inexact(code: list[Statement]) -> set[Register]:
+    """Registers whose values the machine may have errors in."""
+    statements = list(walk(code))
+    ops = [statement for statement in statements if isinstance(statement, Op)]
+    pairs = [pair for statement in statements if isinstance(statement, Moves) for pair in statement.pairs]
+    found: set[Register] = set()
+    size = -1
+    while len(found) > size:
+        size = len(found)
+        for op in ops:
+            if op.function not in EXACT or any(isinstance(o, Ref) and o.register in found for o in op.operands):
+                found.add(op.target)
+        found |= {target for target, value in pairs if isinstance(value, Ref) and value.register in found}
+    return found
+
+
 class _Run:
-    def __init__(self, ran: Ran) -> None:
-        self.ran = ran
+    def __init__(self, ran: Ran, inexact: set[Register]) -> None:
+        self.ran, self.inexact = ran, inexact
         self.rounds: dict[int, int] = {}
 
     def value(self, operand: Operand) -> Array:
@@ -98,8 +123,6 @@ class _Run:
             elif isinstance(statement, Moves):
                 new = [(target, self.value(value)) for target, value in statement.pairs]
                 self.ran.values.update(new)
-                for operand in (value for _, value in statement.pairs if isinstance(value, Const)):
-                    self._size(operand.value, statement.line)
             else:
                 left = self._control(statement)
                 if left is not None:
@@ -136,14 +159,13 @@ class _Run:
             self.rounds[id(loop)] = made
             if loop.index is not None:
                 self.ran.values[loop.index] = np.array([[index]])
-                self._size(self.ran.values[loop.index], loop.line)
+                self.size(self.ran.values[loop.index], loop.line)
             left = self.statements(loop.body)
             if left is not None:
                 return left
             made, index = made + 1, index + loop.step
             if self.ran.operations > MOST_STATEMENTS:
-                raise ConvergenceError(f"{loop.line.source.file}:{loop.line.source.line(loop.line.node)}: the loop does not end "
-                                       f"within {MOST_STATEMENTS} operations: {loop.line.source.text(loop.line.node)}")
+                raise ConvergenceError(f"{loop.line}: the loop does not end within {MOST_STATEMENTS:,} operations")
         return None
 
     def _operation(self, op: Op) -> None:
@@ -152,20 +174,21 @@ class _Run:
         if isinstance(index, Pointer):
             index = index.offset + self.rounds[id(index.loop)]
             if index >= values[0].shape[1]:
-                op.line.source.fail(op.line.node, f"index {index} of an axis of {values[0].shape[1]} entries, which are counted "
+                op.line.source.fail(op.line.node,
+                                    f"index {index} of an axis of {values[0].shape[1]} entries, which are counted "
                                     "from 0")
         result = computed(op.function, values, index)
         if op.function in FITTED:
             extent = self.ran.domains.setdefault(op.function, Extent(math.inf, -math.inf, op.line))
             extent.take(values[0], op.line)
         if op.function == "positive":
-            above = values[0][values[0] > 0]
-            if above.size and (self.ran.closest is None or above.min() < self.ran.closest[0]):
-                self.ran.closest = float(above.min()), op.line
-        self._size(result, op.line, op)
+            least = float(np.abs(values[0]).min())
+            if op.target in self.inexact and (self.ran.closest is None or least < self.ran.closest[0]):
+                self.ran.closest = least, op.line
+        self.size(result, op.line, op)
         self.ran.values[op.target] = result
 
-    def _size(self, value: Array, line: Line, op: Op | None = None) -> None:
+    def size(self, value: Array, line: Line, op: Op | None = None) -> None:
         largest = float(np.abs(value).max())
         if not largest <= 1e12:
             what = "values grow beyond 1e12" if largest > 1e12 else "not a number"

@@ -1,8 +1,8 @@
 """Writing the intermediate form: constants fold, equal expressions are shared, what a loop does not change moves out of it.
 
-All three happen as an operation is written. An expression is shared with an earlier one that is certain to have been computed:
-the table of known expressions has a scope for each branch and loop. An operation whose operands are all set outside the loops
-around it is written before the outermost loop for which that holds.
+All three happen as an operation is written. An expression is shared with an earlier one that is certain to have been
+computed: the table of known expressions has a scope for each branch and loop. An operation whose operands are all set
+outside the loops around it is written before the outermost loop for which that holds.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def computed(function: str, values: list[Any], index: Index | None = None) -> An
         return values[0][:, [index]]
     if function == "update":
         changed = np.array(values[0])
-        changed[:, [index]] = values[1]
+        changed[:, [int(index)]] = values[1]  # type: ignore[arg-type]
         return changed
     return OPERATIONS[function].compute(*values)
 
@@ -152,6 +152,8 @@ def simplified(function: str, operands: tuple[Operand, ...]) -> Operand | None:
         return first
     if function == "add" and left == 0.0:
         return last
+    if function == "sub" and first == last:
+        return Const.of(np.zeros((first.rows, first.columns)))
     if function == "hadamard":
         return first if right == 1.0 else last if left == 1.0 else None
     if function == "scale" and left == 1.0:

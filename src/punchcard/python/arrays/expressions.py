@@ -19,7 +19,8 @@ from punchcard.python.arrays.values import Counted, Known, Missing, NeedsConstan
 from punchcard.python.source import FunctionSource
 
 OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
-    ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul), ast.Div: ("/", operator.truediv),
+    ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul), ast.Div: ("/",
+                                                                                                         operator.truediv),
     ast.MatMult: ("@", operator.matmul), ast.Pow: ("**", operator.pow), ast.FloorDiv: ("//", operator.floordiv),
     ast.Mod: ("%", operator.mod),
 }
@@ -59,10 +60,10 @@ class Expressions:
             return value
         if isinstance(value, Known):
             given = value.value
-            if isinstance(given, np.ndarray) and given.dtype.kind in "buif" and 0 < given.size and given.ndim <= 2:
+            if isinstance(given, np.ndarray) and given.dtype.kind in "buif" and given.size > 0 and given.ndim <= 2:
                 return Real(Const.of(given), given.shape, frozenset([id(given)]), boolean=given.dtype.kind == "b")
             if isinstance(given, NUMBERS):
-                if not np.isfinite(given) or abs(given) > 1e300:
+                if not abs(float(given)) <= 1e300:
                     self.fail(node, f"{given!r} is not a finite number that the machine can hold")
                 return Real(Const.of(float(given)), (), boolean=isinstance(given, bool | np.bool_))
             self.fail(node, f"{_described(given)} is not a number or an array of at most two dimensions")
@@ -73,7 +74,8 @@ class Expressions:
         return self.missing(value, node)
 
     def vector(self, value: Several, node: ast.AST) -> Real:
-        self.fail(node, "a tuple or list is not an array", "use one variable for each item, or give the array as an argument")
+        self.fail(node, "a tuple or list is not an array",
+                  "use one variable for each item, or give the array as an argument")
 
     def missing(self, value: Missing, node: ast.AST) -> NoReturn:
         self.fail(node, value.why)
@@ -116,7 +118,7 @@ class Expressions:
             return Known(self.source.names[node.id])
         if node.id in BUILTINS:
             return Known(BUILTINS[node.id])
-        self.source.unknown(node, [*self.env])
+        raise self.source.unknown(node, [*self.env])
 
     def _Tuple(self, node: ast.Tuple | ast.List) -> Value:
         items = tuple(self.evaluate(item) for item in node.elts)
@@ -222,8 +224,8 @@ class Expressions:
         known: dict[str, Any] = {"shape": real.shape, "ndim": len(real.shape), "size": int(np.prod(real.shape))}
         if node.attr in known:
             return Known(known[node.attr])
-        self.fail(node, f".{node.attr} is not in the subset", "an array has .T, .shape, .ndim, .size and the methods "
-                  f"{', '.join(METHODS)}")
+        raise self.source.error(node, f".{node.attr} is not in the subset", "an array has .T, .shape, .ndim, .size and the "
+                                f"methods {', '.join(METHODS)}")
 
     def _Call(self, node: ast.Call) -> Value:
         if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
@@ -268,8 +270,8 @@ class Expressions:
         if name is not None:
             return self._intrinsic(node, name, values, options)
         called = getattr(function, "__name__", None) or _described(function)
-        self.fail(node, f"a call of {called!r}, which is not a function of array programs",
-                  "call pc.* or np.* functions, or another function under @pc.program")
+        raise self.source.error(node, f"a call of {called!r}, which is not a function of array programs",
+                                "call pc.* or np.* functions, or another function under @pc.program")
 
     def _python(self, node: ast.AST, function: Any, values: list[Value]) -> Value:
         try:
@@ -311,14 +313,16 @@ class Expressions:
             if isinstance(value, Counted):
                 raise NeedsConstant(value.loop, name)
             if not isinstance(value, Known):
-                self.fail(node, f"{name} of something that is computed", "its arguments are constants, or sizes such as len(A)")
+                self.fail(node, f"{name} of something that is computed",
+                          "its arguments are constants, or sizes such as len(A)")
         try:
             found = np.asarray(getattr(np, name)(*(v.value for v in values if isinstance(v, Known)),
                                                  **{k: v.value for k, v in options.items() if isinstance(v, Known)}))
         except Exception as error:
             self.fail(node, f"{name}: {error}")
         if found.dtype.kind not in "buif" or found.ndim > 2 or not 0 < found.size <= 1 << 20:
-            self.fail(node, f"{name} gives an array of the shape {found.shape}: real numbers in one or two dimensions are wanted")
+            self.fail(node,
+                      f"{name} gives an array of the shape {found.shape}: real numbers in one or two dimensions are wanted")
         if found.dtype.kind in "iu" and name != "arange":
             self.fail(node, f"{name} gives integers, which NumPy does not fill with real numbers", "write 1.0 and not 1")
         return Real(Const.of(found), found.shape)
@@ -330,7 +334,8 @@ class Expressions:
                 self.fail(node, f"{key}= must be a constant")
             plain[key] = value.value
         if len(values) == 2 and name in ("sum", "mean", "max", "min", "softmax") and isinstance(values[1], Known):
-            plain["axis"] = values.pop().value
+            plain["axis"] = values[1].value
+            values = values[:1]
         return self.intrinsics.call(name, [self.real(value, node) for value in values], plain)
 
     # Parts of arrays

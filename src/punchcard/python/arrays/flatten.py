@@ -110,7 +110,9 @@ class Flattener:
             self.write(op.line, "mul" if other.shape == (1, 1) else "scale", [scalar, other], target)
 
     def _moves(self, moves: Moves) -> None:
-        """All at once: a slot is written when nothing reads its old value any more; a circle goes through a slot of its own."""
+        """All at once: a slot is written when nothing reads its old value any more; a circle goes through a slot of
+        its own.
+        """
         pairs: list[tuple[Slot, Loc]] = []
         for register, value in moves.pairs:
             pairs += [(Slot(register, way(register, turned)), self.loc(value, turned))
@@ -216,7 +218,8 @@ class Flattener:
             count = self.loc(loop.count, False)
             self.write(loop.line, "sub", [Loc(ONE), count], digit, flag=count, goto=done)
             return [digit]
-        left, base, found = loop.count - 1, self._base(), []
+        left, base = loop.count - 1, self._base()
+        found: list[Loc] = []
         while left or not found:
             left, value = divmod(left, base)
             found.append(self.scalar("n"))
@@ -243,17 +246,19 @@ def flattened(
         given[slot] = name
         for turned in others:
             line = _first_line(code)
+            assert line is not None, "the results are moved"
             flat.write(line, "transpose", [Loc(slot)], Loc(Slot(register, turned)))
     flat.statements(code)
     return flat.items, given
 
 
-def _first_line(code: list[Statement]) -> Line:
+def _first_line(code: list[Statement]) -> Line | None:
     for statement in code:
         if not isinstance(statement, Block):
             return statement.line
-        if statement.body:
-            return _first_line(statement.body)
-    raise ValueError("a program without statements")
+        found = _first_line(statement.body)
+        if found is not None:
+            return found
+    return None
 
 

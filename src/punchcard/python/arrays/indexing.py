@@ -79,7 +79,8 @@ def get(arithmetic: Arithmetic, a: Real, places: list[Place]) -> Real:
             found = arithmetic.emitter.emit("matmul", (chosen.flip, found), chosen.columns, found.columns, arithmetic.line)
         return Real(found, (found.rows, found.columns), a.buffers)
     if isinstance(row, Span) and not isinstance(column, Span):
-        return get(arithmetic, Real(arithmetic.column(a.operand, column, a.shape[:1]).operand, a.shape[:1], a.buffers), [row])
+        return get(arithmetic, Real(arithmetic.column(a.operand, column, a.shape[:1]).operand, a.shape[:1], a.buffers),
+                   [row])
     if not isinstance(row, Span):
         whole_row = arithmetic.column(a.operand.flip, row, a.shape[1:])
         line = Real(whole_row.operand, a.shape[1:], a.buffers)

@@ -28,7 +28,8 @@ def named() -> dict[Any, str]:
         "sum", "dot", "outer", "sqrt", "exp", "log", "sin", "cos", "tanh", "maximum", "minimum", "abs", "where", "mean",
         "transpose", "square", "zeros_like", "ones_like", "copy", "trace", "inner", "matmul", "add", "subtract", "multiply",
         "divide", "negative", "max", "min", *MAKERS)}
-    found |= {np.absolute: "abs", np.linalg.norm: "norm", np.vdot: "inner", np.float64: "float", np.amax: "max", np.amin: "min"}
+    found |= {np.absolute: "abs", np.linalg.norm: "norm", np.vdot: "inner", np.float64: "float", np.amax: "max",
+              np.amin: "min"}
     found |= {getattr(math, name): name for name in ("sqrt", "exp", "log", "sin", "cos", "tanh")}
     return found | {abs: "abs", float: "float", max: "builtin_max", min: "builtin_min", math.fabs: "abs"}
 
@@ -53,8 +54,7 @@ class Intrinsics:
 
     def _sum(self, values: list[Real], options: dict[str, Any]) -> Real:
         axis = _axis("sum", values, options)
-        found = self.a.sum(Real(values[0].operand, values[0].shape), axis)
-        return found
+        return self.a.sum(Real(values[0].operand, values[0].shape), axis)
 
     def _mean(self, values: list[Real], options: dict[str, Any]) -> Real:
         axis = _axis("mean", values, options)
@@ -89,11 +89,11 @@ class Intrinsics:
         _count("inner", values, 2, options)
         if any(len(value.shape) != 1 for value in values):
             raise Refusal("inner takes two vectors", "write a @ b.T")
-        return self.a.matmul(*values, "inner")
+        return self.a.matmul(values[0], values[1], "inner")
 
     def _matmul(self, values: list[Real], options: dict[str, Any]) -> Real:
         _count("matmul", values, 2, options)
-        return self.a.matmul(*values, "matmul")
+        return self.a.matmul(values[0], values[1], "matmul")
 
     def _outer(self, values: list[Real], options: dict[str, Any]) -> Real:
         _count("outer", values, 2, options)

@@ -1,8 +1,9 @@
 """The intermediate form: operations on registers, in structured code.
 
-A register holds a matrix of known size; a vector is a column, a scalar is 1x1. A reference may be flipped: it then stands for
-the transposed matrix, at no cost, since every register can be stored either way round (see `orient`). A register that one
-operation sets is a value. A register that `Moves` set is a variable of the source at a place where control flow meets.
+A register holds a matrix of known size; a vector is a column, a scalar is 1x1. A reference may be flipped: it then
+stands for the transposed matrix, at no cost, since every register can be stored either way round (see `orient`). A
+register that one operation sets is a value. A register that `Moves` set is a variable of the source at a place where
+control flow meets.
 """
 
 from __future__ import annotations
@@ -110,7 +111,8 @@ Operand: TypeAlias = Ref | Const
 class Loop:
     """A body that is repeated: `count` times, or without a count until something leaves it.
 
-    before    what stays the same in every round, done once before the loop;  index  the loop variable, where its value is used
+    before    what stays the same in every round, done once before the loop
+    index     the loop variable, where its value is used
     """
 
     line: Line

@@ -1,7 +1,7 @@
 """For loops: over range, over the rows of arrays, zip and enumerate.
 
-A loop stays a loop where it can: its variable moves pointers of instructions on, or is counted as a value. Where its variable is
-needed as a constant (a slice, an index that goes down, a shape), a loop with constant bounds is unrolled.
+A loop stays a loop where it can: its variable moves pointers of instructions on, or is counted as a value. Where its
+variable is needed as a constant (a slice, an index that goes down, a shape), a loop with constant bounds is unrolled.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from punchcard.python.arrays.ir import Block, Loop, Operand
+from punchcard.python.arrays.names import assigned, changed_in_place
 from punchcard.python.arrays.signature import bound, is_array_program
-from punchcard.python.arrays.statements import Around, Body, Home, assigned
+from punchcard.python.arrays.statements import Around, Body, Home
 from punchcard.python.arrays.values import Counted, Known, NeedsConstant, Real, Several, Value
 
 MOST_UNROLLED = 2000
@@ -58,7 +59,8 @@ class Function(Body):
             if need.loop is not loop:
                 raise
             if not constant:
-                self.fail(node, f"the loop variable is needed as a constant ({need.message}), and the bounds of the loop are "
+                self.fail(node,
+                          f"the loop variable is needed as a constant ({need.message}), and the bounds of the loop are "
                           "computed", "use constant bounds")
             self.emitter.back_to(mark)
             self._set_env(env)
@@ -123,6 +125,10 @@ class Function(Body):
         real = self.real(value, node)
         if real.is_scalar:
             self.fail(node.iter, "a loop over a scalar", "write range(...)")
+        for name in sorted(changed_in_place(node.body)):
+            held = self.env.get(name)
+            if isinstance(held, Real) and held.shape and held.buffers & real.buffers:
+                self.fail(node.iter, f"{name!r} is changed in place while the loop goes over it", "loop over a .copy()")
         return Iteration(real.shape[0], lambda position: self._row(real, position))
 
     def _tuple(self, node: ast.For, items: tuple[Value, ...]) -> Iteration:
@@ -130,7 +136,8 @@ class Function(Body):
             if isinstance(position, Counted):
                 raise NeedsConstant(position.loop, "an item of a tuple")
             assert isinstance(position, Known)
-            return items[position.value]
+            found: Value = items[position.value]
+            return found
 
         return Iteration(len(items), item, unroll=True)
 
@@ -195,7 +202,8 @@ class Function(Body):
         start, stop, _ = values
         step = numbers[2]
         names = assigned([ast.copy_location(ast.Assign([node.target], ast.Constant(0)), node)])
-        indexed = any(isinstance(part, ast.Subscript) and any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(part.slice))
+        indexed = any(isinstance(part, ast.Subscript) and any(isinstance(n, ast.Name) and n.id in names
+                                                              for n in ast.walk(part.slice))
                       for statement in node.body for part in ast.walk(statement))
         for value in (start, *([] if step == 1 else values)):
             if isinstance(value, Counted) and (indexed or step != 1):
@@ -216,7 +224,8 @@ class Function(Body):
         if not is_array_program(function):
             return super().called(node, function, values, options)
         arguments = bound(function.source, function.defaults, values, options, lambda why: self.fail(node, why))
-        given = {name: value if isinstance(value, Real | Known | Several) else self.real(value, node)
-                 for name, value in arguments.items()}
+        given: dict[str, Value] = {
+            name: value if isinstance(value, Real | Known | Several) else self.real(value, node)
+            for name, value in arguments.items()}
         inner = Function(function.source, self.emitter, self.frames)
         return inner.compile(given)

@@ -54,4 +54,6 @@ OPERATIONS: Mapping[str, Operation] = {
 FITTED = tuple(name for name, operation in OPERATIONS.items() if operation.limited)
 INTEGRAL = ("matmul", "add", "sub", "hadamard", "scale", "maximum", "minimum", "relu", "abs", "copy", "column", "update")
 """What gives integers from integers."""
+EXACT = ("add", "sub", "relu", "abs", "positive", "copy", "column", "update")
+"""What the machine computes to the last bit, in float64, where its operands are exact."""
 COMMUTE = ("add", "hadamard", "maximum", "minimum")

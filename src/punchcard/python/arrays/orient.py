@@ -1,8 +1,9 @@
 """Which way round each register is stored: as it is, transposed, or both.
 
-The machine's product is mul(P, Q) = P^T Q. So a @ b needs a stored transposed and b as it is, and gives its result either way round,
-since mul(Q, P) is the transpose. An operation entry by entry wants all operands the same way round. A transpose is spent only where
-a register is wanted both ways. What products and columns want is fixed; the rest follows it, from the results back.
+The machine's product is mul(P, Q) = P^T Q. So a @ b needs a stored transposed and b as it is, and gives its result
+either way round, since mul(Q, P) is the transpose. An operation entry by entry wants all operands the same way round.
+A transpose is spent only where a register is wanted both ways. What products and columns want is fixed; the rest
+follows it, from the results back.
 """
 
 from __future__ import annotations

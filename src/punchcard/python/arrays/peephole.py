@@ -1,4 +1,6 @@
-"""Small improvements of instructions in a row: columns are read and written where they are, branches ride on instructions."""
+"""Small improvements of instructions in a row: columns are read and written where they are, branches ride on
+instructions.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,19 @@ from collections import Counter
 from punchcard.python.arrays.linear import Advance, Instr, Item, Label, Loc, Rewind, Slot
 
 
+class Update(Instr):
+    """A pointer of an instruction is set to a place, or without one moves on."""
+
+    def __init__(self, line: object, instruction: Instr, name: str, place: Loc | None, depth: int) -> None:
+        super().__init__(line, "pointer", depth=depth)  # type: ignore[arg-type]
+        self.instruction, self.name, self.place = instruction, name, place
+
+
 def fused_columns(items: list[Item], given: set[Slot]) -> list[Item]:
     """A copy of a column is not needed where the column itself can be the operand.
 
-    The matrix must not change (nothing writes it twice), and a column that a pointer leads to must have one reader, since each
-    reader would need a pointer of its own.
+    The matrix must not change (nothing writes it twice), and a column that a pointer leads to must have one reader,
+    since each reader would need a pointer of its own.
     """
     instructions = [item for item in items if isinstance(item, Instr)]
     writes = Counter(item.writes for item in instructions if item.writes is not None)
@@ -22,7 +32,7 @@ def fused_columns(items: list[Item], given: set[Slot]) -> list[Item]:
     for item in instructions:
         if item.function == "copy" and item.operands[0].part and item.writes is not None and item.goto is None:
             source, target = item.operands[0], item.target
-            if target is None or target.part or source.slot in changing or item.writes in changing or writes[item.writes] != 1:
+            if target is None or target.part or source.slot in changing or item.writes in changing:
                 continue
             readers = [other for other in instructions if item.writes in other.reads()]
             as_part = any(other.target is not None and other.target.slot == item.writes for other in readers)
@@ -30,7 +40,8 @@ def fused_columns(items: list[Item], given: set[Slot]) -> list[Item]:
                 continue
             if any(place.slot == item.writes and place.part for other in readers for place in other.operands):
                 continue
-            if source.pointer is not None and any(other.flag is not None and other.flag.slot == item.writes for other in readers):
+            if source.pointer is not None and any(other.flag is not None and other.flag.slot == item.writes
+                                                  for other in readers):
                 continue
             places[item.writes] = source
             dropped.add(id(item))
@@ -79,8 +90,7 @@ def merged_branches(items: list[Item]) -> list[Item]:
     while True:
         size = len(items)
         items = _threaded(items)
-        items = _reachable(items)
-        items = _ridden(items)
+        items = _ridden(_without_lost_updates(_reachable(items)))
         if len(items) == size:
             return items
 
@@ -92,7 +102,8 @@ def _threaded(items: list[Item]) -> list[Item]:
         for item in items[places[id(label)]:]:
             if isinstance(item, Label):
                 continue
-            if isinstance(item, Instr) and item.function is None and item.flag is None and item.goto is not None and seen < 50:
+            if isinstance(item,
+                          Instr) and item.function is None and item.flag is None and item.goto is not None and seen < 50:
                 return target(item.goto, seen + 1)
             break
         return label
@@ -135,6 +146,12 @@ def _reachable(items: list[Item]) -> list[Item]:
     return kept
 
 
+def _without_lost_updates(items: list[Item]) -> list[Item]:
+    """Pointers of instructions that have gone need no updates."""
+    there = {id(item) for item in items}
+    return [item for item in items if not isinstance(item, Update) or id(item.instruction) in there]
+
+
 def _ridden(items: list[Item]) -> list[Item]:
     kept: list[Item] = []
     for item in items:
@@ -173,11 +190,3 @@ def with_pointer_updates(items: list[Item]) -> list[Item]:
         else:
             kept.append(item)
     return kept
-
-
-class Update(Instr):
-    """A pointer of an instruction is set to a place, or without one moves on."""
-
-    def __init__(self, line: object, instruction: Instr, name: str, place: Loc | None, depth: int) -> None:
-        super().__init__(line, "pointer", depth=depth)  # type: ignore[arg-type]
-        self.instruction, self.name, self.place = instruction, name, place

@@ -21,6 +21,7 @@ from punchcard.checks.runs import begin, checked_run
 from punchcard.errors import ArgumentError, ProgramError, did_you_mean, shortened
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.python.arrays.code import Written, written
 from punchcard.python.arrays.compiler import Lowered, lowered
@@ -37,6 +38,8 @@ OPTIONS: Mapping[str, tuple[Any, str]] = {
     "engine": (DEFAULT_ENGINE, "the name of an engine"), "check": (None, "True, False or None"),
     "max_steps": (None, "a number of instructions"),
 }
+FAR = 1e-6
+"""A call refuses a result that is farther than this from NumPy's, relative to the range."""
 LOOKED_AT = 5_000
 """A run of at most so many operations is looked at after every loop, where `check` does not say."""
 ROOM = 16
@@ -55,7 +58,7 @@ class ArrayProgram:
     def __init__(self, source: FunctionSource, function: Callable[..., Any] | None = None, **options: Any) -> None:
         for name in options:
             if name not in OPTIONS:
-                raise ArgumentError(f"program: unknown option {name!r}{did_you_mean(name, OPTIONS)}: functions of arrays have "
+                raise ArgumentError(f"program: unknown option {name!r}{did_you_mean(name, OPTIONS)}: there are "
                                     f"{', '.join(OPTIONS)}")
         self.source, self.function = source, function
         self.options = {name: options.get(name, default) for name, (default, _) in OPTIONS.items()}
@@ -82,6 +85,9 @@ class ArrayProgram:
         report = self.run(*given, **named)
         if report.agrees is False:
             raise ProgramError(f"{self.source.name}: the run does not agree with the interpreter: {report.report.why}")
+        if report.difference is not None and report.difference > FAR:
+            raise ProgramError(f"{self.source.name}: the result is {report.difference:.1e} of the range away from NumPy's: "
+                               "errors have grown, or turned a comparison; run() has both results")
         return report.result
 
     def run(self, *given: Any, **named: Any) -> ArrayReport:
@@ -90,7 +96,7 @@ class ArrayProgram:
         machine = call.machine()
         check = self.options["check"]
         watched = call.ran.operations <= LOOKED_AT if check is None else check
-        most = self.options["max_steps"] or 40 * call.ran.operations + 10_000
+        most = self.options["max_steps"] or call.steps
         try:
             report = checked_run(begin(call.program, machine, engine=self.options["engine"], check=watched, max_steps=most))
         except ProgramError as error:
@@ -195,8 +201,10 @@ class _Call:
         closest = self.ran.closest
         if closest is not None and closest[0] < dead_zone(self.limit):
             difference, line = closest
-            line.source.fail(line.node, f"a comparison of numbers that differ by {difference:.1e}: the machine tells apart what "
-                             f"differs by {dead_zone(self.limit):.1e}, at the range ±{self.limit:g}", "leave a larger margin")
+            line.source.fail(line.node,
+                             f"a comparison of numbers that differ by {difference:.1e}: the machine tells apart what "
+                             f"differs by {dead_zone(self.limit):.1e}, at the range ±{self.limit:g}",
+                             "leave a larger margin")
 
     def machine(self) -> FleqMachine:
         options = self.owner.options
@@ -204,6 +212,15 @@ class _Call:
         names = tuple(sorted(sizes["functions"]))
         return _machine(names, sizes["size"], _rounded(sizes["memory"]), _rounded(sizes["instructions"]), self.limit,
                         options["heads"], options["precision"], options["design"])
+
+    @property
+    def steps(self) -> int:
+        """Instructions that the run makes: counted by the interpreter for a short one, for a long one a limit."""
+        if self.ran.operations > LOOKED_AT:
+            return 40 * self.ran.operations
+        interpreter = FleqInterpreter(self.program, check_range=False)
+        interpreter.run(40 * self.ran.operations + 1000)
+        return interpreter.steps + 1
 
     def results(self, memory: Mapping[str, np.ndarray]) -> Any:
         """What the function returns, as NumPy has it."""
@@ -231,7 +248,8 @@ def _machine(names: tuple[str, ...], size: int, memory: int, instructions: int, 
              design: str) -> FleqMachine:
     """Machines that are there already are used again: they depend on sizes alone."""
     own = {block.name: block for block in blocks_for({}, names, limit, heads)}
-    return FleqMachine(functions=[own.get(name, name) for name in names], size=size, memory=memory, instructions=instructions,
+    return FleqMachine(functions=[own.get(name, name) for name in names], size=size, memory=memory,
+                       instructions=instructions,
                        range=limit, heads=heads, precision=precision, design=design)
 
 

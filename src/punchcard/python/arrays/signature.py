@@ -1,7 +1,7 @@
 """The parameters of a function: which argument each gets, and which of them are constants of the program.
 
-Python's int, bool, str, None and tuples of them are constants: they are known when the function is compiled. Floats and arrays are
-data: they are punched on the card, so other values run on the same machine.
+Python's int, bool, str, None and tuples of them are constants: they are known when the function is compiled. Floats and
+arrays are data: they are punched on the card, so other values run on the same machine.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def bound(
     found: dict[str, T] = dict(zip(names, given, strict=False))
     for name, value in named.items():
         if name not in names:
-            refuse(f"{source.name} has no parameter {name!r}{did_you_mean(name, names)}: it has {', '.join(names) or 'none'}")
+            refuse(f"{source.name} has no parameter {name!r}{did_you_mean(name, names)}: it has {', '.join(names)}")
         if name in found:
             refuse(f"{source.name}: {name!r} is given twice")
         found[name] = value
@@ -77,7 +77,7 @@ def is_constant(value: Any) -> bool:
     """Whether an argument is a constant of the program."""
     if isinstance(value, tuple):
         return all(is_constant(item) for item in value)
-    return value is None or isinstance(value, bool | str) or isinstance(value, int | np.integer)
+    return value is None or isinstance(value, bool | str | int | np.integer)
 
 
 def as_data(name: str, value: Any) -> np.ndarray:

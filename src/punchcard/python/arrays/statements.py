@@ -1,7 +1,8 @@
 """Statements of the source: assignments and control flow.
 
-A variable is the value that was last assigned to it. Where ways of control flow meet, after an if and at the head of a loop, it
-gets a register of its own, its home, and each way ends by moving its value there. Moves that are not needed go later.
+A variable is the value that was last assigned to it. Where ways of control flow meet, after an if and at the head of a
+loop, it gets a register of its own, its home, and each way ends by moving its value there. Moves that are not needed
+go later.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from punchcard.python.arrays.arithmetic import matrix_shape
 from punchcard.python.arrays.conditions import Conditions
 from punchcard.python.arrays.emitter import Emitter
 from punchcard.python.arrays.ir import Block, If, Leave, Loop, Operand, Ref, Register, Statement
+from punchcard.python.arrays.names import assigned, changed_in_place, leaves, stays_whole
 from punchcard.python.arrays.values import Known, Missing, Real, Refusal, Several, Shape, Value, shown
 from punchcard.python.source import FunctionSource
 
@@ -76,7 +78,8 @@ class Body(Conditions):
     def compile(self, arguments: dict[str, Value]) -> Value:
         """The value of the function for these arguments."""
         if len(self.frames) > MOST_DEPTH:
-            self.fail(self.source.node, f"more than {MOST_DEPTH} calls inside each other: recursion is not in the subset of arrays",
+            self.fail(self.source.node,
+                      f"more than {MOST_DEPTH} calls inside each other: recursion is not in the subset of arrays",
                       "use a loop")
         self.env = {name: self._owned(value) for name, value in arguments.items()}
         self.frames.append(self.env)
@@ -182,7 +185,8 @@ class Body(Conditions):
                 self._alone(node, target.id, old)
                 made = self.real(new, node)
                 if made.shape != old.shape:
-                    self.fail(node, f"{target.id} has {shown(old.shape)}, and the result {shown(made.shape)}: an array that is "
+                    self.fail(node,
+                              f"{target.id} has {shown(old.shape)}, and the result {shown(made.shape)}: an array that is "
                               "changed in place keeps its shape", f"write {target.id} = {target.id} ...")
                 new = Real(made.operand, made.shape, old.buffers)
             elif isinstance(old, Known) and isinstance(old.value, np.ndarray):
@@ -199,7 +203,8 @@ class Body(Conditions):
     def _put(self, target: ast.Subscript, value: Real) -> None:
         """A part of an array gets other values."""
         if not isinstance(target.value, ast.Name) or target.value.id not in self.env:
-            self.fail(target, "a part of something that is not a variable of the function", "write X[i, j] = ..., not X[i][j]")
+            self.fail(target, "a part of something that is not a variable of the function",
+                      "write X[i, j] = ..., not X[i][j]")
         name = target.value.id
         real = self.real(self.env[name], target)
         self._alone(target, name, real)
@@ -239,7 +244,8 @@ class Body(Conditions):
             self.fail(node, "another number of values than the return before it")
         if isinstance(value, Known) and value.value is None:
             self.fail(node, "return without a value", "return the same values on every way")
-        self._move(dict(enumerate(results.homes)), dict(enumerate(items)), node, level=0)
+        names = [f"value {number + 1} of return" for number in range(len(items))]
+        self._move(dict(zip(names, results.homes, strict=True)), dict(zip(names, items, strict=True)), node, level=0)
         self.emitter.add(Leave(results.block, self.line(node)))
         self.over = True
 
@@ -262,7 +268,7 @@ class Body(Conditions):
                 home.register = self._register(name, real, level)
                 home.shape, home.boolean = real.shape, real.boolean
             elif home.shape != real.shape:
-                home.missing = f"{name!r} has {shown(home.shape)} on one way to this place, and {shown(real.shape)} on another"
+                home.missing = f"{name!r} has {shown(home.shape)} on one way to this place, {shown(real.shape)} on another"
                 continue
             home.register.integral &= real.operand.integral
             home.boolean &= real.boolean
@@ -272,7 +278,7 @@ class Body(Conditions):
 
     def _register(self, name: Any, real: Real, level: int | None) -> Register:
         rows, columns = matrix_shape(real.shape)
-        register = self.emitter.register(rows, columns, name=name if isinstance(name, str) else "", integral=True)
+        register = self.emitter.register(rows, columns, name=name if name.isidentifier() else "", integral=True)
         if level is not None:
             register.level = level
         return register
@@ -372,8 +378,8 @@ class Body(Conditions):
                         continue
                     real = self._plain(before.get(name), node)
                     if real is not None:
-                        homes[name].register = self._register(name, real, None)
-                        homes[name].register.integral = self._stays_whole(name, body) and real.operand.integral
+                        register = homes[name].register = self._register(name, real, None)
+                        register.integral = stays_whole(name, body, self.env) and real.operand.integral
                         homes[name].shape, homes[name].boolean = real.shape, False
                         homes[name].buffers = real.buffers
             finally:
@@ -414,7 +420,7 @@ class Body(Conditions):
         self.loops.append(around)
         with self.emitter.scope(around.rest.body, certain=True):
             top()
-            self.emitter.scopes[-1].certain = not any(_leaves(statement) for statement in body)
+            self.emitter.scopes[-1].certain = not any(leaves(statement) for statement in body)
             self.run(body)
             if not self.over:
                 self._check_shapes(node, around)
@@ -425,39 +431,6 @@ class Body(Conditions):
                 self.fail(node, f"{name!r} begins as an integer and becomes a real number in the loop",
                           f"begin with {name} = 0.0 + ... of a real number, or keep it whole")
         self._check_shared(node, body, around)
-
-    def _stays_whole(self, name: str, body: list[ast.stmt]) -> bool:
-        """Whether what a loop assigns to a variable can be taken for integers: sums and differences of names and whole numbers."""
-        found = [n for s in body for n in ast.walk(s)]
-        values: list[ast.expr] = []
-        for n in found:
-            if isinstance(n, ast.Assign):
-                for target in n.targets:
-                    if isinstance(target, ast.Name) and target.id == name:
-                        values.append(n.value)
-                    elif any(isinstance(t, ast.Name) and t.id == name for t in ast.walk(target)):
-                        return False
-            elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id == name:
-                values.append(n.value)
-                if not isinstance(n.op, ast.Add | ast.Sub | ast.Mult):
-                    return False
-            elif isinstance(n, ast.For) and any(isinstance(t, ast.Name) and t.id == name for t in ast.walk(n.target)):
-                return False
-            elif isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name) and n.target.id == name:
-                return False
-        return all(self._whole(value, name) for value in values)
-
-    def _whole(self, node: ast.expr, name: str) -> bool:
-        if isinstance(node, ast.Constant):
-            return isinstance(node.value, int) and not isinstance(node.value, bool)
-        if isinstance(node, ast.Name):
-            if node.id == name:
-                return True
-            value = self.env.get(node.id)
-            return isinstance(value, Known) and isinstance(value.value, int)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
-            return self._whole(node.left, name) and self._whole(node.right, name)
-        return False
 
     def _check_shapes(self, node: ast.AST, around: Around) -> None:
         """A variable has the same shape at the end of a round as at its beginning."""
@@ -487,35 +460,6 @@ class Body(Conditions):
         self._move(around.homes, self.env, node, level=self.emitter.level)
         self.emitter.add(Leave(around.rest, self.line(node)))
         self.over = True
-
-
-def assigned(statements: Sequence[ast.stmt]) -> set[str]:
-    """The names that statements may assign to, wholly or in part."""
-    found = set()
-    for statement in statements:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                found.add(node.id)
-            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-                found.add(node.value.id)
-    return found
-
-
-def changed_in_place(statements: Sequence[ast.stmt]) -> set[str]:
-    """The names of arrays that statements may change in place."""
-    found = set()
-    for statement in statements:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-                found.add(node.value.id)
-            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                found.add(node.target.id)
-    return found
-
-
-def _leaves(statement: ast.stmt) -> bool:
-    """Whether a statement can end a round early."""
-    return any(isinstance(node, ast.Break | ast.Continue | ast.Return) for node in ast.walk(statement))
 
 
 _STATEMENTS = {"FunctionDef": "a function in a function", "With": "with", "Try": "try", "Raise": "raise", "Import": "import",

@@ -17,7 +17,7 @@ from punchcard.machines.fleq.blocks.block import (
     ScaledProduct,
     Transposition,
 )
-from punchcard.machines.fleq.blocks.curves import Exponential, Positive, Sigmoid, Tabulated, Tanh
+from punchcard.machines.fleq.blocks.curves import Exponential, OddTable, Positive, Sigmoid, Tabulated, Tanh
 from punchcard.machines.fleq.blocks.entries import EntriesFunction
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
 from punchcard.machines.fleq.blocks.table import Table, tabulate
@@ -88,7 +88,9 @@ def fitted_block(name: str, unit: float = 2.0**-53) -> Block:
     base, low, high = domain
     if base == "exp":
         return EntriesFunction(fitted_function(*domain), Exponential(name, high, unit))
-    return EntriesFunction(fitted_function(*domain), Tabulated(name, _table(base, low, high, 2 * unit), FITTED[base].both))
+    table = _table(base, low, high, 2 * unit)
+    curve = OddTable(name, table, unit) if FITTED[base].both else Tabulated(name, table)
+    return EntriesFunction(fitted_function(*domain), curve)
 
 
 @cache

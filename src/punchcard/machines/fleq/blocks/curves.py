@@ -51,8 +51,8 @@ class Curve(ABC):
     """The columns of its table; without one the cells 1 and 0 are live."""
     constants: Mapping[str, Array] = MappingProxyType({})
     """What stands in the table's columns, in a row for each name; it never changes."""
-    odd: float = 0.0
-    """If not 0: the curve is asked for |x|, and the result has the sign of x, for |x| from this number on."""
+    sides: int = 1
+    """2: the query is made of relu(x) and relu(-x), one of which is 0, instead of x."""
 
     @abstractmethod
     def query(self, x: Expression, asking: Expression) -> Expression:
@@ -144,11 +144,10 @@ class Positive(Curve):
 class Tabulated(Curve):
     """A table: a column asks with x and 1, the table's columns answer with slope and offset, and give their value."""
 
-    def __init__(self, name: str, table: Table, odd: bool = False) -> None:
+    def __init__(self, name: str, table: Table) -> None:
         self.name, self.table = name, table
         self.terms = len(table.values)
         self.constants = {"slope": table.slopes, "offset": table.offsets, "value": table.values}
-        self.odd = table.low if odd else 0.0
 
     def query(self, x: Expression, asking: Expression) -> Expression:
         return stack(x, asking)
@@ -160,8 +159,37 @@ class Tabulated(Curve):
         return keys.table("value")
 
     def best_score(self, limit: float) -> float:
-        return self.table.best_score(limit)
+        return float(np.max(self.table.offsets - np.abs(self.table.slopes) * limit))
 
     def bound(self, limit: float, unit: float) -> float:
         points = np.linspace(self.table.low, self.table.high, 2001)
         return FIT_MARGIN * self.table.error + unit * self.table.rounding(points)
+
+
+class OddTable(Tabulated):
+    """A table of positive operands, for both signs: f(-x) = -f(x).
+
+    The table stands there twice, once for relu(x) and with the other sign for relu(-x). A column of the wrong side is
+    kept out by a score that falls by P for each unit of the other part, which is exactly 0 on the right side.
+    """
+
+    sides = 2
+
+    def __init__(self, name: str, table: Table, unit: float) -> None:
+        super().__init__(name, table)
+        self.terms *= 2
+        # at the least operand, the best offset of the wrong side is below the best score, 0 or more, by what rounds away
+        fall = (float(table.offsets.max()) + 2 * math.ceil(-math.log(unit))) / table.low
+        against = np.full_like(table.slopes, -fall)
+        self.constants = {
+            "plus": np.concatenate([table.slopes, against]), "minus": np.concatenate([against, table.slopes]),
+            "offset": np.tile(table.offsets, 2), "value": np.concatenate([table.values, -table.values]),
+        }
+
+    def key(self, keys: Keys) -> Expression:
+        return stack(keys.table("plus"), keys.table("minus"), keys.table("offset"))
+
+    def best_score(self, limit: float) -> float:
+        """Of the two parts, each may be anything within the limit as far as an engine can tell."""
+        slopes = np.abs(self.constants["plus"]) + np.abs(self.constants["minus"])
+        return float(np.max(self.constants["offset"] - slopes * limit))

@@ -50,44 +50,33 @@ class Entries(Transport):
         return lambda column: [float(values[column.index])] if self.live(column) else [0.0]
 
     def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
-        signs = ((f"{self.name}_not_plus", 1), (f"{self.name}_not_minus", 1)) if self.curve.odd else ()
-        return ((f"{self.name}_x", 1), (f"{self.name}_mean", 1), *signs)
+        return ((f"{self.name}_x", self.curve.sides), (f"{self.name}_mean", 1))
 
     def units(self, d: int) -> int:
-        return (6 if self.curve.odd else 2) * d
+        return 2 * d
 
     def prepare(self, bench: Bench) -> Part:
-        d, closed = bench.size, bench.off(self.name) + bench.rows("not_copy")
-        x = bench.operand[:d]
-        if not self.curve.odd:
-            return assign(bench.rows(f"{self.name}_x"), gated(x, closed, bench.gate).total())
-        part = assign(bench.rows(f"{self.name}_x"), gated(relu(x) + relu(-x), closed, bench.gate).total())
-        for name, sign in (("not_plus", x), ("not_minus", -x)):
-            here = bench.rows(f"asks_{self.name}")
-            part += assign(bench.rows(f"{self.name}_{name}"), here - reaches(sign, bench.one, self.curve.odd, closed,
-                                                                             bench.gate))
-        return part
+        closed = bench.off(self.name) + bench.rows("not_copy")
+        entry = (gated(part, closed, bench.gate).total() for part in parts(bench.operand[: bench.size], self.curve.sides))
+        return assign(bench.rows(f"{self.name}_x"), stack(*entry))
 
     def shares(self, bench: Bench) -> list[Share]:
         keys = Keys(bench.rows("unit"), lambda row: bench.rows(f"{self.name}_{row}"))
         query = self.curve.query(bench.rows(f"{self.name}_x"), bench.rows(f"active.{self.name}"))
-        return [Share(query, self.curve.key(keys), self.curve.value(keys), bench.rows(f"{self.name}_mean"))]
+        value = bench.size * self.curve.value(keys)
+        return [Share(query, self.curve.key(keys), value, bench.rows(f"{self.name}_mean"))]
 
     def finish(self, bench: Bench, off: Expression) -> Expression:
         """Entry g of the result, d times, in column (g, i)."""
         d, closed = bench.size, off + bench.over + bench.rows("not_copy")
-        result = self.curve.finish(bench.rows(f"{self.name}_mean"), bench.one).repeat(d)
-        if not self.curve.odd:
-            return d * gated(result, closed, bench.gate)
-        plus, minus = (gated(result, closed + bench.rows(f"{self.name}_{name}"), bench.gate)
-                       for name in ("not_plus", "not_minus"))
-        return d * plus - d * minus
+        # The head has multiplied by d, not this formula: a factor that is not a power of two could not be seen to cancel when
+        # the row is cleared.
+        return gated(self.curve.finish(bench.rows(f"{self.name}_mean"), d * bench.one).repeat(d), closed, bench.gate)
 
 
-def reaches(x: Expression, one: Expression, least: float, closed: Expression, gate: float) -> Expression:
-    """The sum over the rows of x of 1 where x >= least, 0 where x <= 0, but for closed ones: exactly, for x up to 2^52."""
-    steps = relu(1 / least * x) - relu(1 / least * x - one.repeat(x.size))
-    return gated(steps, closed, gate).total()
+def parts(x: Expression, sides: int) -> tuple[Expression, ...]:
+    """x, or its positive and its negative part."""
+    return (x,) if sides == 1 else (relu(x), relu(-x))
 
 
 class EntriesLemma(Lemma):
@@ -109,8 +98,7 @@ class EntriesLemma(Lemma):
         return max(3 * d, d * d, self.curve.terms)
 
     def rows(self, d: int, height: int) -> dict[str, int]:
-        signs = {"not_plus": 1, "not_minus": 1} if self.curve.odd else {}
-        return {"copy": d, "entry": 1, "asking": 1, "mean": 1, "spread": d} | signs
+        return {"copy": d, "entry": self.curve.sides, "asking": 1, "mean": 1, "spread": d}
 
     def layers(self, bench: LemmaBench) -> list[Part]:
         d, off, gate, shut = bench.size, bench.off, bench.gate, bench.rows("not_grid_group")
@@ -120,20 +108,13 @@ class EntriesLemma(Lemma):
         if self.curve.terms:
             not_live = bench.rows("outside") + bench.one - bench.own("live")
         grid = bench.rows("grid_lane").total()
-        size = relu(copy) + relu(-copy) if self.curve.odd else copy
-        first = (hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], copy)
-                 + assign(entry, gated(size, off + shut, gate).total()) + assign(asking, relu(grid - off)))
-        result, closed = self.curve.finish(mean, bench.one).repeat(d), off + shut + bench.over
-        made = gated(result, closed, gate)
-        if self.curve.odd:
-            for name, sign in (("not_plus", copy), ("not_minus", -copy)):
-                first += assign(bench.own(name), grid - reaches(sign, bench.one, self.curve.odd, off + shut, gate))
-            plus, minus = (gated(result, closed + bench.own(name), gate) for name in ("not_plus", "not_minus"))
-            made = plus - minus
+        entries = (gated(part, off + shut, gate).total() for part in parts(copy, self.curve.sides))
+        made = gated(self.curve.finish(mean, bench.one).repeat(d), off + shut + bench.over, gate)
         return [
-            first,
-            attend(query=stack(self.curve.query(entry, asking), -bench.big * asking),
-                   key=stack(self.curve.key(keys), not_live), value=self.curve.value(keys), into=mean, gap=1.0, temperature=1.0)
+            hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], copy)
+            + assign(entry, stack(*entries)) + assign(asking, relu(grid - off)),
+            attend(query=stack(self.curve.query(entry, asking), -bench.big * asking), into=mean,
+                   key=stack(self.curve.key(keys), not_live), value=self.curve.value(keys), gap=1.0, temperature=1.0)
             + assign(spread, made),
             attend(query=bench.rows("c_lane"), key=bench.rows("grid_lane"), value=d * spread, into=bench.own("result")[:d],
                    gap=MATCH_GAP, winners=power_of_two(d)),

@@ -1,4 +1,4 @@
-"""Sums of sigmoids of a scalar. Two live keys with scores x and 0 give the weights e^x / (e^x + 1) = sigmoid(x) and the rest."""
+"""Sums of sigmoids of a scalar: two live keys with scores x and 0 have the weights sigmoid(x) and the rest."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from punchcard.machines.fleq.blocks.fit import CUTOFFS, ROUNDING, Array, checked
 
 SIZES = (48, 64, 96, 128, 192, 256)
 """How many values are tried, until the table is near enough."""
-NEAR_ENOUGH = 1024.0
+NEAR_ENOUGH = 4096.0
 """A table that is off by so many units of rounding of the largest value needs no more values."""
 WIDTHS = (2.0, 1.75, 2.5, 1.5, 3.0)
 BEYOND = (12, 8, 16, 4)
@@ -52,15 +52,11 @@ class Table:
     def __call__(self, x: Array) -> Array:
         return np.asarray(self.weights(x) @ self.values)
 
-    def best_score(self, limit: float) -> float:
-        """What the best score is at least, for operands within ±limit: each score's least, and the best of these."""
-        return float(np.max(self.offsets - np.abs(self.slopes) * limit))
-
     def rounding(self, x: Array) -> float:
         """The largest rounding error at the points x in units of roundoff, to first order.
 
-        A score is off by some units of |w x| + |b|, and so is its weight, relatively; a weight that is off by a part moves the
-        mean by that part of its value's distance from the mean. The sum is off by some units of the values' sizes.
+        A score is off by some units of |w x| + |b|, and so is its weight, relatively. A weight that is off by a part
+        moves the mean by that part of its value's distance from the mean. The sum is off by some units of the values.
         """
         p = self.weights(x)
         mean = p @ self.values
@@ -79,7 +75,8 @@ def tabulate(
     fresh = np.concatenate([spread.points(2000, phase=(math.sqrt(5) - 1) / 2) for spread in _spreads(low, high)])
     wanted = evaluate(fresh)
     enough = NEAR_ENOUGH * rounding * float(np.abs(wanted).max())
-    best, best_score = Table(*np.zeros((3, 1)), low, high), math.inf
+    nothing = np.zeros(1)
+    best, best_score = Table(nothing, nothing, nothing, low, high), math.inf
     with threadpool_limits(1):
         for size, spread in product(SIZES if terms is None else (terms,), _spreads(low, high)):
             for width, beyond in product(WIDTHS, BEYOND):
@@ -116,10 +113,10 @@ class _Spread:
         centres = self.ends[0] + step * (np.arange(size) - beyond)
         curvature = 1 / (width * step) ** 2
         if self.shift is None:
-            return curvature * centres, -curvature * centres**2 / 2
-        slopes = -curvature * np.exp(-centres)
+            return np.asarray(curvature * centres), np.asarray(-curvature * centres**2 / 2)
+        slopes = np.asarray(-curvature * np.exp(-centres))
         # the least of the curve is at its end: there it is 0, so that a column that is kept out is far below
-        return slopes, curvature * (1 - centres) + slopes * self.shift + curvature * centres[-1]
+        return slopes, np.asarray(curvature * (1 - centres) + slopes * self.shift + curvature * centres[-1])
 
 
 def _spreads(low: float, high: float) -> list[_Spread]:

@@ -46,7 +46,7 @@ class PaperFleqDesign(FleqDesign):
         self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), columns)
         self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
         self.terms = max(b.lemma.terms for b in blocks)
-        self.card = self._layout().limited(self._limits())
+        self.card = self._limited(self._layout())
 
     def _constants(self, q: int) -> dict[str, list[float]]:
         """Rows that never change: for each name, the values in column q of the scratchpad."""
