@@ -27,12 +27,12 @@ class Program:
 
     def __init__(self, rng: random.Random, bits: int) -> None:
         half = 1 << (bits - 1)
-        self.heavy = rng.sample(HEAVY, 2)
+        self.heavy = rng.sample(HEAVY, 1 if bits < 16 else 2)
         self.plain = [sign for sign in self.heavy if sign not in ("<<", ">>", "**")]
         self.numbers = (*NUMBERS, str(half - 1), str(-half))
         self.rng, self.loops, self.names = rng, 0, ["a", "b"]
         self.locked: list[str] = []
-        body = self.block(1, rng.randint(2, 6), 0)
+        body = self.block(1, rng.randint(2, 4 if bits < 16 else 6), 0)
         helper = ["def g(x: int, y: int) -> int:", f"    return {Program._small(rng)}", ""] if rng.random() < 0.4 else []
         self.helper = bool(helper)
         if self.helper:
@@ -81,7 +81,7 @@ class Program:
         index = self.number(depth - 1)
         if how < 0.15:
             return f"{which}[{index}]"
-        return f"{which}[({index}) % {3 if which == 'items' else 4}]" if how < 0.8 else f"{which}[-1 - ({index}) % 3]"
+        return f"{which}[({index}) % 4]" if how < 0.8 else f"{which}[-1 - ({index}) % 4]"
 
     def truth(self, depth: int) -> str:
         rng = self.rng

@@ -12,6 +12,8 @@ import punchcard
 from punchcard.cli import main
 from punchcard.machines.kind import Kind, Language
 from punchcard.machines.registry import Registry
+from punchcard.machines.streams import reader
+from punchcard.machines.von_neumann.oracle import ImageInterpreter
 
 FILE = """import sys
 sys.exit("this file was executed")
@@ -110,3 +112,22 @@ def test_languages_may_share_an_extension_where_texts_tell_them_apart(tmp_path: 
     assert Registry([kind("a", "a"), kind("b", "b")]).language_of(tmp_path / "x.two")[0].name == "b"
     with pytest.raises(punchcard.PunchcardError, match="is claimed by 'a' and by 'b'"):
         Registry([kind("a", "a"), kind("b", "b", tells=False)])
+
+
+EXAMPLES = Path(__file__).parent.parent / "examples" / "python"
+INPUTS = {"sort": b"6\n5\n3\n-7\n30000\n0\n5\n", "calculator": b"2*(3+4)-5\n"}
+OUTPUTS = {"primes": "2 3 5 7 11 13 17 19 23 29", "factorial": "1 2 6 24 120 720 5040", "sort": "-7 0 3 5 5 30000",
+           "gcd": "21", "queens": "4", "calculator": "> 9",
+           "life": "........ ..#..... ...#.... .###.... ........ ........ ........ ........"}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_examples_give_their_results_in_the_steps_that_the_docs_say(name: str) -> None:
+    """On the interpreter; the corpus runs such programs on the transformer."""
+    image = punchcard.load(EXAMPLES / f"{name}.py", word_bits=16, call="gcd 1071 462" if name == "gcd" else None)
+    ran = ImageInterpreter(image, 16, image.memory or 0, read=reader(INPUTS.get(name, b"")))
+    ran.run(1_000_000)
+    assert (ran.stop, ran.output.decode().split()) == ("halted", OUTPUTS[name].split())
+    table = (EXAMPLES.parent.parent / "docs" / "python.md").read_text()
+    row = next(line for line in table.splitlines() if line.startswith(f"| `examples/python/{name}.py`"))
+    assert f"| {len(image):,} | {ran.steps:,} |" in row

@@ -82,7 +82,7 @@ class Functions:
             return None
         if found is not None:
             function.source.fail(call, f"{name!r} is not a function written in Python that can be compiled")
-        return function.source.unknown(call.func, BUILT_IN)
+        raise function.source.unknown(call.func, BUILT_IN)
 
     def _unused(self, name: str) -> str:
         plain = name if name.isascii() else "function"

@@ -158,7 +158,7 @@ class Inference:
                 self.fail(node, f"{node.id!r} is {type(outside[node.id]).__name__}, not a constant of the integer subset",
                           "constants are numbers, texts, and lists of them")
             return self.of_constant(outside[node.id], node)
-        return self.function.source.unknown(node, sorted(self.function.locals))
+        raise self.function.source.unknown(node, sorted(self.function.locals))
 
     def _UnaryOp(self, node: ast.UnaryOp, names: Names) -> Value:
         if isinstance(node.op, ast.Not):

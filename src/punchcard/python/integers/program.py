@@ -19,7 +19,7 @@ from functools import lru_cache, update_wrapper
 from typing import Any
 from unittest import mock
 
-from punchcard.arguments import is_number
+from punchcard.arguments import checked, is_number
 from punchcard.checks.runs import begin, checked_run
 from punchcard.errors import ArgumentError, ProgramError, did_you_mean, shortened
 from punchcard.machines.judging import Check
@@ -105,6 +105,7 @@ class IntegerProgram:
     def run(self, *given: Any, input: bytes = b"", engine: str | None = None, max_steps: int | None = None,
             check: bool | Check = "end", **named: Any) -> IntegerReport:
         """Run the function beside the machine's interpreter, and compare it with Python where Python has it."""
+        run(input=input, engine=engine, max_steps=max_steps, check=check)
         code = self.compiled(*given, **named)
         done = self._run(code, check=check, input=input, engine=engine, max_steps=max_steps)
         expected, written = self.expected(*given, input=input, **named)
@@ -215,6 +216,11 @@ class IntegerProgram:
         root = value.items.root
         items = [self._value(root.item, each, done) for each in words] if root.item is not None else []
         return tuple(items) if root.is_tuple else items
+
+
+@checked
+def run(*, input: bytes, engine: str | None, max_steps: int | None, check: bool | Check) -> None:
+    """What is said of a run is checked by its types; the function's own arguments are checked when it is compiled."""
 
 
 @lru_cache(maxsize=8)
