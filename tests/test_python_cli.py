@@ -115,9 +115,9 @@ def test_languages_may_share_an_extension_where_texts_tell_them_apart(tmp_path: 
 
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "python"
-INPUTS = {"sort": b"6\n5\n3\n-7\n30000\n0\n5\n", "calculator": b"2*(3+4)-5\n"}
+INPUTS = {"sort": b"6\n5\n3\n-7\n30000\n0\n5\n", "expression": b"2*(3+4)-5\n"}
 OUTPUTS = {"primes": "2 3 5 7 11 13 17 19 23 29", "factorial": "1 2 6 24 120 720 5040", "sort": "-7 0 3 5 5 30000",
-           "gcd": "21", "queens": "4", "calculator": "> 9",
+           "gcd": "21", "queens": "4", "expression": "> 9",
            "life": "........ ..#..... ...#.... .###.... ........ ........ ........ ........"}
 
 
