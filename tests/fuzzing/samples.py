@@ -80,9 +80,22 @@ text:   .asciz "hi\\n"
 .bss
 room:   .space 16
 """
+PYTHON = """TABLE = [3, 1 << 4, -2]
+
+def power(base: int, exponent: int = 3) -> int:
+    return base if exponent <= 1 else base * power(base, exponent - 1)
+
+def main():
+    text = input("? ")
+    for i, n in enumerate(TABLE):
+        print(f"{i}: {n % 7}", len(text), sep=", ")
+    while TABLE[0] > 0 and not TABLE[-1] == 5:
+        TABLE[0] -= 1
+        print(power(TABLE[0]), [x * x for x in range(3)], TABLE[0] ^ 5 | 2, "ab"[1])
+"""
 WRITTEN = {
     ".fleq": (TINY_FLEQ, FROM_FILES), ".asq": (MACROS, "a b (-1)\n. a:1 b:2\n"), ".subleq": (HALVED,),
-    ".bf": (",[.,]", "+[>++[-]<-]."),
+    ".bf": (",[.,]", "+[>++[-]<-]."), ".py": (PYTHON,),
     ".s": (RISCV,), ".c": ("int main(void) { return 3; }\n",), ".dec": ("3 4 6 7 7 7 3 0 0\n", "9 -1 3 0 0 -1 72\n"),
 }
 SMALL_PROGRAMS = {
@@ -93,7 +106,7 @@ SMALL_PROGRAMS = {
     "turing": "tape [1]01\ngo 1 -> 0 R go\ngo 0 -> 1 R go\n",
 }
 """Programs that fit the small machine of a kind, and run for some steps."""
-FOLDERS = (EXAMPLES, EXAMPLES / "von_neumann", EXAMPLES / "turing")
+FOLDERS = (EXAMPLES, EXAMPLES / "von_neumann", EXAMPLES / "turing", EXAMPLES / "python")
 IMAGES = (".dec", ".sq", ".slq")
 
 

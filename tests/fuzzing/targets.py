@@ -8,8 +8,8 @@ from typing import Any
 from tests.fuzzing import caches, commands, samples, tensors, texts
 from tests.fuzzing.workers import Begin
 
-_PROGRAMS = {".subleq": 50, ".minsky": 40, ".json": 40, ".fleq": 80, ".asq": 80, ".bf": 40, ".dec": 40, ".sq": 10,
-             ".slq": 10, ".tm": 40, ".s": 62, ".elf": 24, ".hex": 12, ".ihex": 2, ".bin": 6, ".c": 2}
+_PROGRAMS = {".subleq": 40, ".minsky": 40, ".json": 40, ".fleq": 70, ".asq": 70, ".bf": 40, ".dec": 40, ".sq": 10,
+             ".slq": 10, ".tm": 40, ".s": 62, ".elf": 24, ".hex": 12, ".ihex": 2, ".bin": 6, ".c": 2, ".py": 30}
 _KINDS = {"subleq": 20, "fleq": 20, "von-neumann": 20, "turing": 20, "riscv": 1}
 
 

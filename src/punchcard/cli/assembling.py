@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Given, language_options
+from punchcard.cli.options import Calling, Given, language_options
 from punchcard.cli.terminal import write_output
 from punchcard.files import check_apart
 from punchcard.machines.kind import Kind
@@ -33,7 +33,7 @@ def _writing(
 ) -> click.Command:
     """A command that reads a program of any of these kinds, and writes it."""
 
-    @click.command(name, help=about)
+    @click.command(name, cls=Calling, help=about)
     @click.argument("file", type=click.Path(path_type=Path))
     @click.option("-o", "--output", help="File to write; by default standard output.")
     @language_options(registry)
@@ -46,7 +46,7 @@ def _writing(
 
 def _program(file: Path, given: dict[str, Any], registry: Registry) -> tuple[Kind, Any]:
     """The kind and the program of a file."""
-    kind, language = registry.language_of(file)
     options = Given(given)
+    kind, language = registry.language_of(file, options.values)
     options.for_machine(kind, language)  # refuses options of another language
     return kind, registry.load(file, **options.for_language(language))

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from punchcard.cli.options import (
+    Calling,
     Given,
     file_argument,
     given_flags,
@@ -41,7 +42,7 @@ def make_bench(registry: Registry) -> click.Command:
                 raise click.BadParameter(f"{name!r} is not one of {', '.join(designs)}.")
         return chosen
 
-    @click.command()
+    @click.command(cls=Calling)
     @file_argument
     @click.option("--machine", type=click.Choice([*(kind.name for kind in registry), "all"]),
                   help="Which computer.  [default: all]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -150,6 +151,18 @@ def _decimal(value: Any) -> Any:
     return int(value, 16) if is_hexadecimal else value
 
 
+class Calling(click.Command):
+    """A command whose option --call takes a name and all arguments that follow, up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--call" in args:
+            first = args.index("--call") + 1
+            last = next((at for at in range(first, len(args)) if re.match("--|-[a-zA-Z]", args[at])), len(args))
+            if first < last:
+                args = [*args[:first], shlex.join(args[first:last]) if last - first > 1 else args[first], *args[last:]]
+        return super().parse_args(ctx, args)
+
+
 class Given:
     """What was given on the command line for machines and languages, to be sorted by the kind that is asked for."""
 
@@ -157,6 +170,10 @@ class Given:
         self._values = {name.removeprefix("given_"): value for name, value in parameters.items() if value is not None}
         if (dtype := self._values.pop("dtype", None)) is not None:
             self._values["precision"] = dtype
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        return self._values
 
     def for_machine(self, kind: Kind, language: Language | None = None) -> dict[str, Any]:
         """The options for a machine of one kind. One of another kind or language is refused."""

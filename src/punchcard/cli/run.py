@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from punchcard.cli.options import (
+    Calling,
     Given,
     file_argument,
     given_flags,
@@ -43,7 +44,7 @@ def make_run(registry: Registry) -> click.Command:
     languages = [language for kind in registry for language in kind.languages]
     extensions = ", ".join(extension for language in languages for extension in language.extensions)
 
-    @click.command(help=f"""Run a program on a looped transformer and compare it with a plain interpreter.
+    @click.command(cls=Calling, help=f"""Run a program on a looped transformer and compare it with a plain interpreter.
 
     FILE is a program: {extensions}. With --resume no FILE is needed.""")
     @file_argument
@@ -128,15 +129,15 @@ def _begun(file: Path, settings: tuple[str, ...], given: Given, registry: Regist
     from punchcard import api
 
     program, kind, options = load_program(file, given, registry)
-    program = with_settings(program, settings, kind, registry.language_of(file)[1])
+    program = with_settings(program, settings, kind, registry.language_of(file, given.values)[1])
     return api.begin(program, kind.machine_class().for_program(program, **options))
 
 
 def load_program(file: Path, given: Given, registry: Registry) -> tuple[Any, Kind, dict[str, Any]]:
     """The program in a file, which must fit what is given; its kind, and the options of a machine for it."""
-    kind, language = registry.language_of(file)
+    kind, language = registry.language_of(file, given.values)
     options = given.for_machine(kind, language)
-    sizes = kind.resolve(options) if kind.resolve is not None else options
+    sizes = kind.resolve(options) if kind.resolve is not None and not language.sizes_itself else options
     names = {option.name for option in kind.options if option.many}  # plugged into a machine; no text must fit them
     sizes = {name: value for name, value in sizes.items() if name not in names}
     return registry.load(file, **{**sizes, **given.for_language(language)}), kind, options

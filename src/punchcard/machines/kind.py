@@ -100,6 +100,10 @@ class Language:
     """Whether files are bytes, and `assemble` is given those."""
     magic: bytes = b""
     """How files of the language begin, where that tells them from others whatever they are called."""
+    owns: Callable[..., bool] | None = None
+    """Whether a text is of this language, where languages share an extension: given the text, its source and its options."""
+    sizes_itself: bool = False
+    """Whether the program says what machine it needs, so that only sizes that are given are for `assemble`."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ is registered on import and no test has anything to reset.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -37,13 +37,18 @@ class Registry:
     def __init__(self, kinds: Iterable[Kind]) -> None:
         self._kinds: dict[str, Kind] = {}
         self._languages: dict[str, tuple[Kind, Language]] = {}
+        self._sharing: dict[str, list[tuple[Kind, Language]]] = {}
         for kind in kinds:
             if kind.name in self._kinds:
                 raise PunchcardError(f"there are two kinds of machines called {kind.name!r}")
             self._kinds[kind.name] = kind
             for language in kind.languages:
                 for extension in map(str.lower, language.extensions):
-                    if extension in self._languages:
+                    sharing = self._sharing.setdefault(extension, [])
+                    sharing.append((kind, language))
+                    if len(sharing) > 1 and all(each.owns is not None for _, each in sharing):
+                        continue  # a text says whose it is
+                    if len(sharing) > 1:
                         other = self._languages[extension][0].name
                         raise PunchcardError(f"the extension {extension!r} is claimed by {other!r} and by {kind.name!r}")
                     self._languages[extension] = kind, language
@@ -90,9 +95,19 @@ class Registry:
         raise PunchcardError(f"a {type(program).__name__} is not a program of any machine here: there are "
                              f"{', '.join(self._kinds)}")
 
-    def language_of(self, path: str | Path) -> tuple[Kind, Language]:
-        """The kind of machine and the language of a file, by its extension."""
+    def language_of(self, path: str | Path, options: Mapping[str, Any] | None = None) -> tuple[Kind, Language]:
+        """The kind of machine and the language of a file, by its extension; of languages that share it, by its text.
+
+        `options` are what the text would be read with.
+        """
         suffix = Path(path).suffix.lower()
+        if len(sharing := self._sharing.get(suffix, ())) > 1:
+            text = read_text(path)
+            for kind, language in sharing:
+                own = {option.name for option in language.options}
+                given = {name: value for name, value in (options or {}).items() if name in own}
+                if language.owns is not None and language.owns(text, str(path), **given):
+                    return kind, language
         if suffix not in self._languages:
             data = read_whole(path, "program", error=ProgramError)  # a file that is not there, or a folder, says so first
             for kind in self:
@@ -107,7 +122,7 @@ class Registry:
 
     def load(self, path: str | Path, **options: Any) -> Any:
         """The program in a file. `options` are the language's own, and sizes that the text must fit."""
-        kind, language = self.language_of(path)
+        kind, language = self.language_of(path, options)
         known = {o.name for o in (*language.options, *kind.options)} | {*language.takes, "design", "precision"}
         for name in options:
             if name not in known:

@@ -9,7 +9,12 @@ DESIGNS = ("compact", "paper")
 
 FLEQ = Kind(
     "fleq", "matrices, function blocks, and pointers that programs change", f"{HOME}.isa:FleqProgram",
-    languages=(Language("FLEQ text", (".fleq",), later(f"{HOME}.text.assembler:assemble"), takes=("folder", "functions")),),
+    languages=(
+        Language("FLEQ text", (".fleq",), later(f"{HOME}.text.assembler:assemble"), takes=("folder", "functions")),
+        Language("Python, arrays", (".py",), later("punchcard.python.files:assemble_arrays"),
+                 options=(Option("call", "the function to run, and its arguments", str),),
+                 owns=later("punchcard.python.files:is_for_arrays"), sizes_itself=True),
+    ),
     disassemble=later(f"{HOME}.text.writer:disassemble"),
     options=(
         Option("functions", "the functions that are plugged in", str, many=True),

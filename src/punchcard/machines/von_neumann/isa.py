@@ -161,6 +161,12 @@ class Image:
     """Addresses that have a name."""
     lines: LineNumbers = field(default=(), compare=False, repr=False)
     """The line of the source, counted from 1, that each address comes from; 0: none."""
+    word_bits: int | None = field(default=None, compare=False)
+    """The words that it was compiled for, where that matters."""
+    memory: int | None = field(default=None, compare=False)
+    """The memory that it was compiled for, where that matters."""
+    listing: str = field(default="", compare=False, repr=False)
+    """The `.asq` text that it was compiled to, where it was compiled."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.words))

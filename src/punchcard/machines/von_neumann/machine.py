@@ -74,8 +74,9 @@ class VonNeumannMachine(Machine[Image, ImageState]):
 
     @classmethod
     def sizes_for(cls, program: Image) -> dict[str, Any]:
-        """None: an image may use cells beyond its own, so the memory is as large as it is by default."""
-        return {}
+        """Those that it was compiled for; other images may use cells beyond their own, so the memory is the default one."""
+        sizes = {"word_bits": program.word_bits, "memory": program.memory}
+        return {name: size for name, size in sizes.items() if size is not None}
 
     def title(self) -> str:
         return (f"von-neumann, design {self.design.name!r}, dialect {self.dialect.name!r}: {self.sizes.memory} words of "

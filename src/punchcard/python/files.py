@@ -1,0 +1,226 @@
+"""What a `.py` file holds: its functions, its constants, and which function is to run. It is parsed, never executed.
+
+    punchcard run prog.py                        main(), or the one decorated function without parameters
+    punchcard run prog.py --call gcd 1071 462    a function with arguments
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from punchcard.errors import ProgramError, did_you_mean, shortened
+from punchcard.python.program import machine_for, of_source
+from punchcard.python.source import FunctionSource, Unsupported
+
+if TYPE_CHECKING:
+    from punchcard.machines.fleq.isa import FleqProgram
+    from punchcard.machines.von_neumann.isa import Image
+    from punchcard.python.integers.compiler import Compiled
+
+MOST_ITEMS = 1 << 16
+MOST_BITS = 64
+OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The function that is to run: its source, what it is given, and what its decorator says."""
+
+    source: FunctionSource
+    arguments: list[Any]
+    options: Mapping[str, Any]
+    shown: bool
+
+    @property
+    def machine(self) -> str:
+        """The kind of machine that it is for."""
+        said = self.options.get("machine")
+        return str(said) if said is not None else machine_for(self.source)
+
+
+def assemble(
+    text: str, source: str = "", *, call: str | None = None, check_overflow: bool | None = None,
+    word_bits: int | None = None, memory: int | None = None,
+) -> Image:
+    """The program of a file with functions of integers."""
+    chosen = choose(text, source, call)
+    if chosen.machine != "von-neumann":
+        raise ProgramError(f"{source}: {chosen.source.name}() is a function of arrays: it runs on a FLEQ machine")
+    sizes = {"word_bits": word_bits, "memory": memory, "check": check_overflow}
+    own = {name: value for name, value in chosen.options.items() if name != "machine"}
+    made = of_source(chosen.source, None, "von-neumann",
+                     **{**own, **{name: value for name, value in sizes.items() if value is not None}})
+    code: Compiled = made.compiled(*chosen.arguments, show=chosen.shown)
+    return replace(code.image, source=source, word_bits=code.word_bits, memory=code.memory, listing=code.text)
+
+
+def assemble_arrays(text: str, source: str = "", *, call: str | None = None) -> FleqProgram:
+    """The program of a file with functions of arrays."""
+    chosen = choose(text, source, call)
+    own = {name: value for name, value in chosen.options.items() if name != "machine"}
+    program: FleqProgram = of_source(chosen.source, None, "fleq", **own).program(*chosen.arguments)
+    return program
+
+
+def is_for_integers(text: str, source: str = "", *, call: str | None = None, **others: Any) -> bool:
+    """Whether the function that is to run is one of integers, as far as the text can be read."""
+    return not is_for_arrays(text, source, call=call)
+
+
+def is_for_arrays(text: str, source: str = "", *, call: str | None = None, **others: Any) -> bool:
+    """Whether it is one of arrays."""
+    try:
+        return choose(text, source, call).machine == "fleq"
+    except ProgramError:
+        return False  # the error is the other reader's to say
+
+
+def choose(text: str, source: str, call: str | None) -> Chosen:
+    """The function of a file that is to run."""
+    file = PythonFile.parsed(text, source)
+    if call is None:
+        found = file.default()
+        return Chosen(found, [], file.decorated.get(found.name) or {}, found.name != "main")
+    name, arguments = split_call(call)
+    if name not in file.functions:
+        raise ProgramError(f"{source}: there is no function {shortened(name)}{did_you_mean(name, file.functions)}: the file "
+                           f"has {', '.join(list(file.functions)[:20]) or 'none'}")
+    return Chosen(file.functions[name], arguments, file.decorated.get(name) or {}, True)
+
+
+def split_call(call: str) -> tuple[str, list[Any]]:
+    """A name and arguments, of `gcd 1071 462` or of `gcd(1071, 462)`."""
+    if re.fullmatch(r"\s*\w+\s*\(.*\)\s*", call, re.DOTALL):
+        try:
+            node = ast.parse(call.strip(), mode="eval").body
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+                return node.func.id, [ast.literal_eval(argument) for argument in node.args]
+        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+            pass
+        raise ProgramError(f"call={shortened(call)}: write a name and constants, such as gcd(1071, 462)")
+    try:
+        words = shlex.split(call)
+    except ValueError:
+        words = []
+    if not words:
+        raise ProgramError(f"call={shortened(call)}: write a name and constants, such as gcd 1071 462")
+    return words[0], [_literal(word) for word in words[1:]]
+
+
+def _literal(word: str) -> Any:
+    """A number or a list; what is neither is a text."""
+    try:
+        return ast.literal_eval(word)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return word
+
+
+class PythonFile:
+    """The functions and constants of a file."""
+
+    def __init__(self, tree: ast.Module, source: str, lines: list[str]) -> None:
+        self.source = source
+        self.names: dict[str, Any] = {}
+        self.functions: dict[str, FunctionSource] = {}
+        self.decorated: dict[str, dict[str, Any]] = {}
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                found = FunctionSource.parsed(node, source or "program.py", lines, self.names)
+                self.functions[node.name] = self.names[node.name] = found
+                self._decorators(node, found)
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                self._constants(node)
+
+    @classmethod
+    def parsed(cls, text: str, source: str) -> PythonFile:
+        lines = text.splitlines()
+        try:
+            return cls(ast.parse(text), source, lines)
+        except SyntaxError as error:
+            line, column = error.lineno or 1, error.offset or 1
+            shown = lines[line - 1] if 0 < line <= len(lines) else ""
+            raise Unsupported(f"this is not Python: {error.msg}", file=source or "program.py", line=line,
+                              column=max(column, 1), text=shown) from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise ProgramError(f"{source}: this is not Python that can be read: {error}") from None
+
+    def default(self) -> FunctionSource:
+        """main(), or the one decorated function without parameters."""
+        if "main" in self.functions:
+            return self.functions["main"]
+        ready = [name for name in self.decorated if not _required(self.functions[name])]
+        if len(ready) == 1:
+            return self.functions[ready[0]]
+        there = f"the file has {', '.join(list(self.functions)[:20])}" if self.functions else "the file has no functions"
+        raise ProgramError(f"{self.source}: there is no main(), and not one decorated function without parameters: name the "
+                           f"function to run, such as --call NAME 1 2; {there}")
+
+    def _decorators(self, node: ast.FunctionDef, found: FunctionSource) -> None:
+        for decorator in node.decorator_list:
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if ast.unparse(called).rpartition(".")[2] != "program":
+                found.fail(decorator, "only @program, of punchcard, can stand above a function here")
+            given = decorator.keywords if isinstance(decorator, ast.Call) else []
+            options = {}
+            for keyword in given:
+                value = self._value(keyword.value)
+                if keyword.arg is None or value is _UNKNOWN:
+                    found.fail(decorator, "an option of @program must be a constant in a file that is not executed")
+                options[str(keyword.arg)] = value
+            self.decorated[node.name] = options
+
+    def _constants(self, node: ast.Assign | ast.AnnAssign) -> None:
+        if node.value is None:
+            return
+        value = self._value(node.value)
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            if isinstance(target, ast.Name):
+                self.names.pop(target.id, None)
+                if value is not _UNKNOWN:
+                    self.names[target.id] = value
+
+    def _value(self, node: ast.expr) -> Any:
+        """The value of a constant expression; `_UNKNOWN` where it is not one, or too large."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float | str):
+            return node.value
+        if isinstance(node, ast.Name):
+            found = self.names.get(node.id, _UNKNOWN)
+            return _UNKNOWN if isinstance(found, FunctionSource) else found
+        if isinstance(node, ast.List | ast.Tuple):
+            items = [self._value(item) for item in node.elts]
+            return _UNKNOWN if _UNKNOWN in items else items if isinstance(node, ast.List) else tuple(items)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            value = self._value(node.operand)
+            return -value if isinstance(value, int | float) else _UNKNOWN
+        if isinstance(node, ast.BinOp) and type(node.op) in OPERATIONS:
+            return self._combined(OPERATIONS[type(node.op)], self._value(node.left), self._value(node.right))
+        return _UNKNOWN
+
+    @staticmethod
+    def _combined(combine: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+        if combine is operator.mul and isinstance(left, list) and isinstance(right, int):
+            return left * right if len(left) * right <= MOST_ITEMS else _UNKNOWN
+        small = all(isinstance(side, int) and abs(side).bit_length() <= MOST_BITS for side in (left, right))
+        if not small or (combine in (operator.lshift, operator.pow) and not 0 <= right <= MOST_BITS) or (
+                combine is operator.rshift and right < 0) or (combine in (operator.floordiv, operator.mod) and not right):
+            return _UNKNOWN
+        return combine(left, right)
+
+
+_UNKNOWN = object()
+
+
+def _required(source: FunctionSource) -> bool:
+    """Whether a function has parameters that must be given."""
+    arguments = source.node.args
+    return len(arguments.posonlyargs) + len(arguments.args) > len(arguments.defaults)

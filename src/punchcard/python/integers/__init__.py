@@ -1,0 +1,1 @@
+"""Integer functions in Python, compiled to `.asq` text for the von Neumann machine."""

@@ -1,0 +1,163 @@
+"""The functions of a program: the one that is asked for, those that it calls, and which of them call themselves."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from punchcard.python.integers.values import Value
+from punchcard.python.source import FunctionSource
+
+BUILT_IN = ("print", "input", "int", "bool", "str", "len", "abs", "min", "max", "sum", "divmod", "ord", "chr", "range",
+            "enumerate", "zip", "pow")
+
+RESERVED = frozenset("""
+abs again allocate and at best better both checked chr contains decided depth digit digits divide divisor done else end
+error f failed false fill fine for go heap high hit holds index items list low message multiply next no none not or order
+out parse pool positive power read return reversed same shift shorter some stack test text then too true while write written
+yes zero
+""".split())
+"""First parts of labels that the compiler makes; functions that are called so get another label."""
+
+
+@dataclass(eq=False)
+class Function:
+    """A function of the program, and what the analysis has found out about it."""
+
+    source: FunctionSource
+    name: str
+    parameters: list[str]
+    defaults: Mapping[str, ast.expr]
+    texts: set[str]
+    locals: set[str]
+    given: dict[str, Value] = field(default_factory=dict)
+    result: Value | None = None
+    calls: set[Function] = field(default_factory=set)
+    recursive: bool = False
+    updates: int = 0
+
+    @property
+    def node(self) -> ast.FunctionDef:
+        return self.source.node
+
+
+class Functions:
+    """Functions by what names mean: a name in a function is looked up in that function's own surroundings."""
+
+    def __init__(self) -> None:
+        self._found: dict[ast.FunctionDef, Function] = {}
+        self._of_objects: dict[int, FunctionSource] = {}
+        self.labels: set[str] = set()
+
+    def add(self, source: FunctionSource) -> Function:
+        if source.node not in self._found:
+            self._found[source.node] = _made(source, self._unused(source.name))
+        return self._found[source.node]
+
+    def __iter__(self) -> Any:
+        return iter(list(self._found.values()))
+
+    def called(self, function: Function, call: ast.Call) -> Function | None:
+        """The function of the program that a call is of; None where it is built in."""
+        if not isinstance(call.func, ast.Name):
+            function.source.fail(call, f"{ast.unparse(call.func)}(...) is not in the integer subset",
+                                 f"the functions are those of the file and {', '.join(BUILT_IN)}")
+        name = call.func.id
+        if name in function.locals:
+            function.source.fail(call, f"{name!r} is a variable here, and cannot be called")
+        found = function.source.names.get(name)
+        if name == function.source.name and not isinstance(found, FunctionSource):
+            return function
+        if isinstance(found, FunctionSource):
+            return self.add(found)
+        plain = getattr(found, "__wrapped__", found)
+        if inspect.isfunction(plain):
+            if id(plain) not in self._of_objects:
+                self._of_objects[id(plain)] = FunctionSource.of(plain)
+            return self.add(self._of_objects[id(plain)])
+        if name in BUILT_IN:
+            return None
+        if found is not None:
+            function.source.fail(call, f"{name!r} is not a function written in Python that can be compiled")
+        raise function.source.unknown(call.func, BUILT_IN)
+
+    def _unused(self, name: str) -> str:
+        plain = name if name.isascii() else "function"
+        if plain.partition("_")[0].rstrip("0123456789") in RESERVED:
+            plain = "f_" + plain
+        count = 2
+        chosen = plain
+        while chosen in self.labels:
+            chosen, count = f"{plain}{count}", count + 1
+        self.labels.add(chosen)
+        return chosen
+
+    def mark_recursive(self) -> None:
+        """Functions that may be called again while they run."""
+        for function in self:
+            reached: set[Function] = set()
+            ahead = list(function.calls)
+            while ahead:
+                other = ahead.pop()
+                if other not in reached:
+                    reached.add(other)
+                    ahead += other.calls
+            function.recursive = function in reached
+
+
+def _made(source: FunctionSource, name: str) -> Function:
+    arguments = source.node.args
+    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
+        source.fail(source.node, "*args, **kwargs and keyword-only parameters are not in the integer subset",
+                    "name every parameter")
+    given = [*arguments.posonlyargs, *arguments.args]
+    parameters = [parameter.arg for parameter in given]
+    defaults = dict(zip(parameters[len(parameters) - len(arguments.defaults):], arguments.defaults, strict=True))
+    texts = {p.arg for p in given if p.annotation is not None and ast.unparse(p.annotation) == "str"}
+    return Function(source, name, parameters, defaults, texts | _texts(source.node),
+                    {*parameters, *_assigned(source)})
+
+
+def _assigned(source: FunctionSource) -> set[str]:
+    found = set()
+    for node in ast.walk(source.node):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda) and node is not source.node:
+            what = "a lambda" if isinstance(node, ast.Lambda) else "a definition inside a function"
+            source.fail(node, f"{what} is not in the integer subset", "write a function of its own beside this one")
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            found.add(node.id)
+    return found
+
+
+def _texts(node: ast.FunctionDef) -> set[str]:
+    """Variables that hold a whole str at some place, so that a single character in them is one too."""
+    found = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Assign) and _is_text(inner.value):
+            found |= {target.id for target in inner.targets if isinstance(target, ast.Name)}
+        if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name) and (
+                ast.unparse(inner.annotation) == "str"):
+            found.add(inner.target.id)
+    return found
+
+
+def _is_text(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and len(node.value) != 1
+    if isinstance(node, ast.IfExp):
+        return _is_text(node.body) or _is_text(node.orelse)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id == "input"
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
+
+
+def constant_of(value: Any) -> bool:
+    """Whether a value outside the functions is one that a program can use: numbers, texts, lists and tuples of them."""
+    if isinstance(value, bool | int | str):
+        return True
+    return isinstance(value, list | tuple) and len(value) > 0 and all(constant_of(item) for item in value)
+
+

@@ -1,0 +1,142 @@
+"""What the compiler knows of a value: its kind, and for numbers an interval that it lies in.
+
+Everything the compiler leaves out (a bounds check, a test that a comparison cannot overflow) rests on these intervals, so
+they only ever err by being too wide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+Kind: TypeAlias = Literal["int", "bool", "number", "char", "str", "list", "results", "none", "mixed"]
+NUMBERS = ("int", "bool", "number")
+"""`number` is an int or a bool: all the same in a sum, but not when it is printed."""
+WORDS = {"int": "an int", "bool": "a bool", "number": "an int or a bool", "char": "a character", "str": "a str",
+         "list": "a list", "results": "several values", "none": "None", "mixed": "of different types"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of the program; `unbound` where a name may have no value at all."""
+
+    kind: Kind
+    low: int = 0
+    high: int = 0
+    items: ListInfo | None = field(default=None, compare=False)
+    results: tuple[Value, ...] = ()
+    unbound: bool = False
+
+    @property
+    def constant(self) -> int | None:
+        return self.low if self.kind in (*NUMBERS, "char") and self.low == self.high else None
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in NUMBERS
+
+    @property
+    def words(self) -> str:
+        if self.kind == "list" and self.items is not None and self.items.root.is_tuple:
+            return "a tuple"
+        return WORDS[self.kind]
+
+    def within(self, low: int, high: int) -> bool:
+        return low <= self.low and self.high <= high
+
+
+class ListInfo:
+    """What is known of all lists that may stand in one place: their items, and how many there are.
+
+    Lists that meet in one variable are merged, so that a store through either is seen by both.
+    """
+
+    def __init__(self, item: Value | None, low: int, high: int, *, is_tuple: bool = False) -> None:
+        self._same: ListInfo | None = None
+        self.item, self.low, self.high, self.is_tuple = item, low, high, is_tuple
+        self.updates = 0
+
+    @property
+    def root(self) -> ListInfo:
+        found = self
+        while found._same is not None:
+            found = found._same
+        return found
+
+    @property
+    def length(self) -> int | None:
+        """How many items there are, where that is known."""
+        root = self.root
+        return root.low if root.low == root.high else None
+
+    def merge(self, other: ListInfo) -> bool:
+        """Make the two one; whether that is news."""
+        one, two = self.root, other.root
+        if one is two:
+            return False
+        one.low, one.high = min(one.low, two.low), max(one.high, two.high)
+        one.is_tuple = one.is_tuple or two.is_tuple
+        two._same = one
+        if two.item is not None:
+            one.item = two.item if one.item is None else join(one.item, two.item)
+        one.updates += 1
+        return True
+
+
+def number(low: int, high: int | None = None) -> Value:
+    return Value("int", low, low if high is None else high)
+
+
+def truth(low: int = 0, high: int = 1) -> Value:
+    return Value("bool", low, high)
+
+
+NONE = Value("none")
+CHARACTER = Value("char", 0, 127)
+TEXT = Value("str")
+
+
+def join(one: Value, two: Value) -> Value:
+    """What both can be."""
+    unbound = one.unbound or two.unbound
+    if one.kind == two.kind == "list":
+        assert one.items is not None
+        assert two.items is not None
+        one.items.merge(two.items)
+        return replace(one, unbound=unbound)
+    if one.kind == two.kind == "results":
+        if len(one.results) != len(two.results):
+            return Value("mixed", unbound=unbound)
+        return Value("results", results=tuple(map(join, one.results, two.results)), unbound=unbound)
+    kind: Kind = one.kind
+    if one.kind != two.kind:
+        kind = "number" if one.is_number and two.is_number else "mixed"
+    return Value(kind, min(one.low, two.low), max(one.high, two.high), unbound=unbound)
+
+
+def join_all(values: Iterable[Value]) -> Value:
+    found: Value | None = None
+    for value in values:
+        found = value if found is None else join(found, value)
+    assert found is not None
+    return found
+
+
+Names: TypeAlias = dict[str, Value]
+
+
+def join_names(one: Names | None, two: Names | None) -> Names | None:
+    """What names may hold where two ways meet; None is a way that nothing comes along."""
+    if one is None or two is None:
+        return dict(two) if one is None and two is not None else one
+    joined = {}
+    for name in {**one, **two}:
+        here, there = one.get(name), two.get(name)
+        if here is None or there is None:
+            only = here if here is not None else there
+            assert only is not None
+            joined[name] = replace(only, unbound=True)
+        else:
+            joined[name] = here if here == there and here.items is there.items else join(here, there)
+    return joined

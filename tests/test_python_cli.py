@@ -1,0 +1,133 @@
+"""`.py` files on the command line: run, call, assembled; what is wrong is one line and status 2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import punchcard
+from punchcard.cli import main
+from punchcard.machines.kind import Kind, Language
+from punchcard.machines.registry import Registry
+from punchcard.machines.streams import reader
+from punchcard.machines.von_neumann.oracle import ImageInterpreter
+
+FILE = """import sys
+sys.exit("this file was executed")
+
+def double(x: int) -> int:
+    return 2 * x
+
+def total(items: list[int]) -> int:
+    return sum(items)
+
+def scaled(A):
+    return 2 * A
+
+def main():
+    name = input("name? ")
+    print("hello,", name)
+    print(double(len(name)))
+"""
+SMALL = ("--bits", "16", "--memory", "4096")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "prog.py"
+    path.write_text(FILE)
+    return path
+
+
+def invoke(*arguments: object, input: str = "") -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=input)
+
+
+def test_main_runs_with_input(file: Path) -> None:
+    result = invoke("run", file, *SMALL, "--engine", "lowered", input="Ada\n")
+    assert (result.stdout, result.exit_code) == ("name? hello, Ada\n6\n", 0)
+
+
+def test_a_call_prints_its_result(file: Path) -> None:
+    assert invoke("run", file, "--call", "double", "-21", *SMALL).stdout == "-42\n"
+    assert invoke("run", file, *SMALL, "--call", "total([1, 2, 39])").stdout == "42\n"
+    facts = json.loads(invoke("run", file, "--call", "total", "[]", *SMALL, "--json").stdout)
+    assert (facts["output"], facts["word_bits"]) == ("0\n", 16)
+    assert "total_result" in facts["memory"]
+
+
+def test_a_function_of_arrays_runs_on_the_other_machine(file: Path) -> None:
+    program = punchcard.load(file, call="scaled([[1.0, 2.0]])")
+    assert type(program).__name__ == "FleqProgram"
+
+
+def test_an_error_of_the_program_is_told_at_the_end(file: Path) -> None:
+    result = invoke("run", file, *SMALL, input="")
+    assert result.exit_code == 1
+    assert "EOFError: the input has ended" in result.stdout
+    assert "stopped after" in result.stderr
+    checked = invoke("run", file, "--call", "double", "20000", "--check-overflow", *SMALL)
+    assert "prog.py:5: OverflowError" in checked.stdout
+    assert invoke("run", file, "--call", "double", "20000", *SMALL).stdout == "-25536\n"
+
+
+def test_a_program_is_written_and_runs_again(file: Path, tmp_path: Path) -> None:
+    shown = invoke("asm", file, "--call", "double", "4").stdout
+    assert "# 5: return 2 * x" in shown
+    for name in ("out.asq", "out.dec"):
+        assert invoke("asm", file, "--call", "double", "4", "-o", tmp_path / name).exit_code == 0
+        assert invoke("run", tmp_path / name, "--bits", "32", "--memory", "8192").stdout == "8\n"
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (("--call", "doubel", "1"), "there is no function 'doubel' (did you mean 'double'?)"),
+    (("--call", "double", "x"), "x='x': it must be an integer"),
+    (("--call", "double", "99999"), "does not fit a word of 16 bits"),
+    (("--call", "double"), "double() needs 'x'"),
+    (("--tape", "3"), "--tape is not for .py programs"),
+])
+def test_what_is_wrong_is_one_line(file: Path, arguments: tuple[str, ...], said: str) -> None:
+    result = invoke("run", file, *arguments, *SMALL)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_usual_words_have_32_bits(file: Path) -> None:
+    assert invoke("run", file, "--call", "double", "1000000000", "--memory", "8192").stdout == "2000000000\n"
+
+
+def test_languages_may_share_an_extension_where_texts_tell_them_apart(tmp_path: Path) -> None:
+    def kind(name: str, mark: str, *, tells: bool = True) -> Kind:
+        def owns(text: str, source: str) -> bool:
+            return mark in text
+
+        language = Language(name, (".two",), lambda text, source: text, owns=owns if tells else None)
+        return Kind(name, name, type(name, (), {}), [language], str)
+
+    (tmp_path / "x.two").write_text("b")
+    assert Registry([kind("a", "a"), kind("b", "b")]).language_of(tmp_path / "x.two")[0].name == "b"
+    with pytest.raises(punchcard.PunchcardError, match="is claimed by 'a' and by 'b'"):
+        Registry([kind("a", "a"), kind("b", "b", tells=False)])
+
+
+EXAMPLES = Path(__file__).parent.parent / "examples" / "python"
+INPUTS = {"sort": b"6\n5\n3\n-7\n30000\n0\n5\n", "expression": b"2*(3+4)-5\n"}
+OUTPUTS = {"primes": "2 3 5 7 11 13 17 19 23 29", "factorial": "1 2 6 24 120 720 5040", "sort": "-7 0 3 5 5 30000",
+           "gcd": "21", "queens": "4", "expression": "> 9",
+           "life": "........ ..#..... ...#.... .###.... ........ ........ ........ ........"}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_examples_give_their_results_in_the_steps_that_the_docs_say(name: str) -> None:
+    """On the interpreter; the corpus runs such programs on the transformer."""
+    image = punchcard.load(EXAMPLES / f"{name}.py", word_bits=16, call="gcd 1071 462" if name == "gcd" else None)
+    ran = ImageInterpreter(image, 16, image.memory or 0, read=reader(INPUTS.get(name, b"")))
+    ran.run(1_000_000)
+    assert (ran.stop, ran.output.decode().split()) == ("halted", OUTPUTS[name].split())
+    table = (EXAMPLES.parent.parent / "docs" / "python.md").read_text()
+    row = next(line for line in table.splitlines() if line.startswith(f"| `examples/python/{name}.py`"))
+    assert f"| {len(image):,} | {ran.steps:,} |" in row
