@@ -21,6 +21,7 @@ from punchcard.python.source import FunctionSource, Unsupported
 if TYPE_CHECKING:
     from punchcard.machines.fleq.isa import FleqProgram
     from punchcard.machines.von_neumann.isa import Image
+    from punchcard.python.arrays.program import ArrayProgram
     from punchcard.python.integers.compiler import Compiled
 
 MOST_ITEMS = 1 << 16
@@ -67,8 +68,8 @@ def assemble_arrays(text: str, source: str = "", *, call: str | None = None) -> 
     """The program of a file with functions of arrays."""
     chosen = choose(text, source, call)
     own = {name: value for name, value in chosen.options.items() if name != "machine"}
-    program: FleqProgram = of_source(chosen.source, None, "fleq", **own).program(*chosen.arguments)
-    return program
+    made: ArrayProgram = of_source(chosen.source, None, "fleq", **own)
+    return made.program_with_lines(*chosen.arguments)
 
 
 def is_for_integers(text: str, source: str = "", *, call: str | None = None, **others: Any) -> bool:

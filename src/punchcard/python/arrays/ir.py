@@ -28,8 +28,12 @@ class Line:
     source: FunctionSource = field(repr=False)
     node: ast.AST = field(repr=False)
 
+    @property
+    def number(self) -> int:
+        return self.source.line(self.node)
+
     def __str__(self) -> str:
-        return f"{self.source.file}:{self.source.line(self.node)}: {self.source.text(self.node)}"
+        return f"{self.source.file}:{self.number}: {self.source.text(self.node)}"
 
 
 @dataclass(eq=False)

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import lru_cache, update_wrapper
 from typing import Any, ClassVar
 
@@ -118,6 +119,15 @@ class ArrayProgram:
     def program(self, *given: Any, **named: Any) -> FleqProgram:
         """The FLEQ program."""
         return _Call(self, given, named).program
+
+    def program_with_lines(self, *given: Any, **named: Any) -> FleqProgram:
+        """The FLEQ program with the line of each instruction; one that has none goes with the one before."""
+        call = _Call(self, given, named)
+        lines: list[int] = []
+        for number in range(len(call.program.instructions)):
+            line = call.written.lines.get(number)
+            lines.append(line.number if line is not None else lines[-1] if lines else self.source.line(self.source.node))
+        return replace(call.program, lines=tuple(lines))
 
     def machine(self, *given: Any, **named: Any) -> FleqMachine:
         """The machine that runs the function for arguments of these shapes and sizes."""

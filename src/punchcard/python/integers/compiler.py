@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -195,15 +196,15 @@ class _Program:
                                f"{self.memory - stack} for them: use a larger memory")
         entry = self.entry
         cells_of = {name: (code.cell_of(entry, name), entry.given[name]) for name in entry.parameters}
-        return Compiled(text, self._named(listed, cells), entry.result, places, dict(code.error_texts), self.bits,
+        return Compiled(text, self._named(text, listed, cells), entry.result, places, dict(code.error_texts), self.bits,
                         self.memory, cells_of)
 
-    def _named(self, listed: assembler.LabelledWords, cells: list[str]) -> Image:
+    def _named(self, text: str, listed: assembler.LabelledWords, cells: list[str]) -> Image:
         """The image with the names that a reader of its source knows, and those of errors."""
         known = {*cells, *self.code.needed, *self.code.error_texts, "error", *(f.name for f in self.functions),
                  *(self.code.cell_of(self.entry, name) for name in self.entry.parameters)}
         labels = {name: place for name, place in listed.labels.items() if name in known and place < len(listed.words)}
-        return Image(listed.words, self.entry.source.file, labels)
+        return Image(listed.words, self.entry.source.file, labels, _lines(text, listed.lines))
 
     def _routines(self) -> list[str]:
         found: list[str] = [GO]
@@ -248,3 +249,17 @@ def check_number(what: str, value: Any, kind: Value, bits: int) -> None:
 
 def _is_called(function: Function, entry: Function) -> bool:
     return function is entry or function.result is not None or bool(function.given)
+
+
+def _lines(text: str, written: Sequence[int]) -> list[int]:
+    """The line of the source of each word, by way of the written text's lines; 0: none, as in a routine.
+
+    A comment such as `# 3: while b:` stands above what became of a line; any other, or an empty line, begins something else.
+    """
+    found, line = [0], 0
+    for each in map(str.strip, text.split("\n")):
+        if not each or each.startswith("#"):
+            place = re.match(r"# (\d+): ", each)
+            line = int(place[1]) if place else 0
+        found.append(line)
+    return [found[number] for number in written]
