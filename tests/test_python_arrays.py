@@ -41,14 +41,14 @@ def test_the_corpus_is_large() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_compiled_programs_mean_what_numpy_means(case: Case) -> None:
-    assert max(interpreted(case, seed) for seed in range(4)) < 1e-12
+    assert max(interpreted(case, seed) for seed in range(3)) < 1e-12
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_corpus_on_the_transformer(case: Case) -> None:
     """The equation itself, with weights for the sizes of the program."""
     given = case.given(17)
-    program = case.program.with_options(engine="dense", check=False, heads=2)
+    program = case.program.with_options(engine="dense", check=False, heads=1)
     report = program.run(*given)
     assert report.engine == "dense"
     assert report.difference is not None
@@ -72,6 +72,14 @@ def test_the_fast_engine_and_the_report() -> None:
     assert np.array_equal(report.expected, newton.__wrapped__(MATRIX, 6))
     for word in ("result", "loops", "lowered", "±4, found", "step error", "from NumPy"):
         assert word in str(report)
+
+
+def test_the_paper_s_design_and_single_precision() -> None:
+    report = newton.with_options(engine="dense", check=False, design="paper").run(MATRIX, 1)
+    assert report.difference is not None
+    assert report.difference < 1e-12
+    found = newton.with_options(engine="dense", check=False, precision="float32")(MATRIX, 1)
+    assert np.abs(found - newton.__wrapped__(MATRIX, 1)).max() < 1e-3
 
 
 def test_a_call_gives_the_value() -> None:
@@ -175,7 +183,7 @@ def test_an_error_of_the_machine_names_the_line() -> None:
         pc.run(program, call.machine(), engine="dense")
     assert isinstance(caught.value, ProgramError)
     error = call.at_its_line(caught.value)
-    assert re.match(r"arrays\.py:\d+:\d+: instruction \d+ .*'X.*' became .*beyond the declared range ±4: give a larger range=",
+    assert re.match(r"arrays\.py:\d+:\d+: instruction \d+ .*'X.*' became .*beyond the declared range ±4: give a larger",
                     str(error))
     assert getattr(error, "text", "").strip() == "X = X @ (2 * pc.eye(len(A)) - A @ X)"
 

@@ -356,10 +356,23 @@ class Expressions:
         if isinstance(value, Several) or (isinstance(value, Known) and isinstance(value.value, tuple | str)):
             return self._item(node, value)
         real = self.real(value, node)
+        turned = self._new_axis(node, real)
+        if turned is not None:
+            return turned
         places = self.places(node, real)
         self.arithmetic.line = self.line(node)
         found = indexing.get(self.arithmetic, real, places)
         return Real(found.operand, found.shape, real.buffers if found.shape else frozenset())
+
+    def _new_axis(self, node: ast.Subscript, real: Real) -> Real | None:
+        """x[:, None] and x[None, :] of a vector: a matrix of one column or of one row."""
+        if not isinstance(node.slice, ast.Tuple) or len(node.slice.elts) != 2 or len(real.shape) != 1:
+            return None
+        new = [isinstance(part, ast.Constant) and part.value is None for part in node.slice.elts]
+        whole = [isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None for part in node.slice.elts]
+        if new == [False, True] and whole[0]:
+            return Real(real.operand, (real.shape[0], 1), real.buffers)
+        return Real(real.operand.flip, (1, real.shape[0]), real.buffers) if new == [True, False] and whole[1] else None
 
     def _item(self, node: ast.Subscript, value: Several | Known) -> Value:
         index = self.evaluate(node.slice)

@@ -38,11 +38,11 @@ OPTIONS: Mapping[str, tuple[Any, str]] = {
     "engine": (DEFAULT_ENGINE, "the name of an engine"), "check": (None, "True, False or None"),
     "max_steps": (None, "a number of instructions"),
 }
-FAR = 1e-6
+FAR = {"float64": 1e-6, "float32": 1e-2}
 """A call refuses a result that is farther than this from NumPy's, relative to the range."""
 LOOKED_AT = 5_000
 """A run of at most so many operations is looked at after every loop, where `check` does not say."""
-ROOM = 16
+ROOM = 8
 """Memory and instructions of a machine are multiples of this, so that programs of about one size share it."""
 
 
@@ -86,7 +86,7 @@ class ArrayProgram:
         report = self.run(*given, **named)
         if report.agrees is False:
             raise ProgramError(f"{self.source.name}: the run does not agree with the interpreter: {report.report.why}")
-        if report.difference is not None and report.difference > FAR:
+        if report.difference is not None and report.difference > FAR[self.options["precision"]]:
             raise ProgramError(f"{self.source.name}: the result is {report.difference:.1e} of the range away from NumPy's: "
                                "errors have grown, or turned a comparison; run() has both results")
         return report.result
