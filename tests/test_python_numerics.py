@@ -39,9 +39,12 @@ def program_of(name: str) -> ArrayProgram:
 @pytest.mark.parametrize("name", QUICK)
 def test_a_numerical_program_is_near_numpy(name: str) -> None:
     """On an engine that makes every loop of the equation; with fewer rounds than in the example."""
-    arguments = module(name).example()
+    first, *others = module(name).example()
+    if name in ("logistic", "network"):  # two points
+        first, others[0] = first[:, :2], others[0][:2]
     if name == "kalman":
-        arguments = (arguments[0][:3], *arguments[1:])
+        first = first[:2]
+    arguments = (first, *others)
     report = program_of(name).with_options(engine="scratchpad").run(*arguments, **QUICK[name])
     assert report.agrees
     assert report.difference is not None
