@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from punchcard.python.integers.functions import Function
-from punchcard.python.integers.inference import Inference, Unreached
+from punchcard.python.integers.inference import Inference
 from punchcard.python.integers.refining import narrowed
-from punchcard.python.integers.values import NONE, TEXT, ListInfo, Names, Value, join, join_names, truth
+from punchcard.python.integers.values import NONE, TEXT, ListInfo, Names, Unreached, Value, join, join_names, truth
 
 MOST_ROUNDS = 60
 MOST_LOOPS = 7
@@ -32,17 +32,16 @@ class Analysis(Inference):
     def run(self, entry: Function) -> None:
         self._loops: list[Around] = []
         self._entry = entry
-        self._stuck: tuple[Function, ast.stmt] | None = None
         seen: object = None
         for _ in range(MOST_ROUNDS):
-            self.changed, self.values, self._stuck = False, {}, None
+            self.changed, self.values, self.stuck = False, {}, None
             self.thresholds = self._thresholds()
             for function in self.functions:
                 self._analyse(function)
             now = self._lists()
             if not self.changed and now == seen:
-                if self._stuck is not None:
-                    function, statement = self._stuck
+                if self.stuck is not None:
+                    function, statement = self.stuck
                     function.source.fail(statement, "nothing goes on from here: what is called never returns")
                 self.functions.mark_recursive()
                 return
@@ -117,7 +116,7 @@ class Analysis(Inference):
             except Unreached:
                 names = None
                 if self.recording:
-                    self._stuck = self.function, statement
+                    self.stuck = self.function, statement
         return names
 
     def _Pass(self, node: ast.Pass, names: Names) -> Names:

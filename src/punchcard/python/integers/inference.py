@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, NoReturn
 
 from punchcard.python.integers import intervals
@@ -16,6 +15,7 @@ from punchcard.python.integers.values import (
     TEXT,
     ListInfo,
     Names,
+    Unreached,
     Value,
     join,
     join_all,
@@ -25,10 +25,6 @@ from punchcard.python.integers.values import (
 
 SHOWN_ONLY = "it can be printed, but not kept: write it in the print"
 MANY_UPDATES = 3
-
-
-class Unreached(Exception):
-    """Nothing is known yet of what is used here: no call has returned, no item was stored. The next round knows more."""
 
 
 class Inference:
@@ -42,6 +38,7 @@ class Inference:
         self.thresholds: list[int] = []
         self.changed = False
         self.recording = True
+        self.stuck: tuple[Function, ast.AST] | None = None
         self.function: Function
         self._constants: dict[int, Value] = {}
         self._created: dict[ast.AST, ListInfo] = {}
@@ -96,6 +93,11 @@ class Inference:
 
     def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
         self.function.source.fail(node, message, instead)
+
+    def skip(self, node: ast.expr) -> None:
+        """An expression of which nothing is known in this round; in the last round there may be none."""
+        if self.recording:
+            self.stuck = self.function, node
 
     # Expressions
 
@@ -286,6 +288,7 @@ class Inference:
             except Unreached:
                 if not found:
                     raise
+                self.skip(operand)
                 break
             ends = self.condition(operand, ahead).constant
             last = operand is node.values[-1]
@@ -303,8 +306,10 @@ class Inference:
         for branch, holds in ((node.body, True), (node.orelse, False)):
             inside = narrowed(self, names, node.test, holds)
             if inside is not None:
-                with suppress(Unreached):
+                try:
                     found.append(self.value(branch, inside))
+                except Unreached:
+                    self.skip(branch)
         if not found:
             raise Unreached
         both = join_all(found)

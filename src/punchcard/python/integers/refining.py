@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from punchcard.python.integers.values import Names, Value, join_names
+from punchcard.python.integers.values import Names, Unreached, Value, join_names
 
 if TYPE_CHECKING:
     from punchcard.python.integers.inference import Inference
@@ -51,9 +51,12 @@ def _narrowed(inference: Inference, names: Names, test: ast.expr, holds: bool) -
         for operand in test.values:
             if ahead is None:
                 break
-            if not all_of:
-                ways = join_names(ways, _narrowed(inference, ahead, operand, holds))
-            ahead = _narrowed(inference, ahead, operand, holds if all_of else not holds)
+            try:
+                if not all_of:
+                    ways = join_names(ways, _narrowed(inference, ahead, operand, holds))
+                ahead = _narrowed(inference, ahead, operand, holds if all_of else not holds)
+            except Unreached:
+                ahead = None
         return ahead if all_of else ways
     known = inference.condition(test, names).constant
     if known is not None and bool(known) is not holds:

@@ -17,6 +17,10 @@ WORDS = {"int": "an int", "bool": "a bool", "number": "an int or a bool", "char"
          "list": "a list", "results": "several values", "none": "None", "mixed": "of different types"}
 
 
+class Unreached(Exception):
+    """Nothing is known yet of what is used here: no call has returned, no item was stored. The next round knows more."""
+
+
 @dataclass(frozen=True)
 class Value:
     """A value of the program; `unbound` where a name may have no value at all."""
