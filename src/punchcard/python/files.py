@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import ProgramError, did_you_mean, shortened
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from punchcard.python.arrays.program import ArrayProgram
     from punchcard.python.integers.compiler import Compiled
 
+KNOWN_MODULES = ("numpy", "punchcard", "math")
 MOST_ITEMS = 1 << 16
 MOST_BITS = 64
 OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
@@ -140,6 +142,20 @@ class PythonFile:
                 self._decorators(node, found)
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 self._constants(node)
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                self._imports(node)
+
+    def _imports(self, node: ast.Import | ast.ImportFrom) -> None:
+        """NumPy and Punchcard, whose functions a program may call; no other module is imported."""
+        for alias in node.names:
+            module = alias.name if isinstance(node, ast.Import) else node.module
+            if module not in KNOWN_MODULES:
+                continue
+            imported = import_module(module)
+            if isinstance(node, ast.Import):
+                self.names[alias.asname or alias.name] = imported
+            elif hasattr(imported, alias.name):
+                self.names[alias.asname or alias.name] = getattr(imported, alias.name)
 
     @classmethod
     def parsed(cls, text: str, source: str) -> PythonFile:
