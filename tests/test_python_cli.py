@@ -131,3 +131,47 @@ def test_examples_give_their_results_in_the_steps_that_the_docs_say(name: str) -
     table = (EXAMPLES.parent.parent / "docs" / "python.md").read_text()
     row = next(line for line in table.splitlines() if line.startswith(f"| `examples/python/{name}.py`"))
     assert f"| {len(image):,} | {ran.steps:,} |" in row
+
+
+ARRAYS = """import numpy as np
+import punchcard as pc
+from punchcard import eye
+from os import abort
+
+@pc.program
+def inverse():
+    A = np.array([[4.0, 1.0], [2.0, 3.0]])
+    X = 0.05 * A.T
+    for _ in range(8):
+        X = X @ (2 * eye(2) - A @ X)
+    return X + 0 * pc.ones((2, 2))
+
+@pc.program
+def stops():
+    return abort()
+"""
+
+
+def test_a_file_of_arrays_may_name_numpy_and_punchcard(tmp_path: Path) -> None:
+    """And no other module: what the file imports is not imported."""
+    path = tmp_path / "inverse.py"
+    path.write_text(ARRAYS)
+    program = punchcard.load(path, call="inverse")
+    assert program.functions
+    result = invoke("run", path, "--call", "stops")
+    assert result.exit_code == 2
+    assert "abort" in result.output
+
+
+def test_instructions_know_their_lines(tmp_path: Path) -> None:
+    """A view marks the line of the Python source."""
+    path = tmp_path / "prog.py"
+    path.write_text(ARRAYS)
+    program = punchcard.load(path, call="inverse")
+    listing = punchcard.build(program).listing(program, ARRAYS)
+    assert {item.line for item in listing.instructions} == {10, 11}, "the others are constants"
+    path.write_text(FILE)
+    program = punchcard.load(path, call="double 3", word_bits=16, memory=4096)
+    listing = punchcard.build(program).listing(program, FILE)
+    assert {item.line for item in listing.instructions} == {5}
+    assert program.lines[-1] == 0, "data belong to no line"
