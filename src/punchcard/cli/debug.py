@@ -8,14 +8,14 @@ from typing import Any
 import click
 
 from punchcard.cli.opening import open_session, session_options
-from punchcard.cli.options import memory_option
+from punchcard.cli.options import Calling, memory_option
 from punchcard.machines.registry import Registry
 
 
 def make_debug(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
 
-    @click.command()
+    @click.command(cls=Calling)
     @session_options(registry)
     @memory_option
     def debug(

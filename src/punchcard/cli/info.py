@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Given, file_argument, json_option, machine_options, memory_option
+from punchcard.cli.options import Calling, Given, file_argument, json_option, language_options, machine_options, memory_option
 from punchcard.cli.run import load_program
 from punchcard.errors import PunchcardError
 from punchcard.machines.registry import Registry
@@ -16,11 +16,12 @@ from punchcard.machines.registry import Registry
 def make_info(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
 
-    @click.command()
+    @click.command(cls=Calling)
     @file_argument
     @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
                   help="Which computer.  [default: FILE's, or the first of these]")
     @machine_options(registry)
+    @language_options(registry)
     @memory_option
     @json_option
     def info(file: Path | None, kind_name: str | None, as_json: bool, **given: Any) -> None:

@@ -45,7 +45,7 @@ def open_session(
 ) -> Session:
     """The session of a program in a file, on a machine for it."""
     program, kind, options = load_program(file, Given(given), registry)
-    program = with_settings(program, settings, kind, registry.language_of(file, given)[1])
+    program = with_settings(program, settings, kind, registry.language_of(file, Given(given).values)[1])
     machine = kind.machine_class().for_program(program, **options)
     if input_ is not None and not machine.has_ports:
         raise PunchcardError(f"--input is not for {kind.name} programs: they read nothing")
