@@ -15,7 +15,7 @@ from punchcard.errors import ProgramError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import Listed, Listing
+from punchcard.machines.listing import Listed, Listing, lines_of
 from punchcard.machines.shown import Shown
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, Reading, SubleqContent, SubleqDesign, SubleqSizes
@@ -151,7 +151,7 @@ class SubleqMachine(Machine[Program, State]):
         if source is None or len(program.lines) < len(program.instructions) - 1:
             source = self.kind.disassemble(program)
             program = self.kind.languages[0].assemble(source)
-        lines = source.splitlines()
+        lines = lines_of(source)
         found = []
         for number, instruction in enumerate(program.instructions):
             line = program.lines[number] if number < len(program.lines) else None
