@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 import punchcard
+from punchcard.errors import PunchcardError
+from punchcard.transformer.precision import Precision
 from punchcard.view.session import Session
 from tests.cases import EXAMPLES
 
@@ -22,3 +26,16 @@ def test_a_form_feed_ends_no_line() -> None:
     state = session.state(session.per_loop)
     assert (state["line"], state["instruction"]) == (6, "subleq a, a, loop")
     assert len(session.listing.lines) == 7
+
+
+def test_a_run_that_never_ends_and_cannot_be_read_is_shown() -> None:
+    """A soft attention leaves cards that are not readable. The search for the run's end took that for an error of a loop."""
+    program = punchcard.load(EXAMPLES / "multiply.subleq")
+    session = Session(punchcard.build(program, design="paper", precision=Precision("float64", temperature=2.0)), program)
+    found = session.explore(0.3)
+    assert (found["ended"], found["message"]) == (None, None)
+    assert found["known_loops"] > 0
+    session.loops.patience = 0.1
+    with pytest.raises(PunchcardError, match="loop 100,000 is too far away to be shown at once: the run is known up to"):
+        session.state(9_000_000 * session.per_loop)
+    assert session.state(2 * session.per_loop)["loop"] == 2
