@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import punchcard
 from punchcard.errors import PunchcardError
+from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from punchcard.transformer.precision import Precision
 from punchcard.view.session import Session
 from tests.cases import EXAMPLES
@@ -39,3 +42,20 @@ def test_a_run_that_never_ends_and_cannot_be_read_is_shown() -> None:
     with pytest.raises(PunchcardError, match="loop 100,000 is too far away to be shown at once: the run is known up to"):
         session.state(9_000_000 * session.per_loop)
     assert session.state(2 * session.per_loop)["loop"] == 2
+
+
+def test_thousands_of_names_open_as_few_do() -> None:
+    """Each name was looked for among all others, and a card with more than 8,192 named cells could not be shown."""
+    cells = "".join(f"L{i} {i % 7}\n" for i in range(9_000))
+    program = punchcard.assemble(f".data\n{cells}.code\nloop: subleq L0, L1\n subleq L2, L2, loop\n halt\n")
+    machine = punchcard.build(program, design="two-layer")
+    labels = "".join(f". L{i}: {i % 7}\n" for i in range(9_000))
+    image = assemble_image(f"loop: L0 L1\n L2 L2 loop\n{labels}")
+    started = time.process_time()
+    session = Session(machine, program)
+    session.about()
+    assert session.state(3)["moment"] == 3
+    listed = Session(punchcard.build(image, memory=16_384), image, source="").about()["program"]
+    assert time.process_time() - started < 8
+    assert image.name_of(8) == "L2"
+    assert listed["instructions"][0]["text"] == "L0 L1 loop+3"

@@ -29,6 +29,9 @@ from punchcard.machines.subleq.kind import SUBLEQ
 from punchcard.machines.subleq.oracle import SubleqInterpreter
 from punchcard.transformer.exactness import needed_bits
 
+MOST_SHOWN = 512
+"""Cells that a view lists: each of them is computed in every step."""
+
 
 @checked
 class SubleqMachine(Machine[Program, State]):
@@ -117,7 +120,7 @@ class SubleqMachine(Machine[Program, State]):
             return name
         cell, number = column - self.sizes.memory_column, column - self.sizes.instruction_column
         if 0 <= cell < len(program.memory):
-            return program.cell_names()[cell]
+            return program.cell_name(cell)
         return f"instruction {number}" if number >= 0 else name
 
     def oracle(self, program: Program, read: Read, write: Write) -> SubleqInterpreter:
@@ -144,7 +147,7 @@ class SubleqMachine(Machine[Program, State]):
         return f"{code:<36} {b} = {old_b} - {old_a} = {new_b}, goto {now.program_counter}"
 
     def shown_values(self, program: Program) -> list[Shown]:
-        return self.design.shown(self.sizes, self.layout, program.cell_names())
+        return self.design.shown(self.sizes, self.layout, program.cell_names()[:MOST_SHOWN])
 
     def listing(self, program: Program, source: str | None = None) -> Listing:
         """An instruction is a line; of a program without lines, a line of its disassembled text."""
