@@ -22,6 +22,16 @@ def test_a_run_that_ends_by_its_steps_has_nothing_after_them() -> None:
     assert found[-1]["ended"] == "steps"
 
 
+def test_before_the_first_instruction_there_is_no_program_counter() -> None:
+    """It was read as the largest number, and the step to the first instruction was found as a branch."""
+    program = punchcard.load(EXAMPLES / "multiply.subleq")
+    session = Session(punchcard.build(program, design="two-layer"), program)
+    state = session.state(0)
+    assert (state["program_counter"], state["values"][0]) == (None, "–")
+    assert session.find("branch", 0) == 5 * session.per_loop
+    assert [session.state(loop * session.per_loop)["program_counter"] for loop in (1, 4, 5)] == [0, 3, 1]
+
+
 def test_a_form_feed_ends_no_line() -> None:
     text = ".data\na 1 ; \x0c\x85\u2028\nb 5\r\n.code\nloop: subleq a, b, done\n subleq a, a, loop\ndone: halt\n"
     program = punchcard.assemble(text)

@@ -109,7 +109,7 @@ def _counter_of(session: Session, card: Card) -> int | None:
     assert counter is not None
     if isinstance(card, PackedCard):
         rows = session.layout.place(counter.rows)
-        return (card.word(rows, counter.column) + counter.offset) % (1 << rows.size)
+        return counter.unsigned(card.word(rows, counter.column), rows.size)
     column = as_array(card)[:, counter.column].tolist()
     text = counter.text(session.layout, lambda number: column)
     return None if text == UNREADABLE else int(text)

@@ -116,6 +116,7 @@ class ShownReply(TypedDict):
     kind: Literal["signed", "unsigned", "numbers", "one-hot"]
     labels: list[str]
     offset: int
+    wraps: bool
     plus: int | None
     pending: PendingReply | None
 
