@@ -32,6 +32,14 @@ def test_before_the_first_instruction_there_is_no_program_counter() -> None:
     assert [session.state(loop * session.per_loop)["program_counter"] for loop in (1, 4, 5)] == [0, 3, 1]
 
 
+def test_the_moves_of_a_brainfuck_program_belong_to_the_line_that_uses_them() -> None:
+    """All lines share them: they were shown as the last line."""
+    program = punchcard.load(EXAMPLES / "von_neumann" / "reverse.bf")
+    session = Session(punchcard.build(program), program, source=(EXAMPLES / "von_neumann" / "reverse.bf").read_text())
+    lines = [session.state(loop * session.per_loop)["line"] for loop in (1, 6, 16, 22, 26)]
+    assert lines == [4, 4, 4, 4, 5]
+
+
 def test_a_form_feed_ends_no_line() -> None:
     text = ".data\na 1 ; \x0c\x85\u2028\nb 5\r\n.code\nloop: subleq a, b, done\n subleq a, a, loop\ndone: halt\n"
     program = punchcard.assemble(text)
