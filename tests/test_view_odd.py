@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import pytest
@@ -10,6 +11,7 @@ import punchcard
 from punchcard.errors import PunchcardError
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from punchcard.transformer.precision import Precision
+from punchcard.view.html import html_of
 from punchcard.view.session import Session
 from tests.cases import EXAMPLES
 
@@ -67,13 +69,35 @@ def test_thousands_of_names_open_as_few_do() -> None:
     cells = "".join(f"L{i} {i % 7}\n" for i in range(9_000))
     program = punchcard.assemble(f".data\n{cells}.code\nloop: subleq L0, L1\n subleq L2, L2, loop\n halt\n")
     machine = punchcard.build(program, design="two-layer")
-    labels = "".join(f". L{i}: {i % 7}\n" for i in range(9_000))
+    labels = "".join(f". L{i}: {i % 7}\n" for i in range(3_000))
     image = assemble_image(f"loop: L0 L1\n L2 L2 loop\n{labels}")
     started = time.process_time()
     session = Session(machine, program)
     session.about()
     assert session.state(3)["moment"] == 3
-    listed = Session(punchcard.build(image, memory=16_384), image, source="").about()["program"]
+    listed = Session(punchcard.build(image, memory=4_096), image, source="").about()["program"]
     assert time.process_time() - started < 8
     assert image.name_of(8) == "L2"
     assert listed["instructions"][0]["text"] == "L0 L1 loop+3"
+
+
+ODD_NAMES = ["[/red].subleq", "b\udcff</script>", "a\x1b[2J\u202e.subleq"]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_file_may_have_any_name(name: str) -> None:
+    """In a page it is text, and in a terminal neither markup nor what changes the terminal."""
+    program = punchcard.load(EXAMPLES / "multiply.subleq")
+    session = Session(punchcard.build(program, design="two-layer"), program, name=name, source=f"</script>{name}")
+    assert html_of(session, last=1).encode().lower().count(b"</script>") == 2
+    app_module = pytest.importorskip("punchcard.view.debug.app")
+    from punchcard.view.debug.debugger import Debugger
+
+    async def title() -> str:
+        app = app_module.DebugApp(Debugger(session))
+        async with app.run_test(size=(80, 30)):
+            return str(app.query_one("#source").border_title)
+
+    shown = asyncio.run(title())
+    assert shown.replace("\\", "").isprintable()
+    assert shown[-5:] == session.name[-5:]

@@ -93,7 +93,8 @@ class Session:
     def __init__(self, machine: Machine[Any, Any], program: Any, *, input: bytes = b"", max_steps: int | None = None,
                  source: str | None = None, name: str = "") -> None:
         self.machine, self.program, self.layout = machine, program, machine.layout
-        self.name = name or str(getattr(program, "source", "") or machine.kind.name)
+        named = name or str(getattr(program, "source", "") or machine.kind.name)
+        self.name = named.encode("utf-8", "replace").decode("utf-8")  # a file's name may be any bytes
         self.layers = len(machine.weights.layers)
         self.per_loop = 2 * self.layers
         self.exact = (machine.needed_bits > 0 and machine.precision.temperature is None
