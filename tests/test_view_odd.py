@@ -8,7 +8,7 @@ import time
 import pytest
 
 import punchcard
-from punchcard.errors import PunchcardError
+from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from punchcard.transformer.precision import Precision
 from punchcard.view.html import html_of
@@ -101,3 +101,18 @@ def test_a_file_may_have_any_name(name: str) -> None:
     shown = asyncio.run(title())
     assert shown.replace("\\", "").isprintable()
     assert shown[-5:] == session.name[-5:]
+
+
+def test_an_engine_that_declines_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = punchcard.assemble(".data\na 1\nb 0\n.code\nloop: subleq a, b\n subleq a, a, loop\n halt\n")
+    session, tried = Session(punchcard.build(program), program), list[object]()
+
+    def declines(*given: object, **options: object) -> None:
+        tried.append(given)
+        raise LoweringError("a reason")
+
+    monkeypatch.setattr("punchcard.engines.lowered.Lowered", declines)
+    session.loops.mark(3)
+    session.loops.mark(9)
+    session.loops.mark(100)
+    assert len(tried) == 1

@@ -209,7 +209,7 @@ class Session:
             "columns": shown.tolist(), "entries": in_base64(entries), "changed": changed,
             "values": self._values(shown, entries),
             "program_counter": number, "instruction": None if listed is None else listed.text,
-            "line": listed.line if listed is not None else self._line_before(loop) if number is not None and not at_end else None,
+            "line": listed.line if listed is not None else None if number is None or at_end else self._line_before(loop),
             "output": served.traffic.written.decode("utf-8", "replace"), "read": len(served.traffic.read),
             "ended": end.reason if end is not None and at_end else None,
             "message": end.message if end is not None and at_end else None,
