@@ -19,7 +19,7 @@ from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import Listed, Listing
+from punchcard.machines.listing import Listed, Listing, lines_of
 from punchcard.machines.result import Result, Seen
 from punchcard.machines.running import Mark
 from punchcard.machines.shown import Shown
@@ -161,7 +161,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
     def shown_values(self, program: Image) -> list[Shown]:
         """The program counter, the fetched instruction, and the labelled cells."""
         scratch, first = self.layout.region("scratchpad").start, self.layout.region("memory").start
-        found = [Shown("program counter", "machine", "counter", scratch, kind="unsigned", offset=-INSTRUCTION)]
+        found = [Shown("program counter", "machine", "counter", scratch, kind="unsigned", offset=-INSTRUCTION, wraps=True)]
         found += [Shown(f"operand {x}", "machine", f"word.{x}", scratch) for x in "abc"]
         labelled = [(name, address) for name, address in program.labels.items() if address < self.sizes.memory]
         return found + [Shown(name, "memory", "memory", first + address) for name, address in labelled[:MOST_SHOWN]]
@@ -170,7 +170,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         """Three words are an instruction, from the first of each line on; data looks like instructions, too."""
         if source is None or not program.lines:
             return self._words(program)
-        lines, first = source.splitlines(), dict[int, int]()
+        lines, first = lines_of(source), dict[int, int]()
         for address, line in enumerate(program.lines):
             first.setdefault(line, address)
         found = [Listed(address, line, self._code(program, address)) for address, line in enumerate(program.lines)
