@@ -30,7 +30,7 @@ from punchcard.machines.design import Design
 from punchcard.machines.interpreter import Interpreter, Quick
 from punchcard.machines.judging import AtTheEnd, Check, Judge, Lockstep
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import Listing
+from punchcard.machines.listing import Listing, lines_of
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Reason, Result, Seen
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, run_parts
@@ -511,7 +511,7 @@ class Machine(ABC, Generic[Program, State]):
 
     def listing(self, program: Program, source: str | None = None) -> Listing:
         """The program as people read it; `source` is the text of its file, where that is known and text."""
-        return Listing((self.kind.disassemble(program) if source is None else source).splitlines())
+        return Listing(lines_of(self.kind.disassemble(program) if source is None else source))
 
     def plain(self, value: Any) -> Any:
         """A value by name as JSON has it."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class Listed(NamedTuple):
@@ -19,3 +22,9 @@ class Listing(NamedTuple):
 
     lines: Sequence[str]
     instructions: Sequence[Listed] = ()
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a source, as languages and compilers count them: a form feed, say, ends none."""
+    lines = _LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]

@@ -6,6 +6,7 @@ With the model inside the page computes the equation in float64. So the machine 
 from __future__ import annotations
 
 import base64
+import math
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def html_of(session: Session, *, first: int = 0, last: int | None = None, model:
         raise PunchcardError(f"loops {first} to {last}: the first is 0 or more, and not after the last")
     if last is not None and last - first > MOST_LOOPS:
         raise PunchcardError(f"loops {first} to {last}: a file has at most {MOST_LOOPS}")
+    session.loops.patience = math.inf  # nobody waits for a single loop
     found = _computed(session, last) if model else _recorded(session, first, first + DEFAULT_LOOPS if last is None else last)
     return page.document(f"{session.name} – Punchcard", found)
 

@@ -31,6 +31,8 @@ NEAR = 0.005
 """Seconds of a run that may lie between two marks, where the engine is fast."""
 SLICE = 0.1
 """Seconds of a run after which the distance of marks is chosen anew."""
+PATIENCE = 10.0
+"""Seconds in which a loop that is asked for, or that of an error, has to be reached."""
 
 
 class End(NamedTuple):
@@ -62,6 +64,7 @@ class Loops:
         self.last = machine.last_loop(max_steps)
         self.end: End | None = None
         self.known = 0
+        self.patience = PATIENCE
         self._every = FIRST_EVERY
         size = max(1, packed_bytes(machine.layout, machine.precision.name))
         self._most = max(8, min(MOST_MARKS, MARK_BYTES // size))
@@ -78,9 +81,12 @@ class Loops:
         found = self._marks.get(loop) or self._recent.get(loop)
         if found is not None:
             return found
-        near = self._before(loop)
+        near, deadline = self._before(loop), time.monotonic() + self.patience
         while near.loops < (loop if self.end is None else min(loop, self.end.loops)):
-            reached = self._advance(near, loop)
+            if time.monotonic() > deadline:
+                raise PunchcardError(f"loop {loop:,} is too far away to be shown at once: the run is known up to loop "
+                                     f"{self.known:,} now; ask again to go on from there")
+            reached = self._advance(near, loop, deadline)
             if reached.loops <= near.loops:
                 break
             near = reached
@@ -154,22 +160,32 @@ class Loops:
         if begin.ended or (steps is not None and steps < 0):
             return reached
 
+        stopping = over = False
+
+        def late() -> bool:
+            nonlocal stopping
+            stopping = deadline is not None and time.monotonic() > deadline
+            return stopping
+
         def keep(mark: Mark) -> None:
-            nonlocal reached
-            reached = mark
+            nonlocal reached, over
+            reached, over = mark, stopping or mark.ended or mark.loops >= target
             self._keep(mark)
 
+        reason, message = "halted", None
         try:
             result = self.machine.run(
                 self.program, engine=self.near if target - begin.loops <= FEW else DEFAULT_ENGINE, max_steps=steps,
-                input=self.given, begin=begin, keep=At(self._every, keep),
-                interrupted=None if deadline is None else lambda: time.monotonic() > deadline)
+                input=self.given, begin=begin, keep=At(self._every, keep), interrupted=late)
+            reason, message = result.reason, None if result.fault is None else str(result.fault)
         except PunchcardError as error:
-            return self._broke(self._before(target), error)
+            if not over:
+                return self._broke(self._before(target), error)
+            message = str(error)  # all loops were made, but a soft attention has left a card that cannot be read
         if reached.ended:
-            self._ended(reached, result.reason, None if result.fault is None else str(result.fault))
+            self._ended(reached, reason, message)
         elif reached.loops >= self.last:
-            self.end = End(reached.loops, "steps")
+            self.end = End(reached.loops, "steps", message)
         return reached
 
     def _ended(self, mark: Mark, reason: str, message: str | None) -> None:
@@ -178,7 +194,7 @@ class Loops:
 
     def _broke(self, begin: Mark, error: PunchcardError) -> Mark:
         """A promise was broken after a mark: find the loop, look by look, and let the run end there."""
-        reached, message = begin.loops, str(error)
+        reached, message, deadline = begin.loops, str(error), time.monotonic() + PATIENCE
 
         def note(loop: int, card: Card) -> None:
             nonlocal reached
@@ -188,7 +204,7 @@ class Loops:
 
         try:
             self.machine.run(self.program, max_steps=self._steps(self.last), input=self.given, begin=begin,
-                             watch=Glance(note))
+                             watch=Glance(note), interrupted=lambda: time.monotonic() > deadline)
         except PunchcardError as again:
             message = str(again)
         last = begin

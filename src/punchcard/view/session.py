@@ -282,7 +282,7 @@ class Session:
     def _small_loop(self, loop: int) -> Inside:
         """The equation in all columns. Where a host has no part in it, that is the next card, too."""
         found = whole(self.machine.weights, entries_of(self.loops.served(loop).card), exact=self.exact)
-        if self.exact and not self.machine.has_ports and loop + 1 <= self.loops.last and loop >= self.loops.known:
+        if self.exact and not self.machine.has_ports and loop + 1 < self.loops.last and loop >= self.loops.known:
             try:
                 card = PackedCard.of(self.layout, found.stages[-1], self.machine.precision.name)
             except PunchcardError:

@@ -32,7 +32,7 @@ from punchcard.machines.fleq.step_errors import Audit, StepErrors
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import Listed, Listing
+from punchcard.machines.listing import Listed, Listing, lines_of
 from punchcard.machines.result import Result
 from punchcard.machines.running import At, Mark
 from punchcard.machines.shown import Shown
@@ -326,7 +326,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         if source is None or len(program.lines) < len(program.instructions) - 1:
             source = self.kind.disassemble(program)
             program = self.restore(source)
-        lines, found = source.splitlines(), []
+        lines, found = lines_of(source), list[Listed]()
         for number, line in enumerate(program.lines):
             found.append(Listed(number, line, lines[line - 1].strip() if line <= len(lines) else ""))
         if len(found) < len(program.instructions):

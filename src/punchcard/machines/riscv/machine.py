@@ -19,7 +19,7 @@ from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import Listed, Listing
+from punchcard.machines.listing import Listed, Listing, lines_of
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Result, Seen
 from punchcard.machines.riscv.calls import Calls
@@ -208,7 +208,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     def listing(self, program: RiscvProgram, source: str | None = None) -> Listing:
         """Every word that is an instruction; without the text of its file the instructions are the lines."""
         found: list[tuple[int, str]] = []
-        own, lines = Path(program.source).name, [] if source is None else source.splitlines()
+        own, lines = Path(program.source).name, [] if source is None else lines_of(source)
         for segment in program.segments:
             first = -(-segment.address // WORD_BYTES) * WORD_BYTES
             for address in range(first, segment.address + len(segment.data) - WORD_BYTES + 1, WORD_BYTES):

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
@@ -142,6 +143,14 @@ class Program:
 
     def cell_names(self) -> list[str]:
         """A name for every memory cell: `list` is the first cell of an array, `list+1` the second."""
+        return list(self._cell_names)
+
+    def cell_name(self, cell: int) -> str:
+        """The name of one of them."""
+        return self._cell_names[cell]
+
+    @cached_property
+    def _cell_names(self) -> Sequence[str]:
         return [f"{s.name}+{i}" if i else s.name for s in self.symbols for i in range(s.size)]
 
     def address(self, name: str) -> int:

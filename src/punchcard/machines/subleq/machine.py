@@ -15,7 +15,7 @@ from punchcard.errors import ProgramError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import Listed, Listing
+from punchcard.machines.listing import Listed, Listing, lines_of
 from punchcard.machines.shown import Shown
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, Reading, SubleqContent, SubleqDesign, SubleqSizes
@@ -28,6 +28,9 @@ from punchcard.machines.subleq.isa import Program, State, Subleq
 from punchcard.machines.subleq.kind import SUBLEQ
 from punchcard.machines.subleq.oracle import SubleqInterpreter
 from punchcard.transformer.exactness import needed_bits
+
+MOST_SHOWN = 512
+"""Cells that a view lists: each of them is computed in every step."""
 
 
 @checked
@@ -117,7 +120,7 @@ class SubleqMachine(Machine[Program, State]):
             return name
         cell, number = column - self.sizes.memory_column, column - self.sizes.instruction_column
         if 0 <= cell < len(program.memory):
-            return program.cell_names()[cell]
+            return program.cell_name(cell)
         return f"instruction {number}" if number >= 0 else name
 
     def oracle(self, program: Program, read: Read, write: Write) -> SubleqInterpreter:
@@ -144,14 +147,14 @@ class SubleqMachine(Machine[Program, State]):
         return f"{code:<36} {b} = {old_b} - {old_a} = {new_b}, goto {now.program_counter}"
 
     def shown_values(self, program: Program) -> list[Shown]:
-        return self.design.shown(self.sizes, self.layout, program.cell_names())
+        return self.design.shown(self.sizes, self.layout, program.cell_names()[:MOST_SHOWN])
 
     def listing(self, program: Program, source: str | None = None) -> Listing:
         """An instruction is a line; of a program without lines, a line of its disassembled text."""
         if source is None or len(program.lines) < len(program.instructions) - 1:
             source = self.kind.disassemble(program)
             program = self.kind.languages[0].assemble(source)
-        lines = source.splitlines()
+        lines = lines_of(source)
         found = []
         for number, instruction in enumerate(program.instructions):
             line = program.lines[number] if number < len(program.lines) else None

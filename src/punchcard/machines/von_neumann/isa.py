@@ -8,8 +8,11 @@ do about input, output and halting is declared here once; the interpreter, the m
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from punchcard.arguments import checked
@@ -199,9 +202,14 @@ class Image:
 
     def name_of(self, address: int) -> str:
         """The label at an address, or before it: `loop`, `loop+2`; else the address."""
-        before = [(place, name) for name, place in self.labels.items() if place <= address]
-        place, name = max(before, default=(0, ""))
+        index = bisect_right(self._places, address, key=itemgetter(0)) - 1
+        place, name = self._places[index] if index >= 0 else (0, "")
         return str(address) if not name else name if place == address else f"{name}+{address - place}"
+
+    @cached_property
+    def _places(self) -> Sequence[tuple[int, str]]:
+        """The labels by address; of several at one address the last by name counts."""
+        return sorted((place, name) for name, place in self.labels.items())
 
     def loaded(self, word_bits: int, memory: int, dialect: Dialect = STANDARD) -> list[int]:
         """All cells of a memory that holds the image, as unsigned numbers; refused when it does not fit."""

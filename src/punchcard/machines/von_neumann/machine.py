@@ -19,7 +19,7 @@ from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import Listed, Listing
+from punchcard.machines.listing import Listed, Listing, lines_of
 from punchcard.machines.result import Result, Seen
 from punchcard.machines.running import Mark
 from punchcard.machines.shown import Shown
@@ -169,7 +169,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         """Three words are an instruction, from the first of each line on; data looks like instructions, too."""
         if source is None or not program.lines:
             return self._words(program)
-        lines, first = source.splitlines(), dict[int, int]()
+        lines, first = lines_of(source), dict[int, int]()
         for address, line in enumerate(program.lines):
             first.setdefault(line, address)
         found = [Listed(address, line, self._code(program, address)) for address, line in enumerate(program.lines)
