@@ -302,7 +302,7 @@ export class Card {
     const band = this.bands.find((one) => row >= one.start && row < one.start + one.rows);
     const number = band.rows > 1 && band.rows <= WORD ? this.word(band, column) : null;
     const signed = number !== null && this.signed.has(band.start) ? BigInt.asIntN(band.rows, number) : number;
-    const word = number === null ? "" : ` · the word is ${signed}${this.counted(band, column)}`;
+    const word = number === null ? "" : ` · the word is ${String(signed).replace("-", "−")}${this.counted(band, column)}`;
     const told = `${columnName(this.view.about, column)} · ${rowName(this.bands, row)} = ${pretty(this.entry(row, column))}`
       + `${changed ? ", changed" : ""}${word}`;
     if (this.cell.textContent !== told) this.cell.textContent = told;

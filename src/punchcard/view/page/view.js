@@ -117,7 +117,8 @@ export class View {
     const { moment } = found;
     Object.assign(this, { state: found, moment, wanted: moment, attention, before, marks, looked: null });
     this.known = Math.max(this.known, found.known_loops);
-    this.tell(found.message);
+    const beyond = moment < ask && !found.ended;
+    this.tell(found.message ?? (beyond ? "No later loop was recorded in this file." : null));
     await this.redraw();
     return this.wanted === this.moment;
   }
