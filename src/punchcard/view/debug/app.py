@@ -117,7 +117,8 @@ class DebugApp(App[None]):
         """The source is written once; what else is shown belongs to a moment."""
         about = self.debugger.about
         size = f"{about['layout']['width']} rows, {about['layout']['columns']:,} columns"
-        for name, title in (("#source", about["program"]["name"]), ("#values", "values"), ("#attention-box", "attention"), ("#output-box", "output")):
+        for name, title in (("#source", about["program"]["name"]), ("#values", "values"),
+                            ("#attention-box", "attention"), ("#output-box", "output")):
             self.query_one(name).border_title = title
         card = self.query_one("#card-box")
         card.border_title, card.border_subtitle = f"card: {size}", LEGEND
