@@ -2,7 +2,7 @@
 
 A machine says it once (`Machine.shown_values`). Python, the page and the terminal all read values by the rules below:
 
-    signed, unsigned   ±1 bits, the lowest first; "–" where an entry is not within 1/4 of -1 or 1
+    signed, unsigned   ±1 bits, the lowest first; "–" where an entry is not within 1/4 of -1 or 1, or for unsigned below 0
     numbers            real numbers to six digits; rows of a matrix are separated by " ; "
     one-hot            the label of the one entry above 1/2, or its number; "–" where not exactly one is
 """
@@ -48,7 +48,9 @@ class Shown:
     rows          a row block or a part of one; `height` are its first so many rows, where they are not all
     column        the first of its `columns`
     labels        of a one-hot value
-    offset        is added to a number, modulo 2^bits: a program counter may be held as the address after it
+    offset        is added to a number: a program counter may be held as the address after it. An unsigned number below 0 is
+                  shown as "–", as no instruction has been fetched yet
+    wraps         but it is counted modulo 2^bits, unless the rows hold 0
     plus          rows that are added entry by entry: of a column that is written in two steps one of both is 0
     """
 
@@ -61,6 +63,7 @@ class Shown:
     labels: tuple[str, ...] = ()
     height: int | None = None
     offset: int = 0
+    wraps: bool = False
     plus: str = ""
     pending: Pending | None = None
 
@@ -90,9 +93,16 @@ class Shown:
         number = bits_of(entries)
         if number is None:
             return UNREADABLE
-        number = (number + self.offset) % (1 << len(entries))
         half = 1 << (len(entries) - 1)
-        return str(number - 2 * half if self.kind == "signed" and number >= half else number)
+        if self.kind == "signed":
+            return str((number + self.offset + half) % (2 * half) - half)
+        found = self.unsigned(number, len(entries))
+        return UNREADABLE if found is None else str(found)
+
+    def unsigned(self, number: int, bits: int) -> int | None:
+        """What a number on the card stands for; None: nothing yet."""
+        found = number + self.offset
+        return found if found >= 0 else found % (1 << bits) if self.wraps and number else None
 
     def _label(self, entries: Sequence[float]) -> str:
         set_ = [i for i, entry in enumerate(entries) if entry > 0.5]

@@ -55,7 +55,7 @@ def shown_reply(layout: Layout, shown: Shown) -> ShownReply:
     return {
         "name": shown.name, "group": shown.group, "start": start, "rows": min(rows, shown.height or rows),
         "column": shown.column, "columns": shown.columns, "kind": shown.kind, "labels": list(shown.labels),
-        "offset": shown.offset, "plus": layout.rows(shown.plus).start if shown.plus else None,
+        "offset": shown.offset, "wraps": shown.wraps, "plus": layout.rows(shown.plus).start if shown.plus else None,
         "pending": None if shown.pending is None else _pending(layout, shown.pending),
     }
 

@@ -104,12 +104,13 @@ def _port_before(session: Session, moment: int) -> int | None:
     return high
 
 
-def _counter_of(session: Session, card: Card) -> int | None:
+def counter_of(session: Session, card: Card) -> int | None:
+    """The program counter on a card."""
     counter = session.counter
     assert counter is not None
     if isinstance(card, PackedCard):
         rows = session.layout.place(counter.rows)
-        return (card.word(rows, counter.column) + counter.offset) % (1 << rows.size)
+        return counter.unsigned(card.word(rows, counter.column), rows.size)
     column = as_array(card)[:, counter.column].tolist()
     text = counter.text(session.layout, lambda number: column)
     return None if text == UNREADABLE else int(text)
@@ -126,7 +127,7 @@ def _by_counter(session: Session, loop: int, hits: Callable[[int | None, int | N
         found = _scan(session, low, high, hits, deadline, first=False)
         session.searched = low
         if found is not None or low == 0:
-            return 0 if found is None and hits(None, _counter_of(session, session.loops.served(0).card)) else found
+            return 0 if found is None and hits(None, counter_of(session, session.loops.served(0).card)) else found
         high = low
     return None
 
@@ -134,14 +135,14 @@ def _by_counter(session: Session, loop: int, hits: Callable[[int | None, int | N
 def _scan(session: Session, begin: int, end: int, hits: Callable[[int | None, int | None], bool], deadline: float, *,
           first: bool) -> int | None:
     """The first or the last loop after `begin`, and up to `end`, at which the program counter is as wanted."""
-    before = _counter_of(session, session.loops.served(begin).card)
+    before = counter_of(session, session.loops.served(begin).card)
     found: int | None = None
 
     def look(loop: int, card: Card) -> bool:
         nonlocal before, found
         if loop > end:
             return True
-        now = _counter_of(session, card)
+        now = counter_of(session, card)
         if hits(before, now):
             found = loop
         before = now

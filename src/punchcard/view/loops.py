@@ -31,6 +31,8 @@ NEAR = 0.005
 """Seconds of a run that may lie between two marks, where the engine is fast."""
 SLICE = 0.1
 """Seconds of a run after which the distance of marks is chosen anew."""
+NOT_LOWERED = "not lowered"
+"""How the note begins that says why the lowered engine declined a machine."""
 PATIENCE = 10.0
 """Seconds in which a loop that is asked for, or that of an error, has to be reached."""
 
@@ -65,6 +67,7 @@ class Loops:
         self.end: End | None = None
         self.known = 0
         self.patience = PATIENCE
+        self._far = DEFAULT_ENGINE
         self._every = FIRST_EVERY
         size = max(1, packed_bytes(machine.layout, machine.precision.name))
         self._most = max(8, min(MOST_MARKS, MARK_BYTES // size))
@@ -175,8 +178,10 @@ class Loops:
         reason, message = "halted", None
         try:
             result = self.machine.run(
-                self.program, engine=self.near if target - begin.loops <= FEW else DEFAULT_ENGINE, max_steps=steps,
+                self.program, engine=self.near if target - begin.loops <= FEW else self._far, max_steps=steps,
                 input=self.given, begin=begin, keep=At(self._every, keep), interrupted=late)
+            if any(note.startswith(NOT_LOWERED) for note in result.notes):
+                self.near = self._far = result.engine  # to be declined takes a second each time
             reason, message = result.reason, None if result.fault is None else str(result.fault)
         except PunchcardError as error:
             if not over:

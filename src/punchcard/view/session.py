@@ -24,6 +24,7 @@ import numpy as np
 
 from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray
+from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
@@ -33,7 +34,7 @@ from punchcard.machines.shown import UNREADABLE, Shown
 from punchcard.view import describing, finding
 from punchcard.view.formulas import Formulas
 from punchcard.view.inside import SMALL, Columns, Inside, entries_of, softmax, whole
-from punchcard.view.loops import Loops
+from punchcard.view.loops import PATIENCE, Loops
 from punchcard.view.protocol import (
     AboutReply,
     AttentionReply,
@@ -56,6 +57,8 @@ MOST_WANTED = 64
 MOST_IN_FULL = 1 << 13
 """Columns of a card whose inside is computed in all of them where some are not enough: it takes seconds."""
 LOOPS_KEPT = 6
+LOOKED_BACK = 64
+"""Loops in which the line is looked for that uses a routine of no line."""
 Given = ParamSpec("Given")
 Reply = TypeVar("Reply")
 
@@ -90,7 +93,8 @@ class Session:
     def __init__(self, machine: Machine[Any, Any], program: Any, *, input: bytes = b"", max_steps: int | None = None,
                  source: str | None = None, name: str = "") -> None:
         self.machine, self.program, self.layout = machine, program, machine.layout
-        self.name = name or str(getattr(program, "source", "") or machine.kind.name)
+        named = name or str(getattr(program, "source", "") or machine.kind.name)
+        self.name = named.encode("utf-8", "replace").decode("utf-8")  # a file's name may be any bytes
         self.layers = len(machine.weights.layers)
         self.per_loop = 2 * self.layers
         self.exact = (machine.needed_bits > 0 and machine.precision.temperature is None
@@ -101,6 +105,7 @@ class Session:
         self._source, self._input = source, bytes(input)
         self._inside: OrderedDict[int, Inside] = OrderedDict()
         self._wanted: set[int] = set()
+        self._lines: dict[int, int | None] = {}
         self._lock = threading.RLock()
         self.searched = 0
 
@@ -204,7 +209,7 @@ class Session:
             "columns": shown.tolist(), "entries": in_base64(entries), "changed": changed,
             "values": self._values(shown, entries),
             "program_counter": number, "instruction": None if listed is None else listed.text,
-            "line": None if listed is None else listed.line,
+            "line": listed.line if listed is not None else None if number is None or at_end else self._line_before(loop),
             "output": served.traffic.written.decode("utf-8", "replace"), "read": len(served.traffic.read),
             "ended": end.reason if end is not None and at_end else None,
             "message": end.message if end is not None and at_end else None,
@@ -341,6 +346,21 @@ class Session:
         card = self.loops.served(loop).card
         text = self.counter.text(self.layout, lambda column: entries_of(card, np.array([column]))[:, 0].tolist())
         return None if text == UNREADABLE else int(text)
+
+    def _line_before(self, loop: int) -> int | None:
+        """The line of the last instruction before a loop that is listed: it uses what is not, such as a shared routine."""
+        if loop not in self._lines:
+            found: list[int | None] = [None]
+
+            def look(at: int, card: Card) -> bool:
+                number = finding.counter_of(self, card) if at < loop else None
+                if number is not None and number in self.instructions:
+                    found.append(self.instructions[number].line)
+                return at >= loop
+
+            self.loops.watch(max(0, loop - LOOKED_BACK), loop, look, PATIENCE)
+            self._lines[loop] = found[-1]
+        return self._lines[loop]
 
     # Heads and formulas
 

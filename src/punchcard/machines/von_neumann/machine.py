@@ -160,7 +160,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
     def shown_values(self, program: Image) -> list[Shown]:
         """The program counter, the fetched instruction, and the labelled cells."""
         scratch, first = self.layout.region("scratchpad").start, self.layout.region("memory").start
-        found = [Shown("program counter", "machine", "counter", scratch, kind="unsigned", offset=-INSTRUCTION)]
+        found = [Shown("program counter", "machine", "counter", scratch, kind="unsigned", offset=-INSTRUCTION, wraps=True)]
         found += [Shown(f"operand {x}", "machine", f"word.{x}", scratch) for x in "abc"]
         labelled = [(name, address) for name, address in program.labels.items() if address < self.sizes.memory]
         return found + [Shown(name, "memory", "memory", first + address) for name, address in labelled[:MOST_SHOWN]]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, cast
 
+from rich.markup import escape
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -119,7 +120,7 @@ class DebugApp(App[None]):
         size = f"{about['layout']['width']} rows, {about['layout']['columns']:,} columns"
         for name, title in (("#source", about["program"]["name"]), ("#values", "values"),
                             ("#attention-box", "attention"), ("#output-box", "output")):
-            self.query_one(name).border_title = title
+            self.query_one(name).border_title = escape(printable(title))
         card = self.query_one("#card-box")
         card.border_title, card.border_subtitle = f"card: {size}", LEGEND
         source = self._table("#source")
@@ -151,7 +152,8 @@ class DebugApp(App[None]):
         for value in debugger.values()[:MOST_VALUES]:
             mark = ("w" if value.watched else " ") + ("*" if value.changed else " ")
             style = "bold reverse" if value.changed else "bold" if value.watched else ""
-            values.add_row(mark, Text(value.name, style), Text(value.text, style), Text(value.group, "dim"))
+            values.add_row(mark, Text(printable(value.name), style), Text(value.text, style),
+                           Text(printable(value.group), "dim"))
 
     def _show_attention(self) -> None:
         self.query_one("#attention", Static).update(attention_text(self.debugger))

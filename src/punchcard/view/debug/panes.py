@@ -46,6 +46,7 @@ def card_text(debugger: Debugger) -> Text:
 
 
 def _fitted(name: str) -> str:
+    name = printable(name)
     return f"{name[: NAME - 2] + '…' if len(name) >= NAME else name:<{NAME}}"
 
 
@@ -74,7 +75,7 @@ def attention_text(debugger: Debugger) -> Text:
     moves = debugger.moves()
     for move in moves:
         gap = "" if move.gap is None else f", gap {move.gap:g}"
-        text.append(f"{move.target} ← {move.source}", "bold")
+        text.append(printable(f"{move.target} ← {move.source}"), "bold")
         text.append(f"  weight {move.weight:.3g}, score {move.score:g}{gap}\n", "dim")
     if not moves:
         text.append("the run has ended" if debugger.ended else "every column takes from itself", "dim")

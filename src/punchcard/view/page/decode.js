@@ -12,11 +12,14 @@ export function bitsOf(entries) {
   return number;
 }
 
-function integer(entries, { kind, offset = 0 }) {
-  let number = bitsOf(entries);
+function integer(entries, { kind, offset = 0, wraps = false }) {
+  const held = bitsOf(entries);
+  let number = held;
   if (number === null) return UNREADABLE;
-  number = BigInt.asUintN(entries.length, number + BigInt(offset));
-  return String(kind === "signed" ? BigInt.asIntN(entries.length, number) : number);
+  number += BigInt(offset);
+  if (kind === "signed") return String(BigInt.asIntN(entries.length, number));
+  if (number < 0n && wraps && held > 0n) number = BigInt.asUintN(entries.length, number);
+  return number >= 0n ? String(number) : UNREADABLE;
 }
 
 function label(entries, labels) {

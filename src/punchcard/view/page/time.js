@@ -24,10 +24,11 @@ function where(loop, layer, stage) {
 }
 
 /** What a loop executes. A design that fetches at the end of a loop has nothing to execute in its first one. */
-function executed({ program_counter: at, instruction, loop, ended }) {
-  if (at === null || (ended && instruction === null)) return "";
+function executed({ counter }, { program_counter: at, instruction, loop, ended }) {
   if (instruction !== null) return ` · instruction ${at} `;
-  return loop ? ` · program counter ${at}` : " · fetches the first instruction";
+  if (!counter || ended) return "";
+  if (!loop) return " · fetches the first instruction";
+  return at === null ? "" : ` · program counter ${at}`;
 }
 
 export class Time {
@@ -90,7 +91,7 @@ export class Time {
     this.inside(loop, layer, stage);
     this.told.replaceChildren(make("b", {}, where(loop, layer, stage)),
       state.ended ? make("em", {}, ` ${ENDINGS[state.ended] ?? `The run has ended: ${state.ended}.`}`) : "",
-      executed(state), state.instruction ? make("code", {}, state.instruction) : "");
+      executed(about, state), state.instruction ? make("code", {}, state.instruction) : "");
     this.told.title = this.told.textContent;
   }
 

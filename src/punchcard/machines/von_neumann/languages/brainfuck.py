@@ -91,7 +91,7 @@ def assemble(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfIn
         where = f"{source}: " if source else ""
         raise ProgramError(f"{where}the program has {code} words of code, for which words of {word_bits} bits are too short"
                            f": {here.wider(needed) if fits else here.larger(size, word_bits, needed)}")
-    return Image(listed.words, source, lines=_lines(text, listed.lines, writer.places))
+    return Image(listed.words, source, lines=_lines(text, listed.lines, writer.places[: writer.own]))
 
 
 def translate(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfInput = "0",
@@ -215,6 +215,7 @@ class _Writer:
         self._read = read
         self._lines: list[str] = []
         self.places: list[int] = []
+        self.own = 0
         self.least_cells = 0
         self._place = 0
         self._labels = 0
@@ -247,6 +248,7 @@ class _Writer:
             stubs.append(f"{_stub(distance)}: $away; ={distance} $away {jump}")
         routine = [*stubs, _MOVE] if stubs else []
         end = ["    @halt", *routine, "@pool", "tape:", f". [{tape}]", ""]
+        self.own = len(self.places) + 1  # up to the halt; moves are shared by all lines, and belong to none
         self.places += [self._place] * sum(line.count("\n") + 1 for line in end)
         return "\n".join([*self._lines, *end])
 
