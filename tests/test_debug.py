@@ -309,3 +309,21 @@ def test_without_textual_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "textual", None)
     with pytest.raises(PunchcardError, match=r"pip install 'punchcard\[debug\]'"):
         debug(multiply.session)
+
+
+def test_how_to_leave_and_where_the_keys_are_fits_a_narrow_terminal(multiply: Opened) -> None:
+    from textual.widgets import Footer
+
+    from punchcard.view.debug.app import Keys
+
+    async def drive(app: Any, pilot: Any) -> None:
+        await pilot.pause()
+        keys = [child.key for child in app.query_one(Footer).query("FooterKey") if child.region.right <= 80]
+        assert {"q", "question_mark"} <= set(keys)
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, Keys)
+        await pilot.press("s")
+        assert not isinstance(app.screen, Keys)
+        assert app.debugger.state["loop"] == 0  # the key closed the list, and did nothing else
+
+    driven(multiply.session, drive)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import re
 import runpy
@@ -161,7 +162,7 @@ def test_a_recorded_file(watched: Watched, tmp_path: Path, case: str, first: int
     """Replies that were written down, on a card of which all columns are shown, and on one of which some are."""
     found = opened(case)
     file = tmp_path / "recorded.html"
-    write_html(file, found.session, first=first, last=3)
+    assert write_html(file, found.session, first=first, last=3) < 1_000_000
     page = watched.open(file.as_uri())
     assert settled(page) == found.session.per_loop * first
     for moment in range(found.session.per_loop * first + 1, found.session.per_loop * 3 + 1):
@@ -174,6 +175,7 @@ def test_a_recorded_file(watched: Watched, tmp_path: Path, case: str, first: int
         assert np.array_equal(entries, np.frombuffer(base64.b64decode(state["entries"]), "<f8"))
     page.keyboard.press("n")
     assert settled(page) == found.session.per_loop * 3
+    assert page.get_by_role("alert").inner_text() == "No later loop was recorded in this file."
     page.keyboard.press("p")
     page.keyboard.press("3")
     settled(page)
@@ -379,3 +381,29 @@ def test_what_a_document_holds_cannot_end_its_script() -> None:
     text = files.document("a </title>", {"kind": "recorded", "about": "</script><script>"})
     assert text.count("</script>") == 2
     assert "<title>a &lt;/title&gt;</title>" in text
+
+
+def test_steps_of_a_loop_stand_beside_each_other_at_twice_the_size(watched: Watched, multiply: Path) -> None:
+    """A browser at 200 % has half the pixels."""
+    page = watched.open(multiply.as_uri())
+    page.set_viewport_size({"width": 640, "height": 400})
+    try:
+        boxes = [box for box in (step.bounding_box() for step in page.locator(".step").all()) if box]
+        assert len(boxes) == 5
+        for one, other in itertools.pairwise(boxes):
+            assert other["x"] >= one["x"] + one["width"] or other["y"] >= one["y"] + one["height"]
+        fits = "(step) => step.scrollWidth <= step.clientWidth"
+        assert all(step.evaluate(fits) for step in page.locator(".step").all())
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_what_a_beginner_reads_is_true(watched: Watched, multiply: Path) -> None:
+    """The first loop fetches, and a difference has a sign."""
+    page = watched.open(multiply.as_uri())
+    assert page.locator(".told").inner_text() == "Before the first loop · fetches the first instruction"
+    for _ in range(6):
+        page.keyboard.press("n")
+        settled(page)
+    page.get_by_role("button", name="difference").click()
+    assert page.locator(".cell").inner_text().endswith("the word is −7")

@@ -72,18 +72,19 @@ def _formulas(session: Session) -> list[dict[str, Any]]:
 def _recorded(session: Session, first: int, last: int) -> dict[str, Any]:
     """States, attention and weights, written down."""
     last = session.place(last * session.per_loop)[0]
-    first = min(first, last)
+    if first > last:
+        raise PunchcardError(f"loops from {first} on: the run ends after {last}")
     states: list[dict[str, Any]] = []
     before: tuple[list[int], AnyArray] | None = None
     for moment in range(first * session.per_loop, last * session.per_loop + 1):
         state: dict[str, Any] = dict(session.state(moment))
         entries = np.frombuffer(base64.b64decode(state["entries"]), "<f8").reshape(-1, session.layout.width).T
-        if before is not None and before[0] == state["columns"]:
-            state["changes"] = changes(before[1], entries, state["columns"])
-            before = state["columns"], entries
-            del state["entries"], state["columns"]
-        else:
-            before = state["columns"], entries
+        if before is not None:
+            state["changes"] = changes(_carried(*before, state["columns"]), entries, state["columns"])
+            del state["entries"]
+        same, before = before is not None and before[0] == state["columns"], (state["columns"], entries)
+        if same:
+            del state["columns"]
         states.append(state)
     attention = {}
     for loop in range(first, last):
@@ -97,6 +98,16 @@ def _recorded(session: Session, first: int, last: int) -> dict[str, Any]:
                for layer, arrays in enumerate(session.machine.weights.layers) for head in range(arrays.heads)}
     return {"kind": "recorded", "about": _about(session, last), "states": states, "attention": attention, "weights": weights,
             "formulas": _formulas(session)}
+
+
+def _carried(columns: list[int], entries: AnyArray, wanted: list[int]) -> AnyArray:
+    """The wanted columns as they were before; 0 where they were not shown. A large card shows other columns in each loop."""
+    if columns == wanted:
+        return entries
+    found = np.zeros((len(entries), len(wanted)))
+    _, here, there = np.intersect1d(columns, wanted, assume_unique=True, return_indices=True)
+    found[:, there] = entries[:, here]
+    return found
 
 
 def changes(before: AnyArray, after: AnyArray, columns: list[int]) -> list[tuple[int, int, float | int]]:

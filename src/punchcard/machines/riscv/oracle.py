@@ -17,6 +17,7 @@ from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, decode, oper
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.streams import reader
+from punchcard.telling import counted, few
 
 FaultKind: TypeAlias = Literal[
     "illegal instruction", "breakpoint", "fetch out of range", "misaligned fetch", "load out of range", "misaligned load",
@@ -66,6 +67,12 @@ class RiscvState:
     registers: tuple[int, ...]
     memory: tuple[int, ...]
     program_counter: int
+
+    def __repr__(self) -> str:
+        """Tens of thousands of words would fill a screen many times."""
+        held = [f"{name} {number}" for name, number in zip(isa.REGISTERS, self.registers, strict=False) if number]
+        return (f"<RiscvState: program counter {self.program_counter:#x}, registers {few(held) or 'all 0'}, "
+                f"{counted(len(self.memory), 'word')} of memory>")
 
 
 def _divide(a: int, b: int) -> int:

@@ -149,6 +149,10 @@ class ImageState:
     memory: tuple[int, ...]
     program_counter: int
 
+    def __repr__(self) -> str:
+        """Tens of thousands of words would fill a screen many times."""
+        return f"<ImageState: program counter {self.program_counter}, memory {few(list(map(str, self.memory)))}>"
+
 
 @checked
 @dataclass(frozen=True)

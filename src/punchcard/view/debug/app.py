@@ -11,6 +11,8 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, ScrollableContainer, Vertical
+from textual.events import Key
+from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static
 
 from punchcard.errors import PunchcardError
@@ -18,11 +20,44 @@ from punchcard.view.debug.debugger import Aim, Debugger
 from punchcard.view.debug.panes import attention_text, card_text, output_text, printable
 
 HERE, STOP = "▶", "●"
+LEGEND = "1 is +1, 0 is -1, · is 0"
 MOST_VALUES = 512
 """Values that are listed, the watched ones first."""
 FOUND_NONE = {"halt": "the run does not end within its limit", "port": "nothing more is read or written",
               "branch": "no more branches", "breakpoint": "no breakpoint is reached any more",
               "change": "what is watched does not change any more"}
+
+
+KEYS = """\
+s  b      make a loop, go back a loop
+l         to the next layer
+.  ,      half a layer on, half a layer back
+t         breakpoint on the line of the cursor
+r         run to a breakpoint, or to the end
+e         run to the end
+j  p      run to the next branch, to the next input or output
+w         watch a value
+c         run until a watched value changes
+g         go to a loop
+h  H      the next head, the next layer's heads
+tab       from pane to pane; arrow keys move inside one
+Escape    stop looking ahead, or asking
+q         quit
+
+On the card: 1 is +1, 0 is -1, a dot is 0. What changed is underlined."""
+
+
+class Keys(ModalScreen[None]):
+    """All keys, until one is pressed."""
+
+    CSS = "Keys { align: center middle; } #keys { width: auto; height: auto; border: round $primary; padding: 1 2; }"
+
+    def compose(self) -> ComposeResult:
+        yield Static(Text(KEYS), id="keys")
+
+    def on_key(self, event: Key) -> None:
+        event.stop()  # it is for nothing else
+        self.dismiss()
 
 
 class DebugApp(App[None]):
@@ -46,13 +81,15 @@ class DebugApp(App[None]):
     #prompt.asked { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("s", "step", "step"), ("b", "loop_back", "back"), ("l", "layer", "layer"), ("full_stop", "half(True)", "half"),
+        # How to leave, and where all keys are, come before what a narrow terminal cuts off.
+        ("s", "step", "step"), ("b", "loop_back", "back"), ("q", "quit", "quit"), ("question_mark", "keys", "keys"),
+        ("l", "layer", "layer"), ("full_stop", "half(True)", "half"),
         Binding("comma", "half(False)", "half back", show=False), ("t", "breakpoint", "breakpoint"),
         ("r", "seek('breakpoint')", "run"),
         ("e", "seek('halt')", "to the end"), ("j", "seek('branch')", "branch"), ("p", "seek('port')", "port"),
         ("w", "ask('watch')", "watch"), ("c", "seek('change')", "change"), ("g", "ask('loop')", "go to loop"),
         ("h", "head", "head"), Binding("H", "other_layer", "its layer", show=False),
-        Binding("escape", "stop", "stop", show=False), ("q", "quit", "quit"),
+        Binding("escape", "stop", "stop", show=False),
     ]
 
     def __init__(self, debugger: Debugger) -> None:
@@ -81,9 +118,11 @@ class DebugApp(App[None]):
         """The source is written once; what else is shown belongs to a moment."""
         about = self.debugger.about
         size = f"{about['layout']['width']} rows, {about['layout']['columns']:,} columns"
-        for name, title in (("#source", about["program"]["name"]), ("#values", "values"), ("#card-box", f"card: {size}"),
+        for name, title in (("#source", about["program"]["name"]), ("#values", "values"),
                             ("#attention-box", "attention"), ("#output-box", "output")):
             self.query_one(name).border_title = escape(printable(title))
+        card = self.query_one("#card-box")
+        card.border_title, card.border_subtitle = f"card: {size}", LEGEND
         source = self._table("#source")
         for name, width in (("mark", 2), ("number", len(str(len(about["program"]["lines"])))), ("text", None)):
             source.add_column(name, key=name, width=width)
@@ -144,6 +183,9 @@ class DebugApp(App[None]):
             self.show(str(error))
         else:
             self.show()
+
+    def action_keys(self) -> None:
+        self.push_screen(Keys())
 
     def action_step(self) -> None:
         self._do(self.debugger.step)

@@ -28,7 +28,7 @@ export class Arrows {
 
   draw(across, paint) {
     const text = 0.72 * paint.text;
-    const names = across.places.map(({ column }) => this.name(column));
+    const names = across.places.map(({ column }) => this.name(column, across, text));
     const widest = Math.max(1, ...names.map((name) => name.length)) * 0.6 * text;
     const slanted = widest > across.column - 2;
     const room = slanted ? Math.min(6 * text, widest * 0.72 + 0.8 * text) : 1.3 * text;
@@ -46,15 +46,18 @@ export class Arrows {
   }
 
   /** A column's own name, or its number in its region where there is room. */
-  name(column) {
+  name(column, across, text) {
     const { about } = this.view;
     const region = about.layout.regions.find((one) => column >= one.start && column < one.start + one.columns);
     const own = about.column_names[column];
     // "instruction 3" of the region "instructions" is plain enough as 3.
     const counted = own?.match(/^(\S+) (\d+)$/);
     if (own !== undefined) return counted && region?.name.startsWith(counted[1]) ? counted[2] : own;
-    return region && region.columns > 1 ? String(column - region.start) : "";
+    if (!region || region.columns > 1) return region ? String(column - region.start) : "";
+    return this.fits(region.name, across.column, text) ? "" : region.name; // else the name above it is cut
   }
+
+  fits(name, width, text) { return name.length <= Math.floor(width / (0.6 * text)); }
 
   tips() {
     const head = draw("path", { d: "M0 0 L6 3 L0 6 z", class: "tipped" });
@@ -65,7 +68,8 @@ export class Arrows {
   regions(across, text) {
     return across.heads.flatMap(({ region, x, width }) => {
       const room = Math.floor(width / (0.6 * text));
-      const name = region.name.length <= room ? region.name : `${region.name.slice(0, Math.max(1, room - 1))}…`;
+      const cut = region.columns > 1 ? `${region.name.slice(0, Math.max(1, room - 1))}…` : "";
+      const name = this.fits(region.name, width, text) ? region.name : cut;
       return [draw("rect", { x, y: 1.25 * text, width, height: 2, class: "rule" }),
         draw("text", { x: x + width / 2, y: text * 0.95, "text-anchor": "middle", "font-size": text, class: "region" },
           draw("title", {}, `${region.name}: ${region.about || `${region.columns} columns`}`), name)];

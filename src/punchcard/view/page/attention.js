@@ -42,7 +42,8 @@ export class Attention {
 
   table(between) {
     const { about, attention } = this.view;
-    const heads = ["to", "from", "weight", "score", "gap"].map((name) => make("th", { scope: "col" }, name));
+    const heads = ["to", "from", "weight", "score", "gap"].map((name, i) => make("th", { scope: "col",
+      class: i > 1 ? "figure" : "" }, name));
     const rows = between.map((move, i) => {
       const [from, to, ...figures] = move;
       const look = () => this.act.look([from, to]);

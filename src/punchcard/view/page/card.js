@@ -14,7 +14,7 @@ export class Card {
     this.view = view;
     this.act = act;
     this.bands = bandsOf(view.about.layout);
-    this.signed = new Set(view.about.shown.filter((one) => one.kind === "signed").map((one) => one.start));
+    this.signed = signedBands(this.bands, view.about.shown);
     // What a moment that was shown held stays unfolded, so that the picture keeps still from step to step.
     this.held = new Set();
     this.words = new Set();
@@ -48,7 +48,10 @@ export class Card {
     this.finder = make("input", { type: "number", min: 0, max: last, placeholder: "column",
       title: "Show a column by its number (t)", "aria-label": `Show a column by its number, 0 to ${last}`,
       change: () => this.act.column(Number(this.finder.value)) });
-    return make("footer", {}, this.cell, this.finder, this.changes, this.hidden);
+    this.widen = make("button", { type: "button", class: "fold", title: "Room for the numbers above the bits (w)",
+      click: () => this.act.wide() });
+    return make("footer", {}, this.cell, make("span", { class: "finder" }, this.widen, this.finder), this.changes,
+      this.hidden);
   }
 
   /** The columns to draw: all, or those that were used in a moment that was shown. */
@@ -78,6 +81,8 @@ export class Card {
     for (const place of this.across.places) place.base = this.index.get(place.column) * about.layout.width;
     this.arrows.draw(this.across, paint);
     const wide = this.across.column > 2.1 * text;
+    this.widen.textContent = this.view.wide ? "narrow columns" : "wide columns";
+    this.widen.hidden = wide && !this.view.wide;
     const held = this.heldRows();
     const chosen = this.view.cell.band;
     const values = (band) => wide && band.rows > 1 && band.rows <= WORD && this.isWord(band);
@@ -297,10 +302,18 @@ export class Card {
     const band = this.bands.find((one) => row >= one.start && row < one.start + one.rows);
     const number = band.rows > 1 && band.rows <= WORD ? this.word(band, column) : null;
     const signed = number !== null && this.signed.has(band.start) ? BigInt.asIntN(band.rows, number) : number;
-    const word = number === null ? "" : ` · ${band.name} is ${signed}`;
+    const word = number === null ? "" : ` · the word is ${String(signed).replace("-", "−")}${this.counted(band, column)}`;
     const told = `${columnName(this.view.about, column)} · ${rowName(this.bands, row)} = ${pretty(this.entry(row, column))}`
       + `${changed ? ", changed" : ""}${word}`;
     if (this.cell.textContent !== told) this.cell.textContent = told;
+  }
+
+  /** The instruction that the program counter stands for: its word may be that one's column, or the address after it. */
+  counted(band, column) {
+    const { counter, shown, program } = this.view.about;
+    if (!counter || band.start !== counter.start || column !== counter.column) return "";
+    const value = this.view.state.values[shown.findIndex((one) => one.name === counter.name)];
+    return program.instructions.some(({ number }) => String(number) === value) ? `: instruction ${value}` : "";
   }
 
   /** Show a column from now on, folded or not. */
@@ -328,4 +341,13 @@ export class Card {
     if (left < this.grid.scrollLeft + this.labels.offsetWidth) this.grid.scrollLeft = place.x;
     else if (right > this.grid.scrollLeft) this.grid.scrollLeft = right;
   }
+}
+
+/** Where the bands start whose words have a sign: those of signed values, and others of that many bits. */
+function signedBands(bands, shown) {
+  const starts = (kind) => shown.filter((one) => one.kind === kind).map(({ start }) => start);
+  const sizes = (kind) => new Set(shown.filter((one) => one.kind === kind).map(({ rows }) => rows));
+  const [signed, unsigned] = [sizes("signed"), sizes("unsigned")];
+  const alike = bands.filter(({ rows }) => signed.has(rows) && !unsigned.has(rows)).map(({ start }) => start);
+  return new Set([...starts("signed"), ...alike]);
 }

@@ -13,7 +13,7 @@
  *     {kind: "recorded", about, states: [state, ...], attention: {"loop/layer/head": reply}, formulas: [reply, ...],
  *      weights: {"layer/head/": reply, "layer//unit": reply}}
  *         A state has `entries`, or instead `changes`: [[row, column, value], ...] against the state before it in the list
- *         (then `columns` may be missing too). States that are not there cannot be shown.
+ *         (then `columns` may be missing too; columns that the state before does not have were 0). States that are not there cannot be shown.
  *     {kind: "computed", about, model, card, loops: {number: fact}, formulas: [reply, ...]}
  *         The page computes every card from the equation. `model` and `card` come from `page/data.py`. `loops` has, by
  *         number, what a loop's card does not say by itself: parts of a state (output, read, message), and `changes`:

@@ -56,7 +56,7 @@ export class Program {
       const name = `Breakpoint at line ${number}`;
       const mark = instructions && make("button", { type: "button", class: "mark", "aria-pressed": "false",
         "aria-label": name, title: name, "data-place": number, click: set });
-      const text = make("code", { click: set }, this.lines[number - 1] || " ");
+      const text = make("code", { click: set, title: this.lines[number - 1].trim() }, this.lines[number - 1] || " ");
       const element = make("li", { class: instructions ? "can" : "" }, mark ?? make("span", { class: "mark" }),
         make("span", { class: "number", "aria-hidden": "true" }, String(number)), text);
       this.rows.set(number, { element, mark });

@@ -104,10 +104,11 @@ class Recorded extends Inside {
     this.states = new Map();
     let before = null;
     for (const state of data.states) {
-      const entries = state.entries ? floats(state.entries) : before.entries.slice();
       const columns = state.columns ?? before.columns;
       const { width } = data.about.layout;
-      for (const [row, column, value] of state.changes ?? []) entries[columns.indexOf(column) * width + row] = value;
+      const entries = state.entries ? floats(state.entries) : carried(before, columns, width);
+      const at = new Map(columns.map((column, i) => [column, i * width]));
+      for (const [row, column, value] of state.changes ?? []) entries[at.get(column) + row] = value;
       before = { ...before, ...state, columns, entries };
       this.states.set(state.moment, before);
     }
@@ -144,6 +145,18 @@ class Recorded extends Inside {
     const loops = this.moments.filter((one) => one % (2 * this.layers) === 0).map((one) => this.states.get(one));
     return search(loops, what, moment, forward, instructions, this.last(), this.size);
   }
+}
+
+/** The entries of columns as they were before; 0 where they were not shown. */
+function carried(before, columns, width) {
+  if (columns === before.columns) return before.entries.slice();
+  const at = new Map(before.columns.map((column, i) => [column, i * width]));
+  const entries = new Float64Array(columns.length * width);
+  columns.forEach((column, i) => {
+    const from = at.get(column);
+    if (from !== undefined) entries.set(before.entries.subarray(from, from + width), i * width);
+  });
+  return entries;
 }
 
 /** Look through the states at the beginnings of loops, which follow each other; `end` is the last state. */

@@ -23,6 +23,14 @@ function where(loop, layer, stage) {
   return loop ? `After ${loop} ${loop === 1 ? "loop" : "loops"}` : "Before the first loop";
 }
 
+/** What a loop executes. A design that fetches at the end of a loop has nothing to execute in its first one. */
+function executed({ counter }, { program_counter: at, instruction, loop, ended }) {
+  if (instruction !== null) return ` · instruction ${at} `;
+  if (!counter || ended) return "";
+  if (!loop) return " · fetches the first instruction";
+  return at === null ? "" : ` · program counter ${at}`;
+}
+
 export class Time {
   constructor(view, act) {
     this.view = view;
@@ -47,7 +55,7 @@ export class Time {
       "aria-label": `To the next ${what}`, click: (event) => act.find(what, !event.shiftKey) }, what);
     const finds = make("div", { class: "finds", role: "group", "aria-label": "Search" },
       make("span", { class: "hint" }, "to the next"),
-      FINDS.filter(([what]) => what !== "port" || view.about.ports).map(find));
+      FINDS.filter(([what]) => ({ port: view.about.ports, halt: true })[what] ?? view.about.counter).map(find));
     const speed = make("label", { class: "speed" }, make("span", { class: "hint" }, "speed"), this.speed, this.pace);
     this.loop = make("input", { type: "number", min: 0, class: "loop", "aria-label": "Go to loop", title: "Go to a loop (g)",
       change: () => act.go(2 * view.about.layers.length * Math.max(0, Math.floor(Number(this.loop.value) || 0))) });
@@ -73,17 +81,18 @@ export class Time {
     this.slider.value = loop;
     this.slider.setAttribute("aria-valuetext", `loop ${loop} of ${known}`);
     if (document.activeElement !== this.loop) this.loop.value = loop;
-    this.total.textContent = `of ${known.toLocaleString("en")}${state.loops === null ? " known" : ""}`;
+    const count = known.toLocaleString("en");
+    this.total.textContent = state.loops === null ? (known > loop ? `of at least ${count}` : "") : `of ${count}`;
     this.units.forEach((input) => { input.checked = input.value === view.unit; });
     this.speed.value = view.speed;
     this.pace.textContent = `${SPEEDS[view.speed]}/s`;
     this.play.replaceChildren(icon(view.playing ? "pause" : "play"));
     this.play.setAttribute("aria-label", view.playing ? "Pause" : "Play");
     this.inside(loop, layer, stage);
-    const counter = state.program_counter === null ? "" : ` · instruction ${state.program_counter}`;
-    this.told.replaceChildren(make("b", {}, where(loop, layer, stage)), counter,
-      state.instruction ? make("code", {}, state.instruction) : "",
-      state.ended ? make("em", {}, ENDINGS[state.ended] ?? `The run has ended: ${state.ended}.`) : "");
+    this.told.replaceChildren(make("b", {}, where(loop, layer, stage)),
+      state.ended ? make("em", {}, ` ${ENDINGS[state.ended] ?? `The run has ended: ${state.ended}.`}`) : "",
+      executed(about, state), state.instruction ? make("code", {}, state.instruction) : "");
+    this.told.title = this.told.textContent;
   }
 
   /** The loop as a row of steps; the one whose result is shown is marked. */
@@ -99,9 +108,9 @@ export class Time {
       const name = found.name || `layer ${i + 1}`;
       const { length } = found.heads;
       const attention = `After the attention of ${name}: ${length} ${length === 1 ? "head" : "heads"}`;
-      return [make("span", { class: "layer" }, String(i + 1)),
+      return [make("span", {}, make("span", { class: "layer" }, String(i + 1)),
         length ? one(2 * i + 1, many ? "attend" : "attention", attention, "attend") : null,
-        one(2 * i + 2, many ? "relu" : "feed-forward", `After ${name}`, "forward")].filter(Boolean);
+        one(2 * i + 2, many ? "relu" : "feed-forward", `After ${name}`, "forward"))];
     }));
   }
 }

@@ -14,9 +14,11 @@ const EXPLORE = 600;
 /** A wait of so many milliseconds is shown. */
 const PATIENCE = 150;
 const ACTIONS = ["go", "end", "step", "play", "find", "change", "choose", "look", "fold", "close", "tab", "head",
-  "breakpoint", "unit", "speed", "column"];
+  "breakpoint", "unit", "speed", "column", "wide"];
 const SOUGHT = { halt: "end of the run", port: "input or output", branch: "branch", breakpoint: "breakpoint",
   change: "change of this cell" };
+
+const NO_COUNTER = "This machine shows no program counter, so there are no branches and no breakpoints.";
 
 /** How many views there are: a notebook may show several, and ids must differ. */
 let views = 0;
@@ -115,7 +117,8 @@ export class View {
     const { moment } = found;
     Object.assign(this, { state: found, moment, wanted: moment, attention, before, marks, looked: null });
     this.known = Math.max(this.known, found.known_loops);
-    this.tell(found.message);
+    const beyond = moment < ask && !found.ended;
+    this.tell(found.message ?? (beyond ? "No later loop was recorded in this file." : null));
     await this.redraw();
     return this.wanted === this.moment;
   }
@@ -181,6 +184,7 @@ export class View {
 
   async on_find(what, forward, more = {}) {
     const wanted = what === "breakpoint" ? { instructions: [...this.breakpoints] } : more;
+    if (["branch", "breakpoint"].includes(what) && !this.about.counter) return this.tell(NO_COUNTER);
     if (wanted.instructions?.length === 0) return this.tell("There is no breakpoint: click a line, or press x.");
     delete this.element.dataset.moment;
     try {
@@ -251,6 +255,7 @@ export class View {
   }
 
   on_breakpoint(instructions) {
+    if (!instructions.length) this.tell(this.about.counter ? "No instruction stands at the program counter." : NO_COUNTER);
     const set = instructions.some((one) => this.breakpoints.has(one));
     for (const one of instructions) this.breakpoints[set ? "delete" : "add"](one);
     this.redraw();
