@@ -10,6 +10,7 @@ import pytest
 import punchcard
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
+from punchcard.machines.von_neumann.languages.brainfuck import assemble as assemble_brainfuck
 from punchcard.transformer.precision import Precision
 from punchcard.view.html import html_of
 from punchcard.view.session import Session
@@ -36,8 +37,9 @@ def test_before_the_first_instruction_there_is_no_program_counter() -> None:
 
 def test_the_moves_of_a_brainfuck_program_belong_to_the_line_that_uses_them() -> None:
     """All lines share them: they were shown as the last line."""
-    program = punchcard.load(EXAMPLES / "von_neumann" / "reverse.bf")
-    session = Session(punchcard.build(program), program, source=(EXAMPLES / "von_neumann" / "reverse.bf").read_text())
+    text = (EXAMPLES / "von_neumann" / "reverse.bf").read_text()
+    program = assemble_brainfuck(text, tape=8)
+    session = Session(punchcard.build(program, memory=1_024), program, source=text)
     lines = [session.state(loop * session.per_loop)["line"] for loop in (1, 6, 16, 22, 26)]
     assert lines == [4, 4, 4, 4, 5]
 

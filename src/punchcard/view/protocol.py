@@ -162,8 +162,8 @@ class StateReply(TypedDict):
     changed          [row, column] of the shown entries that differ from the moment before
     values           the values by name, in the order of `about.shown`; a list, since two may have the same name
     program_counter  of the loop that the moment belongs to; null where there is none
-    instruction      the text of the instruction there;  `line`: its line in the source, from 1, or where it is in a routine
-                     of no line the one that uses it
+    instruction      the text of the instruction there;  `line`: its line in the source, from 1; of a routine without one
+                     the line that uses it
     output           what has been written so far;  `read`: how many bytes of the input have been read
     ended            why the run ends, at its last moment: "halted", "fault", "steps" or "error"
     message          what a person should be told: a fault, or a promise that the program broke
