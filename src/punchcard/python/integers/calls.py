@@ -384,10 +384,14 @@ class Calls(Lists):
         self.write_bytes(b", ")
         self.jump(top)
         self.label(end)
-        if root.is_tuple and root.low <= 1:
-            self.write_bytes(b",)" if root.high == 1 else b")")
-        else:
-            self.write_bytes(b")" if root.is_tuple else b"]")
+        if root.is_tuple and root.low <= 1 <= root.high:  # (1,) has a comma
+            one, other = self.fresh("yes"), self.fresh("no")
+            self.compare(ast.Eq(), self.length(value, pointer), number(root.low, root.high), constant(1), number(1), one,
+                         other, one)
+            self.label(one)
+            self.write_bytes(b",")
+            self.label(other)
+        self.write_bytes(b")" if root.is_tuple else b"]")
 
     def write_bytes(self, data: bytes) -> None:
         """Write a text that is known: a short one character by character."""
