@@ -24,6 +24,7 @@ FLOORS = (
     ("primitives", "engines", "trace"),
     ("machines",),
     ("checks",),
+    ("export",),
     ("calculator", "linear_algebra", "learning", "benchmark"),
     ("api",),
     ("cli",),
