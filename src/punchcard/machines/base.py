@@ -37,7 +37,7 @@ from punchcard.machines.result import Batch, Reason, Result, Seen
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, run_parts
 from punchcard.machines.shown import Shown, values_of_layout
 from punchcard.machines.streams import Input, Output, Read, Waiting, Write, reader, writer
-from punchcard.transformer.build import LayerWeights, compile_layer, to_weights
+from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.precision import Precision, as_precision
 from punchcard.transformer.weights import Weights
@@ -159,6 +159,10 @@ class Machine(ABC, Generic[Program, State]):
         """The layers for sizes, as matrices."""
         layout = self.design.layout(sizes)
         return [compile_layer(part, layout.width) for part in self.design.layers(sizes, layout, self.precision)]
+
+    def formulas(self) -> list[Part]:
+        """The layers as the design wrote them: what `attend` and `assign` were given. They are worked out from sizes alone."""
+        return self.design.layers(self.sizes, self.layout, self.precision)
 
     def advice(self) -> str:
         """What to do about a number format that is too narrow."""

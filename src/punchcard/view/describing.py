@@ -84,17 +84,6 @@ def _instruction(listed: Listed) -> InstructionReply:
     return {"number": listed.number, "line": listed.line, "text": listed.text}
 
 
-def row_names(layout: Layout) -> list[str]:
-    """A name for every row: `memory[3]`, `pointer.a[0]`, or `inside` where a block is one row."""
-    names = [f"row {row}" for row in range(layout.width)]
-    for block in layout.blocks:
-        for part in [f"{block.name}.{name}" for name in block.parts] or [block.name]:
-            start, count = _span(layout, part)
-            for i in range(count):
-                names[start + i] = part if count == 1 else f"{part}[{i}]"
-    return names
-
-
 def busy_columns(machine: Machine[Any, Any]) -> Sequence[int]:
     """The columns of the regions in which a row that some head matches by may change: where the computation happens."""
     layout, matched = machine.layout, set[int]()
