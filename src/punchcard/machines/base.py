@@ -161,7 +161,7 @@ class Machine(ABC, Generic[Program, State]):
         return [compile_layer(part, layout.width) for part in self.design.layers(sizes, layout, self.precision)]
 
     def formulas(self) -> list[Part]:
-        """The layers as the design wrote them: what `attend` and `assign` were given. They are worked out from sizes alone."""
+        """The layers as the design wrote them: what `attend` and `assign` were given, worked out from sizes alone."""
         return self.design.layers(self.sizes, self.layout, self.precision)
 
     def advice(self) -> str:
@@ -304,6 +304,13 @@ class Machine(ABC, Generic[Program, State]):
         """
         layer: nn.Module = upward.call("as_layer", self, program, inputs, outputs, max_steps=max_steps, checkpoint=checkpoint)
         return layer
+
+    def circuit(self) -> Any:
+        """A `Circuit`: what every row block, head, formula and hidden unit is and computes, as plain data.
+
+        See docs/ground-truth.md.
+        """
+        return upward.call("circuit", self)
 
     # Running
 

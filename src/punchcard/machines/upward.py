@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-ABOVE = {"as_layer": "punchcard.export.layer"}
+ABOVE = {"as_layer": "punchcard.export.layer", "circuit": "punchcard.export.explaining"}
 """The calls, and the modules that have them: functions of a machine and what the call was given."""
 
 
