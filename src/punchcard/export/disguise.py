@@ -72,7 +72,10 @@ class Disguise:
 
 @dataclass(frozen=True)
 class Order:
-    """Where the heads and hidden units of a layer went: place i holds the old number `heads[i]`; idle ones come last there."""
+    """Where the heads and hidden units of a layer went: place i holds the one that had the number `heads[i]`.
+
+    Idle ones have the last numbers.
+    """
 
     heads: tuple[int, ...]
     units: tuple[int, ...]
@@ -100,7 +103,7 @@ class Disguised:
         plain, turn = widened(layer, width, self.disguise.idle_heads, generator), self.rotation
         order = Order(tuple(range(plain.heads)), tuple(range(plain.hidden)))
         if not self.disguise.is_none:
-            order = Order(tuple(generator.permutation(plain.heads).tolist()), tuple(generator.permutation(plain.hidden).tolist()))
+            order = Order(*(tuple(generator.permutation(count).tolist()) for count in (plain.heads, plain.hidden)))
         self.orders.append(order)
         heads, units = np.array(order.heads, dtype=np.intp), np.array(order.units, dtype=np.intp)
         turned = LayerArrays(
@@ -153,7 +156,8 @@ def _noisy(array: Array, size: float, generator: np.random.Generator) -> Array:
 
 
 def _shown(disguise: Disguise) -> str:
-    changed: dict[str, Callable[[Any], str]] = {"rotation": repr, "idle_rows": str, "idle_heads": str, "noise": "{:g}".format}
+    changed: dict[str, Callable[[Any], str]] = {
+        "rotation": repr, "idle_rows": str, "idle_heads": str, "noise": "{:g}".format}
     return ", ".join(f"{name}={show(getattr(disguise, name))}" for name, show in changed.items()
                      if getattr(disguise, name) not in (0, "none")) or "no disguise"
 
