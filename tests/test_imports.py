@@ -26,6 +26,7 @@ FLOORS = (
     ("primitives", "engines", "trace"),
     ("machines",),
     ("checks", "view"),
+    ("export",),
     ("calculator", "linear_algebra", "learning", "benchmark"),
     ("api",),
     ("cli",),
