@@ -39,9 +39,10 @@ def halted(X):
     return any(all(bit == 0 or X[p["rows"] + i, p["column"]].sign() == bit for i, bit in enumerate(p["bits"]))
                for p in machine["halting"])
 
-loops = 0
-while not halted(card) and loops < 10_000:
-    card, loops = model(card), loops + 1
+for loops in range(1, 10_000):
+    card = model(card)
+    if halted(card):
+        break
 print("loops", loops)
 ```
 
