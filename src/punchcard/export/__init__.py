@@ -1,4 +1,4 @@
-"""Out into other people's tools: models that open in TransformerLens, ONNX, Hugging Face and safetensors.
+"""Out into other people's tools: a program as a layer of a network, models for other libraries, circuits.
 
     import punchcard
 
@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {"TARGETS": "targets", "Target": "targets", "write": "writing"}
-_MODULES = ("hugging_face", "onnx", "safetensors", "targets", "transformer_lens", "writing")
+_MODULES = ("circuit", "hugging_face", "layer", "names", "onnx", "safetensors", "targets", "transformer_lens", "writing")
 
 
 def __getattr__(name: str) -> Any:

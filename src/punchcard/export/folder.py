@@ -14,17 +14,14 @@ from typing import Any
 
 from punchcard import __version__
 from punchcard.card.layout import Layout, Pattern
+from punchcard.export.names import Naming
 from punchcard.files import write_whole
 from punchcard.machines.base import Machine
 from punchcard.telling import counted
-from punchcard.view.describing import row_names, shown_reply
-from punchcard.view.formulas import Formulas
 
 MACHINE, CARD, README = "machine.json", "card.safetensors", "README.md"
 MOST_COLUMNS = 4096
 """Columns that are named one by one; regions name the others."""
-LONGEST_TEXT = 2000
-"""Characters of a head's text."""
 
 
 def description(machine: Machine[Any, Any], program: Any = None) -> dict[str, Any]:
@@ -34,26 +31,21 @@ def description(machine: Machine[Any, Any], program: Any = None) -> dict[str, An
     shown = machine.shown_values(program) if program is not None else []
     return {
         "punchcard": __version__, "title": machine.title(), "facts": plain(machine.facts()), "layout": layout.describe(),
-        "rows": row_names(layout), "columns": named, "layers": layers(machine),
+        "columns": named, **Naming(machine).plain(),
         "halting": [pattern_places(layout, pattern) for pattern in machine.halting],
-        "needs_host": machine.has_ports,
-        "values": [{**shown_reply(layout, value)} for value in shown],
+        "events": [pattern_places(layout, pattern) for pattern in events(machine)],
+        "values": [value.plain(layout) for value in shown],
     }
 
 
-def layers(machine: Machine[Any, Any]) -> list[dict[str, Any]]:
-    """Every layer: what each head matches and moves, and what each formula sets, in words."""
-    formulas, found = Formulas(machine), []
-    for number, arrays in enumerate(machine.weights.layers):
-        worded = formulas.layer(number)
-        heads = [{"about": _cut(head["about"] or ""), "temperature": float(temperature)}
-                 for head, temperature in zip(worded["heads"], arrays.temperature, strict=True)]
-        found.append({"heads": heads, "hidden": arrays.hidden, "formulas": list(map(_cut, worded["formulas"]))})
-    return found
+def events(machine: Machine[Any, Any]) -> tuple[Pattern, ...]:
+    """The patterns at which a host has something to do between two loops: a port, a fault, the end of a program."""
+    return machine.design.events(machine.sizes)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ..."
+def stops(machine: Machine[Any, Any]) -> list[dict[str, Any]]:
+    """Where a run without a host ends: the patterns of a program that has halted, and those at which a host is needed."""
+    return [pattern_places(machine.layout, pattern) for pattern in (*machine.halting, *events(machine))]
 
 
 def pattern_places(layout: Layout, pattern: Pattern) -> dict[str, Any]:
@@ -92,9 +84,9 @@ def readme(
         listed[CARD] = f"a program, punched: the tensor `card`, {layout.width} rows by {layout.columns} columns"
     else:
         how = f"This folder has no {CARD}: `punchcard export FILE` writes one beside the model.\n\n{how.strip()}"
-    host = ("\nPrograms of this machine read and write through a host, which serves ports on the card between two loops. "
-            "The host belongs to Punchcard and is not exported: without it a program runs until its first port.\n"
-            if machine.has_ports else "")
+    host = ("\nPrograms of this machine read, write and end through a host, which looks at the card between two loops. The host\n"
+            "belongs to Punchcard, not to the model: without it a run ends at the first of the `events` in `machine.json`.\n"
+            if events(machine) else "")
     table = "\n".join(f"| `{name}` | {about} |" for name, about in listed.items())
     return f"""{front}# {title}
 

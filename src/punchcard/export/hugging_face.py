@@ -35,7 +35,7 @@ tags: [punchcard, looped-transformer, interpretability]
 
 '''
 HOW = '''
-It needs torch and transformers, and no Punchcard. The folder has its own modelling file, so `trust_remote_code` must be said:
+It needs torch and transformers, and no Punchcard. The folder has its own modelling file, so you must trust its code:
 
 ```python
 from transformers import AutoModel, AutoProcessor
@@ -65,12 +65,14 @@ def model(machine: Machine[Any, Any]) -> PunchcardModel:
     _carry_their_code()
     about = description(machine)
     shapes = [(layer.heads, layer.key_size, layer.hidden) for layer in machine.weights.layers]
-    config = PunchcardConfig(hidden_size=machine.layout.width, shapes=shapes, halting=about["halting"],
-                             machine={name: about[name] for name in ("title", "facts")}, dtype=machine.precision.name)
-    made = PunchcardModel(config).to(machine.precision.dtype)
+    config = PunchcardConfig(
+        hidden_size=machine.layout.width, shapes=shapes, halting=about["halting"], events=about["events"],
+        machine={name: about[name] for name in ("title", "facts")}, dtype=machine.precision.name)
+    made: PunchcardModel = PunchcardModel(config).to(machine.precision.dtype)
     with torch.no_grad():
         made.load_state_dict({name: tensor.clone() for name, tensor in machine.model.state_dict().items()})
-    return made.eval()
+    made.eval()
+    return made
 
 
 @checked
@@ -81,7 +83,8 @@ def processor(machine: Machine[Any, Any], program: Any = None) -> PunchcardProce
 
     _carry_their_code()
     about = description(machine, program)
-    made = PunchcardProcessor({"values": plain(about["values"]), "title": about["title"], "machine": plain(machine.describe())})
+    made = PunchcardProcessor({name: plain(part) for name, part in (
+        ("values", about["values"]), ("title", about["title"]), ("machine", machine.describe()))})
     made.card = None if program is None else machine.punch(program)
     return made
 

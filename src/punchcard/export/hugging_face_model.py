@@ -27,7 +27,8 @@ class PunchcardConfig(PreTrainedConfig):
 
     hidden_size   rows of a card
     shapes        of every layer: heads, height of K and Q, hidden units
-    halting       patterns: bits of some rows of one column, counted from `rows`; 0 is either
+    halting       patterns of a card that has halted: bits of some rows of one column, counted from `rows`; 0 is either
+    events        patterns at which a run ends too, since a host has something to do: input, output, a fault, the end
     machine       what the machine is, in words and figures
     """
 
@@ -35,7 +36,8 @@ class PunchcardConfig(PreTrainedConfig):
 
     def __init__(
         self, hidden_size: int = 1, shapes: Sequence[Sequence[int]] = ((0, 0, 0),),
-        halting: Sequence[Mapping[str, Any]] = (), machine: Mapping[str, Any] | None = None, **options: Any,
+        halting: Sequence[Mapping[str, Any]] = (), events: Sequence[Mapping[str, Any]] = (),
+        machine: Mapping[str, Any] | None = None, **options: Any,
     ) -> None:
         super().__init__(**options)
         self.hidden_size = hidden_size
@@ -43,6 +45,7 @@ class PunchcardConfig(PreTrainedConfig):
         self.num_hidden_layers = len(self.shapes)
         self.num_attention_heads = max((heads for heads, _, _ in self.shapes), default=0)
         self.halting = [dict(pattern) for pattern in halting]
+        self.events = [dict(pattern) for pattern in events]
         self.machine = dict(machine or {})
 
 
@@ -80,7 +83,7 @@ class PunchcardRun(ModelOutput):
 
 
 class PunchcardModel(PreTrainedModel):
-    """A computer: each call is a loop, in which one instruction is executed. `run` makes loops until a program has halted."""
+    """A computer: a call is a loop, in which one instruction is executed. `run` makes loops until a program has halted."""
 
     config_class = PunchcardConfig
     main_input_name = "inputs_embeds"
@@ -125,16 +128,11 @@ class PunchcardModel(PreTrainedModel):
 
     def halted(self, cards: Tensor) -> Tensor:
         """For each card whether its program has halted; a card that has made no loop may look as if it had."""
-        found = torch.zeros(len(cards), dtype=torch.bool, device=cards.device)
-        for pattern in self.config.halting:
-            wanted = cards.new_tensor(pattern["bits"])
-            entries = cards[:, pattern["column"], pattern["rows"] : pattern["rows"] + len(wanted)]
-            found |= (((entries - wanted).abs() < 0.5) | (wanted == 0)).all(-1)
-        return found
+        return stands(cards, self.config.halting)
 
     @torch.no_grad()
     def run(self, inputs_embeds: Tensor, max_loops: int = 100_000) -> PunchcardRun:
-        """Loops until every card has halted, and `max_loops` at most. A card that has halted stays as it is."""
+        """Loops until every card has halted or shows an event, and `max_loops` at most. Such a card stays as it is."""
         cards, made = inputs_embeds, torch.zeros(len(inputs_embeds), dtype=torch.int64, device=inputs_embeds.device)
         going = made == 0  # patterns are looked for after a loop: a punched card may show one before the first
         for _ in range(max_loops):
@@ -142,8 +140,18 @@ class PunchcardModel(PreTrainedModel):
                 break
             cards = torch.where(going[:, None, None], self(cards).last_hidden_state, cards)
             made += going
-            going &= ~self.halted(cards)
-        return PunchcardRun(last_hidden_state=cards, loops=made, halted=~going)
+            going &= ~stands(cards, [*self.config.halting, *self.config.events])
+        return PunchcardRun(last_hidden_state=cards, loops=made, halted=self.halted(cards))
+
+
+def stands(cards: Tensor, patterns: Sequence[Mapping[str, Any]]) -> Tensor:
+    """For each card of (batch, columns, rows) whether one of the patterns stands on it."""
+    found = torch.zeros(len(cards), dtype=torch.bool, device=cards.device)
+    for pattern in patterns:
+        wanted = cards.new_tensor(pattern["bits"])
+        entries = cards[:, pattern["column"], pattern["rows"] : pattern["rows"] + len(wanted)]
+        found |= (((entries - wanted).abs() < 0.5) | (wanted == 0)).all(-1)
+    return found
 
 
 class PunchcardProcessor(ProcessorMixin):
@@ -160,7 +168,7 @@ class PunchcardProcessor(ProcessorMixin):
         self.machine = machine or {"values": []}
         self.card: Tensor | None = None
 
-    def __call__(  # type: ignore[override]
+    def __call__(
         self, text: str | Sequence[str] | None = None, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         **options: Any,
     ) -> BatchFeature:
@@ -178,14 +186,14 @@ class PunchcardProcessor(ProcessorMixin):
             changes = changes * len(cards)
         if len(changes) != len(cards):
             raise ValueError(f"{len(changes)} sets of values for {len(cards)} programs: give one for each")
-        changed = [self._changed(card, change) for card, change in zip(cards, changes)]
+        changed = [self._changed(card, change) for card, change in zip(cards, changes, strict=True)]
         return BatchFeature({"inputs_embeds": torch.stack([card.T for card in changed])})
 
     def _punched(self, text: str) -> Tensor:
         try:
             from punchcard.export.hugging_face import punch
         except ImportError:
-            raise ImportError("a program as text is read by Punchcard, which is not installed: pip install punchcard") from None
+            raise ImportError("Punchcard reads a program's text, and is not installed: pip install punchcard") from None
         card: Tensor = punch(self.machine["machine"], text)
         return card
 
@@ -200,8 +208,8 @@ class PunchcardProcessor(ProcessorMixin):
             _put(card, found[0], value)
         return card
 
-    def decode(self, cards: Tensor) -> list[dict[str, dict[str, Any]]]:  # type: ignore[override]
-        """The values on cards of (batch, columns, rows), by group and name: an integer, a matrix, or None where none stands."""
+    def decode(self, cards: Tensor) -> list[dict[str, dict[str, Any]]]:
+        """The values on cards of (batch, columns, rows), by group and name: integers and matrices; None: it is neither."""
         return [self._decoded(card.T) for card in cards.detach().cpu()]
 
     def _decoded(self, card: Tensor) -> dict[str, dict[str, Any]]:
@@ -211,7 +219,7 @@ class PunchcardProcessor(ProcessorMixin):
         return found
 
     @classmethod
-    def from_pretrained(cls, folder: str | os.PathLike[str], **options: Any) -> PunchcardProcessor:  # type: ignore[override]
+    def from_pretrained(cls, folder: str | os.PathLike[str], **options: Any) -> PunchcardProcessor:
         processor: PunchcardProcessor = super().from_pretrained(folder, **options)
         known = ("cache_dir", "force_download", "token", "revision", "local_files_only", "subfolder")
         where = {name: options[name] for name in known if options.get(name) is not None}
@@ -219,7 +227,7 @@ class PunchcardProcessor(ProcessorMixin):
         processor.card = load_file(file)["card"] if file is not None else None
         return processor
 
-    def save_pretrained(self, save_directory: str | os.PathLike[str], **options: Any) -> Any:  # type: ignore[override]
+    def save_pretrained(self, save_directory: str | os.PathLike[str], **options: Any) -> Any:
         written = super().save_pretrained(save_directory, **options)
         if self.card is not None:
             save_file({"card": self.card.contiguous()}, os.path.join(save_directory, CARD))
@@ -231,7 +239,8 @@ def _read(card: Tensor, place: Mapping[str, Any]) -> Any:
     start, rows, column = place["start"], place["rows"], place["column"]
     pending = place.get("pending")
     if pending is not None:  # a word on its way: not what stands there, but what is about to be stored
-        wanted, own = _number(card[_span(pending["address"]), pending["column"]]), _number(card[_span(pending["own"]), column])
+        wanted = _number(card[_span(pending["address"]), pending["column"]])
+        own = _number(card[_span(pending["own"]), column])
         if wanted is not None and wanted == own:
             (start, rows), column = pending["rows"], pending["column"]
     entries = card[start : start + rows, column : column + place["columns"]]
@@ -258,7 +267,7 @@ def _integer(bits: Tensor, place: Mapping[str, Any]) -> int | None:
     number = _number(bits)
     if number is None:
         return None
-    number = (number + place["offset"]) % (1 << len(bits))
+    number = (number + int(place["offset"])) % (1 << len(bits))
     return number - (1 << len(bits)) if place["kind"] == "signed" and number >> (len(bits) - 1) else number
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.arguments import checked
 from punchcard.errors import PrecisionError
-from punchcard.export.folder import README, pattern_places, readme, write_description
+from punchcard.export.folder import README, readme, stops, write_description
 from punchcard.export.targets import require
 from punchcard.files import write_whole
 from punchcard.machines.base import Machine
@@ -46,8 +46,8 @@ last, made = run.run(None, {"card": card, "loops": np.array(10_000)})
 print("loops", made[0])
 ```
 
-`loop.onnx` makes one loop: `card` in, `next` out. Both take any number of cards, and of columns. In `run.onnx` a card that has halted
-stays as it is, and `made` says how many loops each card took.
+`loop.onnx` makes one loop: `card` in, `next` out. Both take any number of cards, and of columns. In `run.onnx` a card
+that has halted stays as it is, and `made` says how many loops each card took.
 '''
 
 
@@ -56,8 +56,8 @@ def model(machine: Machine[Any, Any]) -> ModelProto:
     """The machine as an ONNX model: one loop. It has passed the checker of the package onnx."""
     require("onnx")
     if machine.precision.name not in DTYPES:
-        raise PrecisionError(f"{machine.precision.name} is not a number format that onnxruntime computes all of the equation "
-                             f"in: build the machine in {' or '.join(DTYPES)}")
+        raise PrecisionError(f"onnxruntime does not compute all of the equation in {machine.precision.name}: build the "
+                             f"machine in {' or '.join(DTYPES)}")
     import onnx
     import torch
 
@@ -79,7 +79,7 @@ def run_model(machine: Machine[Any, Any], loop: ModelProto | None = None) -> Mod
     """The machine as an ONNX model that makes a run. `loop` is what `model` gave, where that is at hand."""
     from punchcard.export.onnx_run import run_of
 
-    return run_of(model(machine) if loop is None else loop, [pattern_places(machine.layout, p) for p in machine.halting])
+    return run_of(model(machine) if loop is None else loop, stops(machine))
 
 
 def _loop(machine: Machine[Any, Any]) -> nn.Module:

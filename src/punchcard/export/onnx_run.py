@@ -79,7 +79,8 @@ def run_of(loop: ModelProto, patterns: Sequence[dict[str, Any]]) -> ModelProto:
     inside = helper.make_graph(
         [*(_with_input(node, "card", "now") for node in graph.node), *body.nodes], "one_loop",
         [_value("iteration", TensorProto.INT64, []), _value("before", TensorProto.BOOL, []),
-         _value("now", kind, shape), _value("going", TensorProto.BOOL, [BATCH]), _value("counts", TensorProto.INT64, [BATCH])],
+         _value("now", kind, shape), _value("going", TensorProto.BOOL, [BATCH]),
+         _value("counts", TensorProto.INT64, [BATCH])],
         [_value(goes_on, TensorProto.BOOL, []), _value(after, kind, shape), _value(going, TensorProto.BOOL, [BATCH]),
          _value(counted, TensorProto.INT64, [BATCH])])
 

@@ -37,7 +37,7 @@ def model(X):
 
 def halted(X):
     return any(all(bit == 0 or X[p["rows"] + i, p["column"]].sign() == bit for i, bit in enumerate(p["bits"]))
-               for p in machine["halting"])
+               for p in machine["halting"] + machine["events"])
 
 for loops in range(1, 10_000):
     card = model(card)

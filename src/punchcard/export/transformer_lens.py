@@ -14,6 +14,7 @@ A card with rows and columns is a residual stream with positions: `stream = card
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +53,8 @@ stream, cache = bridge.run_with_cache(stream)      # one loop
 print(cache["blocks.0.attn.hook_pattern"].shape)   # batch, head, position that takes, position that it takes from
 ```
 
-Position j is column j, and dimension i is row i: `machine.json` has their names, and what each head and formula does. Heads and
-hidden units beyond those that are named there are idle. Read cards from `blocks.N.hook_resid_post`, or from what the bridge returns.
+Position j is column j, and dimension i is row i. `machine.json` has their names, and what each head, formula and hidden
+unit does. Heads and hidden units beyond those that are named there are idle.
 '''
 
 
@@ -86,27 +87,32 @@ def state(weights: Weights, columns: int) -> dict[str, Tensor]:
     found = {"embed.weight": zeros(1, weights.width), "pos_embed.weight": zeros(columns, weights.width),
              "unembed.weight": torch.eye(weights.width, dtype=dtype), "unembed.bias": zeros(weights.width)}
     for number, module in enumerate(weights.module.layers):
-        heads, size, hidden = module.shape.heads, sizes["d_head"], module.shape.hidden
-        joined = sizes["n_heads"] * size
-        attention = {name: zeros(joined, weights.width) for name in "qkv"} | {"o": zeros(weights.width, joined)}
-        for head in range(heads):
-            start = head * size
-            keys = slice(start, start + module.shape.key_size)
-            attention["k"][keys] = module.key[head]
-            attention["q"][keys] = module.temperature[head] * SCALE * module.query[head]
-            moved = module.value[head].any(dim=1).nonzero()[:, 0]
-            places = torch.arange(start, start + len(moved))
-            attention["v"][places] = module.value[head][moved]
-            attention["o"][moved, places] = 1.0
-        w1, b1, w2 = (zeros(*shape) for shape in ((sizes["d_mlp"], weights.width), (sizes["d_mlp"],),
-                                                  (weights.width, sizes["d_mlp"])))
-        w1[:hidden], b1[:hidden], w2[:, :hidden] = module.w1, module.b1[:, 0], module.w2
-        layer = f"blocks.{number}"
-        for name, matrix in attention.items():
-            found |= {f"{layer}.attn.{name}.weight": matrix, f"{layer}.attn.{name}.bias": zeros(len(matrix))}
-        found |= {f"{layer}.mlp.in.weight": w1, f"{layer}.mlp.in.bias": b1, f"{layer}.mlp.out.weight": w2,
-                  f"{layer}.mlp.out.bias": module.b2[:, 0].clone()}
+        found |= {f"blocks.{number}.{name}": tensor for name, tensor in _layer(module, sizes, zeros).items()}
     return {name: tensor.detach().contiguous() for name, tensor in found.items()}
+
+
+def _layer(layer: Any, sizes: Mapping[str, Any], zeros: Callable[..., Tensor]) -> dict[str, Tensor]:
+    """The weights of a layer, padded to the sizes that all layers share."""
+    import torch
+
+    width, size, hidden, units = sizes["d_model"], sizes["d_head"], layer.shape.hidden, sizes["d_mlp"]
+    joined = sizes["n_heads"] * size
+    attention = {name: zeros(joined, width) for name in "qkv"} | {"o": zeros(width, joined)}
+    for head in range(layer.shape.heads):
+        start = head * size
+        keys = slice(start, start + layer.shape.key_size)
+        attention["k"][keys] = layer.key[head]
+        attention["q"][keys] = layer.temperature[head] * SCALE * layer.query[head]
+        moved = layer.value[head].any(dim=1).nonzero()[:, 0]
+        places = torch.arange(start, start + len(moved))
+        attention["v"][places] = layer.value[head][moved]
+        attention["o"][moved, places] = 1.0
+    w1, b1, w2 = zeros(units, width), zeros(units), zeros(width, units)
+    w1[:hidden], b1[:hidden], w2[:, :hidden] = layer.w1, layer.b1[:, 0], layer.w2
+    found = {"mlp.in.weight": w1, "mlp.in.bias": b1, "mlp.out.weight": w2, "mlp.out.bias": layer.b2[:, 0].clone()}
+    for name, matrix in attention.items():
+        found |= {f"attn.{name}.weight": matrix, f"attn.{name}.bias": zeros(len(matrix))}
+    return found
 
 
 def check_room(weights: Weights, columns: int) -> None:
