@@ -42,8 +42,10 @@ def behaviour(machine: Machine[Any, Any], programs: Sequence[Any], loop: Callabl
     """Run programs by `loop`, on cards that `enter` makes of the machine's and `leave` turns back; compare every loop."""
     import torch
 
+    from punchcard.engines.stepping import threads
+
     made, drifts = 0, [0.0] * loops
-    with torch.no_grad():
+    with torch.no_grad(), threads(1):  # cards are small: more threads wait for each other
         for program in programs:
             oracle = machine.oracle(program, reader(b""), lambda byte: None)
             own = machine.punch(program).to(torch.float64)

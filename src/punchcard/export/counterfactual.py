@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.errors import CircuitError, ProgramError, PunchcardError
@@ -85,18 +86,22 @@ class Observer:
     def pairs(self, count: int, seed: int, cells: Mapping[str, Any] | None = None) -> list[Pair]:
         """So many pairs, those that matter first; `cells` are the changed values by name, where somebody chooses them."""
         generator = np.random.default_rng(seed)
-        found = [self._pair(name, other, count) for name, other, count in self._chosen(generator, count, cells)]
+        from punchcard.engines.stepping import threads
+
+        with threadpool_limits(1), threads(1):  # small matrices: more threads are slower
+            found = [self._pair(*chosen) for chosen in self._chosen(generator, count, cells)]
         if not found:
             raise ProgramError(f"the program has no named value that can be changed without a fault in {self.loops} loops: "
                                "name cells and their new values")
         return found
 
     def _chosen(self, generator: np.random.Generator, count: int, cells: Mapping[str, Any] | None
-                ) -> list[tuple[str, Any, int]]:
+                ) -> list[tuple[str, Any, Any, int]]:
+        """Cells, their new values, the programs with them, and how many loops the interpreter follows both."""
         if cells is not None:
-            chosen = [(name, self._with({name: value})) for name, value in cells.items()]
-            return [(name, other, len(self._interpreted(other))) for name, other in chosen]
-        some, rest = list[tuple[str, Any, int]](), list[tuple[str, Any, int]]()
+            chosen = [(name, value, self._with({name: value})) for name, value in cells.items()]
+            return [(name, value, other, len(self._interpreted(other))) for name, value, other in chosen]
+        some, rest = list[tuple[str, Any, Any, int]](), list[tuple[str, Any, Any, int]]()
         for name, value in self._candidates(generator):
             try:
                 other = self._with({name: value})
@@ -106,7 +111,7 @@ class Observer:
                 continue  # a value that the program or the machine does not take
             if after and not np.array_equal(*(as_array(self.machine.punch(p)) for p in (self.program, other))):
                 matters = any(set(each.must_change) - {name} for each in after)
-                (some if matters else rest).append((name, other, len(after)))
+                (some if matters else rest).append((name, value, other, len(after)))
             if len(some) == count:
                 break
         return (some + rest)[:count]
@@ -151,15 +156,15 @@ class Observer:
 
     # The circuit and the model beside the interpreter
 
-    def _pair(self, name: str, other: Any, loops: int) -> Pair:
+    def _pair(self, name: str, value: Any, other: Any, loops: int) -> Pair:
         import torch
 
         machine, programs = self.machine, (self.program, other)
         start = torch.stack([machine.punch(program) for program in programs])
-        values = [self._named(machine.read(card)).get(name) for card in start]
+        before = self._named(machine.read(start[0])).get(name)
         changed = self._blocks(*as_array(start))
         reached = self.evaluator.circuit.reached(changed, loops=1 << 30)
-        pair = Pair(name, self.program, other, (machine.plain(values[0]), machine.plain(values[1])), changed,
+        pair = Pair(name, self.program, other, (_listed(machine.plain(before)), _listed(machine.plain(value))), changed,
                     [node.id for node in self.evaluator.circuit.of_kind("rows") if node.id not in reached])
         cards, ours = start, [card.copy() for card in as_array(start)]
         oracles = [machine.oracle(program, reader(b""), lambda byte: None) for program in programs]
@@ -172,7 +177,7 @@ class Observer:
             seen = [self.evaluator.loop(card) for card in ours]
             self._check(pair, loop, as_array(cards), seen, oracles)
             self._note(seen)
-            if pair.patching_loop is None and set(self._blocks(*(each.end for each in seen))) - set(changed):
+            if pair.patching_loop is None and set(self._places(seen[1].end, seen[0].end)) - set(self._places(*ours)):
                 pair.patching_loop, pair.patching = loop, self._patched(*seen)
             ours = [each.end for each in seen]
             pair.after.append(self._compared(loop, *(self._named(oracle.state) for oracle in oracles)))
@@ -227,6 +232,10 @@ class Observer:
                     entries = np.stack([each.cards[variable.moment] for each in seen])
                     part = entries[:, node.number : node.number + node.about["rows"], layout.region(region.name)]
                     held[region.name] = max(held.get(region.name, "zero"), _content(part), key=CONTENTS.index)
+
+
+def _listed(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 CONTENTS = ("zero", "bits", "integers", "numbers")
