@@ -3,7 +3,8 @@
     python tests/fresh_export.py FORMAT FOLDER REFERENCE [FORMAT FOLDER REFERENCE ...]
 
 The program of the page is run as it is. Then its model is compared with the reference, the cards before and after every
-loop of a run. For each folder a line of JSON says how many loops were compared, and the largest difference.
+loop of a run. For each folder a line of JSON says how many loops were compared, how long they took, and the largest
+difference.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import io
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import Any
@@ -56,10 +58,13 @@ def compare(kind: str, folder: str, reference: str) -> dict[str, Any]:
     with np.load(reference) as cards:
         before, after = cards["before"], cards["after"]
     model = one_loop(kind, names)
-    found = [model(np.ascontiguousarray(card)) for card in before]
+    given = [np.ascontiguousarray(card) for card in before]
+    started = time.perf_counter()
+    found = [model(card) for card in given]
+    seconds = time.perf_counter() - started
     differences = [float(np.abs(one.astype(np.float64) - two).max()) for one, two in zip(found, after, strict=True)]
     return {"kind": kind, "loops": len(before), "difference": max(differences), "told": told.getvalue(),
-            "torch": "torch" in sys.modules}
+            "torch": "torch" in sys.modules, "seconds": seconds}
 
 
 if __name__ == "__main__":

@@ -3,17 +3,17 @@
     pip install nnsight
     python examples/interop/nnsight_patch.py
 
-Head 1 of the first layer brings what `subleq a, b` subtracts into the scratchpad. We run one loop of a program, with what the
-head brought taken from another program, in which a is 5 and not 7. Nothing else is changed, so the machine must compute
-product - 5 where it would have computed product - 7.
+Head 1 of the first layer brings what an instruction subtracts into the scratchpad. We run the first instruction of a program,
+`subleq a, minus_a`, with what that head brought taken from another program, in which a is 5 and not 7. Nothing else is
+changed. If the head does what its formula says, minus_a becomes 0 - 5 where it would have become 0 - 7.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import torch
 from nnsight import NNsight
+from torch import Tensor
 
 import punchcard
 
@@ -23,29 +23,30 @@ machine = punchcard.build(program, design="two-layer")
 wrapped = NNsight(machine.model)
 
 
-def first_instruction(of: object) -> torch.Tensor:
+layer = machine.model.layers[0]
+HEAD = 0
+
+
+def first_instruction(of: object) -> Tensor:
     """The card of a program after its warm-up loop: its first instruction, `subleq a, minus_a`, is next."""
     return machine.model(machine.punch(of))
 
 
-def brought(card: torch.Tensor, head: int) -> torch.Tensor:
-    """What a head of the first layer adds to a card."""
-    layer = machine.model.layers[0]
-    return layer.value[head] @ card @ layer.attention(card, head)
+def brought(card: Tensor) -> Tensor:
+    """What the head adds to a card."""
+    return layer.value[HEAD] @ card @ layer.attention(card, HEAD)
+
+
+def minus_a(card: Tensor) -> int:
+    """The value of the cell that the instruction changes."""
+    return machine.values(program, machine.read_own(program, card))["minus_a"]
 
 
 card, donor = first_instruction(program), first_instruction(other)
-
-# The first layer is attention and a ReLU layer on what attention left. We replace what head 1 brought, and let the ReLU layer of
-# the same block compute with it.
-HEAD = 0
-attended = machine.model.layers[0].attend(card) - brought(card, HEAD) + brought(donor, HEAD)
-changed = machine.model.layers[0].feed_forward(attended)
 with wrapped.trace(card):
-    wrapped.layers[0].output = changed
+    now = wrapped.layers[0].input
+    wrapped.layers[0].output = layer.feed_forward(layer.attend(now) - brought(now) + brought(donor))
     after = wrapped.output.save()
 
-patched = machine.read(after).memory[program.symbols["minus_a"]]
-expected = machine.read(machine.model(donor)).memory[program.symbols["minus_a"]]
-untouched = machine.read(machine.model(card)).memory[program.symbols["minus_a"]]
-print(f"minus_a is {untouched}; with head {HEAD + 1} patched it is {patched}")
+patched, expected, untouched = minus_a(after), minus_a(machine.model(donor)), minus_a(machine.model(card))
+print(f"minus_a is {untouched}; with what head {HEAD + 1} brought from the other program it is {patched}")

@@ -122,7 +122,15 @@ def punch(described: Any, text: str) -> Tensor:
 def write(machine: Machine[Any, Any], program: Any, folder: Path) -> None:
     """The files of the folder."""
     write_description(machine, program, folder)
-    model(machine).save_pretrained(folder)
-    processor(machine, program).save_pretrained(folder)
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # one file is written, which takes no time
+    try:
+        model(machine).save_pretrained(folder)
+        processor(machine, program).save_pretrained(folder)
+    finally:
+        if shown:
+            logging.enable_progress_bar()
     page = readme(machine, program, title="A computer for Hugging Face", files=FILES, how=HOW, front=FRONT)
     write_whole(folder / README, page)
