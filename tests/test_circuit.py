@@ -174,7 +174,8 @@ def test_a_patched_output_is_taken() -> None:
     assert np.array_equal(run.loop(card, {"layer 1, head 1": taken}).end, wanted.numpy())
     assert not np.array_equal(run.loop(card).end, wanted.numpy())
     unit = {"layer 1, unit 1": np.zeros(card.shape[1])}
-    assert np.array_equal(run.loop(card, unit).outputs["layer 1, unit 1"], np.zeros(card.shape[1]))
+    assert np.array_equal(run.loop(card, unit).hidden[0][0], np.zeros(card.shape[1]))
+    assert run.loop(card).hidden[0].any()
     with pytest.raises(PunchcardError, match="'memory' is a block of rows"):
         run.loop(card, {"memory": card})
 

@@ -20,7 +20,7 @@ from punchcard.card.formats import FORMATS, AnyArray
 from punchcard.errors import PunchcardError
 from punchcard.export.circuit import Circuit, Node
 from punchcard.export.claims import rebuilt
-from punchcard.export.names import formula_name, head_name, unit_name
+from punchcard.export.names import formula_name, head_name
 from punchcard.transformer.weights import LayerArrays, Weights
 
 
@@ -30,6 +30,9 @@ class Evaluation:
 
     cards: list[AnyArray]
     outputs: dict[str, AnyArray] = field(default_factory=dict)
+    """Of heads and formulas, by name."""
+    hidden: list[AnyArray] = field(default_factory=list)
+    """Of hidden units: for each layer a row for each unit."""
 
     @property
     def end(self) -> AnyArray:
@@ -88,10 +91,11 @@ class Evaluator:
     def _feed_forward(self, number: int, layer: LayerArrays, seen: Evaluation, patches: Mapping[str, AnyArray]) -> AnyArray:
         card = seen.cards[-1]
         hidden = np.maximum(layer.w1 @ card + layer.b1, 0)
-        for unit in range(layer.hidden):
-            name = unit_name(number, unit)
-            hidden[unit] = patches.get(name, hidden[unit])
-            seen.outputs[name] = hidden[unit]
+        for name in patches:
+            node = self.circuit.node(name)
+            if node.kind == "unit" and node.layer == number:
+                hidden[node.number] = patches[name]
+        seen.hidden.append(hidden)
         added = layer.w2 @ hidden + layer.b2
         for node in self._formulas[number]:
             name, rows = formula_name(number, node.number), self.rows[node.id]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from punchcard.errors import PunchcardError, did_you_mean
+from punchcard.machines.kind import Option
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Target:
     needs   the modules that the extra brings
     write   "module:function", imported when it is called: `function(machine, program, folder)` writes files into a folder
             that is there. `program` is None where a machine is exported alone.
+    options what `function` takes beside these, by name: flags of the command
     """
 
     name: str
@@ -27,7 +29,18 @@ class Target:
     write: str
     about: str
     needs: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
 
+
+GROUND_TRUTH = (
+    Option("rotation", "how the basis is hidden", str, choices=("none", "permuted", "exact", "random")),
+    Option("idle_rows", "rows that do nothing", least=0, most=4096),
+    Option("idle_heads", "heads that do nothing, in each layer with heads", least=0, most=4096),
+    Option("noise", "standard deviation of what is added to a weight w, times max(1, |w|)", float, least=0),
+    Option("seed", "of everything random", least=0),
+    Option("pairs", "counterfactual pairs", least=1, most=10_000),
+    Option("loops", "loops that are made with each pair, at most", least=1, most=1_000_000),
+)
 
 TARGETS = {target.name: target for target in (
     Target("transformer-lens", "transformer-lens", "punchcard.export.transformer_lens:write",
@@ -38,6 +51,8 @@ TARGETS = {target.name: target for target in (
            "a Hugging Face model with its own modelling file", ("transformers",)),
     Target("safetensors", "", "punchcard.export.safetensors:write",
            "arrays and names, for any tool"),
+    Target("ground-truth", "", "punchcard.export.ground_truth:write",
+           "a model, its circuit, and counterfactual pairs", options=GROUND_TRUTH),
 )}
 
 
