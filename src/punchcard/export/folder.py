@@ -20,21 +20,29 @@ from punchcard.machines.base import Machine
 from punchcard.telling import counted
 
 MACHINE, CARD, README = "machine.json", "card.safetensors", "README.md"
+HOST = """
+Programs of this machine read, write and end through a host, which looks at the card between two loops. The host belongs to
+Punchcard, not to the model: without it a run ends at the first of the `events` in `machine.json`.
+"""
 MOST_COLUMNS = 4096
 """Columns that are named one by one; regions name the others."""
 
 
 def description(machine: Machine[Any, Any], program: Any = None) -> dict[str, Any]:
-    """A machine, and a program on it, as plain data: names of rows, columns, heads and values."""
+    """A machine, and a program on it, as plain data: with the names of rows, columns, heads, units and values."""
+    return {**summary(machine, program), **Naming(machine).plain()}
+
+
+def summary(machine: Machine[Any, Any], program: Any = None) -> dict[str, Any]:
+    """The same without the formulas, which take a second or two to write of a large machine."""
     layout = machine.layout
     named = [machine.column_name(column, program) for column in range(min(layout.columns, MOST_COLUMNS))]
     shown = machine.shown_values(program) if program is not None else []
     return {
         "punchcard": __version__, "title": machine.title(), "facts": plain(machine.facts()), "layout": layout.describe(),
-        "columns": named, **Naming(machine).plain(),
         "halting": [pattern_places(layout, pattern) for pattern in machine.halting],
         "events": [pattern_places(layout, pattern) for pattern in events(machine)],
-        "values": [value.plain(layout) for value in shown],
+        "values": [value.plain(layout) for value in shown], "columns": named,
     }
 
 
@@ -84,9 +92,7 @@ def readme(
         listed[CARD] = f"a program, punched: the tensor `card`, {layout.width} rows by {layout.columns} columns"
     else:
         how = f"This folder has no {CARD}: `punchcard export FILE` writes one beside the model.\n\n{how.strip()}"
-    host = ("\nPrograms of this machine read, write and end through a host, which looks at the card between two loops. The host\n"
-            "belongs to Punchcard, not to the model: without it a run ends at the first of the `events` in `machine.json`.\n"
-            if events(machine) else "")
+    host = HOST if events(machine) else ""
     table = "\n".join(f"| `{name}` | {about} |" for name, about in listed.items())
     return f"""{front}# {title}
 

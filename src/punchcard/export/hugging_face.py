@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.arguments import checked
 from punchcard.errors import PunchcardError
-from punchcard.export.folder import README, description, plain, readme, write_description
+from punchcard.export.folder import README, plain, readme, summary, write_description
 from punchcard.export.targets import require
 from punchcard.files import write_whole
 from punchcard.machines.base import Machine
@@ -63,7 +63,7 @@ def model(machine: Machine[Any, Any]) -> PunchcardModel:
     from punchcard.export.hugging_face_model import PunchcardConfig, PunchcardModel
 
     _carry_their_code()
-    about = description(machine)
+    about = summary(machine)
     shapes = [(layer.heads, layer.key_size, layer.hidden) for layer in machine.weights.layers]
     config = PunchcardConfig(
         hidden_size=machine.layout.width, shapes=shapes, halting=about["halting"], events=about["events"],
@@ -82,7 +82,7 @@ def processor(machine: Machine[Any, Any], program: Any = None) -> PunchcardProce
     from punchcard.export.hugging_face_model import PunchcardProcessor
 
     _carry_their_code()
-    about = description(machine, program)
+    about = summary(machine, program)
     made = PunchcardProcessor({name: plain(part) for name, part in (
         ("values", about["values"]), ("title", about["title"]), ("machine", machine.describe()))})
     made.card = None if program is None else machine.punch(program)
@@ -122,7 +122,15 @@ def punch(described: Any, text: str) -> Tensor:
 def write(machine: Machine[Any, Any], program: Any, folder: Path) -> None:
     """The files of the folder."""
     write_description(machine, program, folder)
-    model(machine).save_pretrained(folder)
-    processor(machine, program).save_pretrained(folder)
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # one file is written, which takes no time
+    try:
+        model(machine).save_pretrained(folder)
+        processor(machine, program).save_pretrained(folder)
+    finally:
+        if shown:
+            logging.enable_progress_bar()
     page = readme(machine, program, title="A computer for Hugging Face", files=FILES, how=HOW, front=FRONT)
     write_whole(folder / README, page)

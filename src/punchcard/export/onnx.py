@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 LOOP, RUN = "loop.onnx", "run.onnx"
-DTYPES = ("float64", "float32")
+DTYPES = ("float64", "float32", "float16")
 """Number formats that onnxruntime computes the equation in on a CPU."""
 
 HOW = '''
