@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Given, file_argument, given_flags, language_options, machine_options, memory_option, target_options
+from punchcard.cli.options import (
+    Given,
+    file_argument,
+    given_flags,
+    language_options,
+    machine_options,
+    memory_option,
+    target_options,
+)
 from punchcard.cli.run import load_program, with_settings
 from punchcard.cli.terminal import out
 from punchcard.errors import PunchcardError
