@@ -348,5 +348,5 @@ def test_the_snippets_of_the_page_run(target: str, tmp_path: Path, monkeypatch: 
     first, onnx, hugging_face = (part.split("```")[0] for part in page.split("```python\n")[1:])
     begin = first[: first.index("bridge =")]
     names: dict[str, Any] = {"__name__": "page"}
-    exec(compile({"transformer-lens": first, "onnx": begin + onnx, "hf": begin + hugging_face}[target], "interop.md", "exec"),
-         names)
+    code = {"transformer-lens": first, "onnx": begin + onnx, "hf": begin + hugging_face}[target]
+    exec(compile(code, "interop.md", "exec"), names)

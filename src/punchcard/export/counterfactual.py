@@ -86,6 +86,9 @@ class Observer:
     def pairs(self, count: int, seed: int, cells: Mapping[str, Any] | None = None) -> list[Pair]:
         """So many pairs, those that matter first; `cells` are the changed values by name, where somebody chooses them."""
         generator = np.random.default_rng(seed)
+        if not hasattr(self.program, "with_values"):
+            raise ProgramError(f"a {type(self.program).__name__} has no named values to change: counterfactual pairs need "
+                               "`with_values`")
         from punchcard.engines.stepping import threads
 
         with threadpool_limits(1), threads(1):  # small matrices: more threads are slower
@@ -109,7 +112,7 @@ class Observer:
                 after = self._interpreted(other)
             except PunchcardError:
                 continue  # a value that the program or the machine does not take
-            if after and not np.array_equal(*(as_array(self.machine.punch(p)) for p in (self.program, other))):
+            if after and not np.array_equal(as_array(self.machine.punch(self.program)), as_array(self.machine.punch(other))):
                 matters = any(set(each.must_change) - {name} for each in after)
                 (some if matters else rest).append((name, value, other, len(after)))
             if len(some) == count:
@@ -117,9 +120,6 @@ class Observer:
         return (some + rest)[:count]
 
     def _with(self, values: Mapping[str, Any]) -> Any:
-        if not hasattr(self.program, "with_values"):
-            raise ProgramError(f"a {type(self.program).__name__} has no named values to change: counterfactual pairs need "
-                               "`with_values`")
         return self.program.with_values(values)
 
     def _candidates(self, generator: np.random.Generator) -> Iterator[tuple[str, Any]]:
@@ -127,7 +127,7 @@ class Observer:
         values = dict(self.machine.seen(self.program, self.machine.pack(self.program)).values)
         symbols = getattr(self.program, "symbols", ())
         for name in [*values, *(name for name in symbols if name not in values)]:
-            if isinstance(name, str):
+            if isinstance(name, str) and isinstance(values.get(name, 0), int | float | np.number | np.ndarray):
                 yield name, _changed(values.get(name, 0), generator)
 
     def _interpreted(self, other: Any) -> list[After]:

@@ -39,28 +39,37 @@ for i, pair in enumerate(pairs):
     print(pair["cell"], pair["values"], (ends[i] - cards["counterfactual_end"][i]).abs().max())
 ```'''
 
+ROTATIONS = {
+    "permuted": "The rows are in another order and have other signs.",
+    "exact": "The residual stream is rotated by an orthogonal matrix of multiples of 1/8, so that no sum is rounded.",
+    "random": "The residual stream is rotated by a random orthogonal matrix, in float64.",
+}
+
 
 def page(machine: Machine[Any, Any], pairs: Sequence[Pair], disguise: Disguise, checked: Behaviour, model: str) -> str:
     """The page, as text."""
     layout, layers = machine.layout, machine.weights.layers
-    rows = "\n".join(f"| `{pair.cell}` | {pair.values[0]} | {pair.values[1]} | {pair.loops} | "
-                     f"{', '.join(sorted(set(pair.after[-1].must_change) - {pair.cell})) or 'nothing else'} |" for pair in pairs)
+    rows = "\n".join(
+        f"| `{pair.cell}` | {pair.values[0]} | {pair.values[1]} | {pair.loops} | "
+        f"{', '.join(sorted(set(pair.after[-1].must_change) - {pair.cell})) or 'nothing else'} |" for pair in pairs)
+    answer = ("" if disguise.is_none else
+              "| `key.safetensors` | the answer: the rotation, and the old number of every head and hidden unit |\n")
     return f"""# A model whose mechanism is known
 
 {machine.title()}.
 
-A looped transformer whose weights are set by formula. It has {counted(len(layers), "layer")}, {layout.width} rows (its residual
-stream) and {layout.columns} columns (its positions). Its input is a card that holds a program and data. One loop of the model
-executes one instruction. `circuit.json` says what every part of it computes; each weight that is not 0 belongs to one part.
+A looped transformer whose weights are set by formula. It has {counted(len(layers), "layer")},
+{layout.width} rows (its residual stream) and {layout.columns} columns (its positions).
+Its input is a card that holds a program and data. One loop of the model executes one instruction.
+`circuit.json` says what every part of it computes. Each weight of the machine that is not 0 belongs to one part.
 
 | file | what it is |
 |---|---|
-| `{model}` | K, Q, V, temperature, W1, b1, W2, b2 of every layer; `readin` and `readout`, by which a card goes in and comes out |
+| `{model}` | the weights of every layer; `readin` and `readout`, by which a card goes in and comes out |
 | `circuit.json` | nodes, edges and causal variables, in the machine's own basis |
-| `cards.safetensors` | `base` and `counterfactual` as the model takes them; `base_end` and `counterfactual_end` after `readout` |
+| `cards.safetensors` | `base`, `counterfactual` as the model takes them; `base_end`, `counterfactual_end` after `readout` |
 | `pairs.json` | for each pair what must and must not change after every loop, and what patching does |
-{"" if disguise.is_none else "| `key.safetensors` | the answer: the rotation, and the old number of every head and hidden unit |" + chr(10)}
-## Run it
+{answer}## Run it
 
 It needs torch and safetensors. The last numbers printed are 0, or as small as the drift below.
 
@@ -82,8 +91,8 @@ alone is taken from the other run (`changes`).
 
 ## Variables
 
-A variable of `circuit.json` is a block of rows in a region of columns at a moment. Moment 0 is where a loop begins, 2 k + 1 is
-after the attention of layer k, and 2 k + 2 after its feed-forward, with k counted from 0. `unsigned`: entries are -1 or 1,
+A variable of `circuit.json` is a block of rows in a region of columns at a moment. Moment 0 is where a loop begins, 2 k + 1
+is after the attention of layer k, and 2 k + 2 after its feed-forward, with k counted from 0. `unsigned`: entries are -1 or 1,
 the lowest bit first, so the number is the sum of 2^i over rows i that are 1. Two's complement for negative numbers.
 `seen` in `pairs.json` says what the rows in the middle of a loop were seen to hold.
 
@@ -96,20 +105,18 @@ Written by Punchcard {__version__}.
 
 
 def _disguise(disguise: Disguise, checked: Behaviour) -> str:
-    compared = (f"All runs of the pairs, up to {counted(checked.loops, 'loop')}, were compared with the interpreter after every "
-                "loop.")
+    compared = (f"All runs of the pairs, up to {counted(checked.loops, 'loop')}, were compared with the interpreter after "
+                "every loop.")
     if disguise.is_none:
         return f"There is none: a row of the residual stream is a row of the machine. {compared}"
     parts = []
     if disguise.rotation != "none":
-        parts.append({"permuted": "The rows are in another order and have other signs.",
-                      "exact": "The residual stream is rotated by a matrix of multiples of 1/8, which rounds nothing.",
-                      "random": "The residual stream is rotated by a random orthogonal matrix, in float64."}[disguise.rotation])
+        parts.append(ROTATIONS[disguise.rotation])
     if disguise.idle_rows:
         parts.append(f"{counted(disguise.idle_rows, 'row')} and, in each layer with heads, "
                      f"{counted(disguise.idle_heads, 'head')} do nothing.")
     if disguise.noise:
         parts.append(f"To each weight w a normal number of standard deviation {disguise.noise:g} max(1, |w|) is added.")
-    parts.append(f"Heads and hidden units are in another order (seed {disguise.seed}). {compared} The largest difference from "
-                 f"the machine's own card was {checked.drift:.1e}.")
+    parts += [f"Heads and hidden units are in another order (seed {disguise.seed}).", compared,
+              f"The largest difference from the machine's own card was {checked.drift:.1e}."]
     return "\n".join(parts)
