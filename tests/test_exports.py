@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -319,7 +320,33 @@ def test_hooks_see_and_change_a_head() -> None:
 
 @pytest.mark.skipif(find_spec("nnsight") is None, reason="nnsight is not installed: its example is not tested")
 def test_the_nnsight_example_patches_a_head() -> None:
-    import runpy
-
     told = runpy.run_path(str(EXAMPLES / "interop" / "nnsight_patch.py"))
     assert told["patched"] == told["expected"]
+
+
+# Examples and the page
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("name", "needs", "wanted"), [
+    ("transformer_lens_hooks", "transformer_lens", "bit by bit"),
+    ("onnx_run", "onnxruntime", "-5 * 20 = -100 in 61 loops"),
+    ("hugging_face_run", "transformers", "after 63 loops the inverse"),
+])
+def test_the_examples_run(name: str, needs: str, wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip(needs)
+    runpy.run_path(str(EXAMPLES / "interop" / f"{name}.py"))
+    assert wanted in capsys.readouterr().out
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("target", [pytest.param(name, marks=has(name)) for name in ("transformer-lens", "onnx", "hf")])
+def test_the_snippets_of_the_page_run(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    monkeypatch.chdir(tmp_path)
+    page = (EXAMPLES.parent / "docs" / "interop.md").read_text()
+    first, onnx, hugging_face = (part.split("```")[0] for part in page.split("```python\n")[1:])
+    begin = first[: first.index("bridge =")]
+    names: dict[str, Any] = {"__name__": "page"}
+    code = {"transformer-lens": first, "onnx": begin + onnx, "hf": begin + hugging_face}[target]
+    exec(compile(code, "interop.md", "exec"), names)

@@ -3,9 +3,9 @@
     pip install nnsight
     python examples/interop/nnsight_patch.py
 
-Head 1 of the first layer brings what an instruction subtracts into the scratchpad. We run the first instruction of a program,
-`subleq a, minus_a`, with what that head brought taken from another program, in which a is 5 and not 7. Nothing else is
-changed. If the head does what its formula says, minus_a becomes 0 - 5 where it would have become 0 - 7.
+Head 1 of the first layer brings what an instruction subtracts into the scratchpad. We run the first instruction of a
+program, `subleq a, minus_a`, with what that head brought taken from another program, in which a is 5 and not 7. Nothing
+else is changed. If the head does what its formula says, minus_a becomes 0 - 5 where it would have become 0 - 7.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {"TARGETS": "targets", "Target": "targets", "write": "writing"}
-_MODULES = ("circuit", "counterfactual", "disguise", "evaluating", "ground_truth", "hugging_face",
-            "layer", "names", "onnx", "safetensors", "targets", "transformer_lens", "writing")
+_MODULES = ("circuit", "counterfactual", "disguise", "evaluating", "ground_truth", "hugging_face", "layer", "names", "onnx",
+            "safetensors", "targets", "transformer_lens", "writing")
 
 
 def __getattr__(name: str) -> Any:
