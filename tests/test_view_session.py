@@ -26,6 +26,7 @@ from punchcard.view.loops import MOST_MARKS
 from punchcard.view.restricted import Restricted
 from punchcard.view.session import Session, session_of
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
+from tests.formula_texts import rows_of, value_of
 from tests.test_turing import TuringMachine
 
 FORMATTED = {100000.5: "100001", 1e-7: "1e-7", 1.23e-6: "0.00000123", 1e21: "1e+21", -2.5: "-2.5", 1 / 3: "0.333333",
@@ -422,26 +423,6 @@ def check_formula(text: str, layout: Any, column: AnyArray, after: AnyArray) -> 
         found = np.broadcast_to(value_of(right, layout, column, i), len(places))
         assert np.allclose(found, after[places], rtol=1e-9, atol=1e-9 * (1 + np.abs(after).max())), text
     return count
-
-
-def rows_of(name: str, layout: Any, i: int = 0) -> list[int]:
-    block, _, index = name.partition("[")
-    numbers = list(range(layout.rows(block).start, layout.rows(block).stop))
-    if not index:
-        return numbers
-    low, colon, high = index.rstrip("]").partition(":")
-    first, last = (int(eval(part, {"i": i})) if part else None for part in (low, high))
-    return numbers[slice(first, last)] if colon else [numbers[first or 0]]
-
-
-def value_of(text: str, layout: Any, column: AnyArray, i: int) -> Any:
-    def rows(match: re.Match[str]) -> str:
-        return f"x({match.group()!r})"
-
-    names = "|".join(sorted((re.escape(block.name) for block in layout.blocks), key=len, reverse=True))
-    code = re.sub(rf"\b(?:{names})\b(?:\.[a-z_0-9A-Z]+)?(?:\[[^\]]*\])?", rows, text).replace("^", "**")
-    return eval(code, {"i": i, "x": lambda name: column[rows_of(name, layout, i)], "relu": lambda x: np.maximum(x, 0),
-                       "sum": np.sum, "binary": lambda x: (x * 2.0 ** np.arange(len(x))).sum()})
 
 
 def test_heads_say_what_they_were_given() -> None:

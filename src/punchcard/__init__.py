@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from punchcard import export
     from punchcard.api import (
         Registry,
         Report,
@@ -157,6 +158,7 @@ __all__ = [
     "disassemble",
     "dot",
     "exp",
+    "export",
     "eye",
     "inverse",
     "kinds",
@@ -193,10 +195,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "export":
+        return import_module("punchcard.export")
     if name not in _HOMES:
         raise AttributeError(f"module 'punchcard' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_HOMES, "export"])

@@ -97,6 +97,14 @@ class StorageError(PunchcardError):
     """A saved machine or model that cannot be read back, or a file that cannot be written."""
 
 
+class CircuitError(PunchcardError):
+    """A circuit that does not explain a model."""
+
+
+class DisguiseError(PunchcardError):
+    """A disguise of a model that changes what the model computes."""
+
+
 class CompilerError(PunchcardError):
     """There is no C compiler, or it does not compile a plain interpreter to measure against."""
 

@@ -14,6 +14,7 @@ from punchcard.cli.assembling import make_asm, make_disasm
 from punchcard.cli.bench import make_bench
 from punchcard.cli.calc import calc
 from punchcard.cli.debug import make_debug
+from punchcard.cli.export import make_export
 from punchcard.cli.info import make_info
 from punchcard.cli.learn import learn, predict
 from punchcard.cli.run import make_run
@@ -52,7 +53,8 @@ class Commands(Group):
     @cached_property
     def _made(self) -> dict[str, click.Command]:
         registry = installed(*self._machines)
-        made = [make(registry) for make in (make_run, make_view, make_debug, make_info, make_asm, make_disasm, make_bench)]
+        makers = (make_run, make_view, make_debug, make_info, make_export, make_asm, make_disasm, make_bench)
+        made = [make(registry) for make in makers]
         for command in made:
             _refuse_twice(command)
         return {str(command.name): command for command in (*made, calc, learn, predict)}

@@ -98,6 +98,18 @@ def language_options(registry: Registry) -> Callable[[Command], Command]:
     return decorate
 
 
+def target_options(owned: Iterable[tuple[str, tuple[Option, ...]]]) -> Callable[[Command], Command]:
+    """The options of exports, by the names of their targets."""
+    merged = _merged(owned)
+
+    def decorate(command: Command) -> Command:
+        for option, owners in reversed(merged):
+            command = _click_option(option, owners, "target")(command)
+        return command
+
+    return decorate
+
+
 def _merged(owned: Iterable[tuple[str, tuple[Option, ...]]]) -> list[tuple[Option, list[str]]]:
     """Options of the same name once, with all their owners."""
     found: dict[str, tuple[Option, list[str]]] = {}
@@ -115,9 +127,9 @@ def _widest(choose: Callable[..., float], *bounds: float | None) -> float | None
     return None if None in bounds else choose(bounds)
 
 
-def _click_option(option: Option, owners: list[str]) -> Callable[[Command], Command]:
+def _click_option(option: Option, owners: list[str], what: str = "given") -> Callable[[Command], Command]:
     about = f"{', '.join(owners)}: {option.about}."
-    flags = [option.spelling, f"given_{option.name}"]
+    flags = [option.spelling, f"{what}_{option.name}"]
     if option.many:
         return click.option(*flags, callback=names, metavar="NAME,NAME,...", help=about)
     if option.type is bool:

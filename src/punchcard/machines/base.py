@@ -25,25 +25,26 @@ from punchcard.card.packed import PackedCard, packed_bytes
 from punchcard.engines import Glance, Port, Prepared, Watch, prepare, takes_packed
 from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.looking import looking
-from punchcard.machines import kept_weights, storage
+from punchcard.machines import kept_weights, storage, upward
 from punchcard.machines.design import Design
 from punchcard.machines.interpreter import Interpreter, Quick
 from punchcard.machines.judging import AtTheEnd, Check, Judge, Lockstep
 from punchcard.machines.kind import Kind
 from punchcard.machines.listing import Listing, lines_of
+from punchcard.machines.places import RealPlace
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Reason, Result, Seen
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, run_parts
 from punchcard.machines.shown import Shown, values_of_layout
 from punchcard.machines.streams import Input, Output, Read, Waiting, Write, reader, writer
-from punchcard.transformer.build import LayerWeights, compile_layer, to_weights
+from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.precision import Precision, as_precision
 from punchcard.transformer.weights import Weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from punchcard.trace import Observed, Snapshot
     from punchcard.transformer.model import LoopedTransformer
@@ -159,6 +160,10 @@ class Machine(ABC, Generic[Program, State]):
         layout = self.design.layout(sizes)
         return [compile_layer(part, layout.width) for part in self.design.layers(sizes, layout, self.precision)]
 
+    def formulas(self) -> list[Part]:
+        """The layers as the design wrote them: what `attend` and `assign` were given, worked out from sizes alone."""
+        return self.design.layers(self.sizes, self.layout, self.precision)
+
     def advice(self) -> str:
         """What to do about a number format that is too narrow."""
         return "use a wider number format, or a smaller machine"
@@ -177,6 +182,13 @@ class Machine(ABC, Generic[Program, State]):
                                  f"{did_you_mean(unknown[0], known)}: there are {', '.join(sorted(known))}")
         given = {name: value for name, value in options.items() if value is not None}
         return cls(**{**cls.sizes_for(program), **given})
+
+    def in_format(self, dtype: FormatName) -> Self:
+        """The same machine in another number format: its constants are chosen anew for that format."""
+        return self.builder()(**self.options, design=self.design.name, precision=self._precision_in(dtype))
+
+    def _precision_in(self, dtype: FormatName) -> Precision:
+        return Precision(dtype, self.precision.temperature, self.precision.gate)
 
     def __repr__(self) -> str:
         return (f"<{type(self).__name__}, design {self.design.name!r}: {len(self.weights.layers)} layers, "
@@ -258,6 +270,10 @@ class Machine(ABC, Generic[Program, State]):
         """The values of a program's own state by name."""
         return {}
 
+    def real_places(self, program: Program) -> Mapping[str, RealPlace]:
+        """Where on the card the real numbers of a program stand, by name; empty for a machine that computes with bits."""
+        return {}
+
     def at_halt(self, program: Program, state: State) -> bool:
         """Whether the next instruction is a halt, which the card may not show yet."""
         return False
@@ -273,6 +289,28 @@ class Machine(ABC, Generic[Program, State]):
         from punchcard.trace import observe
 
         return observe(self.model, self.layout, callback, layers=layers, names=lambda j: self.column_name(j, program))
+
+    def as_layer(
+        self, program: Program, inputs: Sequence[str], outputs: Sequence[str], *, max_steps: int | None = None,
+        checkpoint: bool = True,
+    ) -> nn.Module:
+        """A program as a layer of another network: a tensor for each input, a tensor or a tuple out, and gradients.
+
+        inputs, outputs   names of the program's variables; those that are not named keep the program's own values
+        max_steps         instructions after which a run that has not halted is an error
+        checkpoint        make cards again for the gradient, so that memory grows with the square root of the loops
+
+        See docs/gradients.md.
+        """
+        layer: nn.Module = upward.call("as_layer", self, program, inputs, outputs, max_steps=max_steps, checkpoint=checkpoint)
+        return layer
+
+    def circuit(self) -> Any:
+        """A `Circuit`: what every row block, head, formula and hidden unit is and computes, as plain data.
+
+        See docs/ground-truth.md.
+        """
+        return upward.call("circuit", self)
 
     # Running
 

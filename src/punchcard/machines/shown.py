@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from punchcard.card.layout import Layout, RowBlock
 
@@ -67,6 +67,19 @@ class Shown:
     plus: str = ""
     pending: Pending | None = None
 
+    def plain(self, layout: Layout) -> dict[str, Any]:
+        """The value and its place by numbers, as plain data for pages and files."""
+        start, rows = _span(layout, self.rows)
+        pending = None if self.pending is None else {
+            "address": _span(layout, self.pending.address), "own": _span(layout, self.pending.own),
+            "rows": _span(layout, self.pending.rows), "column": self.pending.column}
+        return {
+            "name": self.name, "group": self.group, "start": start, "rows": min(rows, self.height or rows),
+            "column": self.column, "columns": self.columns, "kind": self.kind, "labels": list(self.labels),
+            "offset": self.offset, "wraps": self.wraps, "plus": layout.rows(self.plus).start if self.plus else None,
+            "pending": pending,
+        }
+
     def text(self, layout: Layout, at: EntriesAt) -> str:
         """The value as people read it, from the entries of columns."""
         column, rows = self.column, self.rows
@@ -109,6 +122,11 @@ class Shown:
         if len(set_) != 1:
             return UNREADABLE
         return self.labels[set_[0]] if set_[0] < len(self.labels) else str(set_[0])
+
+
+def _span(layout: Layout, rows: str) -> tuple[int, int]:
+    place = layout.rows(rows)
+    return place.start, place.stop - place.start
 
 
 def bits_of(entries: Sequence[float]) -> int | None:

@@ -21,7 +21,7 @@ from punchcard.transformer.build import Assignment, Head
 from punchcard.transformer.expression import Array, Expression
 
 LONGEST = 800
-"""Characters of a text; the rest is cut."""
+"""Characters of a text where nobody says; the rest is cut."""
 
 
 class Term(NamedTuple):
@@ -89,14 +89,26 @@ class Names:
         return "row", row
 
 
-def head_text(head: Head, names: Names) -> str:
+def row_names(layout: Layout) -> list[str]:
+    """A name for every row: `memory[3]`, `pointer.a[0]`, or `inside` where a block is one row."""
+    names = [f"row {row}" for row in range(layout.width)]
+    for block in layout.blocks:
+        for part in [f"{block.name}.{name}" for name in block.parts] or [block.name]:
+            place = layout.rows(part)
+            start, count = place.start, place.stop - place.start
+            for i in range(count):
+                names[start + i] = part if count == 1 else f"{part}[{i}]"
+    return names
+
+
+def head_text(head: Head, names: Names, longest: int = LONGEST) -> str:
     """What a head was given."""
     query, key, value = (vector_text(form, names) for form in (head.query, head.key, head.value))
     into = " and ".join(names.span(*span) for span in _consecutive(head.into.numbers.tolist(), names))
-    return _cut(f"query {query}, key {key}, value {value}, into {into}")
+    return _cut(f"query {query}, key {key}, value {value}, into {into}", longest)
 
 
-def assignment_text(assignment: Assignment, names: Names) -> Worded:
+def assignment_text(assignment: Assignment, names: Names, longest: int = LONGEST) -> Worded:
     """What rows were set to."""
     numbers = assignment.target.numbers.tolist()
     formulas = _formulas(assignment.value, names)
@@ -105,7 +117,8 @@ def assignment_text(assignment: Assignment, names: Names) -> Worded:
     texts = []
     for first, last in _runs(formulas, numbers, names):
         texts.append(_run_text(formulas[first : last + 1], numbers[first : last + 1], names))
-    return Worded(_cut("; ".join(texts)), [names.span(row, row) for row in numbers], [_cut(each) for each in details])
+    return Worded(_cut("; ".join(texts), longest), [names.span(row, row) for row in numbers],
+                  [_cut(each, longest) for each in details])
 
 
 def vector_text(form: Expression, names: Names) -> str:
@@ -113,6 +126,12 @@ def vector_text(form: Expression, names: Names) -> str:
     formulas = _formulas(form, names)
     texts = [_sides(formulas[first : last + 1], names)[0] for first, last in _runs(formulas, None, names)]
     return texts[0] if len(texts) == 1 else f"stack({', '.join(texts)})"
+
+
+def unit_text(weights: Array, bias: float, names: Names, longest: int = LONGEST) -> str:
+    """What a hidden unit computes, from its row of W1 and its entry of b1."""
+    inner = Expression(weights[None], np.array([bias]), np.zeros((1, 0)), np.zeros((0, len(weights))), np.zeros(0))
+    return _cut(f"relu({vector_text(inner, names)})", longest)
 
 
 # From matrices to terms
@@ -307,5 +326,5 @@ def _number(value: float) -> str:
     return str(int(value)) if value.is_integer() and value < 1e15 else repr(value)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]} …"

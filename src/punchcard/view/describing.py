@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.machines.base import Machine
 from punchcard.machines.listing import Listed, Listing
-from punchcard.machines.shown import Pending, Shown
+from punchcard.machines.shown import Shown
 from punchcard.view.protocol import (
     BlockReply,
     ContentKind,
     InstructionReply,
     LayerReply,
     LayoutReply,
-    PendingReply,
     ProgramReply,
     ShownReply,
 )
@@ -51,18 +50,7 @@ def _span(layout: Layout, rows: str) -> tuple[int, int]:
 
 def shown_reply(layout: Layout, shown: Shown) -> ShownReply:
     """A value with its rows as numbers."""
-    start, rows = _span(layout, shown.rows)
-    return {
-        "name": shown.name, "group": shown.group, "start": start, "rows": min(rows, shown.height or rows),
-        "column": shown.column, "columns": shown.columns, "kind": shown.kind, "labels": list(shown.labels),
-        "offset": shown.offset, "wraps": shown.wraps, "plus": layout.rows(shown.plus).start if shown.plus else None,
-        "pending": None if shown.pending is None else _pending(layout, shown.pending),
-    }
-
-
-def _pending(layout: Layout, pending: Pending) -> PendingReply:
-    return {"address": _span(layout, pending.address), "own": _span(layout, pending.own),
-            "rows": _span(layout, pending.rows), "column": pending.column}
+    return cast("ShownReply", shown.plain(layout))
 
 
 def layers_reply(machine: Machine[Any, Any]) -> list[LayerReply]:
@@ -82,17 +70,6 @@ def program_reply(name: str, listing: Listing) -> ProgramReply:
 
 def _instruction(listed: Listed) -> InstructionReply:
     return {"number": listed.number, "line": listed.line, "text": listed.text}
-
-
-def row_names(layout: Layout) -> list[str]:
-    """A name for every row: `memory[3]`, `pointer.a[0]`, or `inside` where a block is one row."""
-    names = [f"row {row}" for row in range(layout.width)]
-    for block in layout.blocks:
-        for part in [f"{block.name}.{name}" for name in block.parts] or [block.name]:
-            start, count = _span(layout, part)
-            for i in range(count):
-                names[start + i] = part if count == 1 else f"{part}[{i}]"
-    return names
 
 
 def busy_columns(machine: Machine[Any, Any]) -> Sequence[int]:

@@ -11,8 +11,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.transformer.build import Part
-from punchcard.transformer.wording import Names, Worded, assignment_text, head_text
-from punchcard.view.describing import row_names
+from punchcard.transformer.wording import Names, Worded, assignment_text, head_text, row_names
 from punchcard.view.protocol import FormulaReply, FormulasReply, HeadReply, WeightsPart, WeightsReply
 
 
@@ -31,8 +30,7 @@ class Formulas:
     @cached_property
     def parts(self) -> list[Part]:
         """The layers as they were written."""
-        machine = self._machine
-        return machine.design.layers(machine.sizes, machine.layout, machine.precision)
+        return self._machine.formulas()
 
     def worded(self, layer: int) -> list[Worded]:
         """The assignments of a layer."""

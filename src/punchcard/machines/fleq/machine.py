@@ -11,6 +11,7 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.budget import require
 from punchcard.card.encoding import encode_unsigned
+from punchcard.card.formats import FormatName
 from punchcard.card.layout import Card, Cards
 from punchcard.engines import Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
@@ -33,6 +34,7 @@ from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
 from punchcard.machines.listing import Listed, Listing, lines_of
+from punchcard.machines.places import RealPlace
 from punchcard.machines.result import Result
 from punchcard.machines.running import At, Mark
 from punchcard.machines.shown import Shown
@@ -96,7 +98,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         if not LEAST_RANGE <= range <= largest:
             raise PrecisionError(f"range={range:g}: it must be {LEAST_RANGE:g} or more, and {self.precision.name} keeps "
                                  f"flags exact up to {largest:g}")
-        self.range, self.heads, self.anchors = float(range), heads, anchors
+        self.range, self.heads, self.anchors, self._functions = float(range), heads, anchors, tuple(functions)
         self.unit = self.precision.unit
         blocks = [self._block(f) for f in functions]
         names = [b.name for b in blocks]
@@ -141,6 +143,10 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         own = {block.name: block for block in blocks}
         make = super().builder(**objects)
         return lambda functions, **options: make(functions=[own.get(name, name) for name in functions], **options)
+
+    def in_format(self, dtype: FormatName) -> FleqMachine:
+        options = {**self.options, "functions": self._functions}
+        return type(self)(**options, design=self.design.name, precision=self._precision_in(dtype))
 
     def _block(self, function: str | Block) -> Block:
         if isinstance(function, Block):
@@ -256,6 +262,11 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def at_halt(self, program: FleqProgram, state: FleqState) -> bool:
         inside = 0 <= state.program_counter < len(program.instructions)
         return inside and not isinstance(program.instructions[state.program_counter], Step)
+
+    def real_places(self, program: FleqProgram) -> dict[str, RealPlace]:
+        first, starts = self.sizes.memory_column, [self.layout.rows(name).start for name in ("data", "incoming")]
+        return {v.name: RealPlace(slice(first + v.address, first + v.columns.stop),
+                                  tuple(slice(start, start + v.shape.rows) for start in starts)) for v in program.variables}
 
     def column_name(self, column: int, program: FleqProgram | None = None) -> str:
         name = self.layout.column_name(column)

@@ -1,0 +1,96 @@
+"""The command `export`: a machine as a model of another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from punchcard.cli.options import (
+    Given,
+    file_argument,
+    given_flags,
+    language_options,
+    machine_options,
+    memory_option,
+    target_options,
+)
+from punchcard.cli.run import load_program, with_settings
+from punchcard.cli.terminal import out
+from punchcard.errors import PunchcardError
+from punchcard.export.targets import TARGETS, require
+from punchcard.machines.registry import Registry
+
+SAVED = ".safetensors"
+"""The extension of a saved machine."""
+
+
+def make_export(registry: Registry) -> click.Command:
+    """The command, for these kinds of machines."""
+    about = "; ".join(f"{target.name}: {target.about}" for target in TARGETS.values())
+
+    @click.command()
+    @file_argument
+    @click.option("--to", "target", required=True, type=click.Choice(list(TARGETS)), help=f"{about}.")
+    @click.option("-o", "--output", required=True, metavar="DIR", help="The folder that is written.")
+    @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
+                  help="Without FILE: which computer, with its usual sizes.")
+    @target_options((target.name, target.options) for target in TARGETS.values())
+    @machine_options(registry)
+    @language_options(registry)
+    @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
+                  help="Initial value of a cell, variable or label; may be repeated.")
+    @memory_option
+    def export(
+        file: Path | None, target: str, output: str, kind_name: str | None, settings: tuple[str, ...], **given: Any
+    ) -> None:
+        """Write a machine as a folder for TransformerLens, ONNX, Hugging Face or safetensors, or with its ground truth.
+
+        FILE is a program, whose card is written too, or a saved machine. The weights never depend on the program.
+        """
+        from punchcard.export.writing import write
+
+        options = _own(target, given)
+        require(target)  # what is not installed is said before a machine is built
+        if file is None or kind_name is not None or file.suffix == SAVED:
+            program = None
+            if settings:
+                raise PunchcardError(f"--set {settings[0]!r}: a machine alone has no program: name its file")
+            machine = _alone(registry, file, kind_name, Given(given))
+        else:
+            program, kind, sizes = load_program(file, Given(given), registry)
+            program = with_settings(program, settings, kind, registry.language_of(file)[1])
+            machine = kind.machine_class().for_program(program, **sizes)
+        for name in write(target, machine, output, program, **options):
+            out(str(Path(output) / name))
+
+    return export
+
+
+def _own(target: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The options of the target, taken out of what is given; one of another target is refused."""
+    names = {option.name: option.spelling for each in TARGETS.values() for option in each.options}
+    values = {name: given.pop(f"target_{name}") for name in names}
+    own = {option.name for option in TARGETS[target].options}
+    for name, value in values.items():
+        if value is not None and name not in own:
+            raise PunchcardError(f"{names[name]} {value} is not for an export to {target}")
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> Any:
+    """A saved machine, or one of a kind with its usual sizes."""
+    if file is None:
+        kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
+        return kind.machine_class()(**given.for_machine(kind))
+    if kind_name is not None:
+        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} says which machine it is for, leave one of them away")
+
+    for name, spelling in given_flags().items():
+        if name in ("design", "dtype") or name.startswith("given_"):
+            raise PunchcardError(f"{spelling}: {str(file)!r} is a saved machine, which is as it was built")
+
+    from punchcard.api import load_machine
+
+    return load_machine(file, machines=registry)

@@ -1,0 +1,260 @@
+"""Counterfactual pairs: the same program with one cell changed, and what must and must not change by that.
+
+Three say it, and must agree after every loop: the interpreter, the circuit, and the model. For the loop in which the change
+first comes to other rows, the circuit also says what happens when the output of one head or formula is taken from the other
+run: the truth about activation patching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from punchcard.card.formats import AnyArray, as_array
+from punchcard.errors import CircuitError, ProgramError, PunchcardError
+from punchcard.export.evaluating import Evaluation, Evaluator
+from punchcard.machines.base import Machine
+from punchcard.machines.streams import reader
+
+COUNTER = "program counter"
+NEAR = 1e-6
+"""How near the circuit's cards are to the model's where numbers are real; bits are equal."""
+
+
+@dataclass(frozen=True)
+class After:
+    """Named values after a loop: those that differ, with both values, and those that do not."""
+
+    loop: int
+    must_change: dict[str, list[Any]]
+    must_not_change: list[str]
+
+
+@dataclass(frozen=True)
+class Patched:
+    """A node whose output is taken from the other run in one loop.
+
+    carries   whether its output differs between the two runs at all
+    changes   the row blocks and columns that are then other than in the base run, where the loop ends
+    """
+
+    node: str
+    carries: bool
+    changes: list[str]
+
+
+@dataclass
+class Pair:
+    """A program, and the same with another value in one cell."""
+
+    cell: str
+    base: Any
+    other: Any
+    values: tuple[Any, Any]
+    changed: list[str]
+    """The row blocks that differ on the two punched cards."""
+    unreached: list[str]
+    """The row blocks that differ after no number of loops, by the circuit."""
+    after: list[After] = field(default_factory=list)
+    patching_loop: int | None = None
+    patching: list[Patched] = field(default_factory=list)
+    cards: list[AnyArray] = field(default_factory=list)
+    """Base and counterfactual, punched, and the same two after the last loop."""
+
+    @property
+    def loops(self) -> int:
+        return len(self.after)
+
+    @property
+    def matters(self) -> bool:
+        """Whether a change comes to another named value."""
+        return any(set(each.must_change) - {self.cell} for each in self.after)
+
+
+class Observer:
+    """Makes pairs for a program on a machine, and notes what rows hold in the middle of loops."""
+
+    def __init__(self, machine: Machine[Any, Any], program: Any, evaluator: Evaluator, loops: int) -> None:
+        self.machine, self.program, self.evaluator, self.loops = machine, program, evaluator, loops
+        self.exact = machine.needed_bits > 0
+        self.seen: dict[str, dict[str, str]] = {}
+
+    def pairs(self, count: int, seed: int, cells: Mapping[str, Any] | None = None) -> list[Pair]:
+        """So many pairs, those that matter first; `cells` are the changed values by name, where somebody chooses them."""
+        generator = np.random.default_rng(seed)
+        if not hasattr(self.program, "with_values"):
+            raise ProgramError(f"a {type(self.program).__name__} has no named values to change: counterfactual pairs need "
+                               "`with_values`")
+        from punchcard.engines.stepping import threads
+
+        with threadpool_limits(1), threads(1):  # small matrices: more threads are slower
+            found = [self._pair(*chosen) for chosen in self._chosen(generator, count, cells)]
+        if not found:
+            raise ProgramError(f"the program has no named value that can be changed without a fault in {self.loops} loops: "
+                               "name cells and their new values")
+        return found
+
+    def _chosen(self, generator: np.random.Generator, count: int, cells: Mapping[str, Any] | None
+                ) -> list[tuple[str, Any, Any, int]]:
+        """Cells, their new values, the programs with them, and how many loops the interpreter follows both."""
+        if cells is not None:
+            chosen = [(name, value, self._with({name: value})) for name, value in cells.items()]
+            return [(name, value, other, len(self._interpreted(other))) for name, value, other in chosen]
+        some, rest = list[tuple[str, Any, Any, int]](), list[tuple[str, Any, Any, int]]()
+        for name, value in self._candidates(generator):
+            try:
+                other = self._with({name: value})
+                self.machine.check_fits(other)
+                after = self._interpreted(other)
+            except PunchcardError:
+                continue  # a value that the program or the machine does not take
+            if after and not np.array_equal(as_array(self.machine.punch(self.program)), as_array(self.machine.punch(other))):
+                matters = any(set(each.must_change) - {name} for each in after)
+                (some if matters else rest).append((name, value, other, len(after)))
+            if len(some) == count:
+                break
+        return (some + rest)[:count]
+
+    def _with(self, values: Mapping[str, Any]) -> Any:
+        return self.program.with_values(values)
+
+    def _candidates(self, generator: np.random.Generator) -> Iterator[tuple[str, Any]]:
+        """Names with new values: of the program's values first, then of its other symbols."""
+        values = dict(self.machine.seen(self.program, self.machine.pack(self.program)).values)
+        symbols = getattr(self.program, "symbols", ())
+        for name in [*values, *(name for name in symbols if name not in values)]:
+            if isinstance(name, str) and isinstance(values.get(name, 0), int | float | np.number | np.ndarray):
+                yield name, _changed(values.get(name, 0), generator)
+
+    def _interpreted(self, other: Any) -> list[After]:
+        """What the interpreter alone says, up to a halt, a port or a fault of one of the two."""
+        machine, found = self.machine, list[After]()
+        oracles = [machine.oracle(program, reader(b""), lambda byte: None) for program in (self.program, other)]
+        for loop in range(1, self.loops + 1):
+            if loop > machine.design.warm_up:
+                if any(each.waits or each.fault is not None for each in oracles) or all(each.halted for each in oracles):
+                    break
+                for oracle in oracles:
+                    oracle.step()
+            found.append(self._compared(loop, *(self._named(oracle.state) for oracle in oracles)))
+        return found
+
+    def _named(self, state: Any) -> dict[str, Any]:
+        own = self.machine.own(self.program, state)
+        counter = getattr(own, "program_counter", None)
+        return {**self.machine.values(self.program, own), **({} if counter is None else {COUNTER: counter})}
+
+    def _compared(self, loop: int, one: Mapping[str, Any], two: Mapping[str, Any]) -> After:
+        differ = [name for name in one if not np.array_equal(one[name], two[name])]
+        plain = self.machine.plain
+        return After(loop, {name: [plain(one[name]), plain(two[name])] for name in differ},
+                     [name for name in one if name not in differ])
+
+    # The circuit and the model beside the interpreter
+
+    def _pair(self, name: str, value: Any, other: Any, loops: int) -> Pair:
+        import torch
+
+        machine, programs = self.machine, (self.program, other)
+        start = torch.stack([machine.punch(program) for program in programs])
+        before = self._named(machine.read(start[0])).get(name)
+        changed = self._blocks(*as_array(start))
+        reached = self.evaluator.circuit.reached(changed, loops=1 << 30)
+        pair = Pair(name, self.program, other, (_listed(machine.plain(before)), _listed(machine.plain(value))), changed,
+                    [node.id for node in self.evaluator.circuit.of_kind("rows") if node.id not in reached])
+        cards, ours = start, [card.copy() for card in as_array(start)]
+        oracles = [machine.oracle(program, reader(b""), lambda byte: None) for program in programs]
+        for loop in range(1, loops + 1):
+            if loop > machine.design.warm_up:
+                for oracle in oracles:
+                    oracle.step()
+            with torch.no_grad():
+                cards = machine.model(cards)
+            seen = [self.evaluator.loop(card) for card in ours]
+            self._check(pair, loop, as_array(cards), seen, oracles)
+            self._note(seen)
+            if pair.patching_loop is None and set(self._places(seen[1].end, seen[0].end)) - set(self._places(*ours)):
+                pair.patching_loop, pair.patching = loop, self._patched(*seen)
+            ours = [each.end for each in seen]
+            pair.after.append(self._compared(loop, *(self._named(oracle.state) for oracle in oracles)))
+        pair.cards = [*as_array(start), *as_array(cards)]
+        return pair
+
+    def _check(self, pair: Pair, loop: int, cards: AnyArray, seen: Sequence[Evaluation], oracles: Sequence[Any]) -> None:
+        """The model, the circuit and the interpreter after a loop; a pair in which they differ is refused."""
+        machine, where = self.machine, f"{pair.cell}={pair.values[1]}, after loop {loop}"
+        for program, card, ours, oracle in zip((pair.base, pair.other), cards, seen, oracles, strict=True):
+            if not (np.array_equal(card, ours.end) if self.exact else np.allclose(card, ours.end, rtol=NEAR, atol=NEAR)):
+                raise CircuitError(f"{where}: the circuit gives another card than the model, by "
+                                   f"{np.abs(card - ours.end).max():g}")
+            if not machine.near(program, machine.read(card), oracle.state):
+                raise CircuitError(f"{where}: the model has another state than the interpreter: choose another value")
+        moved = set(self._blocks(*cards)) & set(pair.unreached)
+        if moved:
+            raise CircuitError(f"{where}: {', '.join(sorted(moved))} differs, which the circuit says cannot be reached")
+        if self.exact:
+            found, wanted = (self._compared(loop, *map(self._named, states)).must_change.keys() for states in (
+                [machine.read(card) for card in cards], [oracle.state for oracle in oracles]))
+            if found != wanted:
+                raise CircuitError(f"{where}: the model changes {sorted(found)}, the interpreter {sorted(wanted)}")
+
+    def _blocks(self, one: AnyArray, two: AnyArray) -> list[str]:
+        """The row blocks in which two cards differ."""
+        rows = ((one != two) if self.exact else (np.abs(one - two) > NEAR)).any(axis=1)
+        return [node.id for node in self.evaluator.circuit.of_kind("rows")
+                if rows[node.number : node.number + node.about["rows"]].any()]
+
+    def _patched(self, base: Evaluation, other: Evaluation) -> list[Patched]:
+        circuit, found = self.evaluator.circuit, []
+        for node in [*circuit.of_kind("head"), *circuit.of_kind("formula")]:
+            output = other.outputs[node.id]
+            end = self.evaluator.loop(base.cards[0], {node.id: output}).end
+            found.append(Patched(node.id, not np.array_equal(output, base.outputs[node.id]), self._places(end, base.end)))
+        return found
+
+    def _places(self, one: AnyArray, two: AnyArray) -> list[str]:
+        differs = (one != two) if self.exact else np.abs(one - two) > NEAR
+        return [f"{node.id} in {self.machine.column_name(column, self.program)}"
+                for node in self.evaluator.circuit.of_kind("rows")
+                for column in np.flatnonzero(differs[node.number : node.number + node.about["rows"]].any(axis=0)).tolist()]
+
+    def _note(self, seen: Sequence[Evaluation]) -> None:
+        """What the rows of each variable in the middle of a loop were seen to hold, by region."""
+        circuit, layout = self.evaluator.circuit, self.machine.layout
+        for variable in circuit.variables:
+            if variable.moment:
+                node, held = circuit.node(variable.rows), self.seen.setdefault(variable.name, {})
+                for region in layout.regions:
+                    entries = np.stack([each.cards[variable.moment] for each in seen])
+                    part = entries[:, node.number : node.number + node.about["rows"], layout.region(region.name)]
+                    held[region.name] = max(held.get(region.name, "zero"), _content(part), key=CONTENTS.index)
+
+
+def _listed(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+CONTENTS = ("zero", "bits", "integers", "numbers")
+
+
+def _content(entries: AnyArray) -> str:
+    if not entries.any():
+        return "zero"
+    if (np.abs(entries) == 1).all():
+        return "bits"
+    return "integers" if (entries == np.round(entries)).all() else "numbers"
+
+
+def _changed(value: Any, generator: np.random.Generator) -> Any:
+    """Another value of the same kind: an integer a little larger or smaller, or a matrix with one such entry."""
+    step = int(generator.choice([-3, -2, -1, 1, 2, 3]))
+    if isinstance(value, int | np.integer):
+        return int(value) + step
+    entries = np.array(value, dtype=np.float64)
+    place = tuple(int(generator.integers(0, size)) for size in entries.shape)
+    entries[place] += np.sign(step) if float(entries[place]).is_integer() else 0.25 * entries[place]
+    return entries

@@ -1,0 +1,131 @@
+"""What every exported folder holds beside the model: the card, the names of things, and a page about them.
+
+    machine.json        rows, columns, heads and values by name; what stands on a card that has halted
+    card.safetensors    the program as it was punched: the tensor `card`, rows by columns
+    README.md           what this is, and how to run it without Punchcard
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from punchcard import __version__
+from punchcard.card.layout import Layout, Pattern
+from punchcard.export.names import Naming
+from punchcard.files import write_whole
+from punchcard.machines.base import Machine
+from punchcard.telling import counted
+
+MACHINE, CARD, README = "machine.json", "card.safetensors", "README.md"
+HOST = """
+Programs of this machine read, write and end through a host, which looks at the card between two loops. The host belongs to
+Punchcard, not to the model: without it a run ends at the first of the `events` in `machine.json`.
+"""
+MOST_COLUMNS = 4096
+"""Columns that are named one by one; regions name the others."""
+
+
+def description(machine: Machine[Any, Any], program: Any = None) -> dict[str, Any]:
+    """A machine, and a program on it, as plain data: with the names of rows, columns, heads, units and values."""
+    return {**summary(machine, program), **Naming(machine).plain()}
+
+
+def summary(machine: Machine[Any, Any], program: Any = None) -> dict[str, Any]:
+    """The same without the formulas, which take a second or two to write of a large machine."""
+    layout = machine.layout
+    named = [machine.column_name(column, program) for column in range(min(layout.columns, MOST_COLUMNS))]
+    shown = machine.shown_values(program) if program is not None else []
+    return {
+        "punchcard": __version__, "title": machine.title(), "facts": plain(machine.facts()), "layout": layout.describe(),
+        "halting": [pattern_places(layout, pattern) for pattern in machine.halting],
+        "events": [pattern_places(layout, pattern) for pattern in events(machine)],
+        "values": [value.plain(layout) for value in shown], "columns": named,
+    }
+
+
+def events(machine: Machine[Any, Any]) -> tuple[Pattern, ...]:
+    """The patterns at which a host has something to do between two loops: a port, a fault, the end of a program."""
+    return machine.design.events(machine.sizes)
+
+
+def stops(machine: Machine[Any, Any]) -> list[dict[str, Any]]:
+    """Where a run without a host ends: the patterns of a program that has halted, and those at which a host is needed."""
+    return [pattern_places(machine.layout, pattern) for pattern in (*machine.halting, *events(machine))]
+
+
+def pattern_places(layout: Layout, pattern: Pattern) -> dict[str, Any]:
+    """A pattern by numbers: the bits that stand in some rows of one column; 0 is either."""
+    return {"rows": layout.rows(pattern.rows).start, "column": layout.region(pattern.region).start,
+            "bits": list(pattern.bits)}
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold: other things as text."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def write_description(machine: Machine[Any, Any], program: Any, folder: Path) -> None:
+    """machine.json, and the program's card."""
+    parts = [f"{json.dumps(name)}: {json.dumps(part)}" for name, part in description(machine, program).items()]
+    write_whole(folder / MACHINE, "{" + ",\n ".join(parts) + "}\n")
+    if program is not None:
+        from safetensors.torch import save
+
+        write_whole(folder / CARD, save({"card": machine.punch(program).contiguous()}))
+
+
+def readme(
+    machine: Machine[Any, Any], program: Any, *, title: str, files: Mapping[str, str], how: str, front: str = ""
+) -> str:
+    """The page of a folder: what the model is, its files, and how to run it. `front` stands before all of it."""
+    layers, layout = machine.weights.layers, machine.layout
+    parameters, nonzero = machine.weights.parameter_count()
+    listed = {**files, MACHINE: "rows, columns, heads and values by name; when a program has halted"}
+    if program is not None:
+        listed[CARD] = f"a program, punched: the tensor `card`, {layout.width} rows by {layout.columns} columns"
+    else:
+        how = f"This folder has no {CARD}: `punchcard export FILE` writes one beside the model.\n\n{how.strip()}"
+    host = HOST if events(machine) else ""
+    table = "\n".join(f"| `{name}` | {about} |" for name, about in listed.items())
+    return f"""{front}# {title}
+
+{machine.title()}.
+
+A looped transformer whose weights are set by formula, not trained. Its input is a card: a matrix that holds a program
+and its data. One pass of the model executes one instruction. The output of a pass is the input of the next.
+
+| | |
+|---|---|
+| layers | {len(layers)} |
+| heads per layer | {", ".join(str(layer.heads) for layer in layers)} |
+| hidden units per layer | {", ".join(str(layer.hidden) for layer in layers)} |
+| rows (width) | {layout.width} |
+| columns of the card | {layout.columns} |
+| parameters | {parameters:,}, of which {nonzero:,} are not zero |
+| number format | {machine.precision.name} |
+| loops before the first instruction | {counted(machine.design.warm_up, "loop")} |
+
+The equation of a layer, for a card X:
+
+    A = X + sum over heads h of V_h X softmax(lambda_h (K_h X)^T (Q_h X)), the softmax down each column
+    f = A + W2 relu(W1 A + b1) + b2
+{host}
+## Files
+
+| file | what it is |
+|---|---|
+{table}
+
+## Run it
+
+{how.strip()}
+
+Written by Punchcard {__version__}, after [*Looped Transformers as Programmable Computers*](https://arxiv.org/abs/2301.13196).
+"""

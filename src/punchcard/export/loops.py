@@ -1,0 +1,105 @@
+"""The loops of a machine as a function with derivatives: of any order, forward and reverse, with little memory.
+
+Three things differ from `model(model(...))`, and none of them changes a value.
+
+relu'(0) = 1/2. Weights set by formula pass a number on as relu(x) - relu(-x), and clear a row by x - relu(x) + relu(-x).
+With torch's relu'(0) = 0 the first has the derivative 0 at x = 0, where it is 1, and the second 1, where it is 0. So a matrix
+with a zero in it would get a wrong gradient. `torch.maximum` shares the derivative between two equal arguments.
+
+Bits are constants. Program counter, pointers and instructions have no derivative. Between two loops only the places of real
+numbers pass one on.
+
+Cards are made again. Reverse mode needs what every layer of every loop computed. Here it keeps the first card of each of
+about sqrt(T) segments, makes the cards of one segment again when it comes to it, and then what one loop computed.
+`torch.utils.checkpoint` does the same, but not within `torch.func`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from punchcard.transformer.model import LoopedTransformer, TransformerLayer
+
+Cards = Callable[[Tensor], Tensor]
+"""A function from cards to cards."""
+
+
+class FrozenLayer(TransformerLayer):
+    """A layer whose weights are buffers, so that no optimiser can change them. They are the model's own tensors."""
+
+    def __init__(self, layer: TransformerLayer) -> None:
+        nn.Module.__init__(self)
+        self.shape = layer.shape
+        for name, weight in layer.named_parameters():
+            self.register_buffer(name, weight.detach())
+
+    def feed_forward(self, card: Tensor) -> Tensor:
+        """The equation's, with relu'(0) = 1/2."""
+        hidden = self.w1 @ card + self.b1
+        return card + self.w2 @ torch.maximum(hidden, hidden.new_zeros(())) + self.b2
+
+
+class Loops(nn.Module):
+    """Loops of a model. `real` marks the entries of the card that have derivatives."""
+
+    real: Tensor
+
+    def __init__(self, model: LoopedTransformer, real: Tensor) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(FrozenLayer(layer) for layer in model.layers if isinstance(layer, TransformerLayer))
+        self.register_buffer("real", real, persistent=False)
+
+    def loop(self, card: Tensor) -> Tensor:
+        """One loop: equation (TF)."""
+        card = torch.where(self.real, card, card.detach())
+        for layer in self.layers:
+            card = layer(card)
+        return card
+
+    def forward(self, card: Tensor, loops: int, *, checkpoint: bool = True) -> Tensor:
+        """The card after so many loops; with `checkpoint`, for the derivative most cards are made again."""
+        if not checkpoint:
+            return self._in_turn(self.loop, loops, card)
+        size = max(1, math.isqrt(loops))
+        for start in range(0, loops, size):
+            segment = partial(self._in_turn, partial(MadeAgain.apply, self.loop), min(size, loops - start))
+            card = MadeAgain.apply(segment, card)
+        return card
+
+    @staticmethod
+    def _in_turn(loop: Cards, loops: int, card: Tensor) -> Tensor:
+        for _ in range(loops):
+            card = loop(card)
+        return card
+
+
+class MadeAgain(torch.autograd.Function):
+    """A function of a card of which nothing but the card is kept; what its derivative needs is computed again."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(function: Cards, card: Tensor) -> Tensor:
+        return function(card)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Cards, Tensor], output: Tensor) -> None:
+        ctx.function, card = inputs
+        ctx.save_for_backward(card)
+        ctx.save_for_forward(card)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor) -> tuple[None, Tensor]:
+        _, pull_back = torch.func.vjp(ctx.function, *ctx.saved_tensors)
+        return None, pull_back(*cotangents)[0]
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, tangent: Tensor) -> Tensor:
+        pushed: Tensor = torch.func.jvp(ctx.function, ctx.saved_tensors, (tangent,))[1]
+        return pushed

@@ -1,0 +1,58 @@
+"""The export to safetensors: the machine's own file, which `punchcard.load_machine` reads, with names and a card beside it.
+
+The arrays have the names of the equation: `layers.0.key` is K of all heads of the first layer, (heads, key size, rows).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from punchcard.export.folder import README, readme, write_description
+from punchcard.files import write_whole
+from punchcard.machines.base import Machine
+
+MODEL = "model.safetensors"
+
+HOW = '''
+It needs torch and safetensors, and no Punchcard. One loop is one call of `model`:
+
+```python
+import json
+import torch
+from safetensors.torch import load_file
+
+W = load_file("model.safetensors")
+card = load_file("card.safetensors")["card"]
+machine = json.load(open("machine.json"))
+
+def model(X):
+    for n in range(len(machine["layers"])):
+        K, Q, V, t, W1, b1, W2, b2 = (W[f"layers.{n}.{p}"] for p in "key query value temperature w1 b1 w2 b2".split())
+        A = X
+        for h in range(len(K)):
+            A = A + V[h] @ X @ torch.softmax(t[h] * ((K[h] @ X).T @ (Q[h] @ X)), dim=0)
+        X = A + W2 @ torch.relu(W1 @ A + b1) + b2
+    return X
+
+def halted(X):
+    return any(all(bit == 0 or X[p["rows"] + i, p["column"]].sign() == bit for i, bit in enumerate(p["bits"]))
+               for p in machine["halting"] + machine["events"])
+
+for loops in range(1, 10_000):
+    card = model(card)
+    if halted(card):
+        break
+print("loops", loops)
+```
+
+With Punchcard, `punchcard.load_machine("model.safetensors")` is the machine again.
+'''
+
+
+def write(machine: Machine[Any, Any], program: Any, folder: Path) -> None:
+    """The files of the folder."""
+    machine.save(folder / MODEL)
+    write_description(machine, program, folder)
+    files = {MODEL: "the arrays of every layer by name, and the machine's description in the metadata"}
+    write_whole(folder / README, readme(machine, program, title="A computer in safetensors", files=files, how=HOW))

@@ -1,0 +1,73 @@
+"""What a machine can be exported to: one table, which the command `export` reads.
+
+A target is a name, the extra of this package that it needs, and a function that writes a folder. To add one, add a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from punchcard.errors import PunchcardError, did_you_mean
+from punchcard.machines.kind import Option
+
+
+@dataclass(frozen=True)
+class Target:
+    """Somewhere to export to.
+
+    extra   what to install beside this package, as `punchcard[extra]`; "": nothing
+    needs   the modules that the extra brings
+    write   "module:function", imported when it is called: `function(machine, program, folder)` writes files into a folder
+            that is there. `program` is None where a machine is exported alone.
+    options what `function` takes beside these, by name: flags of the command
+    """
+
+    name: str
+    extra: str
+    write: str
+    about: str
+    needs: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+
+
+GROUND_TRUTH = (
+    Option("rotation", "how the basis is hidden", str, choices=("none", "permuted", "exact", "random")),
+    Option("idle_rows", "rows that do nothing", least=0, most=4096),
+    Option("idle_heads", "heads that do nothing, in each layer with heads", least=0, most=4096),
+    Option("noise", "standard deviation of what is added to a weight w, times max(1, |w|)", float, least=0),
+    Option("seed", "of everything random", least=0),
+    Option("pairs", "counterfactual pairs", least=1, most=10_000),
+    Option("loops", "loops that are made with each pair, at most", least=1, most=1_000_000),
+)
+
+TARGETS = {target.name: target for target in (
+    Target("transformer-lens", "transformer-lens", "punchcard.export.transformer_lens:write",
+           "a bridge with hooks", ("transformer_lens",)),
+    Target("onnx", "onnx", "punchcard.export.onnx:write",
+           "one loop, and a run until it halts", ("onnx", "onnxscript", "onnxruntime")),
+    Target("hf", "hf", "punchcard.export.hugging_face:write",
+           "a Hugging Face model with its own modelling file", ("transformers",)),
+    Target("safetensors", "", "punchcard.export.safetensors:write",
+           "arrays and names, for any tool"),
+    Target("ground-truth", "", "punchcard.export.ground_truth:write",
+           "a model, its circuit, and counterfactual pairs", options=GROUND_TRUTH),
+)}
+
+
+def require(name: str) -> Target:
+    """The target of this name; one whose extra is not installed is refused in a line that names the extra."""
+    if name not in TARGETS:
+        raise PunchcardError(f"unknown target {name!r}{did_you_mean(name, TARGETS)}: there are {', '.join(TARGETS)}")
+    target = TARGETS[name]
+    missing = missing_of(target.needs)
+    if missing:
+        raise PunchcardError(f"an export to {name} needs {missing[0]}, which is not installed: "
+                             f"pip install 'punchcard[{target.extra}]'")
+    return target
+
+
+def missing_of(modules: Iterable[str]) -> list[str]:
+    """Those of these modules that are not installed."""
+    return [module for module in modules if find_spec(module) is None]
