@@ -3,8 +3,8 @@
 Three things differ from `model(model(...))`, and none of them changes a value.
 
 relu'(0) = 1/2. Weights set by formula pass a number on as relu(x) - relu(-x), and clear a row by x - relu(x) + relu(-x).
-With torch's relu'(0) = 0 the first has the derivative 0 at x = 0, where it is 1, and the second 1, where it is 0. So a matrix
-with a zero in it would get a wrong gradient. `torch.maximum` shares the derivative between two equal arguments.
+With torch's relu'(0) = 0 the first has the derivative 0 at x = 0, where it is 1, and the second 1, where it is 0. So a
+matrix with a zero in it would get a wrong gradient. `torch.maximum` shares the derivative between two equal arguments.
 
 Bits are constants. Program counter, pointers and instructions have no derivative. Between two loops only the places of real
 numbers pass one on.
@@ -17,7 +17,7 @@ about sqrt(T) segments, makes the cards of one segment again when it comes to it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -68,8 +68,8 @@ class Loops(nn.Module):
             return self._in_turn(self.loop, loops, card)
         size = max(1, math.isqrt(loops))
         for start in range(0, loops, size):
-            segment = partial(self._in_turn, partial(MadeAgain.apply, self.loop), min(size, loops - start))
-            card = MadeAgain.apply(segment, card)
+            segment = partial(self._in_turn, partial(made_again, self.loop), min(size, loops - start))
+            card = made_again(segment, card)
         return card
 
     @staticmethod
@@ -96,10 +96,21 @@ class MadeAgain(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[None, Tensor]:
-        _, pull_back = torch.func.vjp(ctx.function, *ctx.saved_tensors)
+        pull_back = torch.func.vjp(ctx.function, *living(ctx.saved_tensors))[1]
         return None, pull_back(*cotangents)[0]
 
     @staticmethod
     def jvp(ctx: Any, _: None, tangent: Tensor) -> Tensor:
         pushed: Tensor = torch.func.jvp(ctx.function, ctx.saved_tensors, (tangent,))[1]
         return pushed
+
+
+def made_again(function: Cards, card: Tensor) -> Tensor:
+    """What a function makes of a card, and for the derivative makes again."""
+    made: Tensor = MadeAgain.apply(function, card)  # type: ignore[no-untyped-call]
+    return made
+
+
+def living(saved: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Tensors that were kept, for use in a new transform of `torch.func`: any operation rids them of one that has ended."""
+    return tuple(tensor.view_as(tensor) for tensor in saved)

@@ -292,7 +292,8 @@ class Machine(ABC, Generic[Program, State]):
 
         See docs/gradients.md.
         """
-        layer: nn.Module = upward.call("as_layer", self, program, inputs, outputs, max_steps=max_steps, checkpoint=checkpoint)
+        options = {"max_steps": max_steps, "checkpoint": checkpoint}
+        layer: nn.Module = upward.call("as_layer", self, program, inputs, outputs, **options)
         return layer
 
     # Running
