@@ -19,28 +19,31 @@ LABELS = torch.tensor([0.7, -0.5, 0.4, -0.6], dtype=torch.float64)
 
 program = punchcard.load(Path(__file__).parent / "ridge.fleq")
 assert isinstance(program, punchcard.FleqProgram)
-layer = punchcard.build(program, heads=3).as_layer(program, inputs=["P"], outputs=["w"])
+machine = punchcard.build(program, heads=3)
+layer = machine.as_layer(program, inputs=["P"], outputs=["w"], engine="scratchpad", checkpoint=False)
 
 
 def unseen_loss(w: Tensor) -> Tensor:
-    return (UNSEEN @ w - LABELS).square().mean()
+    error: Tensor = UNSEEN @ w - LABELS
+    return error.square().mean()
 
 
 def solved(penalty: Tensor) -> Tensor:
     """The same weights by a direct solver."""
     x, y = (torch.tensor(program.values[name]) for name in ("X", "y"))
-    return torch.linalg.solve(x.T @ x + penalty * torch.eye(2, dtype=torch.float64), x.T @ y)[:, 0]
+    found: Tensor = torch.linalg.solve(x.T @ x + penalty * torch.eye(2, dtype=torch.float64), x.T @ y)
+    return found[:, 0]
 
 
-def learn() -> tuple[list[float], float]:
+def learn(steps: int = STEPS) -> tuple[list[float], float]:
     """The losses, and the largest difference of a gradient from that through the direct solver."""
     logarithm = torch.tensor(0.05, dtype=torch.float64).log().requires_grad_()
     optimiser = torch.optim.Adam([logarithm], lr=0.5)
     losses, difference = [], 0.0
-    for _ in range(STEPS):
+    for _ in range(steps):
         optimiser.zero_grad()
         loss = unseen_loss(layer(logarithm.exp() * torch.eye(2, dtype=torch.float64)))
-        loss.backward()
+        torch.autograd.backward(loss)
         (expected,) = torch.autograd.grad(unseen_loss(solved(logarithm.exp())), logarithm)
         assert logarithm.grad is not None
         difference = max(difference, float((logarithm.grad - expected).abs()))

@@ -7,12 +7,14 @@ a fixed point of the machine, so all of them make as many loops as the longest.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch._compile import _disable_dynamo
 
 from punchcard.arguments import checked
 from punchcard.card.formats import name_of
@@ -20,15 +22,17 @@ from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_yo
 from punchcard.export.loops import Loops, living
 from punchcard.machines.base import Machine
 from punchcard.machines.places import RealPlace
+from punchcard.machines.result import Result
+from punchcard.machines.running import DEFAULT_ENGINE
 
 
 @checked
 def as_layer(
     machine: Machine[Any, Any], program: Any, inputs: Sequence[str], outputs: Sequence[str], *,
-    max_steps: int | None = None, checkpoint: bool = True,
+    engine: str = DEFAULT_ENGINE, max_steps: int | None = None, checkpoint: bool = True,
 ) -> ProgramLayer:
     """See `Machine.as_layer`."""
-    return ProgramLayer(machine, program, inputs, outputs, max_steps=max_steps, checkpoint=checkpoint)
+    return ProgramLayer(machine, program, inputs, outputs, engine=engine, max_steps=max_steps, checkpoint=checkpoint)
 
 
 class ProgramLayer(nn.Module):
@@ -42,12 +46,12 @@ class ProgramLayer(nn.Module):
 
     def __init__(
         self, machine: Machine[Any, Any], program: Any, inputs: Sequence[str], outputs: Sequence[str], *,
-        max_steps: int | None = None, checkpoint: bool = True,
+        engine: str = DEFAULT_ENGINE, max_steps: int | None = None, checkpoint: bool = True,
     ) -> None:
         super().__init__()
         machine.check_type(program)
         self.program, self.inputs, self.outputs = program, tuple(inputs), tuple(outputs)
-        self.max_steps, self.checkpoint = max_steps, checkpoint
+        self.engine, self.max_steps, self.checkpoint = engine, max_steps, checkpoint
         self._check_names(machine)
         self._take(machine)
 
@@ -81,6 +85,13 @@ class ProgramLayer(nn.Module):
                 raise ProgramError(f"as_layer: unknown output {name!r}{did_you_mean(name, known)}; the program has "
                                    f"{', '.join(list(known)[:20]) or 'no names'}")
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> ProgramLayer:
+        """A copy on the same machine, which holds compiled code and is never changed from here."""
+        memo |= {id(shared): shared for shared in (self.machine, self.program, self.places)}
+        copied = memo[id(self)] = type(self).__new__(type(self))
+        copied.__dict__ = copy.deepcopy(self.__dict__, memo)
+        return copied
+
     def extra_repr(self) -> str:
         return f"{', '.join(self.inputs)} -> {', '.join(self.outputs)}, on {self.machine!r}"
 
@@ -94,7 +105,7 @@ class ProgramLayer(nn.Module):
 
     # Running
 
-    @torch._disable_dynamo  # a compiled network has a break here; torch.compiler.disable would import the compiler now
+    @_disable_dynamo  # a compiled network has a break here; torch.compiler.disable would import the compiler at once
     def forward(self, *given: Tensor) -> Tensor | tuple[Tensor, ...]:
         self._check(given)
         wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given)
@@ -166,7 +177,7 @@ class ProgramLayer(nn.Module):
         items = range(flat[0].shape[0])
         programs = [self.program.with_values({name: self._value(name, values[i])
                                               for name, values in zip(self.inputs, flat, strict=True)}) for i in items]
-        results = self.machine.run_batch(programs, max_steps=self.max_steps).results if programs else ()
+        results = self._run(programs) if programs else ()
         for i, result in enumerate(results):
             if result.fault is not None:
                 raise result.fault if len(results) == 1 else PunchcardError(f"item {i} of the batch: {result.fault}")
@@ -179,6 +190,9 @@ class ProgramLayer(nn.Module):
             torch.tensor(np.array([result.memory[name] for result in results], dtype=np.float64), dtype=torch.float64)
             .reshape((*leading, *self.shape(name))).to(self.card.device, kind) for name in self.outputs)
         return outputs, max((result.loops for result in results), default=0)
+
+    def _run(self, programs: Sequence[Any]) -> Sequence[Result[Any]]:
+        return self.machine.run_batch(programs, engine=self.engine, max_steps=self.max_steps).results
 
     def _value(self, name: str, value: Tensor) -> Any:
         """What a program is given: of real numbers an array, else an integer."""
