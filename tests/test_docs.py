@@ -21,7 +21,7 @@ README = (ROOT / "README.md").read_text()
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", *DOCS]
 RUN_ELSEWHERE = {"learning.md", "linear-algebra.md", "calculator.md", "fleq-language.md", "your-own-block.md",
-                 "your-own-machine.md"}
+                 "your-own-machine.md", "python.md"}
 """Pages whose snippets their own tests run, and look at what they give."""
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punchcard.errors import ProgramError, SourceError
-from punchcard.machines.fleq.functions import ALIASES, BUILT_IN, Function, Shape, ShapeMismatch, same_shape
+from punchcard.machines.fleq.functions import ALIASES, KNOWN, Function, Shape, ShapeMismatch, same_shape
 from punchcard.machines.fleq.isa import (
     Branch,
     Call,
@@ -163,7 +163,7 @@ def test_functions_of_the_user() -> None:
     extra = {"maximum": MAXIMUM}
     program = assemble(code("v = maximum(v, v)"), functions=extra)
     assert program.functions["maximum"] is MAXIMUM
-    assert set(program.functions) == {*BUILT_IN, "maximum"}
+    assert set(program.functions) == {*KNOWN, "maximum"}
     assert assemble(disassemble(program), functions=extra) == program
     assert assemble(disassemble(program), functions=program.functions) == program
     with pytest.raises(SourceError, match=r"unknown function 'maximun' \(did you mean 'maximum'\?\)"):
@@ -209,7 +209,7 @@ def programs(draw: st.DrawFn) -> FleqProgram:
             instructions[place] = Step(PointerUpdate(number, name, value), getattr(instruction, "branch", None))
     labels = draw(st.dictionaries(st.from_regex(r"[a-z_]{1,6}", fullmatch=True), target, max_size=4))
     in_order = tuple(sorted(labels.items(), key=lambda label: label[1]))
-    return FleqProgram(tuple(instructions), variables, values, BUILT_IN, in_order, draw(st.floats(1e300, 1e308)))
+    return FleqProgram(tuple(instructions), variables, values, KNOWN, in_order, draw(st.floats(1e300, 1e308)))
 
 
 def calls(variables: tuple[Variable, ...]) -> list[Call]:
@@ -218,7 +218,7 @@ def calls(variables: tuple[Variable, ...]) -> list[Call]:
     places |= {(column, Shape(v.shape.rows, 1)) for v in variables for column in v.columns}
     ordered = sorted(places, key=lambda place: (place[0], place[1].rows, place[1].columns))
     found = []
-    for function in BUILT_IN.values():
+    for function in KNOWN.values():
         for operands in itertools.product(ordered, repeat=function.arity):
             try:
                 result = function.shape(*(shape for _, shape in operands))
@@ -248,7 +248,7 @@ def test_what_cannot_be_disassembled() -> None:
                           (across, "instruction 0 uses memory where no variable begins"),
                           (Step(None, Branch(5, 0)), "instruction 0 uses memory where no variable begins: 5")):
         with pytest.raises(ProgramError, match=message):
-            disassemble(FleqProgram((step, Halt()), variables, values, BUILT_IN))
+            disassemble(FleqProgram((step, Halt()), variables, values, KNOWN))
 
 
 def test_random_values() -> None:

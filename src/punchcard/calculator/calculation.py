@@ -24,7 +24,7 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.calculator.compile import Compiled, compile_expression
 from punchcard.calculator.exact import Interval
-from punchcard.calculator.functions import ABS, MAX, MIN, SHIFT, STANDARD, base_name
+from punchcard.calculator.functions import MAX, MIN, SHIFT, STANDARD, base_name
 from punchcard.calculator.syntax import quotient
 from punchcard.checks.runs import begin, checked_run
 from punchcard.engines import Watch
@@ -32,7 +32,7 @@ from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, Formula, MatrixProduct, Scale
 from punchcard.machines.fleq.blocks.catalogue import TERMS, built_in
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
-from punchcard.machines.fleq.functions import MUL, Function
+from punchcard.machines.fleq.functions import ABS, MUL, Function
 from punchcard.machines.fleq.isa import FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import disassemble

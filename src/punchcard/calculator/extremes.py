@@ -12,7 +12,8 @@ from fractions import Fraction
 
 from punchcard.calculator.code import Code, Term
 from punchcard.calculator.exact import Interval
-from punchcard.calculator.functions import ABS, MAX, MIN
+from punchcard.calculator.functions import MAX, MIN
+from punchcard.machines.fleq.functions import ABS
 
 
 def absolute(code: Code, a: Term) -> Term:

@@ -51,7 +51,6 @@ SHIFT: dict[int, Function] = {power: _shift(power) for power in SHIFTS if power 
 STANDARD: tuple[Function, ...] = (ADD, SUB, MUL, PERCENTAGE, INVERSE, SQRT, *SHIFT.values())
 """The functions of the standard calculator machine."""
 
-ABS = Function("abs", 1, same_shape, np.abs)
 MIN = Function("min", 2, same_shape, np.minimum)
 MAX = Function("max", 2, same_shape, np.maximum)
 

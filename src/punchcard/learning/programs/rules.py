@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.fleq.builder import Builder, Place
-from punchcard.machines.fleq.functions import Function, same_shape, scalar_only, sigmoid
+from punchcard.machines.fleq.functions import RELU, Function, same_shape, scalar_only, sigmoid
 
 Array: TypeAlias = NDArray[np.float64]
 Scalar: TypeAlias = Callable[[Array], Array]
@@ -110,7 +110,6 @@ def step(z: Array) -> Array:
     return np.clip(STEP_SLOPE * z, 0.0, 1.0)
 
 
-RELU = Function("relu", 1, same_shape, lambda z: np.maximum(z, 0.0))
 STEP = Function("step", 1, same_shape, step)
 
 

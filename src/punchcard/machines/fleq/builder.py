@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.errors import ProgramError, did_you_mean
-from punchcard.machines.fleq.functions import BUILT_IN, Function, Shape, ShapeMismatch
+from punchcard.machines.fleq.fitted import known_function
+from punchcard.machines.fleq.functions import ARRAY_FUNCTIONS, KNOWN, Function, Shape, ShapeMismatch
 from punchcard.machines.fleq.isa import (
     Array,
     Branch,
@@ -104,7 +105,7 @@ class Builder:
     """
 
     def __init__(self, functions: Iterable[Function] = ()) -> None:
-        self.functions = {**BUILT_IN, **{function.name: function for function in functions}}
+        self.functions = {**KNOWN, **{function.name: function for function in functions}}
         self.note: str | None = None
         self.notes: dict[int, str] = {}
         self.values: dict[str, Array] = {}
@@ -262,7 +263,11 @@ class Builder:
 
     def _function(self, function: str | Function) -> Function:
         if isinstance(function, Function):
-            return self.functions.setdefault(function.name, function)
+            if self.functions.get(function.name) is ARRAY_FUNCTIONS.get(function.name):
+                self.functions[function.name] = function
+            return self.functions[function.name]
+        if function not in self.functions and (known := known_function(function)) is not None:
+            self.functions[function] = known
         if function not in self.functions:
             raise ProgramError(f"unknown function {function!r}{did_you_mean(function, self.functions)}: there are "
                                f"{', '.join(self.functions)}")

@@ -42,7 +42,7 @@ class Function:
 
     `shape(a)` or `shape(a, b)` gives the result's shape or raises ShapeMismatch. `reference(a)` or `reference(a, b)`
     is the exact function on float64 arrays. `domain` limits the operand's entries, as (low, high), where the block is
-    an approximation.
+    an approximation; `least` is how far they are from 0 at least.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Function:
     shape: ShapeRule
     reference: Callable[..., Array]
     domain: tuple[float, float] | None = None
+    least: float = 0.0
 
 
 def same_shape(a: Shape, b: Shape | None = None) -> Shape:
@@ -85,6 +86,21 @@ def vectors_only(a: Shape, b: Shape) -> Shape:
     return a
 
 
+def scaled_rows(a: Shape, b: Shape) -> Shape:
+    """The first operand is a vector with an entry for each row of the second."""
+    if a.columns != 1 or a.rows != b.rows:
+        hint = "; the product of two matrices entry by entry is entrywise(a, b)" if a == b else ""
+        raise ShapeMismatch(f"{a} and {b}: the first operand must be a vector, an entry for each row of the second{hint}")
+    return b
+
+
+def scalar_first(a: Shape, b: Shape) -> Shape:
+    """The first operand is a scalar; the result is as the second."""
+    if a != Shape(1, 1):
+        raise ShapeMismatch(f"{a} and {b}: the first operand must be a scalar")
+    return b
+
+
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)), without overflow: the exponent is never positive."""
     small = np.exp(-np.abs(x))
@@ -101,7 +117,15 @@ SUB = Function("sub", 2, same_shape, np.subtract)
 MUL = Function("mul", 2, product_shape, lambda a, b: a.T @ b)
 TRANSPOSE = Function("transpose", 1, transposed, lambda a: a.T.copy())
 SIGMOID = Function("sigmoid", 1, same_shape, sigmoid)
-HADAMARD = Function("hadamard", 2, vectors_only, np.multiply)
+HADAMARD = Function("hadamard", 2, scaled_rows, np.multiply)
+ENTRYWISE = Function("entrywise", 2, same_shape, np.multiply)
+SCALE = Function("scale", 2, scalar_first, np.multiply)
+RELU = Function("relu", 1, same_shape, lambda a: np.maximum(a, 0.0))
+ABS = Function("abs", 1, same_shape, np.abs)
+MAXIMUM = Function("maximum", 2, same_shape, np.maximum)
+MINIMUM = Function("minimum", 2, same_shape, np.minimum)
+POSITIVE = Function("positive", 1, same_shape, lambda a: (a > 0.0).astype(np.float64))
+TANH = Function("tanh", 1, same_shape, np.tanh)
 PERCENTAGE = Function("percentage", 1, same_shape, hundredth)
 INVERSE = Function("inverse", 1, scalar_only, np.reciprocal, domain=(0.1, 10.0))
 SQRT = Function("sqrt", 1, scalar_only, np.sqrt, domain=(0.01, 16.0))
@@ -109,6 +133,11 @@ SQRT = Function("sqrt", 1, scalar_only, np.sqrt, domain=(0.01, 16.0))
 BUILT_IN: Mapping[str, Function] = {
     f.name: f for f in (ADD, SUB, MUL, TRANSPOSE, SIGMOID, HADAMARD, PERCENTAGE, INVERSE, SQRT)
 }
+ARRAY_FUNCTIONS: Mapping[str, Function] = {
+    f.name: f for f in (ENTRYWISE, SCALE, RELU, ABS, MAXIMUM, MINIMUM, POSITIVE, TANH)
+}
+"""Functions for programs over arrays. One of the user's own may take such a name."""
+KNOWN: Mapping[str, Function] = {**BUILT_IN, **ARRAY_FUNCTIONS}
 POINTER_FUNCTIONS = ("incr_pointer", "reset_pointer")
 STANDARD_FUNCTIONS = ("add", "sub", "mul", "transpose", "sigmoid", "hadamard", *POINTER_FUNCTIONS)
 """The functions of a machine on which the linear algebra and the learning programs run without a change to its weights."""

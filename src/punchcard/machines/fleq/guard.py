@@ -79,9 +79,12 @@ class Guard:
             a = self.pointers["a"]
             operand = self.before.memory[: call.a_shape.rows, a : a + call.a_shape.columns]
             slack = self.rounding + self.bounds[call.function]
-            if not bool(np.all((domain[0] - slack <= operand) & (operand <= domain[1] + slack))):
-                raise ProgramError(f"{self._where(number)}: {call.function} of {float(operand.flat[0]):g}: its block is "
-                                   f"built for {domain[0]:g} to {domain[1]:g}")
+            least = self.program.functions[call.function].least
+            wrong = ~((domain[0] - slack <= operand) & (operand <= domain[1] + slack) & (least - slack <= np.abs(operand)))
+            if wrong.any():
+                size = f", of size {least:g} or more" if least else ""
+                raise ProgramError(f"{self._where(number)}: {call.function} of {float(operand[wrong][0]):g}: its block is "
+                                   f"built for {domain[0]:g} to {domain[1]:g}{size}")
 
     def _check_inside(self, field: str, columns: int, number: int) -> None:
         address = self.pointers[field]

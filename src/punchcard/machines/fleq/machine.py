@@ -151,7 +151,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             return ResetPointer()
         if function == "incr_pointer":
             return IncrPointer([])
-        return built_in(function, self.heads, anchors=self.anchors, unit=self.unit)
+        return built_in(function, self.heads, anchors=self.anchors, unit=self.unit, limit=self.range)
 
     def watchman(self, program: FleqProgram, card: Card) -> Guard:
         """Checks a run of a program loop by loop; results may overshoot the range by their own error."""

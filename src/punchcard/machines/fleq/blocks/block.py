@@ -25,14 +25,15 @@ from punchcard.machines.fleq.blocks.lemmas import (
     DiagonalProductLemma,
     ElementwiseLemma,
     HeadsLemma,
+    LaneProductLemma,
     Lemma,
     MirrorProductLemma,
-    SigmoidLemma,
+    ScaledProductLemma,
     TermsLemma,
     TransposeLemma,
 )
-from punchcard.machines.fleq.blocks.product import DiagonalProduct, Product, best_c, rounding, truncation
-from punchcard.machines.fleq.blocks.sigmoids import Sigmoids, Terms
+from punchcard.machines.fleq.blocks.product import DiagonalProduct, Lanes, Product, Scaled, best_c, rounding, truncation
+from punchcard.machines.fleq.blocks.sigmoids import Terms
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
 from punchcard.machines.fleq.functions import Function, sigmoid
 from punchcard.transformer.expression import Expression
@@ -151,10 +152,24 @@ class MatrixProduct(Block):
 
 
 class EntrywiseProduct(MatrixProduct):
-    """The product of vectors entry by entry."""
+    """The product of vectors entry by entry; with a matrix b, its rows are scaled by the entries of a."""
 
     _transport = DiagonalProduct
     _lemma = DiagonalProductLemma
+
+
+class ScaledProduct(MatrixProduct):
+    """A scalar times a matrix."""
+
+    _transport = Scaled
+    _lemma = ScaledProductLemma
+
+
+class LaneProduct(MatrixProduct):
+    """The product of matrices entry by entry."""
+
+    _transport = Lanes
+    _lemma = LaneProductLemma
 
 
 class AnchoredMatrixProduct(Block):
@@ -185,21 +200,6 @@ class Transposition(Block):
 
     def bound(self, scale: Scale) -> float:
         return 0.0 if scale.size & (scale.size - 1) == 0 else 4 * scale.unit * scale.range
-
-
-class ElementwiseSigmoid(Block):
-    """The sigmoid of every entry."""
-
-    def __init__(self, function: Function) -> None:
-        self.function = function
-        self.transport: Sigmoids = Sigmoids()
-        self.lemma = SigmoidLemma()
-
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return self.transport.finish(bench, off)
-
-    def bound(self, scale: Scale) -> float:
-        return 8 * scale.unit
 
 
 class FittedFunction(Block):

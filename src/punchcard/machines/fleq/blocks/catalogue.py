@@ -10,34 +10,48 @@ from punchcard.machines.fleq.blocks.block import (
     AnchoredMatrixProduct,
     Block,
     Elementwise,
-    ElementwiseSigmoid,
     EntrywiseProduct,
     FittedFunction,
+    LaneProduct,
     MatrixProduct,
+    ScaledProduct,
     Transposition,
 )
+from punchcard.machines.fleq.blocks.curves import Exponential, OddTable, Positive, Sigmoid, Tabulated, Tanh
+from punchcard.machines.fleq.blocks.entries import EntriesFunction
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
+from punchcard.machines.fleq.blocks.table import Table, tabulate
+from punchcard.machines.fleq.fitted import FITTED, fitted_domain, fitted_function
 from punchcard.machines.fleq.functions import (
+    ABS,
     ADD,
+    ENTRYWISE,
     HADAMARD,
     INVERSE,
+    MAXIMUM,
+    MINIMUM,
     MUL,
     PERCENTAGE,
+    POSITIVE,
+    RELU,
+    SCALE,
     SIGMOID,
     SQRT,
     SUB,
+    TANH,
     TRANSPOSE,
     Function,
 )
+from punchcard.transformer.expression import relu
 
 TERMS = 64
 
 
-def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 2.0**-53) -> Block:
+def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 2.0**-53, limit: float = 16.0) -> Block:
     """The block of this name.
 
     `heads` is for the soft products, `anchors` for the paper's own matrix product, `unit` is the roundoff of the number
-    format, for which sums of sigmoids are fitted.
+    format, for which sums of sigmoids are fitted, `limit` the range of values.
     """
     makers: Mapping[str, Callable[[], Block]] = {
         "add": lambda: Elementwise(ADD, lambda a, b, one: a + b, error=0.0),
@@ -45,15 +59,43 @@ def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 
         "percentage": lambda: Elementwise(PERCENTAGE, lambda a, b, one: 0.01 * a, error=1.0),
         "mul": lambda: AnchoredMatrixProduct(MUL) if anchors else MatrixProduct(MUL, heads),
         "hadamard": lambda: EntrywiseProduct(HADAMARD, heads),
+        "entrywise": lambda: LaneProduct(ENTRYWISE, heads),
+        "scale": lambda: ScaledProduct(SCALE, heads),
+        "relu": lambda: Elementwise(RELU, lambda a, b, one: relu(a), error=0.0),
+        "abs": lambda: Elementwise(ABS, lambda a, b, one: relu(a) + relu(-a), error=0.0),
+        "maximum": lambda: Elementwise(MAXIMUM, lambda a, b, one: b + relu(a - b), error=3.0),
+        "minimum": lambda: Elementwise(MINIMUM, lambda a, b, one: b - relu(b - a), error=3.0),
         "transpose": lambda: Transposition(TRANSPOSE),
-        "sigmoid": lambda: ElementwiseSigmoid(SIGMOID),
+        "sigmoid": lambda: EntriesFunction(SIGMOID, Sigmoid()),
+        "tanh": lambda: EntriesFunction(TANH, Tanh()),
+        "positive": lambda: EntriesFunction(POSITIVE, Positive(limit)),
         "inverse": lambda: FittedFunction(INVERSE, _fitted(INVERSE, TERMS, 2 * unit)),
         "sqrt": lambda: FittedFunction(SQRT, _fitted(SQRT, TERMS, 2 * unit)),
     }
+    if fitted_domain(name) is not None:
+        return fitted_block(name, unit)
     if name not in makers:
         raise ProgramError(f"unknown function {name!r}{did_you_mean(name, makers)}: there are {', '.join(makers)}, "
                            "incr_pointer, reset_pointer; plug in a block of your own for another")
     return makers[name]()
+
+
+def fitted_block(name: str, unit: float = 2.0**-53) -> Block:
+    """The block of a function whose name tells its domain, such as exp_m16_4 (see `machines.fleq.fitted`)."""
+    domain = fitted_domain(name)
+    if domain is None:
+        raise ProgramError(f"function {name!r} does not tell a domain, as exp_m16_4 does, for -16 to 4")
+    base, low, high = domain
+    if base == "exp":
+        return EntriesFunction(fitted_function(*domain), Exponential(name, high, unit))
+    table = _table(base, low, high, 2 * unit)
+    curve = OddTable(name, table, unit) if FITTED[base].both else Tabulated(name, table)
+    return EntriesFunction(fitted_function(*domain), curve)
+
+
+@cache
+def _table(base: str, low: float, high: float, rounding: float) -> Table:
+    return tabulate(FITTED[base].reference, low, high, rounding=rounding)
 
 
 @cache

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from punchcard.machines.fleq.blocks.anchors import anchor_scales
 from punchcard.machines.fleq.blocks.fit import SigmoidSum
 from punchcard.machines.fleq.blocks.product import EXTRAPOLATION, best_c
+from punchcard.machines.fleq.functions import Array
 from punchcard.transformer.build import Part, assign, attend
 from punchcard.transformer.expression import Expression, Rows, relu, stack
 from punchcard.transformer.gate import gated
@@ -64,6 +66,10 @@ class Lemma(ABC):
 
     depth: int
     heads: int = 1
+    terms: int = 1
+    """Columns with a number of their own that it needs, as the terms of a sum have."""
+    constants: Mapping[str, Array] = MappingProxyType({})
+    """Rows of its own that never change: what stands in the columns 0, 1, ... of the scratchpad."""
     masks_height: bool = False
     """Whether rows beyond the height of operand a are taken out of both operands before the first layer."""
 
@@ -168,7 +174,7 @@ class TransposeLemma(Lemma):
             hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], copy) + assign(entry, kept),
             attend(query=stack(group, lane), key=stack(lane, group), value=entry, into=swapped, gap=MATCH_GAP)
             + assign(spread, placed),
-            attend(query=lane, key=lane, value=d * spread, into=turned, gap=MATCH_GAP, winners=_power_of_two(d)),
+            attend(query=lane, key=lane, value=d * spread, into=turned, gap=MATCH_GAP, winners=power_of_two(d)),
             attend(query=bench.rows("c_lane"), key=bench.rows("first_group_lane"), value=turned,
                    into=bench.own("result")[:d], gap=MATCH_GAP),
         ]
@@ -185,6 +191,8 @@ class MirrorProductLemma(Lemma):
     depth = 3
     masks_height = True
     diagonal = False
+    scalar = False
+    """Whether a is a scalar, which each live column holds in its own row."""
 
     def __init__(self, heads: int = 1, reach: float | None = None) -> None:
         self.heads = heads
@@ -201,9 +209,10 @@ class MirrorProductLemma(Lemma):
         off, gate = bench.off, bench.gate
         not_plus, not_minus = ("not_a_lane", "not_b_lane") if self.diagonal else ("not_a", "not_b")
         plus, minus = bench.rows(not_plus), bench.rows(not_minus)
+        held, shut = (copy[0].repeat(d), off + bench.over) if self.scalar else (copy, off)
         prepare = (
             self._bring(bench, copy)
-            + assign(key, gated(copy, off + plus, gate) - gated(copy, off + minus, gate))
+            + assign(key, gated(held, shut + plus, gate) - gated(held, shut + minus, gate))
             + assign(query, gated(x, off + bench.rows("not_b"), gate))
             + assign(asking, relu(bench.rows("in_b") - off))
             + assign(axis, gated(bench.rows("a_lane") - bench.rows("b_lane"), off, gate))
@@ -229,7 +238,7 @@ class MirrorProductLemma(Lemma):
 
 
 class DiagonalProductLemma(MirrorProductLemma):
-    """The entrywise product of vectors: columns g and d + g take column 0 of a and keep entry g, with either sign."""
+    """Rows scaled by a vector a: columns g and d + g take column 0 of a and keep entry g, with either sign."""
 
     diagonal = True
 
@@ -238,35 +247,50 @@ class DiagonalProductLemma(MirrorProductLemma):
         return attend(query=asks, key=bench.rows("a_lane")[0], value=bench.own("x")[: bench.size], into=copy, gap=MATCH_GAP)
 
 
-class SigmoidLemma(Lemma):
-    """The sigmoid of every entry: 3 layers, 1 head, d^2 columns (g, i).
+class ScaledProductLemma(DiagonalProductLemma):
+    """A scalar times a matrix: columns g and d + g keep the scalar in row g, with either sign."""
 
-    1. Column (g, i) takes column i of a and keeps its entry g as the score x. 2. It finds the column that holds 1
-    with score x and the column of zeros with score 0: the weight of the first is sigmoid(x). 3. Column 2 d + i takes
-    the sum of the columns (0, i), ..., (d - 1, i), which hold entry g in row g.
+    masks_height = False
+    scalar = True
+
+
+class LaneProductLemma(MirrorProductLemma):
+    """The entrywise product of matrices: 3 layers, d^2 columns (g, i).
+
+    1. Column (g, i) takes column i of a and of b, and keeps the entries x = a_(g i) and y = b_(g i). 2. It finds itself
+    with score c x y and the column of zeros with score 0: the weights differ by tanh(c x y / 2), which is odd in c as the
+    mirrored keys are. 3. Column 2 d + i takes the sum of the columns (0, i), ..., (d - 1, i).
     """
 
-    depth = 3
+    masks_height = False
 
     def columns(self, d: int) -> int:
         return max(3 * d, d * d)
 
     def rows(self, d: int, height: int) -> dict[str, int]:
-        return {"copy": d, "score": 1, "asking": 1, "weight": 1, "spread": d}
+        return {"left": d, "right": d, "entry": 1, "other": 1, "product": 1, "spread": d}
 
     def layers(self, bench: LemmaBench) -> list[Part]:
-        d, off, shut = bench.size, bench.off, bench.rows("not_grid_group")
-        copy, score, asking, weight, spread = (bench.own(n) for n in ("copy", "score", "asking", "weight", "spread"))
-        unit = bench.rows("unit")
+        d, off, gate, shut = bench.size, bench.off, bench.gate, bench.rows("not_grid_group")
+        left, right, entry, other, product, spread = (
+            bench.own(n) for n in ("left", "right", "entry", "other", "product", "spread"))
+        lane, group, one, sink = (bench.rows(n) for n in ("grid_lane", "grid_group", "scratch", "sink"))
+        c = best_c(self.reach or bench.reach, self.heads, bench.unit)
+        own = stack(one.repeat(d) - lane, one.repeat(d) - group, bench.rows("outside") - sink)
+        kept = off + shut + bench.rows("outside")  # the column of zeros has taken averages, as all that ask for nothing
+        soft = Part()
+        for h, w in enumerate(EXTRAPOLATION[self.heads]):
+            soft += attend(
+                query=stack((h + 1) * c * entry, -bench.big * stack(lane, group, lane.total())), key=stack(other, own),
+                value=2 * w / ((h + 1) * c) * (one - sink), into=product, gap=1.0, temperature=1.0,
+            )
         return [
-            hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], copy)
-            + assign(score, gated(copy, off + shut, bench.gate).total())
-            + assign(asking, relu(bench.rows("grid_lane").total() - off)),
-            attend(query=stack(score, -bench.big * asking), key=stack(unit, bench.rows("not_constant")), value=unit,
-                   into=weight, gap=1.0, temperature=1.0)
-            + assign(spread, gated(weight.repeat(d), off + shut + bench.over, bench.gate)),
+            hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], left)
+            + hand_over(bench, "grid_lane", "b_lane", bench.own("x")[:d], right)
+            + assign(entry, gated(left, kept, gate).total()) + assign(other, gated(right, kept, gate).total()),
+            soft + assign(spread, gated(product.repeat(d), off + shut + bench.over, gate)),
             attend(query=bench.rows("c_lane"), key=bench.rows("grid_lane"), value=d * spread, into=bench.own("result")[:d],
-                   gap=MATCH_GAP, winners=_power_of_two(d)),
+                   gap=MATCH_GAP, winners=power_of_two(d)),
         ]
 
 
@@ -283,10 +307,7 @@ class TermsLemma(Lemma):
 
     def __init__(self, fit: SigmoidSum) -> None:
         self.fit = fit
-
-    @property
-    def terms(self) -> int:
-        return len(self.fit.weights)
+        self.terms = len(fit.weights)
 
     def columns(self, d: int) -> int:
         return max(3 * d, self.terms)
@@ -309,7 +330,7 @@ class TermsLemma(Lemma):
                    into=weight, gap=1.0, temperature=1.0)
             + assign(share, terms + everywhere),
             attend(query=bench.rows("c_lane")[0], key=term.total(), value=share, into=bench.own("result")[:1],
-                   gap=MATCH_GAP, winners=_power_of_two(m)),
+                   gap=MATCH_GAP, winners=power_of_two(m)),
         ]
 
 
@@ -348,6 +369,6 @@ class HeadsLemma(Lemma):
         ]
 
 
-def _power_of_two(count: int) -> int:
+def power_of_two(count: int) -> int:
     """Winners of a head, for the bookkeeping of exact weights: only powers of two are exact."""
     return count if count & (count - 1) == 0 else 1

@@ -12,10 +12,13 @@ and value weights w_h / h c, where the w_h sum to 1 and cancel the powers c^2, c
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import ClassVar
+
 from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but
-from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, outputs
+from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, output_lanes, outputs
 from punchcard.transformer.build import Part, assign
-from punchcard.transformer.expression import Expression
+from punchcard.transformer.expression import Expression, relu, stack
 from punchcard.transformer.gate import gated
 
 EXTRAPOLATION = {1: (1.0,), 2: (4 / 3, -1 / 3), 3: (3 / 2, -3 / 5, 1 / 10)}
@@ -102,9 +105,14 @@ class Product(Transport):
         return tuple((f"{self.name}_{part}", d) for part in ("key", "query", "value", "product"))
 
     def prepare(self, bench: Bench) -> Part:
+        return self.keys(bench, bench.operand[: bench.size], bench.deep)
+
+    def keys(self, bench: Bench, key: Expression, beyond: Expression) -> Part:
+        """`key` in the live columns with either sign, 0 in the rows `beyond` the height; b's column asks."""
         off, x = bench.off(self.name), bench.operand[: bench.size]
+        shut = off + beyond
         plus, minus = bench.rows(f"{self.name}_not_plus"), bench.rows(f"{self.name}_not_minus")
-        key = gated(x, off + plus + bench.deep, bench.gate) - gated(x, off + minus + bench.deep, bench.gate)
+        key = gated(key, shut + plus, bench.gate) - gated(key, shut + minus, bench.gate)
         return (assign(bench.rows(f"{self.name}_key"), key)
                 + assign(bench.rows(f"{self.name}_query"), gated(x, off + bench.rows("not_output"), bench.gate))
                 + assign(bench.rows(f"{self.name}_value"), gated(bench.rows(f"{self.name}_axis"), off, bench.gate)))
@@ -123,19 +131,22 @@ class Product(Transport):
 
 
 class DiagonalProduct(Product):
-    """Entry by entry: z_g = a_g q_g for vectors, from columns (plus, g) and (minus, g) that keep only entry g of a."""
+    """Rows scaled: z_g = a_g q_g for a vector a, from columns (plus, g) and (minus, g) that keep only entry g of a."""
 
     kind = "diagonal"
+    lanes: ClassVar[bool] = False
+    """Whether each output column has keys of its own."""
 
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
-        plus, minus = (tuple(ScratchColumn(kind, g, 0) for g in range(d)) for kind in ("plus", "minus"))
+        lanes = range(d if self.lanes else 1)
+        plus, minus = (tuple(ScratchColumn(kind, g, i) for g in range(d) for i in lanes) for kind in ("plus", "minus"))
         return plus + minus + outputs(d)
 
     def live(self, column: ScratchColumn) -> bool:
-        return column.kind in ("plus", "minus")
+        return column.kind in ("plus", "minus") and (self.lanes or column.lane == 0)
 
     def sign(self, column: ScratchColumn) -> int:
-        return {"plus": 1, "minus": -1}.get(column.kind, 0)
+        return {"plus": 1, "minus": -1}[column.kind] if self.live(column) else 0
 
     def axis(self, column: ScratchColumn) -> int:
         return column.index
@@ -145,3 +156,35 @@ class DiagonalProduct(Product):
 
     def mask(self, column: ScratchColumn, d: int) -> list[float]:
         return all_but(d, column.index)
+
+
+class Lanes(DiagonalProduct):
+    """Entry by entry for matrices: the keys of lane i, made of column i of a, are for output column i alone."""
+
+    kind = "lanes"
+    lanes = True
+
+    def constants(self, d: int) -> tuple[Constant, ...]:
+        other = Constant("not_key_lane", d, lambda c: all_but(d, c.lane if self.live(c) else None))
+        return (*super().constants(d), output_lanes(d), other)
+
+    def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
+        return (*super().scratch_rows(d), (f"{self.name}_lane", d))
+
+    def prepare(self, bench: Bench) -> Part:
+        return super().prepare(bench) + assign(bench.rows(f"{self.name}_lane"),
+                                               relu(bench.rows("output_lane") - bench.off(self.name)))
+
+    def shares(self, bench: Bench) -> list[Share]:
+        # Other lanes are kept out by -B. A B for the own one would stand beside the small scores and round them.
+        lane, key = -bench.big * bench.rows(f"{self.name}_lane"), bench.rows("not_key_lane")
+        return [replace(share, query=stack(share.query, lane), key=stack(share.key, key)) for share in super().shares(bench)]
+
+
+class Scaled(DiagonalProduct):
+    """A scalar times a matrix: z_g = a_0 q_g. Columns (plus, g) and (minus, g) keep the scalar in row g."""
+
+    kind = "scaled"
+
+    def prepare(self, bench: Bench) -> Part:
+        return self.keys(bench, bench.operand[0].repeat(bench.size), bench.over)

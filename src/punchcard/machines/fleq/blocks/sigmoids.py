@@ -1,58 +1,13 @@
-"""The softmax as a sigmoid.
-
-Two live keys with scores x and 0 give the weights e^x / (e^x + 1) = sigmoid(x) and the rest.
-"""
+"""Sums of sigmoids of a scalar: two live keys with scores x and 0 have the weights sigmoid(x) and the rest."""
 
 from __future__ import annotations
 
 from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but
 from punchcard.machines.fleq.blocks.fit import SigmoidSum
-from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, not_copy, outputs
+from punchcard.machines.fleq.blocks.transport import Share, Transport, outputs
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import Expression, relu, stack
 from punchcard.transformer.gate import gated
-
-
-class Sigmoids(Transport):
-    """Copy (g, i) computes the sigmoid of entry g of column i.
-
-    The live keys are the cells 1 (score x) and 0 (score 0).
-    """
-
-    name = "sigmoids"
-    soft = True
-    live_constants = True
-
-    def columns(self, d: int) -> tuple[ScratchColumn, ...]:
-        return copies_of(d, d) + outputs(d)
-
-    def asks(self, column: ScratchColumn, d: int) -> bool:
-        return column.kind == "copy" and column.index < d
-
-    def gives(self, column: ScratchColumn, d: int) -> bool:
-        return self.asks(column, d)
-
-    def constants(self, d: int) -> tuple[Constant, ...]:
-        return (not_copy(d),)
-
-    def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
-        return (("sigmoids_score", 1), ("sigmoids_weight", 1))
-
-    def prepare(self, bench: Bench) -> Part:
-        off = bench.off(self.name)
-        parts = [gated(bench.operand[g], off + bench.rows("not_copy")[g], bench.gate) for g in range(bench.size)]
-        return assign(bench.rows("sigmoids_score"), sum(parts[1:], start=parts[0]))
-
-    def shares(self, bench: Bench) -> list[Share]:
-        unit = bench.rows("unit")
-        return [Share(bench.rows("sigmoids_score"), unit, unit, bench.rows("sigmoids_weight"))]
-
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        """Entry g of the result, d times, in column (g, i): the d columns of a lane are averaged when they are written."""
-        d = bench.size
-        weight = bench.rows("sigmoids_weight").repeat(d)
-        closed = off + bench.over + bench.rows("not_copy")
-        return d * relu(weight - bench.gate * closed)
 
 
 class Terms(Transport):

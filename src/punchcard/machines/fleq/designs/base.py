@@ -16,6 +16,8 @@ from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.fleq.blocks.block import Block, product_reach
+from punchcard.machines.fleq.blocks.curves import Curve
+from punchcard.machines.fleq.blocks.entries import Entries
 from punchcard.machines.fleq.blocks.sigmoids import Terms
 from punchcard.primitives.add import number
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
@@ -212,14 +214,26 @@ class FleqDesign(Design[FleqSizes]):
     def halting(self, sizes: FleqSizes) -> tuple[Pattern, ...]:
         return (Pattern("halted", "scratchpad", (1,)),)
 
-    def _limits(self) -> dict[str, float]:
+    def _limited(self, layout: Layout) -> Layout:
         """How large entries may get: results may overshoot the range by their errors, and no more."""
-        return dict.fromkeys(("data", "incoming"), 2 * max(self.range, 1.0))
+        limits = dict.fromkeys(("data", "incoming"), 2 * max(self.range, 1.0))
+        tables = {f"{curve.name}_{row}": values for curve in self._curves() for row, values in curve.constants.items()}
+        for block in layout.blocks:  # the rows of a curve's table carry its name, in some form
+            values = tables.get(block.name.removeprefix("curve_"))
+            if values is not None:
+                limits[block.name] = float(np.max(np.abs(values)))
+        return layout.limited(limits)
+
+    def _curves(self) -> list[Curve]:
+        return [block.transport.curve for block in self.blocks if isinstance(block.transport, Entries)]
 
     def _big(self, precision: Precision) -> float:
         """Decides every match beside the largest score of a soft one, also of values up to twice the range."""
         fits = [block.transport.fit for block in self.blocks if isinstance(block.transport, Terms)]
         scores = [float(np.max(np.abs(fit.weights) * self.range + np.abs(fit.biases))) for fit in fits]
+        # The best score of a curve is 0 or more within its domain. An engine that knows no domain must see it above -B too:
+        # for it an operand is a sum over all columns.
+        scores += [-curve.best_score(2 * self.range * self.sizes.columns) for curve in self._curves()]
         return 2.0 ** math.ceil(math.log2(hard_product(precision.name) + 4 * max(self.range, *scores, 0.0)))
 
     def shared_rows(self) -> list[RowBlock]:

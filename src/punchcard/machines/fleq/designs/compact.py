@@ -46,7 +46,7 @@ class CompactDesign(FleqDesign):
         runs = [sum(1 for _ in run) for _, run in alike]
         self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), len(self.columns), tuple(runs))
         self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
-        self.card = self._layout().limited(self._limits())
+        self.card = self._limited(self._layout())
 
     def _constants(self) -> list[Constant]:
         """Rows that never change, in the scratchpad: lane, side, and what the transports ask for."""

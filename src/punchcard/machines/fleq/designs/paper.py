@@ -23,7 +23,7 @@ import numpy as np
 from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.machines.fleq.blocks.bench import one_hot
 from punchcard.machines.fleq.blocks.block import Block
-from punchcard.machines.fleq.blocks.lemmas import LemmaBench, TermsLemma
+from punchcard.machines.fleq.blocks.lemmas import LemmaBench
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
 from punchcard.primitives.add import increment_bits
 from punchcard.primitives.address import ADDRESS_GAP
@@ -45,8 +45,8 @@ class PaperFleqDesign(FleqDesign):
         columns = max(b.lemma.columns(size) for b in blocks)
         self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), columns)
         self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
-        self.terms = max((b.lemma.terms for b in blocks if isinstance(b.lemma, TermsLemma)), default=1)
-        self.card = self._layout().limited(self._limits())
+        self.terms = max(b.lemma.terms for b in blocks)
+        self.card = self._limited(self._layout())
 
     def _constants(self, q: int) -> dict[str, list[float]]:
         """Rows that never change: for each name, the values in column q of the scratchpad."""
@@ -64,6 +64,9 @@ class PaperFleqDesign(FleqDesign):
             found[f"not_{x}"] = [float(part != number)]
         for name in ("a_lane", "b_lane", "grid_group", "term"):
             found[f"not_{name}"] = [1 - value for value in found[name]]
+        for block in self.blocks:
+            for name, values in block.lemma.constants.items():
+                found[f"{block.name}_{name}"] = [float(values[q]) if q < len(values) else 0.0]
         return found
 
     def weights(self, sizes: FleqSizes, layout: Layout) -> int:

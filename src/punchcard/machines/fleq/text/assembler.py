@@ -12,7 +12,8 @@ from pathlib import Path
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError
-from punchcard.machines.fleq.functions import ALIASES, BUILT_IN, POINTER_FUNCTIONS, Function, Shape, ShapeMismatch
+from punchcard.machines.fleq.fitted import known_function
+from punchcard.machines.fleq.functions import ALIASES, BUILT_IN, KNOWN, POINTER_FUNCTIONS, Function, Shape, ShapeMismatch
 from punchcard.machines.fleq.isa import (
     Branch,
     Call,
@@ -46,7 +47,7 @@ class _Listing:
     """A source text, parsed; and once all of it is, what its names mean."""
 
     source: str
-    functions: Mapping[str, Function]
+    functions: dict[str, Function]
     declarations: dict[str, Declaration] = field(default_factory=dict)
     statements: list[Statement | Halt] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
@@ -107,7 +108,7 @@ def assemble(
     return FleqProgram(instructions, variables, values, listing.functions, tuple(listing.labels.items()), limit)
 
 
-def _all_functions(extra: Mapping[str, Function]) -> Mapping[str, Function]:
+def _all_functions(extra: Mapping[str, Function]) -> dict[str, Function]:
     """The built-in functions and those of the user, which need names and arities that the language can write."""
     for name, function in extra.items():
         if name != function.name or not NAME.fullmatch(name):
@@ -117,7 +118,7 @@ def _all_functions(extra: Mapping[str, Function]) -> Mapping[str, Function]:
             raise ProgramError(f"function {name!r}: the language has one of this name already")
         if function.arity not in (1, 2):
             raise ProgramError(f"function {name!r} takes {function.arity} operands: an instruction has one or two")
-    return {**BUILT_IN, **extra}
+    return {**KNOWN, **extra}
 
 
 def _parse(text: str, listing: _Listing, folder: Path | None) -> None:
@@ -199,6 +200,13 @@ def _function(
         order = _ALIAS_OPERANDS[name]
         _check_count(call, max(order) + 1, 2, listing.source)
         return listing.functions["mul"], [operands[i] for i in order]
+    if name not in listing.functions:
+        try:
+            found = known_function(name)
+        except ProgramError as error:
+            raise call.function.error(str(error), listing.source) from None
+        if found is not None:
+            listing.functions[name] = found
     if name not in listing.functions:
         known = (*listing.functions, *ALIASES)
         raise unknown("function", call.function, known, f"there are {', '.join(known)}", listing.source)

@@ -1,0 +1,138 @@
+"""Curves of every entry of a matrix, in both designs: a column of the scratchpad for each entry (g, i).
+
+In the compact design copy (g, i) of column i of a keeps its entry g. The results of a lane's d columns are entries of one
+column: each is in its own row, d times as large, and they are averaged when they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn
+from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.blocks.curves import Curve, Keys
+from punchcard.machines.fleq.blocks.lemmas import MATCH_GAP, Lemma, LemmaBench, hand_over, power_of_two
+from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, not_copy, outputs
+from punchcard.machines.fleq.functions import Array, Function
+from punchcard.transformer.build import Part, assign, attend
+from punchcard.transformer.expression import Expression, relu, stack
+from punchcard.transformer.gate import gated
+
+
+class Entries(Transport):
+    """Copy (g, i) computes the curve of entry g of column i."""
+
+    soft = True
+
+    def __init__(self, curve: Curve) -> None:
+        self.curve, self.name = curve, f"curve_{curve.name}"
+        self.live_constants = not curve.terms
+
+    def columns(self, d: int) -> tuple[ScratchColumn, ...]:
+        return copies_of(d, d) + tuple(ScratchColumn("term", k, 0) for k in range(self.curve.terms)) + outputs(d)
+
+    def asks(self, column: ScratchColumn, d: int) -> bool:
+        return column.kind == "copy" and column.index < d
+
+    def gives(self, column: ScratchColumn, d: int) -> bool:
+        return self.asks(column, d)
+
+    def live(self, column: ScratchColumn) -> bool:
+        return column.kind == "term" and column.index < self.curve.terms
+
+    def constants(self, d: int) -> tuple[Constant, ...]:
+        table = self.curve.constants
+        return (not_copy(d), *(Constant(f"{self.name}_{row}", 1, self._standing(values)) for row, values in table.items()))
+
+    def _standing(self, values: Array) -> Callable[[ScratchColumn], list[float]]:
+        return lambda column: [float(values[column.index])] if self.live(column) else [0.0]
+
+    def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
+        return ((f"{self.name}_x", self.curve.sides), (f"{self.name}_mean", 1))
+
+    def units(self, d: int) -> int:
+        return 2 * d
+
+    def prepare(self, bench: Bench) -> Part:
+        closed = bench.off(self.name) + bench.rows("not_copy")
+        entry = (gated(part, closed, bench.gate).total() for part in parts(bench.operand[: bench.size], self.curve.sides))
+        return assign(bench.rows(f"{self.name}_x"), stack(*entry))
+
+    def shares(self, bench: Bench) -> list[Share]:
+        keys = Keys(bench.rows("unit"), lambda row: bench.rows(f"{self.name}_{row}"))
+        query = self.curve.query(bench.rows(f"{self.name}_x"), bench.rows(f"active.{self.name}"))
+        value = bench.size * self.curve.value(keys)
+        return [Share(query, self.curve.key(keys), value, bench.rows(f"{self.name}_mean"))]
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        """Entry g of the result, d times, in column (g, i)."""
+        d, closed = bench.size, off + bench.over + bench.rows("not_copy")
+        # The head has multiplied by d, not this formula: a factor that is not a power of two could not be seen to cancel
+        # when the row is cleared.
+        return gated(self.curve.finish(bench.rows(f"{self.name}_mean"), d * bench.one).repeat(d), closed, bench.gate)
+
+
+def parts(x: Expression, sides: int) -> tuple[Expression, ...]:
+    """x, or its positive and its negative part."""
+    return (x,) if sides == 1 else (relu(x), relu(-x))
+
+
+class EntriesLemma(Lemma):
+    """A curve of every entry: 3 layers, 1 head, d^2 columns (g, i), or as many as the table has.
+
+    1. Column (g, i) takes column i of a and keeps its entry g. 2. It asks the live columns: the column that holds 1 and
+    the column of zeros, or the columns 0, 1, ... of the table. 3. Column 2 d + i takes the sum of the columns (0, i), ...,
+    (d - 1, i), which hold entry g in row g.
+    """
+
+    depth = 3
+
+    def __init__(self, curve: Curve) -> None:
+        self.curve = curve
+        live = {"live": np.ones(curve.terms)} if curve.terms else {}
+        self.constants = {**curve.constants, **live}
+
+    def columns(self, d: int) -> int:
+        return max(3 * d, d * d, self.curve.terms)
+
+    def rows(self, d: int, height: int) -> dict[str, int]:
+        return {"copy": d, "entry": self.curve.sides, "asking": 1, "mean": 1, "spread": d}
+
+    def layers(self, bench: LemmaBench) -> list[Part]:
+        d, off, gate, shut = bench.size, bench.off, bench.gate, bench.rows("not_grid_group")
+        copy, entry, asking, mean, spread = (bench.own(n) for n in ("copy", "entry", "asking", "mean", "spread"))
+        keys = Keys(bench.rows("unit"), bench.own)
+        not_live: Expression = bench.rows("not_constant")
+        if self.curve.terms:
+            not_live = bench.rows("outside") + bench.one - bench.own("live")
+        grid = bench.rows("grid_lane").total()
+        entries = (gated(part, off + shut, gate).total() for part in parts(copy, self.curve.sides))
+        made = gated(self.curve.finish(mean, bench.one).repeat(d), off + shut + bench.over, gate)
+        return [
+            hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], copy)
+            + assign(entry, stack(*entries)) + assign(asking, relu(grid - off)),
+            attend(query=stack(self.curve.query(entry, asking), -bench.big * asking), into=mean,
+                   key=stack(self.curve.key(keys), not_live), value=self.curve.value(keys), gap=1.0, temperature=1.0)
+            + assign(spread, made),
+            attend(query=bench.rows("c_lane"), key=bench.rows("grid_lane"), value=d * spread, into=bench.own("result")[:d],
+                   gap=MATCH_GAP, winners=power_of_two(d)),
+        ]
+
+
+class EntriesFunction(Block):
+    """A curve of every entry of a matrix."""
+
+    def __init__(self, function: Function, curve: Curve) -> None:
+        self.function, self.curve = function, curve
+        self.transport: Entries = Entries(curve)
+        self.lemma = EntriesLemma(curve)
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        return self.transport.finish(bench, off)
+
+    def bound(self, scale: Scale) -> float:
+        """The curve's, and that of averaging d columns where d is not a power of two."""
+        averaging = 0.0 if scale.size & (scale.size - 1) == 0 else 4 * scale.unit * scale.range
+        return self.curve.bound(scale.range, scale.unit) + averaging

@@ -1,0 +1,145 @@
+"""A real function as a weighted mean of a table's values, the form that one softmax over constant keys evaluates.
+
+    f(x)  ~  sum_j v_j e^(s_j) / sum_j e^(s_j),     s_j = w_j x + b_j,         low <= x <= high
+
+The scores are tangents of a convex curve: the one that touches it near x is the largest, so that the softmax gives weight to
+the values of a few neighbours and none to the rest. With curvature 1 / (k h)^2 at centres that are h apart, the weights
+are bells of the width k h. The v_j are found by least squares. The error falls geometrically in the number of values, down
+to rounding. A sum of sigmoids needs a softmax for each of its terms; here one does for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from punchcard.errors import FitError
+from punchcard.machines.fleq.blocks.fit import CUTOFFS, ROUNDING, Array, checked
+
+SIZES = (48, 64, 96, 128, 192, 256)
+"""How many values are tried, until the table is near enough."""
+NEAR_ENOUGH = 4096.0
+"""A table that is off by so many units of rounding of the largest value needs no more values."""
+WIDTHS = (2.0, 1.75, 2.5, 1.5, 3.0)
+BEYOND = (12, 8, 16, 4)
+"""Centres beyond each end: near an end a bell needs neighbours on both sides."""
+CROWDED = 2.0**-80
+"""Where a domain begins at 0, centres crowd there as if it began at this part of its end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Slopes w_j, offsets b_j and values v_j; `error` is the largest on a grid that the values were not fitted to."""
+
+    slopes: Array
+    offsets: Array
+    values: Array
+    low: float
+    high: float
+    error: float = math.nan
+
+    def weights(self, x: Array) -> Array:
+        """The softmax, a row for each x."""
+        scores = x[:, None] * self.slopes + self.offsets
+        e = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(e / e.sum(axis=1, keepdims=True))
+
+    def __call__(self, x: Array) -> Array:
+        return np.asarray(self.weights(x) @ self.values)
+
+    def rounding(self, x: Array) -> float:
+        """The largest rounding error at the points x in units of roundoff, to first order.
+
+        A score is off by some units of |w x| + |b|, and so is its weight, relatively. A weight that is off by a part
+        moves the mean by that part of its value's distance from the mean. The sum is off by some units of the values.
+        """
+        p = self.weights(x)
+        mean = p @ self.values
+        score = np.abs(x[:, None] * self.slopes) + np.abs(self.offsets) + 2
+        moved = np.sum(p * np.abs(self.values - mean[:, None]) * score, axis=1)
+        return float(np.max(4 * moved + 8 * p @ np.abs(self.values)))
+
+
+def tabulate(
+    function: Callable[..., object], low: float, high: float, *, rounding: float = ROUNDING, terms: int | None = None
+) -> Table:
+    """A table for `function` on [low, high], of as few values as are near enough, or of `terms`."""
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise FitError(f"range [{low}, {high}]: low must be less than high, and both finite")
+    evaluate = checked(function, low, high)
+    fresh = np.concatenate([spread.points(2000, phase=(math.sqrt(5) - 1) / 2) for spread in _spreads(low, high)])
+    wanted = evaluate(fresh)
+    enough = NEAR_ENOUGH * rounding * float(np.abs(wanted).max())
+    nothing = np.zeros(1)
+    best, best_score = Table(nothing, nothing, nothing, low, high), math.inf
+    with threadpool_limits(1):
+        for size, spread in product(SIZES if terms is None else (terms,), _spreads(low, high)):
+            for width, beyond in product(WIDTHS, BEYOND):
+                if best_score > enough and 2 * beyond + 2 <= size:
+                    score, table = _fitted(evaluate, spread, *spread.tangents(size, width, beyond), rounding)
+                    best, best_score = min((best, best_score), (table, score), key=lambda pair: pair[1])
+    return replace(best, error=float(np.abs(best(fresh) - wanted).max()))
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """Centres evenly in x, or with a shift evenly in log(x + shift)."""
+
+    low: float
+    high: float
+    shift: float | None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        if self.shift is None:
+            return self.low, self.high
+        return math.log(self.low + self.shift), math.log(self.high + self.shift)
+
+    def points(self, count: int, phase: float) -> Array:
+        """Points of the domain as even as the centres, and dense near its ends."""
+        t = (np.arange(count) + phase) / count
+        place = self.ends[0] + (self.ends[1] - self.ends[0]) * np.concatenate([t, (1 - np.cos(np.pi * t)) / 2, [0.0, 1.0]])
+        x = place if self.shift is None else np.exp(place) - self.shift
+        return np.unique(np.clip(x, self.low, self.high))
+
+    def tangents(self, size: int, width: float, beyond: int) -> tuple[Array, Array]:
+        """Slopes and offsets of the tangents of k x^2 / 2, or of -k log(x + shift), where k is the curvature."""
+        step = (self.ends[1] - self.ends[0]) / (size - 1 - 2 * beyond)
+        centres = self.ends[0] + step * (np.arange(size) - beyond)
+        curvature = 1 / (width * step) ** 2
+        if self.shift is None:
+            return np.asarray(curvature * centres), np.asarray(-curvature * centres**2 / 2)
+        slopes = np.asarray(-curvature * np.exp(-centres))
+        # the least of the curve is at its end: there it is 0, so that a column that is kept out is far below
+        return slopes, np.asarray(curvature * (1 - centres) + slopes * self.shift + curvature * centres[-1])
+
+
+def _spreads(low: float, high: float) -> list[_Spread]:
+    if low < 0.0:
+        return [_Spread(low, high, None)]
+    return [_Spread(low, high, CROWDED * high if low == 0.0 else 0.0), _Spread(low, high, None)]
+
+
+def _fitted(
+    evaluate: Callable[[Array], Array], spread: _Spread, slopes: Array, offsets: Array, rounding: float
+) -> tuple[float, Table]:
+    """Least squares on one grid, and the cutoff of singular values that is best on another, rounding included."""
+    table = Table(slopes, offsets, np.zeros_like(slopes), spread.low, spread.high)
+    samples, checks = (spread.points(n * len(slopes), phase) for n, phase in ((2, 0.5), (1, 0.25)))
+    matrix, wanted = table.weights(samples), evaluate(samples)
+    u, singular, vt = np.linalg.svd(matrix, full_matrices=False)
+    kept = singular[:, None] > singular[0] * np.array(CUTOFFS)
+    inverse = kept / np.maximum(singular, np.finfo(np.float64).tiny)[:, None]
+    values = vt.T @ (inverse * (u.T @ wanted)[:, None])
+    values = values + vt.T @ (inverse * (u.T @ (wanted[:, None] - matrix @ values)))
+    errors = np.abs(table.weights(checks) @ values - evaluate(checks)[:, None]).max(axis=0)
+    tables = [replace(table, values=values[:, k]) for k in range(len(CUTOFFS))]
+    # half of the bound of rounding: it is seldom reached
+    scores = [error + rounding / 2 * each.rounding(checks) for error, each in zip(errors, tables, strict=True)]
+    least = int(np.argmin(np.where(np.isfinite(scores), scores, math.inf)))
+    return scores[least], tables[least]

@@ -1,0 +1,1 @@
+"""Functions of arrays, compiled to programs of the FLEQ machine."""

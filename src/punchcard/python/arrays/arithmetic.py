@@ -1,0 +1,250 @@
+"""Arithmetic of arrays as NumPy has it: shapes, broadcasting, and the operations of the intermediate form for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from punchcard.python.arrays.emitter import Emitter
+from punchcard.python.arrays.ir import Const, Index, Line, Operand, Pointer
+from punchcard.python.arrays.values import Real, Refusal, Shape, constant, shown
+
+MOST_POWER = 16
+
+
+class Arithmetic:
+    """Operations on values, at a line of the source."""
+
+    def __init__(self, emitter: Emitter) -> None:
+        self.emitter = emitter
+        self.line: Line
+
+    def _emit(self, function: str, operands: tuple[Operand, ...], shape: Shape, *, boolean: bool = False) -> Real:
+        rows, columns = matrix_shape(shape)
+        return Real(self.emitter.emit(function, operands, rows, columns, self.line), shape, boolean=boolean)
+
+    # Broadcasting
+
+    def spread(self, a: Real, shape: Shape) -> Operand:
+        """The operand as a matrix of the whole shape; one row, one column or one number is repeated."""
+        operand = a.operand.flip if len(a.shape) == 1 and len(shape) == 2 else a.operand
+        rows, columns = matrix_shape(shape)
+        if (operand.rows, operand.columns) == (rows, columns):
+            return operand
+        if isinstance(operand, Const):
+            return Const.of(np.broadcast_to(operand.value, (rows, columns)))
+        if operand.rows == operand.columns == 1:
+            return self.emitter.emit("scale", (operand, Const.of(np.ones((rows, columns)))), rows, columns, self.line)
+        if operand.rows == 1:
+            operands: tuple[Operand, ...] = (Const.of(np.ones((rows, 1))), operand)
+        else:
+            operands = (operand, Const.of(np.ones((1, columns))))
+        return self.emitter.emit("matmul", operands, rows, columns, self.line)
+
+    def elementwise(self, function: str, a: Real, b: Real, sign: str, *, boolean: bool = False) -> Real:
+        shape = together(a, b, sign)
+        return self._emit(function, (self.spread(a, shape), self.spread(b, shape)), shape, boolean=boolean)
+
+    def entrywise(self, function: str, a: Real) -> Real:
+        """A function of every entry."""
+        return self._emit(function, (a.operand,), a.shape)
+
+    # Operators
+
+    def add(self, a: Real, b: Real) -> Real:
+        _no_masks("+", a, b)
+        return self.elementwise("add", a, b, "+")
+
+    def sub(self, a: Real, b: Real) -> Real:
+        _no_masks("-", a, b)
+        return self.elementwise("sub", a, b, "-")
+
+    def negative(self, a: Real) -> Real:
+        if a.boolean:
+            raise Refusal("- of a comparison: NumPy has no minus for True and False", "write 0.0 - (...) * 1.0")
+        return self._emit("sub", (Const.of(np.zeros(matrix_shape(a.shape))), a.operand), a.shape)
+
+    def mul(self, a: Real, b: Real) -> Real:
+        if a.boolean and b.boolean:
+            return Real(self.elementwise("hadamard", a, b, "*").operand, together(a, b, "*"), boolean=True)
+        shape = together(a, b, "*")
+        if a.operand.rows == a.operand.columns == 1:
+            return self.scaled(a.operand, Real(self.spread(b, shape), shape))
+        if b.operand.rows == b.operand.columns == 1:
+            return self.scaled(b.operand, Real(self.spread(a, shape), shape))
+        return self.elementwise("hadamard", a, b, "*")
+
+    def scaled(self, scalar: Operand, a: Real) -> Real:
+        """A 1x1 operand times an array."""
+        if a.operand.rows == a.operand.columns == 1 and isinstance(a.operand, Const):
+            scalar, a = a.operand, Real(scalar, a.shape)
+        return self._emit("scale", (scalar, a.operand), a.shape)
+
+    def div(self, a: Real, b: Real) -> Real:
+        if isinstance(b.operand, Const):
+            if not np.all(b.operand.value):
+                raise Refusal("division by 0")
+            return self.mul(a, Real(Const.of(1.0 / b.operand.value), b.shape))
+        inverse = self.entrywise("inverse", b)
+        if isinstance(a.operand, Const) and a.operand.single == 1.0 and together(a, b, "/") == b.shape:
+            return inverse
+        return self.mul(a, inverse)
+
+    def power(self, a: Real, exponent: object) -> Real:
+        if isinstance(exponent, float) and exponent == int(exponent):
+            exponent = int(exponent)
+        if exponent in (0.5, -0.5):
+            root = self.entrywise("sqrt", a)
+            return root if exponent == 0.5 else self.entrywise("inverse", root)
+        if isinstance(exponent, bool) or not isinstance(exponent, int) or abs(exponent) > MOST_POWER:
+            raise Refusal(f"** {exponent!r}: a power is a whole number from -{MOST_POWER} to {MOST_POWER}, or 0.5",
+                          "write pc.exp(p * pc.log(x))")
+        if exponent < 0:
+            return self.entrywise("inverse", self.power(a, -exponent))
+        if exponent == 0:
+            return constant(np.ones(matrix_shape(a.shape)), a.shape)
+        half = a if exponent == 1 else self.power(a, exponent // 2)
+        if exponent == 1:
+            return Real(a.operand, a.shape)
+        square = self.mul(half, half)
+        return self.mul(square, a) if exponent % 2 else square
+
+    def matmul(self, a: Real, b: Real, sign: str = "@") -> Real:
+        """NumPy's @ for vectors and matrices."""
+        if not a.shape or not b.shape:
+            raise Refusal(f"{sign} of {shown(a.shape)} and {shown(b.shape)}: both sides must be vectors or matrices",
+                          "write * for a product with a scalar")
+        if a.boolean and b.boolean:
+            raise Refusal(f"{sign} of two comparisons means something else in NumPy", "multiply one of them by 1.0 first")
+        if a.shape[-1] != b.shape[0]:
+            raise Refusal(f"{sign} of {shown(a.shape)} and {shown(b.shape)}: {a.shape[-1]} columns meet {b.shape[0]} rows")
+        shape = a.shape[:-1] + b.shape[1:]
+        if len(a.shape) == 1 and len(b.shape) == 2:
+            return self._emit("matmul", (b.operand.flip, a.operand), shape)
+        left = a.operand.flip if len(a.shape) == 1 else a.operand
+        return self._emit("matmul", (left, b.operand), shape)
+
+    def outer(self, a: Real, b: Real) -> Real:
+        if len(a.shape) != 1 or len(b.shape) != 1:
+            raise Refusal(f"outer of {shown(a.shape)} and {shown(b.shape)}: both must be vectors")
+        return self._emit("matmul", (a.operand, b.operand.flip), (*a.shape, *b.shape))
+
+    # Reductions
+
+    def sum(self, a: Real, axis: int | None) -> Real:
+        if a.is_scalar:
+            return Real(a.operand, ())
+        if len(a.shape) == 1:
+            return self._emit("matmul", (_ones(1, a.shape[0]), a.operand), ())
+        if axis is None:
+            rows = self._emit("matmul", (a.operand, _ones(a.shape[1], 1)), a.shape[:1])
+            return self.sum(rows, None)
+        if axis % 2:
+            return self._emit("matmul", (a.operand, _ones(a.shape[1], 1)), a.shape[:1])
+        return self._emit("matmul", (a.operand.flip, _ones(a.shape[0], 1)), a.shape[1:])
+
+    def norm(self, a: Real) -> Real:
+        square = self.matmul(a, a) if len(a.shape) == 1 else self.sum(self.power(a, 2), None)
+        return self.entrywise("sqrt", square)
+
+    def extreme(self, function: str, a: Real, axis: int | None) -> Real:
+        """The largest or smallest entry: of all, of each column (0) or of each row (1)."""
+        if a.is_scalar:
+            return a
+        if len(a.shape) == 1:
+            return self._fold(function, a.operand.flip, ())
+        if axis is None:
+            return self.extreme(function, self._fold(function, a.operand, a.shape[:1]), None)
+        return self._fold(function, a.operand if axis % 2 else a.operand.flip, (a.shape[0 if axis % 2 else 1],))
+
+    def _fold(self, function: str, operand: Operand, shape: Shape) -> Real:
+        """All columns of a matrix, two by two."""
+        found = self.column(operand, 0, shape)
+        for i in range(1, operand.columns):
+            found = self._emit(function, (found.operand, self.column(operand, i, shape).operand), shape)
+        return found
+
+    def softmax(self, a: Real, axis: int) -> Real:
+        """exp(a - its largest entry) over the sum."""
+        if a.is_scalar:
+            raise Refusal("softmax of a scalar: it must be a vector or a matrix")
+        if len(a.shape) == 2 and axis % 2 == 0:
+            found = self.softmax(Real(a.operand.flip, a.shape[::-1]), 1)
+            return Real(found.operand.flip, a.shape)
+        largest = self.extreme("maximum", a, 1 if len(a.shape) == 2 else None)
+        lifted = largest if len(a.shape) == 1 else Real(largest.operand, (a.shape[0], 1))
+        grown = self.entrywise("exp", self.sub(a, lifted))
+        total = self.sum(grown, 1 if len(a.shape) == 2 else None)
+        share = self.entrywise("inverse", total)
+        return self.mul(grown, share if len(a.shape) == 1 else Real(share.operand, (a.shape[0], 1)))
+
+    # Comparing
+
+    def positive(self, a: Real) -> Real:
+        return Real(self.entrywise("positive", a).operand, a.shape, boolean=True)
+
+    def inverted(self, a: Real) -> Real:
+        """Not, of every entry."""
+        ones = constant(np.ones(matrix_shape(a.shape)), a.shape)
+        return Real(self.elementwise("sub", ones, a, "-").operand, a.shape, boolean=True)
+
+    def compare(self, sign: str, a: Real, b: Real) -> Real:
+        """The entries for which a comparison holds."""
+        if sign in ("==", "!="):
+            if not (a.operand.integral and b.operand.integral):
+                raise Refusal(f"{sign} of real numbers: the machine computes them with errors", "write pc.abs(a - b) < 1e-6")
+            distance = self.entrywise("abs", self.elementwise("sub", a, b, sign))
+            ones = constant(np.ones(matrix_shape(distance.shape)), distance.shape)
+            equal = self.entrywise("relu", self.elementwise("sub", ones, distance, sign))
+            found = Real(equal.operand, equal.shape, boolean=True)
+            return found if sign == "==" else self.inverted(found)
+        if sign in (">", "<="):
+            found = self.positive(self.elementwise("sub", a, b, sign))
+        else:
+            found = self.positive(self.elementwise("sub", b, a, sign))
+        return found if sign in (">", "<") else self.inverted(found)
+
+    def where(self, mask: Real, a: Real, b: Real) -> Real:
+        """b + mask (a - b)."""
+        shape = together(Real(mask.operand, mask.shape), Real(Const.of(0.0), together(a, b, "where")), "where")
+        left, right = Real(self.spread(a, shape), shape), Real(self.spread(b, shape), shape)
+        return self.add(right, self.mul(Real(mask.operand, mask.shape), self.sub(left, right)))
+
+    # Columns
+
+    def column(self, operand: Operand, index: Index, shape: Shape) -> Real:
+        """A column of a matrix."""
+        if operand.columns == 1 and not isinstance(index, Pointer):
+            return Real(operand, shape)
+        return Real(self.emitter.emit("column", (operand,), operand.rows, 1, self.line, index), shape)
+
+    def updated(self, operand: Operand, index: Index, column: Operand) -> Operand:
+        """The matrix with another column."""
+        return self.emitter.emit("update", (operand, column), operand.rows, operand.columns, self.line, index)
+
+
+BINARY: dict[str, Callable[[Arithmetic, Real, Real], Real]] = {
+    "+": Arithmetic.add, "-": Arithmetic.sub, "*": Arithmetic.mul, "/": Arithmetic.div, "@": Arithmetic.matmul}
+
+
+def matrix_shape(shape: Shape) -> tuple[int, int]:
+    """Rows and columns of what is stored: a vector is a column."""
+    return (1, 1) if shape == () else (shape[0], 1) if len(shape) == 1 else (shape[0], shape[1])
+
+
+def together(a: Real, b: Real, sign: str) -> Shape:
+    """The shape of both together, by NumPy's rule."""
+    try:
+        return np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise Refusal(f"{sign} of {shown(a.shape)} and {shown(b.shape)}: the shapes do not go together") from None
+
+
+def _ones(rows: int, columns: int) -> Const:
+    return Const.of(np.ones((rows, columns)))
+
+
+def _no_masks(sign: str, a: Real, b: Real) -> None:
+    if a.boolean and b.boolean:
+        raise Refusal(f"{sign} of two comparisons means something else in NumPy", "multiply one of them by 1.0 first")

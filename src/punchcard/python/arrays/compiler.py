@@ -1,0 +1,66 @@
+"""The compiler, as a list of its passes: source to operations, a run in NumPy, and instructions.
+
+    lowered(source, shapes, constants)    the operations of the function for arguments of these shapes
+    dry_run(code, values)                 how large values get for these arguments
+    written(code, ...)                    the FLEQ program for a range and for domains of functions
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from punchcard.python.arrays.arithmetic import matrix_shape
+from punchcard.python.arrays.emitter import Emitter
+from punchcard.python.arrays.ir import Operand, Ref, Register, Statement
+from punchcard.python.arrays.loops import Function
+from punchcard.python.arrays.prune import pruned
+from punchcard.python.arrays.values import Known, NeedsConstant, Real, Several, Shape, Value
+from punchcard.python.source import FunctionSource
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A function as operations: its parameters, and its results with their shapes; `one`: it returns one value."""
+
+    code: list[Statement]
+    parameters: dict[str, Register]
+    results: list[Register]
+    shapes: list[Shape]
+    one: bool
+
+
+def lowered(source: FunctionSource, shapes: Mapping[str, Shape], constants: Mapping[str, Any]) -> Lowered:
+    """The operations of a function for data of these shapes and these constants."""
+    emitter = Emitter()
+    parameters: dict[str, Register] = {}
+    arguments: dict[str, Value] = {}
+    for name, shape in shapes.items():
+        rows, columns = matrix_shape(shape)
+        parameters[name] = emitter.register(rows, columns, name=name)
+        arguments[name] = Real(Ref(parameters[name]), shape)
+    arguments |= {name: Known(value) for name, value in constants.items()}
+    function = Function(source, emitter, [])
+    try:
+        value = function.compile(arguments)
+    except NeedsConstant as need:
+        source.fail(need.loop.line.node, f"the loop variable is needed as a constant: {need.message}")
+    last = source.node.body[-1]
+    items = value.items if isinstance(value, Several) else (value,)
+    if isinstance(value, Known) and value.value is None:
+        source.fail(last, "the function returns nothing", "end it with return and the values that are wanted")
+    if isinstance(value, Known) and isinstance(value.value, tuple):
+        items = tuple(Known(item) for item in value.value)
+    reals = [function.real(item, last) for item in items]
+    moves: list[tuple[Register, Operand]] = []
+    for number, real in enumerate(reals):
+        rows, columns = matrix_shape(real.shape)
+        moves.append((emitter.register(rows, columns, name="result" if len(reals) == 1 else f"result{number + 1}"),
+                      real.operand))
+    returns = [node for node in ast.walk(source.node) if isinstance(node, ast.Return)]
+    emitter.moves(moves, function.line(returns[-1] if returns else last))
+    pruned(emitter.code, [register for register, _ in moves])
+    return Lowered(emitter.code, parameters, [register for register, _ in moves], [real.shape for real in reals],
+                   not isinstance(value, Several) and not (isinstance(value, Known) and isinstance(value.value, tuple)))

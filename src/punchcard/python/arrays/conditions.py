@@ -1,0 +1,129 @@
+"""Conditions of if and while: comparisons of scalars, and, or, not.
+
+A branch of the machine looks at an integer. A comparison of integers is a difference; it is exact. A comparison of
+real numbers goes through `positive`, a step that is 0 up to a small number and 1 from twice that on: a difference in
+between is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+
+from punchcard.python.arrays.arithmetic import Arithmetic
+from punchcard.python.arrays.expressions import COMPARISONS, Expressions
+from punchcard.python.arrays.ir import Both, Condition, Const, Not, Statement, Test
+from punchcard.python.arrays.values import Counted, Known, Real, shown
+
+
+class Conditions(Expressions):
+    """Adds conditions to expressions."""
+
+    def condition(self, node: ast.expr, *, first: bool = True) -> Condition | bool:
+        """A condition, or what it is known to be when the function is compiled.
+
+        The `first` comparison is made in any case, so what it computes is written before the branch, and is known after it.
+        """
+        if isinstance(node, ast.BoolOp):
+            return self._joined(node, first=first)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self.condition(node.operand, first=first)
+            return not inner if isinstance(inner, bool) else Not(inner)
+        if isinstance(node, ast.Compare) and len(node.ops) > 1:
+            return self._chain(node, first=first)
+        work: list[Statement] = []
+        if first:
+            return self._simple(node, work)
+        with self.emitter.scope(work, certain=False):
+            return self._simple(node, work)
+
+    def _joined(self, node: ast.BoolOp, *, first: bool) -> Condition | bool:
+        """and, or: what is known already decides, or drops out."""
+        any_of = isinstance(node.op, ast.Or)
+        parts: list[Condition] = []
+        for value in node.values:
+            part = self.condition(value, first=first)
+            first = False
+            if part is any_of:
+                if not parts:
+                    return any_of
+                parts.append(_known(any_of, self, value))
+                break
+            if not isinstance(part, bool):
+                parts.append(part)
+        return parts[0] if len(parts) == 1 else Both(parts, any_of) if parts else not any_of
+
+    def _chain(self, node: ast.Compare, *, first: bool) -> Condition | bool:
+        """a < b < c is a < b and b < c."""
+        sides = [node.left, *node.comparators]
+        pairs = [ast.copy_location(ast.Compare(sides[i], [op], [sides[i + 1]]), node) for i, op in enumerate(node.ops)]
+        return self._joined(ast.copy_location(ast.BoolOp(ast.And(), list(pairs)), node), first=first)
+
+    def _simple(self, node: ast.expr, work: list[Statement]) -> Condition | bool:
+        if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
+            left, right = self.evaluate(node.left), self.evaluate(node.comparators[0])
+            sign, compute = COMPARISONS[type(node.ops[0])]
+            if isinstance(left, Known) and isinstance(right, Known):
+                return self._truth(self._folded(node, sign, compute, left.value, right.value), node)
+            sides = [self._scalar(value, node) for value in (left, right)]
+            self.arithmetic.line = self.line(node)
+            return self._compared(node, sign, sides[0], sides[1], work)
+        value = self.evaluate(node)
+        if isinstance(value, Known):
+            return self._truth(value, node)
+        scalar = self._scalar(value, node)
+        if scalar.boolean:
+            return Test(work, scalar.operand, self.line(node))
+        return self._compared(node, "!=", scalar, Real(Const.of(0.0), ()), work)
+
+    def _truth(self, value: object, node: ast.AST) -> bool:
+        try:
+            return bool(getattr(value, "value", value))
+        except ValueError:
+            self.fail(node, "a condition of an array: it must be a scalar")
+
+    def _scalar(self, value: Known | Real | Counted | object, node: ast.AST) -> Real:
+        real = self.real(value, node)  # type: ignore[arg-type]
+        if int(np.prod(real.shape)) != 1:
+            self.fail(node, f"a condition of an array, {shown(real.shape)}: it must be a scalar",
+                      "use pc.where, sum or norm")
+        return Real(real.operand, (), boolean=real.boolean)
+
+    def _compared(self, node: ast.AST, sign: str, a: Real, b: Real, work: list[Statement]) -> Condition:
+        arithmetic, line = self.arithmetic, self.line(node)
+
+        def test(flag: Real) -> Condition:
+            return Test(work, flag.operand, line)
+
+        if a.operand.integral and b.operand.integral:
+            if sign in ("==", "!="):
+                more, less = self._above(a, b, node), self._above(b, a, node)
+                return Both([more, less], any=True) if sign == "!=" else Not(Both([more, less], any=True))
+            first, second = (a, b) if sign in (">", ">=") else (b, a)
+            if sign in (">=", "<="):  # a >= b is a + 1 > b; the constant is added to a constant where there is one
+                one = Real(Const.of(1.0), ())
+                if isinstance(second.operand, Const):
+                    second = arithmetic.sub(second, one)
+                else:
+                    first = arithmetic.add(first, one)
+            return test(_difference(arithmetic, first, second))
+        if sign in ("==", "!="):
+            self.fail(node, f"{sign} of real numbers: the machine computes them with errors", "write pc.abs(a - b) < 1e-6")
+        first, second = (a, b) if sign in (">", "<=") else (b, a)
+        found = test(arithmetic.positive(_difference(arithmetic, first, second)))
+        return found if sign in (">", "<") else Not(found)
+
+    def _above(self, a: Real, b: Real, node: ast.AST) -> Condition:
+        work: list[Statement] = []
+        with self.emitter.scope(work, certain=False):
+            flag = _difference(self.arithmetic, a, b)
+        return Test(work, flag.operand, self.line(node))
+
+
+def _difference(arithmetic: Arithmetic, a: Real, b: Real) -> Real:
+    return arithmetic.elementwise("sub", Real(a.operand, ()), Real(b.operand, ()), "-")
+
+
+def _known(value: bool, expressions: Expressions, node: ast.AST) -> Condition:
+    return Test([], Const.of(float(value)), expressions.line(node))

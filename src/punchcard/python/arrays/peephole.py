@@ -1,0 +1,192 @@
+"""Small improvements of instructions in a row: columns are read and written where they are, branches ride on
+instructions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from punchcard.python.arrays.linear import Advance, Instr, Item, Label, Loc, Rewind, Slot
+
+
+class Update(Instr):
+    """A pointer of an instruction is set to a place, or without one moves on."""
+
+    def __init__(self, line: object, instruction: Instr, name: str, place: Loc | None, depth: int) -> None:
+        super().__init__(line, "pointer", depth=depth)  # type: ignore[arg-type]
+        self.instruction, self.name, self.place = instruction, name, place
+
+
+def fused_columns(items: list[Item], given: set[Slot]) -> list[Item]:
+    """A copy of a column is not needed where the column itself can be the operand.
+
+    The matrix must not change (nothing writes it twice), and a column that a pointer leads to must have one reader,
+    since each reader would need a pointer of its own.
+    """
+    instructions = [item for item in items if isinstance(item, Instr)]
+    writes = Counter(item.writes for item in instructions if item.writes is not None)
+    reads = Counter(slot for item in instructions for slot in item.reads())
+    changing = {slot for slot, count in writes.items() if count > (0 if slot in given else 1)}
+    places: dict[Slot, Loc] = {}
+    dropped: set[int] = set()
+    for item in instructions:
+        if item.function == "copy" and item.operands[0].part and item.writes is not None and item.goto is None:
+            source, target = item.operands[0], item.target
+            if target is None or target.part or source.slot in changing or item.writes in changing:
+                continue
+            readers = [other for other in instructions if item.writes in other.reads()]
+            as_part = any(other.target is not None and other.target.slot == item.writes for other in readers)
+            if as_part or (source.pointer is not None and (len(readers) != 1 or reads[item.writes] != 1)):
+                continue
+            if any(place.slot == item.writes and place.part for other in readers for place in other.operands):
+                continue
+            if source.pointer is not None and any(other.flag is not None and other.flag.slot == item.writes
+                                                  for other in readers):
+                continue
+            places[item.writes] = source
+            dropped.add(id(item))
+    for item in instructions:
+        item.operands = [places.get(place.slot, place) if place.slot is not None else place for place in item.operands]
+        if item.flag is not None and item.flag.slot is not None:
+            item.flag = places.get(item.flag.slot, item.flag)
+    return [item for item in items if id(item) not in dropped]
+
+
+def fused_stores(items: list[Item], results: set[Slot]) -> list[Item]:
+    """A value that is only stored as a column is computed there."""
+    instructions = [item for item in items if isinstance(item, Instr)]
+    reads = Counter(slot for item in instructions for slot in item.reads())
+    writes = Counter(item.writes for item in instructions if item.writes is not None)
+    found: list[Item] = []
+    for item in items:
+        if isinstance(item, Instr) and item.function == "copy" and item.target is not None and item.target.part:
+            value = item.operands[0].slot if not item.operands[0].part else None
+            if value is not None and value not in results and reads[value] == writes[value] == 1:
+                maker = _maker(found, value, item.target.slot)
+                if maker is not None:
+                    maker.target = item.target
+                    if item.goto is not None:
+                        found.append(Instr(item.line, None, [], None, item.flag, item.goto, item.depth))
+                    continue
+        found.append(item)
+    return found
+
+
+def _maker(before: list[Item], value: Slot, matrix: Slot | None) -> Instr | None:
+    """The instruction that made a value, if nothing between it and the end touches the matrix."""
+    for item in reversed(before):
+        if not isinstance(item, Instr) or item.goto is not None:
+            return None
+        if item.writes == value:
+            whole = item.target is not None and not item.target.part
+            return item if whole else None
+        if item.writes == matrix or matrix in item.reads():
+            return None
+    return None
+
+
+def merged_branches(items: list[Item]) -> list[Item]:
+    """Branches to branches go straight on, what nothing reaches goes, and a branch rides on the instruction before it."""
+    while True:
+        size = len(items)
+        items = _threaded(items)
+        items = _ridden(_without_lost_updates(_reachable(items)))
+        if len(items) == size:
+            return items
+
+
+def _threaded(items: list[Item]) -> list[Item]:
+    places = {id(item): i for i, item in enumerate(items) if isinstance(item, Label)}
+
+    def target(label: Label, seen: int = 0) -> Label:
+        for item in items[places[id(label)]:]:
+            if isinstance(item, Label):
+                continue
+            if isinstance(item,
+                          Instr) and item.function is None and item.flag is None and item.goto is not None and seen < 50:
+                return target(item.goto, seen + 1)
+            break
+        return label
+
+    kept: list[Item] = []
+    for i, item in enumerate(items):
+        if isinstance(item, Instr) and item.goto is not None:
+            item.goto = target(item.goto)
+            if item.function is None and _follows(items, i, item.goto):
+                continue
+            if item.function is not None and item.flag is None and _follows(items, i, item.goto):
+                item.goto = None
+        kept.append(item)
+    return kept
+
+
+def _follows(items: list[Item], i: int, label: Label) -> bool:
+    """Whether a label stands right after a place."""
+    for item in items[i + 1:]:
+        if item is label:
+            return True
+        if not isinstance(item, Label):
+            return False
+    return False
+
+
+def _reachable(items: list[Item]) -> list[Item]:
+    used = {id(item.goto) for item in items if isinstance(item, Instr) and item.goto is not None}
+    kept: list[Item] = []
+    dead = False
+    for item in items:
+        if isinstance(item, Label):
+            if id(item) not in used:
+                continue
+            dead = False
+        if not dead:
+            kept.append(item)
+        if isinstance(item, Instr) and item.goto is not None and item.flag is None:
+            dead = True
+    return kept
+
+
+def _without_lost_updates(items: list[Item]) -> list[Item]:
+    """Pointers of instructions that have gone need no updates."""
+    there = {id(item) for item in items}
+    return [item for item in items if not isinstance(item, Update) or id(item.instruction) in there]
+
+
+def _ridden(items: list[Item]) -> list[Item]:
+    kept: list[Item] = []
+    for item in items:
+        last = kept[-1] if kept else None
+        if (isinstance(item, Instr) and item.function is None and item.goto is not None and isinstance(last, Instr)
+                and last.goto is None):
+            last.flag, last.goto = item.flag, item.goto
+        else:
+            kept.append(item)
+    return kept
+
+
+def pointers(items: list[Item]) -> dict[int, list[tuple[Instr, str, Loc]]]:
+    """For each loop, the instructions whose pointers move on with it: with the field, and where it begins."""
+    found: dict[int, list[tuple[Instr, str, Loc]]] = {}
+    for item in items:
+        if isinstance(item, Instr):
+            fields = [*zip(("a", "b"), item.operands, strict=False), ("c", item.target), ("flag", item.flag)]
+            for name, place in fields:
+                if place is not None and place.pointer is not None:
+                    found.setdefault(id(place.pointer.loop), []).append((item, name, place))
+    return found
+
+
+def with_pointer_updates(items: list[Item]) -> list[Item]:
+    """`Rewind` and `Advance` become an update for each pointer; a loop that is entered once needs no rewinding."""
+    moving = pointers(items)
+    kept: list[Item] = []
+    for item in items:
+        if isinstance(item, Rewind | Advance):
+            entries = moving.get(id(item.loop), [])
+            if isinstance(item, Rewind) and item.depth == 0:
+                continue
+            for instruction, name, place in entries:
+                kept.append(Update(item.line, instruction, name, place if isinstance(item, Rewind) else None, item.depth))
+        else:
+            kept.append(item)
+    return kept

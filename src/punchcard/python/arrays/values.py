@@ -1,0 +1,89 @@
+"""What an expression of the source stands for while it is compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from punchcard.python.arrays.ir import Const, Loop, Operand
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+WHOLE = 0
+"""The buffer of every array that NumPy makes of integers: to change it in place would cut real numbers off."""
+
+
+@dataclass(frozen=True)
+class Real:
+    """A scalar, vector or matrix on the card, with NumPy's shape.
+
+    buffers    the arrays of NumPy that it may share its entries with;  boolean  the entries are False and True
+    """
+
+    operand: Operand
+    shape: Shape
+    buffers: frozenset[int] = frozenset()
+    boolean: bool = False
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.shape == ()
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A Python object that is known when the function is compiled: a number, a text, a function, a module."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A loop variable: `first` in the first round, then `step` more in each."""
+
+    loop: Loop
+    first: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Several:
+    """A tuple."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A variable that has a value on some ways to this place only, or values that do not go together; `why` says it."""
+
+    why: str
+
+
+Value: TypeAlias = Real | Known | Counted | Several | Missing
+
+
+class Refusal(Exception):
+    """An operation that cannot be done, with a message for the place where it stands in the source."""
+
+    def __init__(self, message: str, instead: str = "") -> None:
+        super().__init__(message)
+        self.message, self.instead = message, instead
+
+
+class NeedsConstant(Exception):
+    """The variable of a loop is used where a constant is needed: the loop must be unrolled."""
+
+    def __init__(self, loop: Loop, message: str) -> None:
+        super().__init__(message)
+        self.loop, self.message = loop, message
+
+
+def shown(shape: Shape) -> str:
+    """A shape in words."""
+    return "a scalar" if shape == () else f"shape {shape}"
+
+
+def constant(value: Any, shape: Shape) -> Real:
+    return Real(Const.of(value), shape)

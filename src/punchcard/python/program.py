@@ -1,0 +1,58 @@
+"""`program`, the decorator: a Python function becomes a program of a machine, and calling it runs it there.
+
+Which machine: the annotations int, bool, str and list[int], of a parameter or of the result, say integers, and so the von
+Neumann machine. A function without parameters and annotations is of integers if it prints, reads input or is called `main`.
+Any other is of arrays, on the FLEQ machine. `machine="fleq"` or `machine="von-neumann"` says it outright.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from punchcard.errors import ProgramError
+from punchcard.python.source import FunctionSource
+
+HOMES = {"fleq": ("punchcard.python.arrays.program", "ArrayProgram"),
+         "von-neumann": ("punchcard.python.integers.program", "IntegerProgram")}
+"""The kinds of programs; each is made from a FunctionSource, the function object (or None) and the options."""
+INTEGER_TYPES = ("int", "bool", "str", "list[int]", "List[int]")
+INTEGER_CALLS = ("print", "input")
+
+
+def program(function: Callable[..., Any] | None = None, *, machine: str | None = None, **options: Any) -> Any:
+    """A function that runs on a transformer; as a decorator, with or without options.
+
+    `options` are those of the kind: `range`, `heads`, ... for arrays, `word_bits`, `check`, ... for integers.
+    """
+    if function is None:
+        return lambda given: program(given, machine=machine, **options)
+    return of_source(FunctionSource.of(function), function, machine, **options)
+
+
+def of_source(
+    source: FunctionSource, function: Callable[..., Any] | None, machine: str | None = None, **options: Any
+) -> Any:
+    """The program of a function's source; `function` is None where it stands in a file that was parsed."""
+    kind = machine_for(source) if machine is None else machine
+    if kind not in HOMES:
+        raise ProgramError(f"program: machine={machine!r}: it must be 'fleq' or 'von-neumann'")
+    module, name = HOMES[kind]
+    return getattr(import_module(module), name)(source, function, **options)
+
+
+def machine_for(source: FunctionSource) -> str:
+    """Which machine a function is for: the rule above."""
+    node = source.node
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    annotated = [*(parameter.annotation for parameter in given), node.returns]
+    annotations = [ast.unparse(annotation) for annotation in annotated if annotation is not None]
+    if any(text.strip("'\"").replace(" ", "") in INTEGER_TYPES for text in annotations):
+        return "von-neumann"
+    if given or any(text != "None" for text in annotations):
+        return "fleq"
+    calls = [n.func.id for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    speaks = node.name == "main" or any(name in INTEGER_CALLS for name in calls)
+    return "von-neumann" if speaks else "fleq"

@@ -1,0 +1,153 @@
+"""A function as text: its tree, its lines, and errors that point at a place in them. Nothing of a file is executed here.
+
+    source = FunctionSource.of(function)              # of a function object
+    source = FunctionSource.parsed(node, lines, ...)  # of a file that was parsed
+    source.fail(node, "lambda is not in the subset", "write a function with def")
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from punchcard.errors import ProgramError, did_you_mean
+
+SHOWN = 120
+"""Characters of a source line that an error shows."""
+
+
+class Unsupported(ProgramError):
+    """A construct of Python that a machine does not run, or that is wrong: `file:line:column: message`.
+
+    The text of the error is one line. The source line with a caret below it is a note of the exception, which Python shows
+    under a traceback; `shown` has all of it.
+    """
+
+    def __init__(self, message: str, *, file: str, line: int, column: int, text: str = "", instead: str = "") -> None:
+        self.message, self.file, self.line, self.column, self.text, self.instead = message, file, line, column, text, instead
+        super().__init__(f"{file}:{line}:{column}: {message}" + (f"; {instead}" if instead else ""))
+        if text:
+            self.add_note(self.pointed)
+
+    @property
+    def pointed(self) -> str:
+        """The source line, and a caret below the place."""
+        stripped = self.text.lstrip()
+        first = self.column - 1 - (len(self.text) - len(stripped))
+        start = 0 if first < SHOWN else first - SHOWN // 2
+        shown = "".join(c if c.isprintable() else " " for c in stripped[start : start + SHOWN])
+        return f"    {shown}\n    {' ' * max(0, first - start)}^"
+
+    @property
+    def shown(self) -> str:
+        """The message, then the line and the caret."""
+        return f"{self}\n{self.pointed}" if self.text else str(self)
+
+
+class Outside(Mapping[str, Any]):
+    """What names outside a function mean, looked up when they are asked for: its closure, then its globals."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        self._cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        self._globals = function.__globals__
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._cells:
+            try:
+                return self._cells[name].cell_contents
+            except ValueError:
+                raise KeyError(name) from None
+        return self._globals[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._cells, **self._globals})
+
+    def __len__(self) -> int:
+        return len({**self._cells, **self._globals})
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """The tree of a function and where it stands.
+
+    lines     the text in which the tree's line numbers count, from 1
+    offset    lines of the file before the first of them;  indent  characters taken off the front of each
+    names     what names outside the function mean: globals and closure of a function object; of a parsed file what its
+              reader gives
+    """
+
+    node: ast.FunctionDef
+    file: str
+    lines: Sequence[str]
+    offset: int = 0
+    indent: int = 0
+    names: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> FunctionSource:
+        """The source of a function object."""
+        name = getattr(function, "__name__", repr(function))
+        if not inspect.isfunction(function):
+            raise ProgramError(f"program: {name[:60]} is not a function: decorate a function that is written with def")
+        file = inspect.getsourcefile(function) or function.__code__.co_filename
+        try:
+            lines, first = inspect.getsourcelines(function)
+        except (OSError, TypeError):
+            raise ProgramError(f"program: the source of {name!r} is not there ({file}): write the function in a file or a "
+                               "notebook cell") from None
+        text = textwrap.dedent("".join(lines))
+        indent = len(lines[0]) - len(lines[0].lstrip())
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            raise ProgramError(f"program: the source of {name!r} ({file}:{first}) is not a function of its own: write it "
+                               "with def") from None
+        node = tree.body[0] if tree.body else None
+        if not isinstance(node, ast.FunctionDef):
+            raise ProgramError(f"program: {name!r} ({file}:{first}) is not written with def: a lambda or an async function "
+                               "cannot be compiled")
+        names = Outside(function)
+        return cls(node, _short(file), tuple(text.splitlines()), first - 1, indent, names)
+
+    @classmethod
+    def parsed(cls, node: ast.FunctionDef, file: str, lines: Sequence[str], names: Mapping[str, Any]) -> FunctionSource:
+        """A function of a parsed file, whose lines are those of the whole file."""
+        return cls(node, _short(file), lines, names=names)
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    def line(self, node: ast.AST) -> int:
+        """The line of the file in which something begins."""
+        return int(getattr(node, "lineno", self.node.lineno)) + self.offset
+
+    def text(self, node: ast.AST) -> str:
+        """The first line of something, as it is written."""
+        number = int(getattr(node, "lineno", self.node.lineno))
+        return self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
+
+    def error(self, node: ast.AST, message: str, instead: str = "") -> Unsupported:
+        """An error at a node; `instead` says what to write."""
+        number = int(getattr(node, "lineno", self.node.lineno))
+        text = self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+        before = text.encode()[: int(getattr(node, "col_offset", 0))].decode(errors="replace")  # columns count bytes
+        return Unsupported(message, file=self.file, line=number + self.offset, column=len(before) + 1 + self.indent,
+                           text=" " * self.indent + text, instead=instead)
+
+    def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
+        raise self.error(node, message, instead)
+
+    def unknown(self, node: ast.Name, known: Sequence[str] = ()) -> Unsupported:
+        """The error for a name that nothing defines."""
+        return self.error(node, f"unknown name {node.id!r}{did_you_mean(node.id, [*known, *self.names])}")
+
+
+def _short(file: str) -> str:
+    """The file's own name: an error is read beside its source."""
+    return file.replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,0 +1,1 @@
+"""Programs that the tests compile and compare with NumPy and CPython."""

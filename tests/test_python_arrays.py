@@ -1,0 +1,203 @@
+"""Functions of arrays on the FLEQ machine: a corpus, code quality, ranges, reports."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import punchcard as pc
+from punchcard.errors import ArgumentError, ProgramError, PunchcardError
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.oracle import FleqInterpreter
+from punchcard.machines.fleq.text.assembler import assemble
+from punchcard.python.arrays.program import _Call
+from punchcard.python.arrays.report import distance
+from punchcard.python.source import Unsupported
+from tests.python_corpus.arrays import CASES, Case, linear_sgd, newton, two_layers
+
+NEAR = 1e-9
+
+
+def interpreted(case: Case, seed: int) -> float:
+    """How far the plain interpreter's run of the compiled program is from NumPy's run of the function."""
+    given = case.given(seed)
+    call = _Call(case.program, tuple(given), {})
+    interpreter = FleqInterpreter(call.program)
+    interpreter.run(100_000)
+    assert interpreter.halted
+    found, expected = call.results(call.program.named(interpreter.memory)), case.program.expected(*given)
+    pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+    assert all(np.shape(a) == np.shape(b) for a, b in pairs)
+    return distance(found, expected, 1.0)
+
+
+def test_the_corpus_is_large() -> None:
+    assert len(CASES) >= 40
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_compiled_programs_mean_what_numpy_means(case: Case) -> None:
+    assert max(interpreted(case, seed) for seed in range(3)) < 1e-12
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_corpus_on_the_transformer(case: Case) -> None:
+    """The equation itself, with weights for the sizes of the program."""
+    given = case.given(17)
+    program = case.program.with_options(engine="dense", check=False, heads=1)
+    report = program.run(*given)
+    assert report.engine == "dense"
+    assert report.difference is not None
+    assert report.difference < NEAR
+
+
+MATRIX = np.array([[0.8, 0.3], [-0.2, 0.9]])
+
+
+def test_the_fast_engine_and_the_report() -> None:
+    report = newton.with_options(engine="lowered").run(MATRIX, 6)
+    assert report.engine == "lowered"
+    assert report.agrees
+    assert report.ok
+    assert report.step_error is not None
+    assert report.bound is not None
+    assert report.step_error <= report.bound < 1e-11
+    assert report.difference is not None
+    assert report.difference < 1e-12
+    assert report.range_from.startswith("found")
+    assert np.array_equal(report.expected, newton.__wrapped__(MATRIX, 6))
+    for word in ("result", "loops", "lowered", "±4, found", "step error", "from NumPy"):
+        assert word in str(report)
+
+
+def test_the_paper_s_design_and_single_precision() -> None:
+    report = newton.with_options(engine="dense", check=False, design="paper").run(MATRIX, 1)
+    assert report.difference is not None
+    assert report.difference < 1e-12
+    found = newton.with_options(engine="dense", check=False, precision="float32")(MATRIX, 1)
+    assert np.abs(found - newton.__wrapped__(MATRIX, 1)).max() < 1e-3
+
+
+def test_a_call_gives_the_value() -> None:
+    found = newton.with_options(heads=1)(MATRIX, rounds=1)
+    assert isinstance(found, np.ndarray)
+    assert np.abs(found - newton.__wrapped__(MATRIX, 1)).max() < 1e-6
+
+
+def test_the_machine_is_the_same_for_every_argument_of_a_shape() -> None:
+    assert newton.machine(MATRIX, 6) is newton.machine(1.1 * MATRIX, 6)
+    first, second = (newton.machine(matrix, 6).weights.digest() for matrix in (MATRIX, np.eye(2)))
+    assert first == second
+
+
+def test_the_text_assembles_to_the_program_and_names_the_lines() -> None:
+    text = newton.lower(MATRIX, 6)
+    assert assemble(text) == newton.program(MATRIX, 6)
+    assert "X = X @ (2 * pc.eye(len(A)) - A @ X)" in text
+    assert "# arrays.py:" in text
+
+
+# The quality of the code
+
+
+def instructions(program: FleqProgram) -> int:
+    interpreter = FleqInterpreter(program, check_range=False)
+    interpreter.run(100_000)
+    assert interpreter.halted
+    return interpreter.steps
+
+
+def in_a_round(program: Any, *given: Any, rounds: str, to: int = 28) -> float:
+    """Instructions that a round of a loop costs, its share of the counting with it."""
+    first, last = (instructions(program.program(*given, **{rounds: count})) for count in (1, to))
+    return (last - first) / (to - 1)
+
+
+def test_the_inverse_costs_no_more_than_by_hand() -> None:
+    from punchcard.linear_algebra.programs.inverse import inverse_program
+
+    by_hand = (instructions(inverse_program(MATRIX, 28)) - instructions(inverse_program(MATRIX, 1))) / 27
+    assert in_a_round(newton, MATRIX, rounds="rounds") <= by_hand
+
+
+def data(points: int, features: int, outputs: int, hidden: int) -> tuple[Any, ...]:
+    random = np.random.default_rng(3)
+    return tuple(random.uniform(-1, 1, shape) for shape in (
+        (points, features), (points, outputs), (features, hidden), (hidden, outputs), (outputs,)))
+
+
+def test_linear_sgd_costs_at_most_1_3_times_what_it_does_by_hand() -> None:
+    from punchcard.learning.programs.network import Network
+    from punchcard.learning.programs.sgd import learning_program
+
+    x, y, *_ = data(5, 3, 1, 1)
+    network = Network(3, bias=True)
+    by_hand = learning_program(network, network.to_memory(network.initial(1)), network.inputs(x), y.T, epochs=2, rate=0.1,
+                               limit=8.0)
+    with_bias = np.hstack([np.ones((5, 1)), x])
+    epochs = in_a_round(linear_sgd, with_bias, y[:, 0], np.zeros(4), 0.1, rounds="epochs", to=3)
+    assert epochs <= 1.3 * (by_hand.loops / 2), (epochs, by_hand.loops)
+
+
+def test_backpropagation_costs_at_most_1_3_times_what_it_does_by_hand() -> None:
+    from punchcard.learning.programs.network import Network
+    from punchcard.learning.programs.sgd import learning_program
+
+    x, y, v1, v2, c2 = data(5, 2, 2, 3)
+    network = Network(2, hidden=(3,), outputs=2)
+    by_hand = learning_program(network, network.to_memory(network.initial(1)), network.inputs(x), y.T, epochs=2, rate=0.1,
+                               limit=8.0)
+    with_bias = np.hstack([np.ones((5, 1)), x])
+    first = np.vstack([np.zeros(3), v1])
+    epochs = in_a_round(two_layers, with_bias, y, first, v2, c2, 0.1, rounds="epochs", to=3)
+    assert epochs <= 1.3 * (by_hand.loops / 2), (epochs, by_hand.loops)
+
+
+# Ranges
+
+
+def test_a_range_that_is_given_is_used_and_said() -> None:
+    report = newton.with_options(range=64, engine="dense", check=False).run(MATRIX, 1)
+    assert (report.range, report.range_from) == (64.0, "given")
+
+
+def test_leaving_the_range_names_the_line() -> None:
+    with pytest.raises(Unsupported) as caught:
+        newton.with_options(range=1.5).run(MATRIX, 3)
+    assert "leaves the range ±1.5" in str(caught.value)
+    assert "give range=" in str(caught.value)
+    assert caught.value.text.strip() == "X = X @ (2 * pc.eye(len(A)) - A @ X)"
+    with pytest.raises(PunchcardError, match=r"newton: A holds 9, beyond the range ±2; give range=128 or more"):
+        newton.with_options(range=2).run(9.0 * np.eye(2), 1)
+
+
+def test_an_error_of_the_machine_names_the_line() -> None:
+    """Other numbers than those of the run in NumPy, which are beyond the range in the second round."""
+    call = _Call(newton.with_options(range=4), (MATRIX, 3), {})
+    program = call.program.with_values({"A_t": 3.0 * MATRIX})
+    with pytest.raises(PunchcardError) as caught:
+        pc.run(program, call.machine(), engine="dense")
+    assert isinstance(caught.value, ProgramError)
+    error = call.at_its_line(caught.value)
+    assert re.match(r"arrays\.py:\d+:\d+: instruction \d+ .*'X.*' became .*beyond the declared range ±4: give a larger",
+                    str(error))
+    assert getattr(error, "text", "").strip() == "X = X @ (2 * pc.eye(len(A)) - A @ X)"
+
+
+def test_wrong_arguments() -> None:
+    for given, named, message in (
+        ((), {}, "newton: 'A' is not given"), ((MATRIX, 1, 2), {}, "newton takes 2 arguments: 3 given"),
+        ((MATRIX,), {"round": 1}, "did you mean 'rounds'"), ((MATRIX, 1), {"A": MATRIX}, "'A' is given twice"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            newton.run(*given, **named)
+    for wrong in ("x", [[1.0], [1.0, 2.0]], 1j * MATRIX, np.zeros((2, 2, 2)), np.zeros((0, 2)), np.nan * MATRIX):
+        with pytest.raises(PunchcardError):
+            newton.run(wrong, 1)
+    for option in ({"rang": 3}, {"range": -1.0}, {"range": "x"}):
+        with pytest.raises(ArgumentError):
+            newton.with_options(**option)

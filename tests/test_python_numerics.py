@@ -1,0 +1,66 @@
+"""The numerical programs of examples/python: short, near NumPy, and on the engines that check the equation."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from punchcard.python.arrays.program import ArrayProgram
+
+FOLDER = Path(__file__).parent.parent / "examples" / "python"
+NEAR = 1e-9
+QUICK: dict[str, dict[str, Any]] = {
+    "ridge": {"rounds": 2}, "conjugate_gradients": {"tolerance": 0.5}, "pagerank": {"rounds": 5}, "kalman": {},
+    "kmeans": {"rounds": 1}, "logistic": {"epochs": 1}, "network": {"epochs": 1}, "attention": {},
+}
+"""The programs, and arguments that make them short."""
+
+
+@cache
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def program_of(name: str) -> ArrayProgram:
+    (found,) = (value for value in vars(module(name)).values() if isinstance(value, ArrayProgram))
+    return found
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_numerical_program_is_near_numpy(name: str) -> None:
+    """On an engine that makes every loop of the equation; with fewer rounds than in the example."""
+    arguments = module(name).example()
+    if name == "kalman":
+        arguments = (arguments[0][:3], *arguments[1:])
+    report = program_of(name).with_options(engine="scratchpad").run(*arguments, **QUICK[name])
+    assert report.agrees
+    assert report.difference is not None
+    assert report.difference <= NEAR
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", QUICK)
+def test_a_whole_numerical_program_is_near_numpy(name: str) -> None:
+    report = program_of(name).with_options(engine="lowered").run(*module(name).example())
+    assert report.agrees
+    assert report.difference is not None
+    assert report.difference <= NEAR
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_numerical_program_is_short(name: str) -> None:
+    """At most 25 lines; the whole file, its data included, is little more."""
+    source = program_of(name).source
+    lines = (source.node.end_lineno or 0) - source.node.lineno + 1
+    assert lines <= 25
+    assert len((FOLDER / f"{name}.py").read_text().splitlines()) <= 35
