@@ -39,8 +39,8 @@ EXACT: dict[str, tuple[int, Callable[..., Tensor]]] = {
 """Functions: operands, and the exact function."""
 
 
-def one_call(name: str, heads: int, precision: str) -> tuple[ProgramLayer, tuple[int, ...]]:
-    """A program of one instruction, as a layer, and the shape of its operands."""
+def one_call(name: str, heads: int, precision: str) -> tuple[ProgramLayer, float]:
+    """A program of one instruction, as a layer, and the bound of its error."""
     operands = EXACT[name][0]
     rows, columns = {"hadamard": (2, 1), "inverse": (1, 1), "sqrt": (1, 1)}.get(name, (2, 2))
     p = Builder()
@@ -50,20 +50,20 @@ def one_call(name: str, heads: int, precision: str) -> tuple[ProgramLayer, tuple
     machine = FleqMachine.for_program(program, heads=heads, precision=precision)
     layer = machine.as_layer(program, list("ab"[:operands]), ["c"], engine="dense", checkpoint=False)
     assert isinstance(layer, ProgramLayer)
-    return layer, layer.shape("a")
+    return layer, machine.bound(name)
 
 
 def functions() -> None:
     """The largest errors of values and of derivatives, of random operands whose results stay within the range."""
     print("| function | heads | format | bound of a value | largest error of a value | largest error of a derivative |")
     print("|---|---|---|---|---|---|")
-    cases = [(name, 1, "float64") for name in EXACT] + [("mul", 2, "float64"), ("mul", 3, "float64"), ("hadamard", 3, "float64"),
-                                                        ("sigmoid", 1, "float32"), ("mul", 3, "float32")]
+    cases = [*((name, 1, "float64") for name in EXACT), ("mul", 2, "float64"), ("mul", 3, "float64"),
+             ("hadamard", 3, "float64"), ("sigmoid", 1, "float32"), ("mul", 3, "float32")]
     for name, heads, precision in cases:
-        layer, shape = one_call(name, heads, precision)
+        layer, bound = one_call(name, heads, precision)
         generator = np.random.default_rng(1)
         low, high = BUILT_IN[name].domain or (-2.8, 2.8)
-        given = [torch.tensor(generator.uniform(low, high, (SAMPLES, *shape)), dtype=getattr(torch, precision))
+        given = [torch.tensor(generator.uniform(low, high, (SAMPLES, *layer.shape("a"))), dtype=getattr(torch, precision))
                  for _ in range(EXACT[name][0])]
         exact = EXACT[name][1]
         wide = [tensor.double() for tensor in given]
@@ -76,7 +76,7 @@ def functions() -> None:
         mine, theirs = (torch.vmap(torch.func.jacfwd(f, argnums=which))(*tensors)
                         for f, tensors in ((called, given), (exact, wide)))
         worst = max(float((a.double() - b).abs().max()) for a, b in zip(mine, theirs, strict=True))
-        print(f"| `{name}` | {heads} | {precision} | {layer.machine.bound(name):.1e} | {float(value):.1e} | {worst:.1e} |")
+        print(f"| `{name}` | {heads} | {precision} | {bound:.1e} | {float(value):.1e} | {worst:.1e} |")
 
 
 def newton(heads: int, precision: str, **options: bool) -> ProgramLayer:

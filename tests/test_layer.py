@@ -19,6 +19,7 @@ from punchcard.errors import ArgumentError, PrecisionError, ProgramError, Punchc
 from punchcard.export.layer import ProgramLayer
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
+from punchcard.python.program import program as python_program
 
 ROOT = Path(__file__).parent.parent
 TIGHT = 1e-11
@@ -263,6 +264,16 @@ def test_inside_a_network(tiny: ProgramLayer, machine: FleqMachine) -> None:
     assert "x -> x, on <FleqMachine" in repr(network)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_on_a_gpu(machine: FleqMachine) -> None:
+    layer = layer_of(TINY, machine, ["x", "y"], ["x"]).to("cuda")
+    given = [tensor.to("cuda").requires_grad_() for tensor in real([0.5, -1.0], 0.25)]
+    found = layer(*given)
+    assert found.device.type == "cuda"
+    mine, theirs = (torch.autograd.grad(f(*given).sum(), given) for f in (layer, plain))
+    assert max(float((a - b).abs().max()) for a, b in zip(mine, theirs, strict=True)) < TIGHT
+
+
 @pytest.mark.soak
 def test_inside_a_compiled_network(tiny: ProgramLayer) -> None:
     network = torch.compile(lambda x, y: torch.tanh(tiny(2 * x, y)), backend="eager")
@@ -302,6 +313,31 @@ def test_machines_without_names() -> None:
     program = turing["assemble"]((ROOT / "examples" / "turing" / "increment.tm").read_text(), "increment.tm")
     with pytest.raises(ProgramError, match="a TuringProgram has no values by name that could be inputs"):
         turing["TuringMachine"].for_program(program).as_layer(program, inputs=["tape"], outputs=["tape"])
+
+
+# Functions of arrays
+
+
+def turn(A: Any, v: Any) -> Any:
+    w = A @ v
+    return w * w, A.T
+
+
+def test_functions_of_arrays_are_layers(shared_code: None) -> None:
+    function = python_program(turn, heads=3, engine=COUNTS)
+    a, v = real([[0.5, 0.0, 1.0], [2.0, -1.0, 0.25]], [1.0, 0.0, -0.5])
+    layer = function.as_layer(a, v, checkpoint=False)
+    squares, turned = layer(a.expand(2, 2, 3), v)
+    assert (squares - (a @ v).square().expand(2, 2)).abs().max() < TIGHT
+    assert (turned - a.T.expand(2, 3, 2)).abs().max() < TIGHT
+    found = torch.func.jacrev(layer, argnums=(0, 1))(a, v)
+    expected = torch.func.jacrev(lambda a, v: ((a @ v).square(), a.T), argnums=(0, 1))(a, v)
+    for mine, theirs in zip(found, expected, strict=True):
+        assert max(float((x - y).abs().max()) for x, y in zip(mine, theirs, strict=True)) < TIGHT
+    with pytest.raises(ArgumentError, match=r"v has the shape \(2,\): it must be \(3,\)"):
+        layer(a, v[:2])
+    with pytest.raises(ArgumentError, match="the layer takes 2 tensors, for A, v, and is given 1"):
+        layer(a)
 
 
 # What is refused
@@ -354,7 +390,7 @@ def test_derivatives_of_an_inverse_an_eigenvalue_and_a_descent(shared_code: None
 
 
 def test_the_gradient_of_a_penalty(shared_code: None) -> None:
-    assert example("ridge")["learn"](1)[1] < 1e-9
+    assert example("penalty")["learn"](1)[1] < 1e-9
 
 
 def test_a_network_with_a_program_in_its_middle(shared_code: None) -> None:
@@ -366,7 +402,7 @@ def test_a_network_with_a_program_in_its_middle(shared_code: None) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", ["derivatives", "ridge", "step_size", "middle_layer"])
+@pytest.mark.parametrize("name", ["derivatives", "penalty", "step_size", "middle_layer"])
 def test_the_scripts_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(ROOT / "examples" / "gradients" / f"{name}.py"), run_name="__main__")
     out = capsys.readouterr().out
@@ -379,6 +415,6 @@ def test_a_step_size_and_a_penalty_are_learned() -> None:
     losses, rate = example("step_size")["learn"]()
     assert losses[-1] < 0.1 * losses[0]
     assert rate > 0.5
-    losses, difference = example("ridge")["learn"]()
+    losses, difference = example("penalty")["learn"]()
     assert losses[-1] < 0.5 * losses[0]
     assert difference < 1e-9
