@@ -10,13 +10,13 @@ Bits are constants. Program counter, pointers and instructions have no derivativ
 numbers pass one on.
 
 Cards are made again. Reverse mode needs what every layer of every loop computed. Here it keeps the first card of each of
-about sqrt(T) segments, makes the cards of one segment again when it comes to it, and then what one loop computed.
-`torch.utils.checkpoint` does the same, but not within `torch.func`.
+about sqrt(T) segments of T loops, makes the cards of one segment again when it comes to it, and then what one loop computed.
+Long runs have segments within segments, so that memory grows with the cube root. `torch.utils.checkpoint` does the same, but
+not within `torch.func`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -28,6 +28,8 @@ from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
 Cards = Callable[[Tensor], Tensor]
 """A function from cards to cards."""
+SHORT = 256
+"""Up to so many loops there is one level of segments, of which there are 16 at most."""
 
 
 class FrozenLayer(TransformerLayer):
@@ -66,10 +68,15 @@ class Loops(nn.Module):
         """The card after so many loops; with `checkpoint`, for the derivative most cards are made again."""
         if not checkpoint:
             return self._in_turn(self.loop, loops, card)
-        size = max(1, math.isqrt(loops))
+        return self._in_segments(loops, 1 if loops <= SHORT else 2, card)
+
+    def _in_segments(self, loops: int, levels: int, card: Tensor) -> Tensor:
+        """So many loops, in segments that are made again; each in segments of its own, down to single loops."""
+        if levels == 0:
+            return self._in_turn(partial(made_again, self.loop), loops, card)
+        size = max(1, round(loops ** (levels / (levels + 1))))
         for start in range(0, loops, size):
-            segment = partial(self._in_turn, partial(made_again, self.loop), min(size, loops - start))
-            card = made_again(segment, card)
+            card = made_again(partial(self._in_segments, min(size, loops - start), levels - 1), card)
         return card
 
     @staticmethod
