@@ -13,6 +13,7 @@ import punchcard
 from punchcard.looking import looking
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.subleq.machine import SubleqMachine
+from punchcard.machines.upward import ABOVE
 from punchcard.machines.von_neumann.isa import DIALECTS
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 
@@ -86,6 +87,14 @@ def test_imports_point_one_way(room: str) -> None:
                 target = name.split(".")[1] if name.startswith("punchcard.") else ""
                 if target and not target.startswith("__"):
                     assert target == room or FLOOR[target] < FLOOR[room], f"{path.name} in {room} must not import {target}"
+
+
+def test_one_file_calls_upward() -> None:
+    """What a machine has from a room above is named in one place, and is imported when it is called."""
+    callers = {path.name for path in (SOURCE / "machines").glob("*.py") if "import_module(" in path.read_text()}
+    assert callers == {"upward.py", "kind.py"}, "kind.py imports what a machine declares by name"
+    for module in ABOVE.values():
+        assert FLOOR[module.split(".")[1]] > FLOOR["machines"]
 
 
 def tensor_free() -> list[Path]:

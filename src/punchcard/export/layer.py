@@ -1,34 +1,38 @@
 """`machine.as_layer(program, inputs, outputs)`: a program that runs on a machine, as a layer of another network.
 
-Without gradients the fastest engine runs the program. With gradients a fast run counts the loops until the program halts, and
-then the dense equation makes them, in reach of autograd. Items of a batch may halt at different loops: a halted card is a
-fixed point of the machine, so all of them make as many loops as the longest.
+Without gradients the fastest engine runs the program. With gradients a fast run counts the loops until the program halts,
+and then the dense equation makes them, in reach of autograd. Items of a batch may halt at different loops: a halted card is
+a fixed point of the machine, so all of them make as many loops as the longest.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch._compile import _disable_dynamo
 
 from punchcard.arguments import checked
 from punchcard.card.formats import name_of
 from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_you_mean
-from punchcard.export.loops import Loops
+from punchcard.export.loops import Loops, living
 from punchcard.machines.base import Machine
 from punchcard.machines.places import RealPlace
+from punchcard.machines.result import Result
+from punchcard.machines.running import DEFAULT_ENGINE
 
 
 @checked
 def as_layer(
     machine: Machine[Any, Any], program: Any, inputs: Sequence[str], outputs: Sequence[str], *,
-    max_steps: int | None = None, checkpoint: bool = True,
+    engine: str = DEFAULT_ENGINE, max_steps: int | None = None, checkpoint: bool = True,
 ) -> ProgramLayer:
     """See `Machine.as_layer`."""
-    return ProgramLayer(machine, program, inputs, outputs, max_steps=max_steps, checkpoint=checkpoint)
+    return ProgramLayer(machine, program, inputs, outputs, engine=engine, max_steps=max_steps, checkpoint=checkpoint)
 
 
 class ProgramLayer(nn.Module):
@@ -42,12 +46,12 @@ class ProgramLayer(nn.Module):
 
     def __init__(
         self, machine: Machine[Any, Any], program: Any, inputs: Sequence[str], outputs: Sequence[str], *,
-        max_steps: int | None = None, checkpoint: bool = True,
+        engine: str = DEFAULT_ENGINE, max_steps: int | None = None, checkpoint: bool = True,
     ) -> None:
         super().__init__()
         machine.check_type(program)
         self.program, self.inputs, self.outputs = program, tuple(inputs), tuple(outputs)
-        self.max_steps, self.checkpoint = max_steps, checkpoint
+        self.engine, self.max_steps, self.checkpoint = engine, max_steps, checkpoint
         self._check_names(machine)
         self._take(machine)
 
@@ -81,6 +85,13 @@ class ProgramLayer(nn.Module):
                 raise ProgramError(f"as_layer: unknown output {name!r}{did_you_mean(name, known)}; the program has "
                                    f"{', '.join(list(known)[:20]) or 'no names'}")
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> ProgramLayer:
+        """A copy on the same machine, which holds compiled code and is never changed from here."""
+        memo |= {id(shared): shared for shared in (self.machine, self.program, self.places)}
+        copied = memo[id(self)] = type(self).__new__(type(self))
+        copied.__dict__ = copy.deepcopy(self.__dict__, memo)
+        return copied
+
     def extra_repr(self) -> str:
         return f"{', '.join(self.inputs)} -> {', '.join(self.outputs)}, on {self.machine!r}"
 
@@ -89,20 +100,22 @@ class ProgramLayer(nn.Module):
         before, found = self.card.dtype, fn(self.card)
         if found.dtype != before:
             self._take(self.machine.in_format(name_of(found.dtype)))
-        return super()._apply(lambda tensor: fn(tensor).to(found.device), recurse)
+        super()._apply(lambda tensor: fn(tensor).to(found.device), recurse)  # type: ignore[no-untyped-call]
+        return self
 
     # Running
 
+    @_disable_dynamo  # a compiled network has a break here; torch.compiler.disable would import the compiler at once
     def forward(self, *given: Tensor) -> Tensor | tuple[Tensor, ...]:
         self._check(given)
         wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given)
         if wanted and self.places:
             counted = Counted()
-            FastRun.apply(self, counted, *(tensor.detach() for tensor in given))
+            fast_run(self, counted, *(tensor.detach() for tensor in given))
             found = self.unrolled(counted.loops, *given)
         else:
-            found = FastRun.apply(self, Counted(), *given)
-        return found[0] if len(self.outputs) == 1 else tuple(found)
+            found = fast_run(self, Counted(), *given)
+        return found[0] if len(self.outputs) == 1 else found
 
     def _check(self, given: Sequence[Tensor]) -> None:
         if len(given) != len(self.inputs):
@@ -114,8 +127,9 @@ class ProgramLayer(nn.Module):
             if tensor.device != self.card.device:
                 raise ArgumentError(f"{name} is on {tensor.device}, the layer on {self.card.device}: move one with .to()")
             if self.places and tensor.dtype != self.card.dtype:
-                raise ArgumentError(f"{name} holds {name_of(tensor.dtype)}, the layer {name_of(self.card.dtype)}: use "
-                                    f"layer.to(torch.{name_of(tensor.dtype)}) or {name}.to(torch.{name_of(self.card.dtype)})")
+                own, other = name_of(self.card.dtype), name_of(tensor.dtype)
+                raise ArgumentError(f"{name} holds {other}, the layer {own}: use layer.to(torch.{other}) or "
+                                    f"{name}.to(torch.{own})")
             shape = self.shape(name)
             if tuple(tensor.shape)[tensor.ndim - len(shape):] != shape or tensor.ndim < len(shape):
                 raise ArgumentError(f"{name} has the shape {tuple(tensor.shape)}: it must be {shape}, after any leading "
@@ -130,39 +144,40 @@ class ProgramLayer(nn.Module):
         each = [tuple(tensor.shape)[: tensor.ndim - len(self.shape(name))]
                 for name, tensor in zip(self.inputs, given, strict=True)]
         try:
-            return tuple(torch.broadcast_shapes(*each))
+            return tuple(torch.broadcast_shapes(*each))  # type: ignore[no-untyped-call]
         except RuntimeError:
             shown = ", ".join(f"{name} {shape}" for name, shape in zip(self.inputs, each, strict=True))
             raise ArgumentError(f"the leading dimensions do not fit each other: {shown}") from None
 
-    def unrolled(self, loops: int, *given: Tensor) -> tuple[Tensor, ...]:
-        """The outputs after so many loops of the dense equation, with derivatives."""
+    def unrolled(self, loops: int, *given: Tensor, checkpoint: bool | None = None) -> tuple[Tensor, ...]:
+        """The outputs after so many loops of the dense equation, with derivatives. Forward mode keeps no card anyway."""
+        checkpoint = self.checkpoint if checkpoint is None else checkpoint
         leading = self.leading(given)
         card = self.card
         for name, tensor in zip(self.inputs, given, strict=True):
             place = self.places[name]
             rows, columns = place.rows[0], place.columns
-            value = tensor.reshape(*tensor.shape[: tensor.ndim - len(place.shape)], rows.stop - rows.start, -1)
+            value = tensor.reshape((*tensor.shape[: tensor.ndim - len(place.shape)], rows.stop - rows.start, -1))
             around = (columns.start, card.shape[-1] - columns.stop, rows.start, card.shape[-2] - rows.stop)
             inside = nn.functional.pad(torch.ones_like(value, dtype=torch.bool), around)
             card = torch.where(inside, nn.functional.pad(value, around), card)
-        card = self.loops(card.expand(*leading, *card.shape[-2:]), loops, checkpoint=self.checkpoint)
+        card = self.loops(card.expand(*leading, *card.shape[-2:]), loops, checkpoint=checkpoint)
         return tuple(self._read(card, self.places[name], leading) for name in self.outputs)
 
     @staticmethod
     def _read(card: Tensor, place: RealPlace, leading: tuple[int, ...]) -> Tensor:
         parts = [card[..., rows, place.columns] for rows in place.rows]
-        return torch.stack(parts).sum(0).reshape(*leading, *place.shape)
+        return torch.stack(parts).sum(0).reshape((*leading, *place.shape))
 
     def fast(self, given: Sequence[Tensor]) -> tuple[tuple[Tensor, ...], int]:
         """The outputs by the fastest engine, and the loops of the longest run."""
         leading = self.leading(given)
-        flat = [tensor.detach().cpu().expand(*leading, *self.shape(name)).reshape(-1, *self.shape(name))
+        flat = [tensor.detach().cpu().expand((*leading, *self.shape(name))).reshape((-1, *self.shape(name)))
                 for name, tensor in zip(self.inputs, given, strict=True)]
         items = range(flat[0].shape[0])
         programs = [self.program.with_values({name: self._value(name, values[i])
                                               for name, values in zip(self.inputs, flat, strict=True)}) for i in items]
-        results = self.machine.run_batch(programs, max_steps=self.max_steps).results if programs else ()
+        results = self._run(programs) if programs else ()
         for i, result in enumerate(results):
             if result.fault is not None:
                 raise result.fault if len(results) == 1 else PunchcardError(f"item {i} of the batch: {result.fault}")
@@ -173,8 +188,11 @@ class ProgramLayer(nn.Module):
         kind = next((t.dtype for t in given if t.is_floating_point()), torch.int64)
         outputs = tuple(
             torch.tensor(np.array([result.memory[name] for result in results], dtype=np.float64), dtype=torch.float64)
-            .reshape(*leading, *self.shape(name)).to(self.card.device, kind) for name in self.outputs)
+            .reshape((*leading, *self.shape(name))).to(self.card.device, kind) for name in self.outputs)
         return outputs, max((result.loops for result in results), default=0)
+
+    def _run(self, programs: Sequence[Any]) -> Sequence[Result[Any]]:
+        return self.machine.run_batch(programs, engine=self.engine, max_steps=self.max_steps).results
 
     def _value(self, name: str, value: Tensor) -> Any:
         """What a program is given: of real numbers an array, else an integer."""
@@ -209,10 +227,10 @@ class FastRun(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[Any, ...]:
-        given = ctx.saved_tensors
+        given = living(ctx.saved_tensors)
         if not ctx.layer.places:  # of bits: a step function of the inputs, flat between its jumps
             return (None, None, *(torch.zeros_like(tensor) if tensor.is_floating_point() else None for tensor in given))
-        _, pull_back = torch.func.vjp(lambda *tensors: ctx.layer.unrolled(ctx.loops, *tensors), *given)
+        pull_back = torch.func.vjp(lambda *tensors: ctx.layer.unrolled(ctx.loops, *tensors), *given)[1]
         return (None, None, *pull_back(cotangents))
 
     @staticmethod
@@ -223,7 +241,7 @@ class FastRun(torch.autograd.Function):
         if not ctx.layer.places:
             return tuple(torch.zeros(shape, dtype=dtype, device=device) for shape, dtype, device in ctx.like)
         pushed: tuple[Tensor, ...] = torch.func.jvp(
-            lambda *tensors: ctx.layer.unrolled(ctx.loops, *tensors), given, moved)[1]
+            lambda *tensors: ctx.layer.unrolled(ctx.loops, *tensors, checkpoint=False), given, moved)[1]
         return pushed
 
     @staticmethod
@@ -236,5 +254,11 @@ class FastRun(torch.autograd.Function):
         most = max(ranks)
         aligned = [tensor.reshape(tensor.shape[0], *[1] * (most - rank), *tensor.shape[1:])
                    for tensor, rank in zip(fronted, ranks, strict=True)]
-        outputs = FastRun.apply(layer, counted, *aligned)
+        outputs = fast_run(layer, counted, *aligned)
         return outputs, (0,) * len(outputs)
+
+
+def fast_run(layer: ProgramLayer, counted: Counted, *given: Tensor) -> tuple[Tensor, ...]:
+    """The outputs of a run on the fastest engine; `counted` is told its loops."""
+    outputs: tuple[Tensor, ...] = FastRun.apply(layer, counted, *given)  # type: ignore[no-untyped-call]
+    return outputs

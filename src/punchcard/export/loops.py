@@ -3,21 +3,21 @@
 Three things differ from `model(model(...))`, and none of them changes a value.
 
 relu'(0) = 1/2. Weights set by formula pass a number on as relu(x) - relu(-x), and clear a row by x - relu(x) + relu(-x).
-With torch's relu'(0) = 0 the first has the derivative 0 at x = 0, where it is 1, and the second 1, where it is 0. So a matrix
-with a zero in it would get a wrong gradient. `torch.maximum` shares the derivative between two equal arguments.
+With torch's relu'(0) = 0 the first has the derivative 0 at x = 0, where it is 1, and the second 1, where it is 0. So a
+matrix with a zero in it would get a wrong gradient. `torch.maximum` shares the derivative between two equal arguments.
 
 Bits are constants. Program counter, pointers and instructions have no derivative. Between two loops only the places of real
 numbers pass one on.
 
 Cards are made again. Reverse mode needs what every layer of every loop computed. Here it keeps the first card of each of
-about sqrt(T) segments, makes the cards of one segment again when it comes to it, and then what one loop computed.
-`torch.utils.checkpoint` does the same, but not within `torch.func`.
+about sqrt(T) segments of T loops, makes the cards of one segment again when it comes to it, and then what one loop computed.
+Long runs have segments within segments, so that memory grows with the cube root. `torch.utils.checkpoint` does the same, but
+not within `torch.func`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,8 @@ from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
 Cards = Callable[[Tensor], Tensor]
 """A function from cards to cards."""
+SHORT = 256
+"""Up to so many loops there is one level of segments, of which there are 16 at most."""
 
 
 class FrozenLayer(TransformerLayer):
@@ -66,10 +68,15 @@ class Loops(nn.Module):
         """The card after so many loops; with `checkpoint`, for the derivative most cards are made again."""
         if not checkpoint:
             return self._in_turn(self.loop, loops, card)
-        size = max(1, math.isqrt(loops))
+        return self._in_segments(loops, 1 if loops <= SHORT else 2, card)
+
+    def _in_segments(self, loops: int, levels: int, card: Tensor) -> Tensor:
+        """So many loops, in segments that are made again; each in segments of its own, down to single loops."""
+        if levels == 0:
+            return self._in_turn(partial(made_again, self.loop), loops, card)
+        size = max(1, round(loops ** (levels / (levels + 1))))
         for start in range(0, loops, size):
-            segment = partial(self._in_turn, partial(MadeAgain.apply, self.loop), min(size, loops - start))
-            card = MadeAgain.apply(segment, card)
+            card = made_again(partial(self._in_segments, min(size, loops - start), levels - 1), card)
         return card
 
     @staticmethod
@@ -96,10 +103,21 @@ class MadeAgain(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[None, Tensor]:
-        _, pull_back = torch.func.vjp(ctx.function, *ctx.saved_tensors)
+        pull_back = torch.func.vjp(ctx.function, *living(ctx.saved_tensors))[1]
         return None, pull_back(*cotangents)[0]
 
     @staticmethod
     def jvp(ctx: Any, _: None, tangent: Tensor) -> Tensor:
         pushed: Tensor = torch.func.jvp(ctx.function, ctx.saved_tensors, (tangent,))[1]
         return pushed
+
+
+def made_again(function: Cards, card: Tensor) -> Tensor:
+    """What a function makes of a card, and for the derivative makes again."""
+    made: Tensor = MadeAgain.apply(function, card)  # type: ignore[no-untyped-call]
+    return made
+
+
+def living(saved: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Tensors that were kept, for use in a new transform of `torch.func`: any operation rids them of one that has ended."""
+    return tuple(tensor.view_as(tensor) for tensor in saved)

@@ -291,18 +291,20 @@ class Machine(ABC, Generic[Program, State]):
         return observe(self.model, self.layout, callback, layers=layers, names=lambda j: self.column_name(j, program))
 
     def as_layer(
-        self, program: Program, inputs: Sequence[str], outputs: Sequence[str], *, max_steps: int | None = None,
-        checkpoint: bool = True,
+        self, program: Program, inputs: Sequence[str], outputs: Sequence[str], *, engine: str = DEFAULT_ENGINE,
+        max_steps: int | None = None, checkpoint: bool = True,
     ) -> nn.Module:
         """A program as a layer of another network: a tensor for each input, a tensor or a tuple out, and gradients.
 
         inputs, outputs   names of the program's variables; those that are not named keep the program's own values
+        engine            what runs the program where no gradient is wanted, and counts the loops where one is
         max_steps         instructions after which a run that has not halted is an error
         checkpoint        make cards again for the gradient, so that memory grows with the square root of the loops
 
         See docs/gradients.md.
         """
-        layer: nn.Module = upward.call("as_layer", self, program, inputs, outputs, max_steps=max_steps, checkpoint=checkpoint)
+        options = {"engine": engine, "max_steps": max_steps, "checkpoint": checkpoint}
+        layer: nn.Module = upward.call("as_layer", self, program, inputs, outputs, **options)
         return layer
 
     def circuit(self) -> Any:

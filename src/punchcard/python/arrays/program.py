@@ -3,6 +3,7 @@
     inverse(A)            the value, computed by the transformer
     inverse.run(A)        the report
     inverse.lower(A)      the FLEQ program as text
+    inverse.as_layer(A)   the function as a layer of another network, with gradients
     inverse.machine(A)    the machine, the same for other arguments of the same shapes and sizes
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache, update_wrapper
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -32,6 +33,11 @@ from punchcard.python.arrays.listing import listing
 from punchcard.python.arrays.report import ArrayReport, distance
 from punchcard.python.arrays.signature import as_data, bound, defaults_of, is_constant
 from punchcard.python.source import FunctionSource, Unsupported
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from punchcard.export.layer import ProgramLayer
 
 OPTIONS: Mapping[str, tuple[Any, str]] = {
     "range": (None, "a number, 1 or more and above every value of the program"), "heads": (3, "1, 2 or 3"),
@@ -133,6 +139,25 @@ class ArrayProgram:
         """The machine that runs the function for arguments of these shapes and sizes."""
         return _Call(self, given, named).machine()
 
+    def as_layer(self, *given: Any, checkpoint: bool = True, **named: Any) -> nn.Module:
+        """The function as a layer of another network, with gradients, for arguments of these shapes and sizes.
+
+        The layer takes a tensor for each argument that is an array or a number with a point, in the order of the function.
+        Integers are constants of the program. Values must stay within the range that the arguments given here lead to, or
+        that the option `range` says. See docs/gradients.md.
+        """
+        from punchcard.python.arrays.layer import Argument, ArrayLayer
+
+        call = _Call(self, tuple(map(_plain_array, given)), {name: _plain_array(value) for name, value in named.items()})
+        stored, ends, machine = call.written.parameters, call.written.results, call.machine()
+        parameters = [Argument(name, shape, stored[name].turned) for name, shape in call.shapes.items()]
+        results = [Argument(end.variable, shape, end.turned) for end, shape in zip(ends, call.code.shapes, strict=True)]
+        layer = machine.as_layer(
+            call.program, [stored[p.name].variable for p in parameters], list(dict.fromkeys(end.variable for end in ends)),
+            engine=self.options["engine"], checkpoint=checkpoint,
+            max_steps=self.options["max_steps"] or max(call.steps, machine.default_max_steps or 0))
+        return ArrayLayer(cast("ProgramLayer", layer), parameters, results, one=call.code.one)
+
     def with_options(self, **options: Any) -> ArrayProgram:
         """The same function with other options."""
         return ArrayProgram(self.source, self.function, **{**self.options, **options})
@@ -180,7 +205,7 @@ class _Call:
         arguments = owner._bound(given, named)
         constants = {name: value for name, value in arguments.items() if is_constant(value)}
         data = {name: as_data(name, value) for name, value in arguments.items() if not is_constant(value)}
-        shapes = {name: array.shape for name, array in data.items()}
+        self.shapes = shapes = {name: array.shape for name, array in data.items()}
         self.code = owner.lowered(shapes, constants)
         values = {self.code.parameters[name]: _stored(array) for name, array in data.items()}
         self.ran = dry_run(self.code.code, values)
@@ -274,6 +299,11 @@ def _rounded(count: int) -> int:
 def _stored(array: np.ndarray) -> np.ndarray:
     """As a matrix: a vector is a column."""
     return array.reshape(1, 1) if array.ndim == 0 else array.reshape(-1, 1) if array.ndim == 1 else array
+
+
+def _plain_array(value: Any) -> Any:
+    """A tensor as an array."""
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else value
 
 
 def _own(value: Any) -> Any:
