@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import torch
+from tests.export_runs import CASES, case, opened_elsewhere
 
 from punchcard import export
 from punchcard.export.targets import TARGETS, missing_of
-from tests.export_runs import CASES, case, opened_elsewhere
 
 FORMATS = ("safetensors", "hf", "onnx", "transformer-lens")
 
