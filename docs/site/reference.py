@@ -18,6 +18,7 @@ TITLES = {
     "punchcard.calculator": "The calculator",
     "punchcard.python": "Python functions as programs",
     "punchcard.view": "Seeing",
+    "punchcard.export": "Into other tools",
     "punchcard.trace": "Watching",
     "punchcard.transformer": "The model, formulas and precision",
     "punchcard.card": "Cards and layouts",
@@ -46,7 +47,7 @@ def page(title: str, about: str, package: str, homes: dict[str, str]) -> str:
 
 
 def pages() -> dict[str, str]:
-    calls = {name: punchcard._HOMES[name] for name in punchcard.__all__}
+    calls = {name: punchcard._HOMES.get(name, f"punchcard.{name}") for name in punchcard.__all__}  # a module is its own home
     parts = {name: getattr(getattr(kit, name), "__module__", "punchcard.primitives") for name in kit.__all__}
     about = "All names of `import punchcard`. What a call refuses, it refuses with a `PunchcardError` in one line."
     written_with = ("All that [a machine of your own](../your-own-machine.md) is written with: "

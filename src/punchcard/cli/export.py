@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from punchcard.cli.options import (
+    Calling,
     Given,
     file_argument,
     given_flags,
@@ -30,7 +31,7 @@ def make_export(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
     about = "; ".join(f"{target.name}: {target.about}" for target in TARGETS.values())
 
-    @click.command()
+    @click.command(cls=Calling)
     @file_argument
     @click.option("--to", "target", required=True, type=click.Choice(list(TARGETS)), help=f"{about}.")
     @click.option("-o", "--output", required=True, metavar="DIR", help="The folder that is written.")
