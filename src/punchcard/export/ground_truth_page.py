@@ -92,8 +92,8 @@ alone is taken from the other run (`changes`).
 ## Variables
 
 A variable of `circuit.json` is a block of rows in a region of columns at a moment. Moment 0 is where a loop begins, 2 k + 1
-is after the attention of layer k, and 2 k + 2 after its feed-forward, with k counted from 0. `unsigned`: entries are -1 or 1,
-the lowest bit first, so the number is the sum of 2^i over rows i that are 1. Two's complement for negative numbers.
+is after the attention of layer k, and 2 k + 2 after its feed-forward, with k counted from 0. `unsigned`: entries are -1 or
+1, the lowest bit first, so the number is the sum of 2^i over rows i that are 1. Two's complement for negative numbers.
 `seen` in `pairs.json` says what the rows in the middle of a loop were seen to hold.
 
 ## The disguise
