@@ -29,17 +29,19 @@ HEAD = 0
 
 def first_instruction(of: object) -> Tensor:
     """The card of a program after its warm-up loop: its first instruction, `subleq a, minus_a`, is next."""
-    return machine.model(machine.punch(of))
+    after: Tensor = machine.model(machine.punch(of))
+    return after
 
 
 def brought(card: Tensor) -> Tensor:
     """What the head adds to a card."""
-    return layer.value[HEAD] @ card @ layer.attention(card, HEAD)
+    added: Tensor = layer.value[HEAD] @ card @ layer.attention(card, HEAD)
+    return added
 
 
 def minus_a(card: Tensor) -> int:
     """The value of the cell that the instruction changes."""
-    return machine.values(program, machine.read_own(program, card))["minus_a"]
+    return int(machine.values(program, machine.read_own(program, card))["minus_a"])
 
 
 card, donor = first_instruction(program), first_instruction(other)
