@@ -132,7 +132,7 @@ class Generator(Writer):
         if isinstance(item, str):
             return self.text_object(item) if whole else str(ord(item))
         if isinstance(item, list | tuple):
-            return self.list_object(item)
+            return self.outside(item).constant_sum()  # the same list in two places is one list
         return str(int(item))
 
     def outside(self, value: Any) -> Form:

@@ -473,6 +473,7 @@ class Inference:
                 self.fail(node, f"print({keyword.arg}=...) is not in the integer subset", "sep and end are")
             if not isinstance(keyword.value, ast.Constant) or not isinstance(keyword.value.value, str):
                 self.fail(keyword.value, f"{keyword.arg}= of print must be a text that is written out")
+            self.printed(keyword.value, names)
         for each in node.args:
             self.printed(each, names)
         return NONE
@@ -480,6 +481,8 @@ class Inference:
     def printed(self, node: ast.expr, names: Names) -> None:
         """Something that is written: more is allowed here than can be kept."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if any(0xD800 <= ord(c) < 0xE000 for c in node.value):
+                self.fail(node, f"{ascii(node.value)[:40]} has half of a surrogate pair, which cannot be written as UTF-8")
             return
         if isinstance(node, ast.JoinedStr):
             for part in node.values:
