@@ -80,13 +80,22 @@ class Generator(Writer):
 
     def unused(self, name: str) -> str:
         chosen, count = name, 2
-        while chosen in self._taken:
+        while chosen in self._taken or self._is_temporary(chosen):
             chosen, count = f"{name}_{count}", count + 1
         self._taken.add(chosen)
         return chosen
 
+    def _is_temporary(self, name: str) -> bool:
+        """Whether a name may be that of a temporary cell: of a function `f` these are `f_1`, `f_2` and so on."""
+        front, _, number = name.rpartition("_")
+        return number.isdigit() and front in self.analysis.functions.labels
+
     def result_cell(self, function: Function, index: int = 0) -> str:
-        return self.cell_of(function, f"result{index or ''}")
+        """A result has a cell of its own: no variable can have the name of its key."""
+        key = function, f"return {index}"
+        if key not in self._cells:
+            self._cells[key] = self.unused(f"{function.name}_result{index or ''}")
+        return self._cells[key]
 
     def lasting(self, what: str) -> str:
         """A cell that lasts as long as a loop."""

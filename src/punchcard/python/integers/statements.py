@@ -176,15 +176,15 @@ class Statements(Calls):
         assert isinstance(node.target, ast.Subscript)
         easy = isinstance(node.op, ast.Add | ast.Sub) and (not self.check or self.fits(node.op, old, new))
         place_form = self.place(node.target)
-        if self.is_busy(node.value) or not easy:
+        busy = self.is_busy(node.value)
+        if busy or not easy:
             place_form = self.kept(place_form)
-        right = self.form(node.value)
-        if easy:
-            self.change(place_form, right, 1 if isinstance(node.op, ast.Add) else -1)
+        if easy and not busy:
+            self.change(place_form, self.form(node.value), 1 if isinstance(node.op, ast.Add) else -1)
             return
-        right = self.steady(right)
-        left = self.load(place_form)
-        result = self.steady(self.binary(node, node.op, self.steady(left), old, right, new))
+        left = self.kept(self.load(place_form))  # read first: what is on the right may change the item
+        right = self.steady(self.form(node.value))
+        result = self.steady(self.binary(node, node.op, left, old, right, new))
         self.store(place_form, result)
 
     # Leaving
@@ -252,7 +252,9 @@ class Statements(Calls):
         self.label(test)
         self.temporaries, self.statement = 0, node.test
         self.loop_nodes.append(node)
+        once, self.once = self.once, False  # a list in the test is a new one each time
         self.condition(node.test, top, done, done)
+        self.once = once
         self.loop_nodes.pop()
         self.label(done)
         self.block(node.orelse)
@@ -420,6 +422,8 @@ class Statements(Calls):
         names = {inner.id: self.lasting(inner.id) for inner in ast.walk(generator.target) if isinstance(inner, ast.Name)}
         sized = self.value(node)
         assert sized.items is not None
+        if sized.items.root.length is None and not self._is_repeatable(generator.iter):
+            self.fail(generator.iter, "what a comprehension goes over is computed here", "give it a name before")
         done, place, made = self.fresh("done"), self.lasting("place"), self.lasting("made")
         length = self._comprehension_length(generator.iter, sized)
         self.given(length)
@@ -442,6 +446,12 @@ class Statements(Calls):
         self.hidden.pop()
         self.label(done)
         return cell(made)
+
+    def _is_repeatable(self, source: ast.expr) -> bool:
+        """Whether a source can be computed twice, for the length and for the items: it makes and calls nothing."""
+        parts = source.args if _is_call(source, "range") and isinstance(source, ast.Call) else [source]
+        return not any(isinstance(inner, ast.List | ast.Tuple | ast.ListComp) or (
+            isinstance(inner, ast.Call) and not _is_call(inner, "len")) for each in parts for inner in ast.walk(each))
 
     def _comprehension_length(self, source: ast.expr, sized: Value) -> Form:
         """How many items there will be."""
