@@ -213,5 +213,6 @@ def test_a_refusal_shows_its_line_with_a_caret(tmp_path: Path) -> None:
     path = tmp_path / "wrong.py"
     path.write_text("def main():\n    print(1 / 2)\n")
     said = invoke("run", path, *SMALL).stderr.splitlines()
-    assert said[0].startswith("punchcard: ") and "wrong.py:2:11: " in said[0]
+    assert said[0].startswith("punchcard: ")
+    assert "wrong.py:2:11: " in said[0]
     assert said[1:] == ["    print(1 / 2)", "          ^"]

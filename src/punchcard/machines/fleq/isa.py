@@ -110,7 +110,7 @@ class FleqState:
 
 @dataclass(frozen=True)
 class Returned:
-    """A value that a program is run for: the variable that holds it, its shape outside, and whether it is stored transposed."""
+    """A value that a program is run for: the variable that holds it, its shape, and whether it is stored transposed."""
 
     variable: str
     shape: tuple[int, ...]
