@@ -175,3 +175,44 @@ def test_instructions_know_their_lines(tmp_path: Path) -> None:
     listing = punchcard.build(program).listing(program, FILE)
     assert {item.line for item in listing.instructions} == {5}
     assert program.lines[-1] == 0, "data belong to no line"
+
+
+RETURNS = """import punchcard as pc
+FIRST, SECOND = range(2)
+HALF, = (0.5,)
+
+@pc.program(heads=2)
+def both(A):
+    B = HALF * A.T
+    return B, B[FIRST] @ B[SECOND]
+"""
+
+
+@pytest.mark.parametrize("matrix", ["[[1, 2], [3, 4]]", "1 2 ; 3 4"])
+def test_a_run_shows_what_the_function_returns_and_not_its_temporaries(tmp_path: Path, matrix: str) -> None:
+    path = tmp_path / "both.py"
+    path.write_text(RETURNS)
+    shown = invoke("run", path, "--call", "both", matrix, "--engine", "dense").stdout
+    assert shown.startswith("result[0] = [[0.5 1.5]\n             [1.  2. ]]\nresult[1] = 3.5\nhalted")
+    program = punchcard.load(path, call="both([[1, 2], [3, 4]])")
+    assert punchcard.build(program).options["heads"] == 2
+    assert punchcard.build(program, heads=1).options["heads"] == 1
+    text = invoke("asm", path, "--call", "both", matrix).stdout
+    assert "both.py:8: return B, B[FIRST] @ B[SECOND]" in text
+
+
+def test_names_for_the_items_of_a_constant_stand_at_the_top(tmp_path: Path) -> None:
+    path = tmp_path / "names.py"
+    path.write_text("(A, B), C = (1, 2), 3\nD, E = range(4, 6)\ndef main():\n    print(A, B, C, D, E)\n")
+    assert invoke("run", path, *SMALL).stdout == "1 2 3 4 5\n"
+    path.write_text("A, B = 1, 2, 3\ndef main():\n    print(A)\n")
+    assert "unknown name 'A'" in invoke("run", path, *SMALL).stderr
+
+
+def test_a_refusal_shows_its_line_with_a_caret(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text("def main():\n    print(1 / 2)\n")
+    said = invoke("run", path, *SMALL).stderr.splitlines()
+    assert said[0].startswith("punchcard: ")
+    assert "wrong.py:2:11: " in said[0]
+    assert said[1:] == ["    print(1 / 2)", "          ^"]

@@ -457,3 +457,14 @@ def conjugate_gradients(M, b, rounds):
         p = r + (new / rr) * p
         rr = new
     return x
+
+
+@case((3, 3), (3,))
+def diagonals(A, x):
+    return np.diag(A), np.diag(x) - np.diag(np.diag(A)), np.diag(A + 1.0) @ x
+
+
+@case((2, 3), (3,))
+def kept_axes(A, x):
+    low = A.min(axis=1, keepdims=True)
+    return A - A.mean(1, keepdims=True), A.sum(axis=0, keepdims=True), A.sum(keepdims=True) * x, low, x.max(keepdims=True)

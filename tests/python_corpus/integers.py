@@ -728,3 +728,22 @@ def main(a: int, b: int):
         pass
     print(i)
 """, arguments=lambda r: (r.randint(-4, 6), r.randint(-4, 6)), times=6)
+
+add("a sieve by steps", """
+def main(n: int):
+    prime = [True] * (n + 1)
+    prime[0] = prime[1] = False
+    i = 2
+    while i * i <= n:
+        if prime[i]:
+            for j in range(i * i, n + 1, i):
+                prime[j] = False
+        i += 1
+    for k in range(n + 1):
+        if prime[k]:
+            print(k, end=" ")
+    for j in range(0, n, sum(prime)):
+        print(j)
+    print(*prime, *prime, *[n, -1], "end", *[n] * (n % 2), *prime, sep=", ")
+    print(*[n] * (n % 2))
+""", arguments=lambda r: (r.randint(2, 30),), times=3)

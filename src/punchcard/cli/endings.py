@@ -72,6 +72,9 @@ def end(error: BaseException, *, debug: bool = False) -> NoReturn:
             traceback.print_exception(error)
         if message is not None:
             click.echo(f"punchcard: {one_line(message)}", err=True)
+            if isinstance(error, PunchcardError):
+                for note in getattr(error, "__notes__", ()):  # a line of the source, and where in it
+                    click.echo(note, err=True)
     for stream in (sys.stdout, sys.stderr):
         _settle(stream)
     sys.exit(status)

@@ -71,7 +71,7 @@ def assemble_arrays(text: str, source: str = "", *, call: str | None = None) -> 
     chosen = choose(text, source, call)
     own = {name: value for name, value in chosen.options.items() if name != "machine"}
     made: ArrayProgram = of_source(chosen.source, None, "fleq", **own)
-    return made.program_with_lines(*chosen.arguments)
+    return made.program_with_lines(*(_array(argument) for argument in chosen.arguments))
 
 
 def is_for_integers(text: str, source: str = "", *, call: str | None = None, **others: Any) -> bool:
@@ -117,6 +117,17 @@ def split_call(call: str) -> tuple[str, list[Any]]:
     if not words:
         raise ProgramError(f"call={shortened(call)}: write a name and constants, such as gcd 1071 462")
     return words[0], [_literal(word) for word in words[1:]]
+
+
+def _array(argument: Any) -> Any:
+    """An argument of a function of arrays: the text `4 1 ; 2 3` is a matrix, as in `--set`."""
+    if not isinstance(argument, str) or not re.fullmatch(r"[-+.,;\s\deE]*\d[-+.,;\s\deE]*", argument):
+        return argument
+    try:
+        rows = [[float(entry) for entry in row.replace(",", " ").split()] for row in argument.split(";")]
+    except ValueError:
+        return argument
+    return rows if len(rows) > 1 else rows[0]
 
 
 def _literal(word: str) -> Any:
@@ -228,11 +239,19 @@ class PythonFile:
             self._forget(node.value)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
-            if isinstance(target, ast.Name):
-                self._lose(target.id)
-                self.names[target.id] = value
-            else:
-                self._forget(target)
+            self._name(target, value)
+
+    def _name(self, target: ast.expr, value: Any) -> None:
+        """A name for a constant, or several for a tuple of them."""
+        if isinstance(target, ast.Name):
+            self._lose(target.id)
+            self.names[target.id] = value
+        elif isinstance(target, ast.Tuple | ast.List):
+            fits = isinstance(value, list | tuple) and len(value) == len(target.elts)
+            for part, each in zip(target.elts, value if fits else [_UNKNOWN] * len(target.elts), strict=True):
+                self._name(part, each)
+        else:
+            self._forget(target)
 
     def _value(self, node: ast.expr) -> Any:
         """The value of a constant expression; `_UNKNOWN` where it is not one, or too large."""
@@ -249,6 +268,12 @@ class PythonFile:
             return -value if isinstance(value, int | float) else _UNKNOWN
         if isinstance(node, ast.BinOp) and type(node.op) in OPERATIONS:
             return self._combined(OPERATIONS[type(node.op)], self._value(node.left), self._value(node.right))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and (
+                "range" not in self.names and not node.keywords and 1 <= len(node.args) <= 3):
+            ends = [self._value(each) for each in node.args]
+            if all(type(end) is int for end in ends) and (len(ends) < 3 or ends[2]):
+                found = range(*ends)
+                return tuple(found) if found[:MOST_ITEMS] == found else _UNKNOWN
         return _UNKNOWN
 
     @staticmethod

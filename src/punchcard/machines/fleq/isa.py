@@ -108,6 +108,21 @@ class FleqState:
     program_counter: int
 
 
+@dataclass(frozen=True)
+class Returned:
+    """A value that a program is run for: the variable that holds it, its shape, and whether it is stored transposed."""
+
+    variable: str
+    shape: tuple[int, ...]
+    turned: bool = False
+
+    def of(self, memory: Mapping[str, Array]) -> Array | float:
+        """The value in a memory by name."""
+        stored = memory[self.variable]
+        value = (stored.T if self.turned else stored).reshape(self.shape)
+        return value.copy() if self.shape else float(value)
+
+
 @checked
 @dataclass(frozen=True, eq=False)
 class FleqProgram:
@@ -121,6 +136,12 @@ class FleqProgram:
     range: float = 16.0
     lines: tuple[int, ...] = field(default=(), repr=False)
     """The line of each instruction in the text that it comes from, counted from 1."""
+    results: tuple[Returned, ...] = field(default=(), repr=False)
+    """What it is run for, where that is said: a run shows these instead of every variable."""
+    preferred: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """Options of its machine, where nobody says otherwise: `heads`, `precision`, `design`."""
+    listing: str = field(default="", repr=False)
+    """Its text with comments, where it has one."""
 
     def __post_init__(self) -> None:
         if not self.instructions or not isinstance(self.instructions[-1], Halt):
@@ -204,7 +225,7 @@ class FleqProgram:
                 raise ProgramError(f"variable {name!r} is {shape}, and {' x '.join(map(str, given.shape)) or 'one number'} "
                                    "is given")
             changed[name] = given
-        return replace(self, values=changed)
+        return replace(self, values=changed, listing="")
 
     def column_name(self, column: int) -> str:
         """The variable that a memory column belongs to: `t`, or `A[2]` for a column of a matrix."""

@@ -16,6 +16,7 @@ FLEQ = Kind(
                  owns=later("punchcard.python.files:is_for_arrays"), sizes_itself=True),
     ),
     disassemble=later(f"{HOME}.text.writer:disassemble"),
+    write=later(f"{HOME}.text.writer:with_comments"),
     options=(
         Option("functions", "the functions that are plugged in", str, many=True),
         Option("size", "d, rows and columns of the largest operand", least=1),

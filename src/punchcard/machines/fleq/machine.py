@@ -132,6 +132,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     @classmethod
     def for_program(cls, program: FleqProgram, **options: Any) -> FleqMachine:
         """As for every machine; `blocks` are function blocks of your own, for functions that the program calls."""
+        options |= {name: value for name, value in program.preferred.items() if options.get(name) is None}
         own = {block.name: block for block in options.pop("blocks", ())}
         names = options.pop("functions", None) or cls.sizes_for(program)["functions"]
         functions = [own.get(name, name) if isinstance(name, str) else name for name in names]
@@ -320,7 +321,11 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return f"[{number}] {program.describe(number, pointers, result):<52} goto {following}"
 
     def shown(self, program: FleqProgram, result: Result[FleqState]) -> str:
-        return "\n".join(f"{name} = {_shown(value, indent=len(name) + 3)}" for name, value in result.memory.items())
+        """The variables, or what the program is run for where it says that."""
+        values: Mapping[str, Any] = result.memory
+        if one := program.results:
+            values = {"result" if len(one) == 1 else f"result[{i}]": each.of(result.memory) for i, each in enumerate(one)}
+        return "\n".join(f"{name} = {_shown(value, indent=len(name) + 3)}" for name, value in values.items())
 
     def shown_values(self, program: FleqProgram) -> list[Shown]:
         """The program counter, and the variables: of a long one the first columns."""
@@ -380,8 +385,8 @@ def pointer_constants(program: FleqProgram) -> dict[PointerUpdate, int]:
     return found
 
 
-def _shown(value: np.ndarray, indent: int) -> str:
-    if value.shape == (1, 1):
-        return f"{value[0, 0]:.10g}"
+def _shown(value: np.ndarray | float, indent: int) -> str:
+    if np.size(value) == 1 and np.ndim(value) != 1:
+        return f"{np.ravel(value)[0]:.10g}"
     with np.printoptions(precision=8, suppress=True, linewidth=110):
         return str(value).replace("\n", "\n" + " " * indent)

@@ -276,7 +276,7 @@ class Expressions:
             name = named().get(function)
         except TypeError:
             name = None
-        if name in MAKERS:
+        if name in MAKERS and not (name == "diag" and values and not isinstance(values[0], Known)):
             return self._made(node, name, values, options)
         if name is not None:
             return self._intrinsic(node, name, values, options)

@@ -53,20 +53,22 @@ class Intrinsics:
         return getattr(self, f"_{name}")(values, options)  # type: ignore[no-any-return]
 
     def _sum(self, values: list[Real], options: dict[str, Any]) -> Real:
-        axis = _axis("sum", values, options)
-        return self.a.sum(Real(values[0].operand, values[0].shape), axis)
+        keep, axis = _kept(options), _axis("sum", values, options)
+        return _as_axis(self.a.sum(Real(values[0].operand, values[0].shape), axis), values[0], axis, keep)
 
     def _mean(self, values: list[Real], options: dict[str, Any]) -> Real:
-        axis = _axis("mean", values, options)
+        keep, axis = _kept(options), _axis("mean", values, options)
         total = self.a.sum(Real(values[0].operand, values[0].shape), axis)
         count = math.prod(values[0].shape) if axis is None else values[0].shape[axis]
-        return self.a.scaled(Const.of(1.0 / count), total)
+        return _as_axis(self.a.scaled(Const.of(1.0 / count), total), values[0], axis, keep)
 
     def _max(self, values: list[Real], options: dict[str, Any]) -> Real:
-        return self.a.extreme("maximum", values[0], _axis("max", values, options))
+        keep, axis = _kept(options), _axis("max", values, options)
+        return _as_axis(self.a.extreme("maximum", values[0], axis), values[0], axis, keep)
 
     def _min(self, values: list[Real], options: dict[str, Any]) -> Real:
-        return self.a.extreme("minimum", values[0], _axis("min", values, options))
+        keep, axis = _kept(options), _axis("min", values, options)
+        return _as_axis(self.a.extreme("minimum", values[0], axis), values[0], axis, keep)
 
     def _builtin_max(self, values: list[Real], options: dict[str, Any], name: str = "maximum") -> Real:
         """Python's max, of scalars."""
@@ -109,6 +111,16 @@ class Intrinsics:
         if len(a.shape) != 2 or a.shape[0] != a.shape[1]:
             raise Refusal(f"trace of {shown(a.shape)}: it must be a square matrix")
         return self.a.sum(self.a.elementwise("hadamard", a, Real(Const.of(np.eye(a.shape[0])), a.shape), "trace"), None)
+
+    def _diag(self, values: list[Real], options: dict[str, Any]) -> Real:
+        """The diagonal of a square matrix, or a matrix with a vector on its diagonal: a product with the identity."""
+        _count("diag", values, 1, options)
+        (a,) = values
+        if not a.shape or a.shape[0] != a.shape[-1]:
+            raise Refusal(f"diag of {shown(a.shape)}: it must be a vector or a square matrix")
+        size = a.shape[0]
+        whole = self.a.mul(a, Real(Const.of(np.eye(size)), (size, size)))
+        return whole if len(a.shape) == 1 else self.a.sum(whole, 1)
 
     def _where(self, values: list[Real], options: dict[str, Any]) -> Real:
         _count("where", values, 3, options)
@@ -176,6 +188,24 @@ def _count(name: str, values: list[Real], count: int, options: dict[str, Any]) -
     if len(values) != count or options:
         given = f"{len(values)} given" if not options else f"{', '.join(options)}= is not"
         raise Refusal(f"{name} takes {count} argument{'s' * (count != 1)}: {given}")
+
+
+def _kept(options: dict[str, Any]) -> bool:
+    """Whether keepdims= is given, which is taken out of the options."""
+    keep = options.pop("keepdims", False)
+    if not isinstance(keep, bool):
+        raise Refusal(f"keepdims={keep!r}: it must be True or False")
+    return keep
+
+
+def _as_axis(found: Real, a: Real, axis: int | None, keep: bool) -> Real:
+    """What one axis became, or all; where the axis is kept, with a length of 1."""
+    if not keep:
+        return found
+    if axis is None or len(a.shape) < 2:
+        return Real(found.operand, (1,) * len(a.shape), found.buffers)
+    column = axis % 2 == 1
+    return Real(found.operand if column else found.operand.flip, (a.shape[0], 1) if column else (1, a.shape[1]))
 
 
 def _axis(name: str, values: list[Real], options: dict[str, Any]) -> int | None:

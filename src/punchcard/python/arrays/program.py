@@ -21,7 +21,7 @@ import numpy as np
 
 from punchcard.checks.runs import begin, checked_run
 from punchcard.errors import ArgumentError, ProgramError, did_you_mean, shortened
-from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.isa import FleqProgram, Returned
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.running import DEFAULT_ENGINE
@@ -127,13 +127,18 @@ class ArrayProgram:
         return _Call(self, given, named).program
 
     def program_with_lines(self, *given: Any, **named: Any) -> FleqProgram:
-        """The FLEQ program with the line of each instruction; one that has none goes with the one before."""
+        """The FLEQ program with what it returns, its options, and the line of each instruction.
+
+        An instruction that has no line goes with the one before.
+        """
         call = _Call(self, given, named)
         lines: list[int] = []
         for number in range(len(call.program.instructions)):
             line = call.written.lines.get(number)
             lines.append(line.number if line is not None else lines[-1] if lines else self.source.line(self.source.node))
-        return replace(call.program, lines=tuple(lines))
+        preferred = {name: self.options[name] for name in ("heads", "precision", "design")}
+        return replace(call.program, lines=tuple(lines), results=tuple(call.returned), preferred=preferred,
+                       listing=listing(call.program, call.written.lines))
 
     def machine(self, *given: Any, **named: Any) -> FleqMachine:
         """The machine that runs the function for arguments of these shapes and sizes."""
@@ -263,12 +268,14 @@ class _Call:
 
     def results(self, memory: Mapping[str, np.ndarray]) -> Any:
         """What the function returns, as NumPy has it."""
-        found = []
-        for stored, shape in zip(self.written.results, self.code.shapes, strict=True):
-            value = memory[stored.variable]
-            value = (value.T if stored.turned else value).reshape(shape)
-            found.append(value.copy() if shape else float(value))
+        found = [each.of(memory) for each in self.returned]
         return found[0] if self.code.one else tuple(found)
+
+    @property
+    def returned(self) -> list[Returned]:
+        """Where the values are that the function returns."""
+        return [Returned(stored.variable, shape, stored.turned)
+                for stored, shape in zip(self.written.results, self.code.shapes, strict=True)]
 
     def at_its_line(self, error: ProgramError) -> ProgramError:
         """An error of the machine, at the line of the source that its instruction is for."""

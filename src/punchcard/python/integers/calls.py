@@ -267,14 +267,31 @@ class Calls(Lists):
         ends = {keyword.arg: keyword.value.value for keyword in node.keywords
                 if isinstance(keyword.value, ast.Constant)}
         self._early(node.args)
-        pending = ""
+        pending, separator = "", str(ends.get("sep", " "))
+        sure = next((at for at, argument in enumerate(node.args) if not self._may_be_empty(argument)), 0)
         for at, argument in enumerate(node.args):
-            if at:
-                pending += str(ends.get("sep", " "))
-            pending = self._written(argument, pending)
+            before, after = separator * (at > sure), separator * (at < sure)
+            if not isinstance(argument, ast.Starred):
+                pending = self._written(argument, pending + before)
+                continue
+            value, form = self.value(argument.value), self.early.get(argument.value)
+            form = self.kept(self.form(argument.value)) if form is None else form
+            self.write_bytes(pending.encode())
+            if at == sure:
+                self._write_items(value, form, between=separator)
+            else:
+                self._write_items(value, form, before=before, after=after)
+            pending = ""
         self.write_bytes((pending + str(ends.get("end", "\n"))).encode())
         self.early = {}
         return constant(0)
+
+    def _may_be_empty(self, argument: ast.expr) -> bool:
+        """Whether an argument may write nothing: separators go to those that never do."""
+        if not isinstance(argument, ast.Starred):
+            return False
+        items = self.value(argument.value).items
+        return items is None or items.root.low < 1
 
     def _early(self, nodes: list[ast.expr]) -> None:
         """Everything is computed before anything is written: a call may write as well, and an expression may fail."""
@@ -285,6 +302,8 @@ class Calls(Lists):
 
     def _parts(self, node: ast.expr) -> list[ast.expr]:
         """The values of which a text is put together."""
+        if isinstance(node, ast.Starred):
+            return [node.value]
         if isinstance(node, ast.JoinedStr):
             return [part for each in node.values for part in self._parts(each)]
         if isinstance(node, ast.FormattedValue):
@@ -365,33 +384,41 @@ class Calls(Lists):
     def _write_list(self, value: Value, form: Form) -> None:
         assert value.items is not None
         root = value.items.root
+        form = self.kept(form)
+        self.write_bytes(b"(" if root.is_tuple else b"[")
+        self._write_items(value, form, between=", ")
+        if root.is_tuple and root.low <= 1 <= root.high:  # (1,) has a comma
+            one, other = self.fresh("yes"), self.fresh("no")
+            self.compare(ast.Eq(), self.length(value, form), number(root.low, root.high), constant(1), number(1), one,
+                         other, one)
+            self.label(one)
+            self.write_bytes(b",")
+            self.label(other)
+        self.write_bytes(b")" if root.is_tuple else b"]")
+
+    def _write_items(self, value: Value, form: Form, *, before: str = "", between: str = "", after: str = "") -> None:
+        assert value.items is not None
+        root = value.items.root
         assert root.item is not None
         left, here = self.lasting("left"), self.fresh("at")
         top, end, ahead = self.fresh("items"), self.fresh("end"), self.fresh("next")
         pointer = self.kept(form)
         self.assign(here, pointer)
         self.assign(left, self.length(value, pointer))
-        self.write_bytes(b"(" if root.is_tuple else b"[")
         self.sub("$z", left, end)
         self.label(top)
         found = self.temporary()
         self.clear(found)
         self.put(f"{here}:0 {found}")
+        self.write_bytes(before.encode())
         self.write_value(root.item, Form({found: -1}))
+        self.write_bytes(after.encode())
         self.sub("=-1", here)
         self.sub("=1", left, end)
         self.label(ahead)
-        self.write_bytes(b", ")
+        self.write_bytes(between.encode())
         self.jump(top)
         self.label(end)
-        if root.is_tuple and root.low <= 1 <= root.high:  # (1,) has a comma
-            one, other = self.fresh("yes"), self.fresh("no")
-            self.compare(ast.Eq(), self.length(value, pointer), number(root.low, root.high), constant(1), number(1), one,
-                         other, one)
-            self.label(one)
-            self.write_bytes(b",")
-            self.label(other)
-        self.write_bytes(b")" if root.is_tuple else b"]")
 
     def write_bytes(self, data: bytes) -> None:
         """Write a text that is known: a short one character by character."""

@@ -350,8 +350,8 @@ class Inference:
         called = self.functions.called(self.function, node)
         if called is None:
             assert isinstance(node.func, ast.Name)
-            if any(isinstance(argument, ast.Starred) for argument in node.args):
-                self.fail(node, "* in a call is not in the integer subset")
+            if node.func.id != "print" and any(isinstance(argument, ast.Starred) for argument in node.args):
+                self.fail(node, "* in a call is not in the integer subset, but in print(*items)")
             if node.keywords and node.func.id != "print":
                 self.fail(node, f"{node.func.id}() takes no keywords here")
             found: Value = getattr(self, "call_" + node.func.id)(node, names)
@@ -474,8 +474,19 @@ class Inference:
             if not isinstance(keyword.value, ast.Constant) or not isinstance(keyword.value.value, str):
                 self.fail(keyword.value, f"{keyword.arg}= of print must be a text that is written out")
             self.printed(keyword.value, names)
+        certain = False
         for each in node.args:
-            self.printed(each, names)
+            if isinstance(each, ast.Starred):
+                self.printed(each.value, names)
+                found = self.value(each.value, names)
+                if found.kind != "list" or found.items is None:
+                    self.fail(each, f"* of {found.words}: it is for lists and tuples")
+                certain |= found.items.root.low >= 1
+            else:
+                self.printed(each, names)
+                certain = True
+        if len(node.args) > 1 and not certain:
+            self.fail(node, "print() of several lists that may all be empty", "write a print for each")
         return NONE
 
     def printed(self, node: ast.expr, names: Names) -> None:
@@ -534,6 +545,8 @@ class Inference:
 
     def _step(self, node: ast.Call, names: Names) -> Value:
         step = number(1) if len(node.args) < 3 else self.number(node.args[2], names, "the step of range()")
+        if step.low <= 0 < step.high:
+            return number(1, step.high)  # the program tests it: see Statements
         if step.low <= 0 <= step.high:
             self.fail(node.args[2], "it is not known whether the step of range() is above 0 or below",
                       "test it before, or write a while loop")

@@ -77,6 +77,21 @@ class IntegerReport:
     def engine(self) -> str:
         return self.report.result.engine
 
+    def __str__(self) -> str:
+        """The report in a few lines."""
+        lines = [f"result      {self.result!r}"]
+        if self.output:
+            lines.append(f"output      {shortened(self.output.decode(errors='replace'))}")
+        lines.append(f"steps       {self.steps:,} instructions of a transformer with {len(self.machine.weights.layers)} "
+                     f"layers, engine {self.engine}")
+        lines.append(f"program     {self.words:,} words of {self.machine.options['word_bits']} bits")
+        if self.agrees is not None:
+            lines.append(f"agrees      {'yes' if self.agrees else 'NO'}: with the interpreter of the machine")
+        if self.same_as_python is not None:
+            expected = "" if self.same_as_python else f", which gives {shortened(self.expected)}"
+            lines.append(f"same        {'yes' if self.same_as_python else 'NO'}: as CPython{expected}")
+        return "\n".join(lines)
+
 
 class IntegerProgram:
     """A function of integers; see the top of this file. Options are those of `OPTIONS`."""

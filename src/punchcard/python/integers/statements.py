@@ -297,7 +297,8 @@ class Statements(Calls):
 
     def step_of(self, source: ast.expr) -> Value:
         assert isinstance(source, ast.Call)
-        return number(1) if len(source.args) < 3 else self.value(source.args[2])
+        step = number(1) if len(source.args) < 3 else self.value(source.args[2])
+        return number(1, step.high) if step.low <= 0 < step.high else step
 
     def _count(self, sources: list[Counted], left: str, done: str) -> None:
         """`left` is 1 less how many times are left, so that counting up to above 0 ends the loop."""
@@ -352,6 +353,8 @@ class Statements(Calls):
         a, b = values if len(values) == 2 else (number(0), values[0])
         step = forms[2] if len(forms) == 3 else constant(1)
         up = self.step_of(node).low > 0
+        if up and len(forms) == 3 and (least := self.value(node.args[2]).low) <= 0:
+            self.jump_if_low(step, self.error(node, "ValueError: the step of range() must be above 0 here"), least)
         assert isinstance(target, ast.Name)
         if self.variable(target.id) in {**start.terms, **stop.terms}:
             start, stop = self.kept(start), self.kept(stop)

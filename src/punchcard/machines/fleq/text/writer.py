@@ -31,6 +31,11 @@ def disassemble(program: FleqProgram) -> str:
     return "\n".join([*limit, ".data", *data, ".code", *code, ""])
 
 
+def with_comments(program: FleqProgram) -> str:
+    """The same with the comments that a compiler gave it."""
+    return program.listing or disassemble(program)
+
+
 def _declaration(variable: Variable, program: FleqProgram) -> str:
     shape, value = variable.shape, program.values[variable.name]
     kind = "scalar" if shape == Shape(1, 1) else f"vector {shape.rows}" if shape.columns == 1 else f"matrix {shape}"
