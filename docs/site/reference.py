@@ -18,6 +18,7 @@ TITLES = {
     "punchcard.calculator": "The calculator",
     "punchcard.python": "Python functions as programs",
     "punchcard.view": "Seeing",
+    "punchcard.export": "Into other tools",
     "punchcard.trace": "Watching",
     "punchcard.transformer": "The model, formulas and precision",
     "punchcard.card": "Cards and layouts",

@@ -71,6 +71,7 @@ _HOMES = {
     "check": "punchcard.api",
     "command_line": "punchcard.cli",
     "disassemble": "punchcard.api",
+    "export": "punchcard.export",
     "inverse": "punchcard.linear_algebra",
     "lanczos": "punchcard.linear_algebra",
     "learn": "punchcard.learning",
@@ -130,12 +131,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "export":
-        return import_module("punchcard.export")
     if name not in _HOMES:
         raise AttributeError(f"module 'punchcard' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    return home if home.__name__ == f"punchcard.{name}" else getattr(home, name)  # a name may be a module's
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES, "export"])
+    return sorted([*globals(), *_HOMES])
