@@ -98,6 +98,7 @@ _HOMES = {
     "disassemble": "punchcard.api",
     "dot": "punchcard.python.functions",
     "exp": "punchcard.python.functions",
+    "export": "punchcard.export",
     "eye": "punchcard.python.functions",
     "inverse": "punchcard.linear_algebra",
     "kinds": "punchcard.api",
@@ -195,12 +196,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "export":
-        return import_module("punchcard.export")
     if name not in _HOMES:
         raise AttributeError(f"module 'punchcard' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    return home if home.__name__ == f"punchcard.{name}" else getattr(home, name)  # a name may be a module's
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES, "export"])
+    return sorted([*globals(), *_HOMES])
