@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Calling, Given, file_argument, json_option, language_options, machine_options, memory_option
+from punchcard.cli.options import (
+    Calling,
+    Given,
+    file_argument,
+    json_option,
+    language_options,
+    machine_options,
+    memory_option,
+)
 from punchcard.cli.run import load_program
 from punchcard.errors import PunchcardError
 from punchcard.machines.registry import Registry

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -129,7 +128,7 @@ class _Program:
             if at:
                 self.code.write_bytes(b", ")
             if value.kind in ("number", "mixed"):
-                self.code.fail(self.entry.node, f"{self.entry.name}() returns an int or a bool: it cannot be written",
+                self.code.fail(self.entry.node, f"{self.entry.source.name}() returns an int or a bool: it cannot be written",
                                "write int(...) or bool(...)")
             self.code.write_value(value, cell(place))
         if places:
@@ -141,7 +140,7 @@ class _Program:
         names = entry.parameters
         given = [*(arguments or ()), *[None] * len(names)][: max(len(names), len(arguments or ()))]
         if len(given) != len(names):
-            raise ProgramError(f"{entry.name}() takes {len(names)} arguments, and {len(given)} are given")
+            raise ProgramError(f"{entry.source.name}() takes {len(names)} arguments, and {len(given)} are given")
         lines = []
         seen: dict[int, str] = {}  # a list that is given twice is one list
         for name, value in zip(names, given, strict=True):
@@ -161,8 +160,8 @@ class _Program:
 
     def _argument(self, name: str, value: Any, kind: Value) -> str:
         code = self.code
-        what = f"{self.entry.name}(): {name}={str(value)[:60]!r}" if isinstance(value, str) else (
-            f"{self.entry.name}(): {name}={str(value)[:60]}")
+        what = f"{self.entry.source.name}(): {name}={str(value)[:60]!r}" if isinstance(value, str) else (
+            f"{self.entry.source.name}(): {name}={str(value)[:60]}")
         if kind.kind == "str":
             if not isinstance(value, str) or not value.isascii() or "\0" in value:
                 raise ProgramError(f"{what}: it must be a text of ASCII characters")
@@ -174,7 +173,7 @@ class _Program:
             for item in value:
                 check_number(what, item, item_kind or Value("int"), self.bits)
             return code.list_object(list(value))
-        check_number(f"{self.entry.name}(): {name}", value, kind, self.bits)
+        check_number(f"{self.entry.source.name}(): {name}", value, kind, self.bits)
         return f"({int(value)})"
 
     def _assembled(self, parameters: list[str], places: tuple[str, ...]) -> Compiled:
