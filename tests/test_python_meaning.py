@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+import punchcard
 from punchcard.errors import PunchcardError
 from punchcard.python.files import PythonFile
 from punchcard.python.integers.compiler import compiled
+from punchcard.python.source import FunctionSource
 from tests.test_python_integers import run_compiled
 
 SAME = {
@@ -104,6 +106,33 @@ def test_programs_mean_what_they_mean_in_python(name: str) -> None:
         expected = names["f"]()
     code = compiled(PythonFile.parsed(SAME[name], "x.py").functions["f"], word_bits=16)
     assert run_compiled(code) == (expected, out.getvalue())
+
+
+LIMIT = 3
+
+
+@punchcard.program
+def limited(a: int) -> int:
+    return a + LIMIT
+
+
+def both(a: list[int], b: list[int]) -> int:
+    a[0] = 5
+    return b[0]
+
+
+def test_names_outside_are_looked_up_in_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert limited(1) == 4
+    monkeypatch.setitem(limited.__wrapped__.__globals__, "LIMIT", 30)
+    assert limited(1) == 31
+    with pytest.raises(PunchcardError, match="a=None"):
+        limited(None)
+
+
+def test_a_list_that_is_given_twice_is_one_list() -> None:
+    items = [1, 2]
+    code = compiled(FunctionSource.of(both), [items, items], word_bits=16)
+    assert run_compiled(code) == (5, "")
 
 
 @pytest.mark.parametrize("text", REFUSED)

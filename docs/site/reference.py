@@ -47,7 +47,7 @@ def page(title: str, about: str, package: str, homes: dict[str, str]) -> str:
 
 
 def pages() -> dict[str, str]:
-    calls = {name: punchcard._HOMES.get(name, f"punchcard.{name}") for name in punchcard.__all__}  # a module is its own home
+    calls = {name: punchcard._HOMES[name] for name in punchcard.__all__}
     parts = {name: getattr(getattr(kit, name), "__module__", "punchcard.primitives") for name in kit.__all__}
     about = "All names of `import punchcard`. What a call refuses, it refuses with a `PunchcardError` in one line."
     written_with = ("All that [a machine of your own](../your-own-machine.md) is written with: "

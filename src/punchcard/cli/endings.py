@@ -65,16 +65,16 @@ def _is_about_memory(error: BaseException) -> bool:
 
 
 def end(error: BaseException, *, debug: bool = False) -> NoReturn:
-    """Say in one line why a command ends, and end it."""
+    """Say in one line why a command ends, show the place in a source where there is one, and end it."""
     message, status = ending(error)
     with suppress(OSError):
         if debug and not isinstance(error, click.ClickException | BrokenPipeError):
             traceback.print_exception(error)
         if message is not None:
             click.echo(f"punchcard: {one_line(message)}", err=True)
-            if isinstance(error, PunchcardError):
-                for note in getattr(error, "__notes__", ()):  # a line of the source, and where in it
-                    click.echo(note, err=True)
+        if isinstance(error, PunchcardError) and not debug:  # a line of the source, and a caret below it
+            for note in getattr(error, "__notes__", ()):
+                click.echo(note, err=True)
     for stream in (sys.stdout, sys.stderr):
         _settle(stream)
     sys.exit(status)

@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import ProgramError, did_you_mean, shortened
-from punchcard.python.program import machine_for, of_source
-from punchcard.python.source import FunctionSource, Unsupported
+from punchcard.python.program import HOMES, machine_for, of_source
+from punchcard.python.source import FunctionSource, Unsupported, lines_of
 
 if TYPE_CHECKING:
     from punchcard.machines.fleq.isa import FleqProgram
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 KNOWN_MODULES = ("numpy", "punchcard", "math")
 MOST_ITEMS = 1 << 16
 MOST_BITS = 64
+MOST_TEXT = 1 << 20
 OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
@@ -47,6 +48,8 @@ class Chosen:
     def machine(self) -> str:
         """The kind of machine that it is for."""
         said = self.options.get("machine")
+        if said is not None and said not in HOMES:
+            self.source.fail(self.source.node, f"machine={said!r}", "it must be 'fleq' or 'von-neumann'")
         return str(said) if said is not None else machine_for(self.source)
 
 
@@ -195,7 +198,10 @@ class PythonFile:
 
     @classmethod
     def parsed(cls, text: str, source: str) -> PythonFile:
-        lines = text.splitlines()
+        if len(text) > MOST_TEXT:
+            raise ProgramError(f"{source}: the file has {len(text):,} characters: a program in Python has at most "
+                               f"{MOST_TEXT:,}, since its tree takes some hundred times as many bytes")
+        lines = lines_of(text)
         try:
             return cls(ast.parse(text), source, lines)
         except SyntaxError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -112,7 +113,7 @@ class FunctionSource:
             raise ProgramError(f"program: {name!r} ({file}:{first}) is not written with def: a lambda or an async function "
                                "cannot be compiled")
         names = Outside(function)
-        return cls(node, _short(file), tuple(text.splitlines()), first - 1, indent, names)
+        return cls(node, _short(file), tuple(lines_of(text)), first - 1, indent, names)
 
     @classmethod
     def parsed(cls, node: ast.FunctionDef, file: str, lines: Sequence[str], names: Mapping[str, Any]) -> FunctionSource:
@@ -146,6 +147,11 @@ class FunctionSource:
     def unknown(self, node: ast.Name, known: Sequence[str] = ()) -> Unsupported:
         """The error for a name that nothing defines."""
         return self.error(node, f"unknown name {node.id!r}{did_you_mean(node.id, [*known, *self.names])}")
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines as Python counts them: a form feed, and other characters that str.splitlines knows, begin none."""
+    return re.split(r"\r\n|\r|\n", text)
 
 
 def _short(file: str) -> str:

@@ -40,6 +40,13 @@ class Compiled:
     memory: int
     parameters: Mapping[str, tuple[str, Value]]
     """The cell and the kind of each parameter."""
+    outside: tuple[tuple[Mapping[str, Any], str, str], ...] = ()
+    """Names outside the functions that the program uses: where, which, and what they held."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether these names still hold the same."""
+        return all(repr(names.get(name)) == held for names, name, held in self.outside)
 
     def given(self, arguments: Mapping[str, int], name: str) -> Compiled:
         """The same program with other numbers for its parameters; its text keeps the first ones."""
@@ -121,7 +128,7 @@ class _Program:
             if at:
                 self.code.write_bytes(b", ")
             if value.kind in ("number", "mixed"):
-                self.code.fail(self.entry.node, f"{self.entry.name}() returns an int or a bool: it cannot be written",
+                self.code.fail(self.entry.node, f"{self.entry.source.name}() returns an int or a bool: it cannot be written",
                                "write int(...) or bool(...)")
             self.code.write_value(value, cell(place))
         if places:
@@ -133,15 +140,19 @@ class _Program:
         names = entry.parameters
         given = [*(arguments or ()), *[None] * len(names)][: max(len(names), len(arguments or ()))]
         if len(given) != len(names):
-            raise ProgramError(f"{entry.name}() takes {len(names)} arguments, and {len(given)} are given")
+            raise ProgramError(f"{entry.source.name}() takes {len(names)} arguments, and {len(given)} are given")
         lines = []
+        seen: dict[int, str] = {}  # a list that is given twice is one list
         for name, value in zip(names, given, strict=True):
             kind = entry.given[name]
             if value is None:
                 value = self._default(name)
             if value is None:
                 value = {"list": [], "str": ""}.get(kind.kind, 0)
-            lines.append(f". {self.code.cell_of(entry, name)}:{self._argument(name, value, kind)}")
+            argument = self._argument(name, value, kind)
+            if kind.kind == "list":
+                argument = seen.setdefault(id(value), argument)
+            lines.append(f". {self.code.cell_of(entry, name)}:{argument}")
         return lines
 
     def _default(self, name: str) -> Any:
@@ -149,8 +160,8 @@ class _Program:
 
     def _argument(self, name: str, value: Any, kind: Value) -> str:
         code = self.code
-        what = f"{self.entry.name}(): {name}={str(value)[:60]!r}" if isinstance(value, str) else (
-            f"{self.entry.name}(): {name}={str(value)[:60]}")
+        what = f"{self.entry.source.name}(): {name}={str(value)[:60]!r}" if isinstance(value, str) else (
+            f"{self.entry.source.name}(): {name}={str(value)[:60]}")
         if kind.kind == "str":
             if not isinstance(value, str) or not value.isascii() or "\0" in value:
                 raise ProgramError(f"{what}: it must be a text of ASCII characters")
@@ -162,7 +173,7 @@ class _Program:
             for item in value:
                 check_number(what, item, item_kind or Value("int"), self.bits)
             return code.list_object(list(value))
-        check_number(f"{self.entry.name}(): {name}", value, kind, self.bits)
+        check_number(f"{self.entry.source.name}(): {name}", value, kind, self.bits)
         return f"({int(value)})"
 
     def _assembled(self, parameters: list[str], places: tuple[str, ...]) -> Compiled:
@@ -195,7 +206,7 @@ class _Program:
         entry = self.entry
         cells_of = {name: (code.cell_of(entry, name), entry.given[name]) for name in entry.parameters}
         return Compiled(text, self._named(text, listed, cells), entry.result, places, dict(code.error_texts), self.bits,
-                        self.memory, cells_of)
+                        self.memory, cells_of, tuple(code.analysis.outside.values()))
 
     def _named(self, text: str, listed: assembler.LabelledWords, cells: list[str]) -> Image:
         """The image with the names that a reader of its source knows, and those of errors."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from punchcard.python.integers import intervals
@@ -42,6 +42,8 @@ class Inference:
         self.function: Function
         self._constants: dict[int, Value] = {}
         self._created: dict[ast.AST, ListInfo] = {}
+        self.outside: dict[tuple[int, str], tuple[Mapping[str, Any], str, str]] = {}
+        """Names outside the functions that were used, and what they held."""
 
     # What is known of places that many statements write to
 
@@ -159,6 +161,7 @@ class Inference:
             if not constant_of(outside[node.id]):
                 self.fail(node, f"{node.id!r} is {type(outside[node.id]).__name__}, not a constant of the integer subset",
                           "constants are numbers, texts, and lists of them")
+            self.outside[id(outside), node.id] = outside, node.id, repr(outside[node.id])
             return self.of_constant(outside[node.id], node)
         raise self.function.source.unknown(node, sorted(self.function.locals))
 
