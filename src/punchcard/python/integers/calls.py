@@ -387,10 +387,14 @@ class Calls(Lists):
         form = self.kept(form)
         self.write_bytes(b"(" if root.is_tuple else b"[")
         self._write_items(value, form, between=", ")
-        if root.is_tuple and root.low <= 1:
-            self.write_bytes(b",)" if root.high == 1 else b")")
-        else:
-            self.write_bytes(b")" if root.is_tuple else b"]")
+        if root.is_tuple and root.low <= 1 <= root.high:  # (1,) has a comma
+            one, other = self.fresh("yes"), self.fresh("no")
+            self.compare(ast.Eq(), self.length(value, form), number(root.low, root.high), constant(1), number(1), one,
+                         other, one)
+            self.label(one)
+            self.write_bytes(b",")
+            self.label(other)
+        self.write_bytes(b")" if root.is_tuple else b"]")
 
     def _write_items(self, value: Value, form: Form, *, before: str = "", between: str = "", after: str = "") -> None:
         assert value.items is not None

@@ -146,8 +146,7 @@ class _Program:
         return lines
 
     def _default(self, name: str) -> Any:
-        node = self.entry.defaults.get(name)
-        return node.value if isinstance(node, ast.Constant) else None
+        return self.entry.default(name).value if name in self.entry.defaults else None
 
     def _argument(self, name: str, value: Any, kind: Value) -> str:
         code = self.code

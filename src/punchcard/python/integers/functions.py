@@ -14,6 +14,9 @@ from punchcard.python.source import FunctionSource
 BUILT_IN = ("print", "input", "int", "bool", "str", "len", "abs", "min", "max", "sum", "divmod", "ord", "chr", "range",
             "enumerate", "zip", "pow")
 
+SPECIAL = ("range", "enumerate", "zip", "str", "divmod")
+"""Functions that are more than a call, such as the head of a loop: they mean what is built in."""
+
 RESERVED = frozenset("""
 abs again allocate and at best better both checked chr contains decided depth digit digits divide divisor done else end
 error f failed false fill fine for go heap high hit holds index items list low message multiply next no none not or order
@@ -39,9 +42,24 @@ class Function:
     recursive: bool = False
     updates: int = 0
 
+    written_defaults: dict[str, ast.Constant] = field(default_factory=dict)
+
     @property
     def node(self) -> ast.FunctionDef:
         return self.source.node
+
+    def default(self, name: str) -> ast.Constant:
+        """A default as the constant that it is; a name may hold something else by now, so it must be written out."""
+        if name not in self.written_defaults:
+            node = self.defaults[name]
+            try:
+                value = ast.literal_eval(node)
+            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+                value = None
+            if not isinstance(value, int | str):
+                self.source.fail(node, "a default must be a number or a text", "write it out, such as n=-1")
+            self.written_defaults[name] = ast.copy_location(ast.Constant(value), node)
+        return self.written_defaults[name]
 
 
 class Functions:
@@ -71,9 +89,11 @@ class Functions:
         found = function.source.names.get(name)
         if name == function.source.name and not isinstance(found, FunctionSource):
             return function
+        plain = getattr(found, "__wrapped__", found)
+        if name in SPECIAL and (isinstance(found, FunctionSource) or inspect.isfunction(plain)):
+            function.source.fail(call, f"{name}() is built in, and cannot mean another function here", "call it otherwise")
         if isinstance(found, FunctionSource):
             return self.add(found)
-        plain = getattr(found, "__wrapped__", found)
         if inspect.isfunction(plain):
             if id(plain) not in self._of_objects:
                 self._of_objects[id(plain)] = FunctionSource.of(plain)

@@ -211,7 +211,7 @@ class Inference:
         if root.length is None:
             self.fail(node, "only a list that is written out can be repeated", "write [0] * n")
         low, high = (root.low * max(0, min(n, self.word[1])) for n in (count.low, count.high))
-        return self.created(node, root.item, low, min(high, self.word[1]))
+        return self.created(node, root.item, low, min(high, self.word[1]), is_tuple=root.is_tuple)
 
     def _List(self, node: ast.List | ast.Tuple, names: Names) -> Value:
         if not node.elts:
@@ -362,7 +362,7 @@ class Inference:
         if self.recording:
             self.function.calls.add(called)
         for name, argument in arguments_of(self.function, node, called).items():
-            inside = argument in called.defaults.values()
+            inside = argument in called.written_defaults.values()
             value = self.value(argument, {} if inside else names)
             if name in called.texts and value.kind == "char":
                 value = TEXT
@@ -416,7 +416,7 @@ class Inference:
         name = node.func.id  # type: ignore[attr-defined]
         if len(node.args) == 1:
             found = self._items(node, names)
-            return Value("int" if found.kind == "bool" else found.kind, found.low, found.high)
+            return Value(found.kind, found.low, found.high)
         given = [self.number(each, names, f"an argument of {name}()") for each in self._arguments(node, 2, 100)]
         choose: Any = min if name == "min" else max
         return Value(join_all(given).kind, choose(v.low for v in given), choose(v.high for v in given))
@@ -634,9 +634,7 @@ def arguments_of(function: Function, node: ast.Call, called: Function) -> dict[s
         if name not in found:
             if name not in called.defaults:
                 fail(node, f"{called.name}() needs {name!r}")
-            if not isinstance(called.defaults[name], ast.Constant):
-                called.source.fail(called.defaults[name], "a default must be a number or a text")
-            found[name] = called.defaults[name]
+            found[name] = called.default(name)
     return found
 
 

@@ -107,6 +107,8 @@ def join(one: Value, two: Value) -> Value:
     if one.kind == two.kind == "list":
         assert one.items is not None
         assert two.items is not None
+        if one.items.root.is_tuple != two.items.root.is_tuple:
+            return Value("mixed", unbound=unbound)  # they are printed differently, and only one can be changed
         one.items.merge(two.items)
         return replace(one, unbound=unbound)
     if one.kind == two.kind == "results":
