@@ -18,6 +18,8 @@ A = np.array([[1.0, 2.0], [3.0, 4.0]])
 X = np.array([0.5, -0.25])
 
 REFUSED = (
+    ("A[0], A[1] = A[1], A[0]\n    return A", "'A' is changed here, and a value that is assigned next is a part of it"),
+    ("Y = Z = pc.zeros(2)\n    Y[0] = 1\n    return Z", "'Y' is changed in place, and 'Z' is the same array"),
     ("return lambda x: x", "lambda is not in the subset; write a function with def"),
     ("return [x for x in X]", "a list comprehension is not in the subset; write a for loop"),
     ("with A: pass", "with is not in the subset"),

@@ -155,12 +155,37 @@ class PythonFile:
                 self._constants(node)
             elif isinstance(node, ast.Import | ast.ImportFrom):
                 self._imports(node)
+            elif not _is_main_guard(node):
+                self._forget(node)
+
+    def _forget(self, node: ast.AST) -> None:
+        """Names that something which is not executed would change: they are constants no longer."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name):
+                old = self.names.get(inner.id)
+                if not isinstance(inner.ctx, ast.Load):
+                    self._lose(inner.id)
+                elif isinstance(old, list):  # whoever holds a list may change it, under each of its names
+                    for name in [name for name, value in self.names.items() if _holds(value, old)]:
+                        self._lose(name)
+            elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                self._lose(inner.name)
+            elif isinstance(inner, ast.alias):
+                name = (inner.asname or inner.name).partition(".")[0]
+                self._lose(name)
+                del self.names[name]  # as it is where nothing was called so
+
+    def _lose(self, name: str) -> None:
+        self.names[name] = _UNKNOWN
+        self.functions.pop(name, None)
+        self.decorated.pop(name, None)
 
     def _imports(self, node: ast.Import | ast.ImportFrom) -> None:
         """NumPy and Punchcard, whose functions a program may call; no other module is imported."""
         for alias in node.names:
             module = alias.name if isinstance(node, ast.Import) else node.module
             if module not in KNOWN_MODULES:
+                self._forget(alias)
                 continue
             imported = import_module(module)
             if isinstance(node, ast.Import):
@@ -210,20 +235,23 @@ class PythonFile:
         if node.value is None:
             return
         value = self._value(node.value)
+        if value is _UNKNOWN:
+            self._forget(node.value)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
             self._name(target, value)
 
     def _name(self, target: ast.expr, value: Any) -> None:
-        """A name for a constant, or several for a tuple of them."""
+        """A name for a constant, or several for the items of one."""
         if isinstance(target, ast.Name):
-            self.names.pop(target.id, None)
-            if value is not _UNKNOWN:
-                self.names[target.id] = value
-        elif isinstance(target, ast.Tuple | ast.List):
-            fits = isinstance(value, list | tuple) and len(value) == len(target.elts)
-            for part, each in zip(target.elts, value if fits else [_UNKNOWN] * len(target.elts), strict=True):
+            self._lose(target.id)
+            self.names[target.id] = value
+        elif (isinstance(target, ast.Tuple | ast.List) and isinstance(value, list | tuple)
+              and len(value) == len(target.elts)):
+            for part, each in zip(target.elts, value, strict=True):
                 self._name(part, each)
+        else:
+            self._forget(target)
 
     def _value(self, node: ast.expr) -> Any:
         """The value of a constant expression; `_UNKNOWN` where it is not one, or too large."""
@@ -259,7 +287,18 @@ class PythonFile:
         return combine(left, right)
 
 
-_UNKNOWN = object()
+_UNKNOWN = type("computed when the file is executed", (), {})()
+"""What is not known of a file that is only parsed; an error says so by the name of its type."""
+
+
+def _is_main_guard(node: ast.stmt) -> bool:
+    """Whether it is `if __name__ == "__main__":`, which says how Python would begin."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and "__name__" in ast.unparse(node.test)
+
+
+def _holds(value: Any, items: list[Any]) -> bool:
+    """Whether a value is a list, or has it somewhere inside."""
+    return value is items or (isinstance(value, list | tuple) and any(_holds(each, items) for each in value))
 
 
 def _required(source: FunctionSource) -> bool:

@@ -140,7 +140,7 @@ def _replaced(arithmetic: Arithmetic, a: Real, spans: list[Place], value: Real) 
         raise Refusal("a slice without entries")
     mask = np.ones(a.shape)
     mask[np.ix_(*numbers)] = 0.0
-    if not mask.any():
+    if all(whole(span, length) for span, length in zip(spans, a.shape, strict=True)):
         return Real(_fitting(arithmetic, value, a.shape), a.shape)
     new = _fitting(arithmetic, value, shape)
     placed = new

@@ -164,7 +164,7 @@ class ArrayProgram:
         return bound(self.source, self.defaults, given, named, refuse, wrap=lambda value: value)
 
     def lowered(self, shapes: dict[str, tuple[int, ...]], constants: dict[str, Any]) -> Lowered:
-        key = (tuple(shapes.items()), tuple((k, type(v), v) for k, v in constants.items()))
+        key = (tuple(shapes.items()), tuple((k, repr(v)) for k, v in constants.items()))  # 1 and True are equal
         if key not in self._lowered:
             self._lowered[key] = lowered(self.source, shapes, constants)
         return self._lowered[key]
@@ -195,7 +195,7 @@ class _Call:
         self.limit = range_for(largest) if limit is None else float(limit)
         self._check_size(data, largest)
         self._check_comparisons()
-        key = (tuple(shapes.items()), tuple(constants.items()))
+        key = (tuple(shapes.items()), tuple((name, repr(value)) for name, value in constants.items()))
         self.written = owner.written(key, self.code, self.ran, self.limit)
         punched = {stored.variable: _stored(data[name]).T if stored.turned else _stored(data[name])
                    for name, stored in self.written.parameters.items()}

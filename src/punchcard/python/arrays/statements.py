@@ -133,7 +133,7 @@ class Body(Conditions):
         pass
 
     def _Assign(self, node: ast.Assign) -> None:
-        value = self.evaluate(node.value)
+        value = self._owned(self.evaluate(node.value))  # x = y = ... is one array
         for target in node.targets:
             self.assign(target, value)
 
@@ -146,12 +146,23 @@ class Body(Conditions):
         if isinstance(target, ast.Name):
             self.env[target.id] = self._owned(value)
         elif isinstance(target, ast.Tuple | ast.List):
-            for part, item in zip(target.elts, self._items(target, value, len(target.elts)), strict=True):
+            items = self._items(target, value, len(target.elts))
+            for at, (part, item) in enumerate(zip(target.elts, items, strict=True)):
+                self._not_seen_by(part, items[at + 1 :])
                 self.assign(part, item)
         elif isinstance(target, ast.Subscript):
             self._put(target, self.real(value, target))
         else:
             self.fail(target, f"assignment to {ast.unparse(target)}", "assign to a name, or to a part of an array")
+
+    def _not_seen_by(self, target: ast.expr, items: Sequence[Value]) -> None:
+        """Refuse A[0], A[1] = A[1], A[0]: in NumPy these are views, so the second one sees what the first one stored."""
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            held = self.env.get(target.value.id)
+            if isinstance(held, Real) and any(isinstance(item, Real) and item.shape and item.buffers & held.buffers
+                                              for item in items):
+                self.fail(target, f"{target.value.id!r} is changed here, and a value that is assigned next is a part of it",
+                          "write .copy() behind that value")
 
     def _owned(self, value: Value) -> Value:
         """An array that has a name is an array of its own, as long as it is not a part or a view of another."""

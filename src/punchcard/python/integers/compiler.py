@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,6 +40,13 @@ class Compiled:
     memory: int
     parameters: Mapping[str, tuple[str, Value]]
     """The cell and the kind of each parameter."""
+    outside: tuple[tuple[Mapping[str, Any], str, str], ...] = ()
+    """Names outside the functions that the program uses: where, which, and what they held."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether these names still hold the same."""
+        return all(repr(names.get(name)) == held for names, name, held in self.outside)
 
     def given(self, arguments: Mapping[str, int], name: str) -> Compiled:
         """The same program with other numbers for its parameters; its text keeps the first ones."""
@@ -136,13 +142,17 @@ class _Program:
         if len(given) != len(names):
             raise ProgramError(f"{entry.name}() takes {len(names)} arguments, and {len(given)} are given")
         lines = []
+        seen: dict[int, str] = {}  # a list that is given twice is one list
         for name, value in zip(names, given, strict=True):
             kind = entry.given[name]
             if value is None:
                 value = self._default(name)
             if value is None:
                 value = {"list": [], "str": ""}.get(kind.kind, 0)
-            lines.append(f". {self.code.cell_of(entry, name)}:{self._argument(name, value, kind)}")
+            argument = self._argument(name, value, kind)
+            if kind.kind == "list":
+                argument = seen.setdefault(id(value), argument)
+            lines.append(f". {self.code.cell_of(entry, name)}:{argument}")
         return lines
 
     def _default(self, name: str) -> Any:
@@ -196,7 +206,7 @@ class _Program:
         entry = self.entry
         cells_of = {name: (code.cell_of(entry, name), entry.given[name]) for name in entry.parameters}
         return Compiled(text, self._named(text, listed, cells), entry.result, places, dict(code.error_texts), self.bits,
-                        self.memory, cells_of)
+                        self.memory, cells_of, tuple(code.analysis.outside.values()))
 
     def _named(self, text: str, listed: assembler.LabelledWords, cells: list[str]) -> Image:
         """The image with the names that a reader of its source knows, and those of errors."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -98,7 +99,7 @@ class Functions:
             if id(plain) not in self._of_objects:
                 self._of_objects[id(plain)] = FunctionSource.of(plain)
             return self.add(self._of_objects[id(plain)])
-        if name in BUILT_IN:
+        if name in BUILT_IN and (found is None or found is getattr(builtins, name)):
             return None
         if found is not None:
             function.source.fail(call, f"{name!r} is not a function written in Python that can be compiled")

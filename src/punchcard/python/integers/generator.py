@@ -81,7 +81,10 @@ class Generator(Writer):
     def unused(self, name: str) -> str:
         chosen, count = name, 2
         while chosen in self._taken or self._is_temporary(chosen):
-            chosen, count = f"{name}_{count}", count + 1
+            chosen = f"{name}_{count}"
+            if self._is_temporary(chosen):
+                chosen = f"{name}_n{count}"
+            count += 1
         self._taken.add(chosen)
         return chosen
 
@@ -132,7 +135,7 @@ class Generator(Writer):
         if isinstance(item, str):
             return self.text_object(item) if whole else str(ord(item))
         if isinstance(item, list | tuple):
-            return self.list_object(item)
+            return self.outside(item).constant_sum()  # the same list in two places is one list
         return str(int(item))
 
     def outside(self, value: Any) -> Form:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from punchcard.python.integers import intervals
@@ -42,6 +42,8 @@ class Inference:
         self.function: Function
         self._constants: dict[int, Value] = {}
         self._created: dict[ast.AST, ListInfo] = {}
+        self.outside: dict[tuple[int, str], tuple[Mapping[str, Any], str, str]] = {}
+        """Names outside the functions that were used, and what they held."""
 
     # What is known of places that many statements write to
 
@@ -159,6 +161,7 @@ class Inference:
             if not constant_of(outside[node.id]):
                 self.fail(node, f"{node.id!r} is {type(outside[node.id]).__name__}, not a constant of the integer subset",
                           "constants are numbers, texts, and lists of them")
+            self.outside[id(outside), node.id] = outside, node.id, repr(outside[node.id])
             return self.of_constant(outside[node.id], node)
         raise self.function.source.unknown(node, sorted(self.function.locals))
 
@@ -473,6 +476,7 @@ class Inference:
                 self.fail(node, f"print({keyword.arg}=...) is not in the integer subset", "sep and end are")
             if not isinstance(keyword.value, ast.Constant) or not isinstance(keyword.value.value, str):
                 self.fail(keyword.value, f"{keyword.arg}= of print must be a text that is written out")
+            self.printed(keyword.value, names)
         certain = False
         for each in node.args:
             if isinstance(each, ast.Starred):
@@ -491,6 +495,8 @@ class Inference:
     def printed(self, node: ast.expr, names: Names) -> None:
         """Something that is written: more is allowed here than can be kept."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if any(0xD800 <= ord(c) < 0xE000 for c in node.value):
+                self.fail(node, f"{ascii(node.value)[:40]} has half of a surrogate pair, which cannot be written as UTF-8")
             return
         if isinstance(node, ast.JoinedStr):
             for part in node.values:

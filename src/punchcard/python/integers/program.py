@@ -142,7 +142,7 @@ class IntegerProgram:
     def compiled(self, *given: Any, show: bool = False, **named: Any) -> Compiled:
         """The program with these arguments, which are its data; it is compiled once where they are numbers."""
         arguments = self._bound(given, named, whole=True)
-        if self._compiled is None or show:
+        if self._compiled is None or show or not self._compiled.is_current:
             code = self._new(arguments, show=show)
             if not show and all(kind.is_number for _, kind in code.parameters.values()):
                 self._compiled = code
@@ -187,6 +187,8 @@ class IntegerProgram:
                 raise ArgumentError(f"{self.source.name}(): {name}={shortened(value)}: there is no such argument, or twice"
                                     f"{did_you_mean(name, names)}")
             found[name] = value
+        if nothing := [name for name, value in found.items() if value is None]:
+            raise ArgumentError(f"{self.source.name}(): {nothing[0]}=None: it must be an integer, a text or a list")
         optional = names[len(names) - len(arguments.defaults):]
         if missing := [name for name in names if whole and name not in found and name not in optional]:
             raise ArgumentError(f"{self.source.name}() needs {', '.join(map(repr, missing))}")
