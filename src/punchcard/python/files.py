@@ -248,13 +248,13 @@ class PythonFile:
             self._name(target, value)
 
     def _name(self, target: ast.expr, value: Any) -> None:
-        """A name for a constant, or several for a tuple of them."""
+        """A name for a constant, or several for the items of one."""
         if isinstance(target, ast.Name):
             self._lose(target.id)
             self.names[target.id] = value
-        elif isinstance(target, ast.Tuple | ast.List):
-            fits = isinstance(value, list | tuple) and len(value) == len(target.elts)
-            for part, each in zip(target.elts, value if fits else [_UNKNOWN] * len(target.elts), strict=True):
+        elif (isinstance(target, ast.Tuple | ast.List) and isinstance(value, list | tuple)
+              and len(value) == len(target.elts)):
+            for part, each in zip(target.elts, value, strict=True):
                 self._name(part, each)
         else:
             self._forget(target)

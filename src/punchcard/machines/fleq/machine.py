@@ -321,10 +321,11 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return f"[{number}] {program.describe(number, pointers, result):<52} goto {following}"
 
     def shown(self, program: FleqProgram, result: Result[FleqState]) -> str:
-        """The variables, or what the program is run for where it says that."""
+        """The variables; at the end of a program that says what it is run for, that alone."""
         values: Mapping[str, Any] = result.memory
-        if one := program.results:
-            values = {"result" if len(one) == 1 else f"result[{i}]": each.of(result.memory) for i, each in enumerate(one)}
+        if result.halted and (wanted := program.results):
+            names = ["result"] if len(wanted) == 1 else [f"result[{i}]" for i in range(len(wanted))]
+            values = {name: each.of(result.memory) for name, each in zip(names, wanted, strict=True)}
         return "\n".join(f"{name} = {_shown(value, indent=len(name) + 3)}" for name, value in values.items())
 
     def shown_values(self, program: FleqProgram) -> list[Shown]:
