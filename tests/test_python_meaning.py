@@ -86,7 +86,7 @@ REFUSED = {
     "T = [1, 2]\nU = T\nU[0] = 5\ndef f() -> int:\n    return T[0]\n": "computed when the file is executed",
     "T = [2, 1]\nT.sort()\ndef f() -> int:\n    return T[0]\n": "computed when the file is executed",
     "N = 1\nif N:\n    N = 5\ndef f() -> int:\n    return N\n": "computed when the file is executed",
-    "N = 1\nN, M = 3, 4\ndef f() -> int:\n    return N\n": "computed when the file is executed",
+    "N = 1\nN, M = sorted([3, 4])\ndef f() -> int:\n    return N\n": "computed when the file is executed",
     "N = 1\nfrom os import N\ndef f() -> int:\n    return N\n": "unknown name 'N'",
     "from math import pow\ndef f() -> int:\n    return pow(2, 3)\n": "not a function written in Python",
     "def range(n: int) -> int:\n    return 1\ndef f() -> int:\n    return range(3)\n": "is built in",

@@ -42,13 +42,14 @@ def fault_of(error: BaseException) -> str | None:
 def command(main: click.Group, arguments: list[str], *, stdin: bytes = b"", env: dict[str, str] | None = None) -> None:
     """A command line; an exception that became a line of text is raised here as it was."""
     status, left, stderr = _invoke(main, arguments, stdin, env or {})
+    pointed = "".join(f"\n{note}" for note in getattr(left, "__notes__", ()))  # a line of the source and a caret
     if left is not None:
         left.add_note(f"the command line: {arguments!r}")
     if left is not None and not isinstance(left, REFUSED):
         raise left
     if status not in STATUSES:
         raise Fault(f"status {status}: {_short(stderr)}")
-    if status == 2 and (wrong := _unclear(stderr.removesuffix("\n"))):
+    if status == 2 and (wrong := _unclear(stderr.removesuffix("\n").removesuffix(pointed))):
         raise Fault(wrong)
     if left is not None:
         raise left

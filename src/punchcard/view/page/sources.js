@@ -171,6 +171,7 @@ function search(states, what, moment, forward, instructions, end, size) {
     if (what === "breakpoint") return instructions.includes(state.program_counter);
     if (!before) return false;
     if (what === "port") return state.output !== before.output || state.read !== before.read;
+    if (state.program_counter === null || before.program_counter === null) return false;
     return state.program_counter !== before.program_counter + size;
   });
   return { moment: (forward ? found[0] : found.at(-1))?.moment ?? null, searched: end.loop };
@@ -223,7 +224,8 @@ class Computed extends Inside {
     const card = this.card(2 * this.layers * loop);
     const { width } = this.model;
     const at = (column) => card.subarray(column * width, (column + 1) * width);
-    const counted = counter ? Number(decode(counter, at)) : null;
+    const read = counter ? Number(decode(counter, at)) : NaN;
+    const counted = Number.isNaN(read) ? null : read; // before the first instruction there is none
     this.instructions ??= new Map(program.instructions.map((one) => [one.number, one]));
     const found = this.instructions.get(counted);
     return { program_counter: counted, instruction: found?.text ?? null, line: found?.line ?? null, output: "", read: 0,
