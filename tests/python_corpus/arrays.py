@@ -457,3 +457,11 @@ def conjugate_gradients(M, b, rounds):
         p = r + (new / rr) * p
         rr = new
     return x
+
+
+@case((4,), (3, 2))
+def reversed_stores(v, A):
+    v[::-1] = 2 * v
+    A[:, ::-1] = A + 1
+    A[::-1, 1] = A[:, 0]
+    return v, A
