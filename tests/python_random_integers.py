@@ -40,7 +40,8 @@ class Program:
         if self.helper:
             body.append(f"    a = g({self.number(1)}, {self.number(1)})")
         helper += CHANGES if any("change(" in line for line in body) else []
-        text = [*helper, "def f(a: int, b: int, items: list[int]) -> int:", "    c = result = 0", "    local = [3, -1, 0, 5]", *body,
+        text = [*helper, "def f(a: int, b: int, items: list[int]) -> int:", "    c = result = 0",
+                "    local = [3, -1, 0, 5]", *body,
                 "    print(items, local, c)", f"    return {self.number(2)}"]
         self.text = "\n".join(text) + "\n"
 
