@@ -12,6 +12,8 @@ NUMBERS = ("0", "1", "2", "3", "7", "10", "-1", "-5", "100", "255")
 HEAVY = ("*", "//", "%", "&", "|", "^", "<<", ">>", "**")
 """Operators that need a routine: a program has a few of them, so that it stays small."""
 STEPS = 3000
+CHANGES = ["def change(x: list[int], n: int) -> int:", "    result = x[n % 4]", "    x[n % 4] += 1",
+           "    return result if n < 3 else change(x, n // 2) - result", ""]
 
 
 class TooLong(Exception):
@@ -37,7 +39,9 @@ class Program:
         self.helper = bool(helper)
         if self.helper:
             body.append(f"    a = g({self.number(1)}, {self.number(1)})")
-        text = [*helper, "def f(a: int, b: int, items: list[int]) -> int:", "    c = 0", "    local = [3, -1, 0, 5]", *body,
+        helper += CHANGES if any("change(" in line for line in body) else []
+        text = [*helper, "def f(a: int, b: int, items: list[int]) -> int:", "    c = result = 0",
+                "    local = [3, -1, 0, 5]", *body,
                 "    print(items, local, c)", f"    return {self.number(2)}"]
         self.text = "\n".join(text) + "\n"
 
@@ -47,7 +51,7 @@ class Program:
                            "y if x <= 0 else g(x // 2 - 1, y + 1)", "abs(x) % 10 + max(y, 3)"))
 
     def variable(self) -> str:
-        return self.rng.choice([*self.names, "c"])
+        return self.rng.choice([*self.names, "c", "result"])
 
     def number(self, depth: int) -> str:
         """An expression that is a number."""
@@ -118,6 +122,9 @@ class Program:
             return [f"{front}{self.item(2)} {sign} {self.number(2)}"]
         if kind < 0.58:
             return [f"{front}{target}, b = {self.number(2)}, {self.number(2)}"]
+        if kind < 0.6:  # a call that changes what stands beside it
+            called = f"change({rng.choice(('items', 'local'))}, {self.number(1)})"
+            return [f"{front}{rng.choice((f'result = {target} -', 'items[c % 4] +=', 'local[c % 4] -='))} {called}"]
         if kind < 0.62:
             return [f"{front}print({self.number(2)}, {self.truth(2)}, c, sep=',')"]
         if kind < 0.66 and inside:

@@ -163,6 +163,19 @@ def test_a_file_of_arrays_may_name_numpy_and_punchcard(tmp_path: Path) -> None:
     assert "abort" in result.output
 
 
+def test_the_place_of_an_error_is_shown(tmp_path: Path) -> None:
+    """Lines are counted as Python does: a form feed begins none."""
+    path = tmp_path / "prog.py"
+    path.write_text("def main():\n    a = 1\x0c\n    b = a / 2\n")
+    said = invoke("run", path).stderr.splitlines()
+    assert said[0].startswith("punchcard: prog.py:3:9: / is not in the integer subset")
+    assert said[1:] == ["    b = a / 2", "        ^"]
+    path.write_text("@program(machine='foo')\ndef main():\n    print(1)\n")
+    assert "prog.py:2:1: machine='foo'; it must be 'fleq' or 'von-neumann'" in invoke("run", path).stderr
+    path.write_text("#" * (1 << 20) + "\n")
+    assert "prog.py: the file has 1,048,577 characters" in invoke("run", path).stderr
+
+
 def test_instructions_know_their_lines(tmp_path: Path) -> None:
     """A view marks the line of the Python source."""
     path = tmp_path / "prog.py"

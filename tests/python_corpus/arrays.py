@@ -468,3 +468,11 @@ def diagonals(A, x):
 def kept_axes(A, x):
     low = A.min(axis=1, keepdims=True)
     return A - A.mean(1, keepdims=True), A.sum(axis=0, keepdims=True), A.sum(keepdims=True) * x, low, x.max(keepdims=True)
+
+
+@case((4,), (3, 2))
+def reversed_stores(v, A):
+    v[::-1] = 2 * v
+    A[:, ::-1] = A + 1
+    A[::-1, 1] = A[:, 0]
+    return v, A
