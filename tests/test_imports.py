@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 import punchcard
-from punchcard.looking import looking
+from punchcard.above import above
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.subleq.machine import SubleqMachine
-from punchcard.machines.upward import ABOVE
 from punchcard.machines.von_neumann.isa import DIALECTS
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 
@@ -21,7 +20,7 @@ SOURCE = Path(inspect.getfile(punchcard)).parent
 
 FLOORS = (
     ("errors",),
-    ("looking", "telling", "files", "budget", "arguments"),
+    ("above", "telling", "files", "budget", "arguments"),
     ("card",),
     ("transformer",),
     ("primitives", "engines", "trace"),
@@ -61,7 +60,7 @@ def imports_of(path: Path, *, for_types: bool = True) -> list[str]:
     return found
 
 
-BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments", "punchcard.looking",
+BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments", "punchcard.above",
              "punchcard.telling")
 """What every file may use: no tensor is in there."""
 
@@ -87,14 +86,6 @@ def test_imports_point_one_way(room: str) -> None:
                 target = name.split(".")[1] if name.startswith("punchcard.") else ""
                 if target and not target.startswith("__"):
                     assert target == room or FLOOR[target] < FLOOR[room], f"{path.name} in {room} must not import {target}"
-
-
-def test_one_file_calls_upward() -> None:
-    """What a machine has from a room above is named in one place, and is imported when it is called."""
-    callers = {path.name for path in (SOURCE / "machines").glob("*.py") if "import_module(" in path.read_text()}
-    assert callers == {"upward.py", "kind.py"}, "kind.py imports what a machine declares by name"
-    for module in ABOVE.values():
-        assert FLOOR[module.split(".")[1]] > FLOOR["machines"]
 
 
 def tensor_free() -> list[Path]:
@@ -177,10 +168,13 @@ def test_only_the_registry_names_the_machines() -> None:
     assert {str(path) for path in named} == {"machines/registry.py", "cli/learn.py"}, "learn is of FLEQ programs"
 
 
-def test_the_view_is_found_by_name_from_three_places() -> None:
-    """A method of what is looked at may call its view, which stands above it; nothing else may be reached so."""
-    named = {str(path.relative_to(SOURCE)): set(re.findall(r'looking\("([^"]+)"\)', path.read_text())) for path in files()
-             if "punchcard.looking" in imports_of(path)}
+def test_higher_rooms_are_found_by_name_from_three_places() -> None:
+    """A method of a machine, a result or a snapshot may call what stands above it; nothing else may be reached so."""
+    named = {str(path.relative_to(SOURCE)): set(re.findall(r'above\("([^"]+)"\)', path.read_text())) for path in files()
+             if "punchcard.above" in imports_of(path)}
     assert named.keys() == {"trace.py", "machines/base.py", "machines/result.py"}
     for name in set.union(*named.values()):
-        assert callable(looking(name))
+        assert FLOOR[name.split(".")[0]] > FLOOR["machines"]
+        assert callable(above(name))
+    callers = {path.name for path in (SOURCE / "machines").glob("*.py") if "import_module(" in path.read_text()}
+    assert callers == {"kind.py"}, "it imports what a machine declares by name"

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from punchcard.above import above
 from punchcard.arguments import checked
 from punchcard.card.layout import Layout
 from punchcard.errors import PunchcardError
-from punchcard.looking import looking
 from punchcard.telling import few
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
@@ -87,14 +87,14 @@ class Snapshot:
 
     def plot(self, *, title: str = "", columns: int = 48, rows: Sequence[str] | None = None) -> Figure:
         """A picture of the card after the layer, with what the layer changed in a frame (see `Machine.plot`)."""
-        figure: Figure = looking("pictures:card_figure")(
+        figure: Figure = above("view.pictures:card_figure")(
             self.layout, self.after, before=self.before, names=self.names, columns=columns, rows=rows,
             title=title or f"after loop {self.loop}, layer {self.layer}")
         return figure
 
     def plot_attention(self, head: int, *, title: str = "", threshold: float = 0.25) -> Figure:
         """A picture of who takes from whom in a head: arrows, and for a small card the matrix."""
-        figure: Figure = looking("pictures:attention_figure")(
+        figure: Figure = above("view.pictures:attention_figure")(
             self.layout, self.moves(head, threshold), matrix=self.attention(head).numpy(), names=self.names,
             title=title or f"loop {self.loop}, layer {self.layer}, head {head}: who takes from whom")
         return figure

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeV
 
 import numpy as np
 
+from punchcard.above import above
 from punchcard.arguments import checked
 from punchcard.budget import building, require, running, running_packed
 from punchcard.card.formats import FormatName, as_array
@@ -24,8 +25,7 @@ from punchcard.card.layout import Card, Cards, Layout, Pattern, as_tensor
 from punchcard.card.packed import PackedCard, packed_bytes
 from punchcard.engines import Glance, Port, Prepared, Watch, prepare, takes_packed
 from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
-from punchcard.looking import looking
-from punchcard.machines import kept_weights, storage, upward
+from punchcard.machines import kept_weights, storage
 from punchcard.machines.design import Design
 from punchcard.machines.interpreter import Interpreter, Quick
 from punchcard.machines.judging import AtTheEnd, Check, Judge, Lockstep
@@ -304,7 +304,7 @@ class Machine(ABC, Generic[Program, State]):
         See docs/gradients.md.
         """
         options = {"engine": engine, "max_steps": max_steps, "checkpoint": checkpoint}
-        layer: nn.Module = upward.call("as_layer", self, program, inputs, outputs, **options)
+        layer: nn.Module = above("export.layer:as_layer")(self, program, inputs, outputs, **options)
         return layer
 
     def circuit(self) -> Any:
@@ -312,7 +312,7 @@ class Machine(ABC, Generic[Program, State]):
 
         See docs/ground-truth.md.
         """
-        return upward.call("circuit", self)
+        return above("export.explaining:circuit")(self)
 
     # Running
 
@@ -587,7 +587,7 @@ class Machine(ABC, Generic[Program, State]):
             card = self.pack(program)
         elif not hasattr(shown, "ndim"):
             self.check_type(shown)
-        figure: Figure = looking("pictures:card_figure")(
+        figure: Figure = above("view.pictures:card_figure")(
             self.layout, card, names=lambda column: self.column_name(column, program), title=title, columns=columns,
             rows=rows)
         return figure
@@ -595,10 +595,10 @@ class Machine(ABC, Generic[Program, State]):
     def view(self, program: Program, *, input: bytes = b"", max_steps: int | None = None) -> Any:
         """In a notebook: a widget that steps through a run, by loops, layers and heads; without anywidget, a picture."""
         self.check_type(program)
-        return looking("notebook:view")(self, program, input=input, max_steps=max_steps)
+        return above("view.notebook:view")(self, program, input=input, max_steps=max_steps)
 
     def _repr_html_(self) -> str:
-        html: str = looking("tables:machine_html")(self)
+        html: str = above("view.tables:machine_html")(self)
         return html
 
     # Files

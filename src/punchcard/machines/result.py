@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
+from punchcard.above import above
 from punchcard.card.held import Held
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError, shortened
-from punchcard.looking import looking
 from punchcard.telling import brief, counted, few
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Result(Held, Generic[State]):
         """A picture of the last card (see `Machine.plot`)."""
         if self.layout is None:
             raise PunchcardError("this result has no layout, which names its rows: use machine.plot(result.card)")
-        figure: Figure = looking("pictures:card_figure")(
+        figure: Figure = above("view.pictures:card_figure")(
             self.layout, self.held, names=self.names, title=title or self.told(), columns=columns, rows=rows)
         return figure
 
@@ -111,7 +111,7 @@ class Result(Held, Generic[State]):
         return f"<Result: {self.told()} on the {self.engine} engine{fault}{values}{written}>"
 
     def _repr_html_(self) -> str:
-        html: str = looking("tables:result_html")(self)
+        html: str = above("view.tables:result_html")(self)
         return html
 
 
@@ -205,5 +205,5 @@ class Report(Generic[State]):
         return f"<Report: {self.told()}; {self.result!r}>"
 
     def _repr_html_(self) -> str:
-        html: str = looking("tables:report_html")(self)
+        html: str = above("view.tables:report_html")(self)
         return html
