@@ -25,6 +25,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "subleq two-layer": (PRODUCT, {"design": "two-layer", "word_bits": 8}),
     "subleq one-layer": (PRODUCT, {"design": "one-layer", "word_bits": 8}),
     "fleq compact": ("newton.fleq", {"design": "compact"}),
+    "fleq three-layer": ("newton.fleq", {"design": "three-layer"}),
     "fleq paper": ("newton.fleq", {"design": "paper"}),
     "von-neumann two-layer": ("von_neumann/hello.asq", {"memory": 64}),
     "riscv three-layer": ("riscv/hi.s", {"memory": 64}),

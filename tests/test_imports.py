@@ -139,7 +139,7 @@ def test_building_cannot_see_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"{program}.__getattribute__", refuse)
     for design in ("paper", "two-layer", "one-layer"):
         SubleqMachine(word_bits=4, memory=2, instructions=2, design=design)
-    for design in ("compact", "paper"):
+    for design in ("compact", "three-layer", "paper"):
         FleqMachine(functions=["add", "mul"], size=2, memory=2, instructions=2, design=design)
     for dialect in DIALECTS:
         VonNeumannMachine(word_bits=8, memory=256, dialect=dialect)

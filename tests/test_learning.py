@@ -143,7 +143,7 @@ def test_the_default_engine() -> None:
     assert default.loops == dense.loops
 
 
-@pytest.mark.parametrize("design", ["compact", "paper"])
+@pytest.mark.parametrize("design", ["compact", "three-layer", "paper"])
 def test_products_with_the_reach_of_the_range(design: str) -> None:
     """Within their bound, which is below that of a machine's own products by nearly root d."""
     d, generator = 4, np.random.default_rng(0)

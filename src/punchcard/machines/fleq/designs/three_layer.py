@@ -26,9 +26,9 @@ that v' = v):
     forward = [m_next and v' >= 1] + [m_jump and v' <= 0]            the next instruction is the one that was changed
     ask     = c if m_next or m_jump, else flag                       what the scratchpad asks for in layer 3
 
-The scratchpad finds the changed instruction by the store key, in its own rows `incoming`, and v is set beforehand, to 0 or 1.
-Where `forward` is 1, the five pointers are taken from there, and a + i, b + i are worked out once more. Widths, heights,
-calls and the halt bit are what they were: no function changes them.
+The scratchpad finds the changed instruction by the store key, in its own rows `incoming`, and v is set beforehand, to 0
+or 1. Where `forward` is 1, the five pointers are taken from there, and a + i, b + i are worked out once more. Widths,
+heights, calls and the halt bit are what they were: no function changes them.
 
 After the last instruction comes itself, so that every fetch finds a column.
 """
@@ -40,6 +40,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Card, Layout, RowBlock, holding
@@ -76,14 +77,14 @@ class ThreeLayerDesign(CompactDesign):
         sizes, length, pad = self.sizes, self.sizes.pointer_bits, ("scratchpad",)
         of_compact = super()._layout()
         names, parts = list(self._users()), sizes.instruction_parts()
-        bits, flags = {"holds": holding("bits", *pad), "changes": pad}, {"holds": holding("real", *pad), "changes": pad}
         off = RowBlock("off", len(names), "0 for the function that is called, and its transport", dict.fromkeys(names, 1))
         blocks = []
         for block in of_compact.blocks:
             if block.name in ("current", "read_pointer"):
-                block = replace(block, within=None, **bits)
+                block = replace(block, holds=holding("bits", *pad), changes=pad, within=None)
             elif block.name in REGISTERS:
-                block = replace(off if block.name == "off" else block, limit=1.0, follows=True, **flags)
+                block = replace(off if block.name == "off" else block, holds=holding("real", *pad), changes=pad, limit=1.0,
+                                follows=True)
             blocks.append(block)
         sized = {block.name: block.size for block in blocks}
         blocks += [
@@ -138,7 +139,8 @@ class ThreeLayerDesign(CompactDesign):
 
     def _second(self, bench: Bench, scales: Scales) -> Part:
         """The function; beside it, both instructions that may come next, and what follows from them."""
-        part = self._function(bench) + self._fetch_from(self.row("following"), "next") + self._fetch_from(self.field("p"), "jump")
+        part = self._function(bench)
+        part += self._fetch_from(self.row("following"), "next") + self._fetch_from(self.field("p"), "jump")
         part += assign(self.row("read_pointer"), self._read_pointer("next"))
         part += assign(self.row("jump_pointer"), self._read_pointer("jump"))
         for of, prefix in (("next", ""), ("jump", "jump_")):
@@ -234,7 +236,8 @@ class ThreeLayerDesign(CompactDesign):
     def _begin(self, card: Card, instruction: Array) -> None:
         """The registers of the first instruction."""
         sizes, columns = self.sizes, self.columns
-        has = {name: int(decode_unsigned(instruction[sizes.field_rows(name)][:, None])[0]) for name in sizes.instruction_parts()}
+        has = {name: int(decode_unsigned(instruction[sizes.field_rows(name)][:, None])[0])
+               for name in sizes.instruction_parts()}
         lanes = np.array([column.lane for column in columns])
         starts = np.array([has[column.operand] for column in columns])
         widths = np.array([has[f"{column.operand}_width"] for column in columns])
@@ -242,7 +245,7 @@ class ThreeLayerDesign(CompactDesign):
         self.card.put_numbers(card, "scratchpad", {"read_pointer": (starts + lanes) % (1 << sizes.pointer_bits)})
         rows = np.arange(sizes.size)
         called = [any(has[f"call_{user}"] for user in users) for users in self._users().values()]
-        registers: Mapping[str, Array] = {
+        registers: Mapping[str, npt.NDArray[np.bool_]] = {
             "read_idle": lanes >= widths, "write_idle": lanes >= has["c_width"], "deep": rows >= has["a_height"],
             "over": rows >= has["c_height"], "off": ~np.array(called)}
         for name, values in registers.items():
