@@ -31,7 +31,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "riscv three-layer": ("riscv/hi.s", {"memory": 64, "design": "three-layer"}),
     "riscv two-layer": ("riscv/hi.s", {"memory": 64, "design": "two-layer"}),
 }
-SLOW = ("riscv three-layer", "riscv two-layer")
+SLOW = ("fleq three-layer", "riscv three-layer", "riscv two-layer")
 every_machine = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.soak] * (name in SLOW)) for name in CASES])
 SMALL = "subleq two-layer"

@@ -10,6 +10,7 @@ import pytest
 from punchcard.api import load
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import EXAMPLES
+from tests.fleq_cases import MANY
 from tests.test_cli import invoke
 
 NEWTON = str(EXAMPLES / "newton.fleq")
@@ -92,7 +93,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("design", ["compact", "three-layer", "paper"])
+@pytest.mark.parametrize("design", MANY)
 @pytest.mark.parametrize("name", BAD)
 def test_bad_programs(tmp_path: Path, name: str, design: str) -> None:
     content, message = BAD[name]

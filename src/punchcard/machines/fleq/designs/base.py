@@ -297,7 +297,7 @@ class FleqDesign(Design[FleqSizes]):
         return 2 * self.lane_bits({name: self.field(name, of) for name in fields}, closed) - one
 
     def lane_bits(self, numbers: Mapping[str, Rows], closed: Mapping[str, tuple[float, Expression] | None]) -> Expression:
-        """0 or 1: the bits of a number + lane, modulo 2^L. A number whose gate is closed counts as 0; for bit i, times 2^i."""
+        """0 or 1: the bits of a number + lane, modulo 2^L. A number whose gate (times 2^i) is closed counts as 0."""
         one, bits = self.row("scratch"), []
         for i in range(self.sizes.pointer_bits):
             total: Expression = 0 * one
