@@ -1,6 +1,6 @@
 """The designs of the FLEQ machine beside each other: sizes, errors against the interpreter, and loops a second.
 
-    python -m benchmarks.fleq_designs [--heads 1] [--loops 400]
+    python -m benchmarks.fleq_designs [--heads 1] [--loops 400] [--size 4]
 
 The tables in docs/fleq.md. Speed is counted in seconds of the processor, on one thread, so that others on the computer
 disturb it little. The first loops, which compile, are not counted.
@@ -26,7 +26,7 @@ MACHINES = {
     "the calculator's six": ("add", "sub", "mul", "percentage", "inverse", "sqrt"),
     "with pointer functions": ("add", "sub", "mul", "transpose", "incr_pointer", "reset_pointer"),
 }
-ENGINES = {"lowered": 200_000, "scratchpad": 120, "dense": 60}
+ENGINES = {"lowered": 100_000, "scratchpad": 60, "dense": 20}
 """Loops that are timed."""
 
 
@@ -70,19 +70,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--heads", type=int, default=1)
     parser.add_argument("--loops", type=int, default=400)
+    parser.add_argument("--size", type=int, default=4)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     sizes()
     print("\n| program | d | design | error after the loops | " + " | ".join(ENGINES) + " |")
     print("|---" * (4 + len(ENGINES)) + "|")
-    for d in (4, 8):
-        for name, program in (("newton", newton(d)), ("sgd", sgd(d, 8))):
-            for design in FleqMachine.designs:
-                machine = FleqMachine.for_program(program, design=design, heads=arguments.heads)
-                engine = "scratchpad" if design == "paper" else "lowered"
-                wrong = error(machine, program, arguments.loops, engine)
-                found = [speed(machine, program, engine) for engine in ENGINES]
-                print(f"| {name} | {d} | {design} | {wrong:.1e} | {' | '.join(found)} |", flush=True)
+    d = arguments.size
+    for name, program in (("newton", newton(d)), ("sgd", sgd(d, 8))):
+        for design in FleqMachine.designs:
+            machine = FleqMachine.for_program(program, design=design, heads=arguments.heads)
+            wrong = error(machine, program, arguments.loops, "scratchpad" if design == "paper" else "lowered")
+            found = [speed(machine, program, engine) for engine in ENGINES]
+            print(f"| {name} | {d} | {design} | {wrong:.1e} | {' | '.join(found)} |", flush=True)
 
 
 if __name__ == "__main__":

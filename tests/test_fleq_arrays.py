@@ -1,4 +1,4 @@
-"""The functions for programs over arrays, in both designs: accuracy, error bounds, and what they leave alone."""
+"""The functions for programs over arrays, in every design: accuracy, error bounds, and what they leave alone."""
 
 from __future__ import annotations
 

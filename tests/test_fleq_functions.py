@@ -1,4 +1,4 @@
-"""The function blocks in both designs: accuracy, error bounds, and what they leave alone."""
+"""The function blocks in every design: accuracy, error bounds, and what they leave alone."""
 
 from __future__ import annotations
 

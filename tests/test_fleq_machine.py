@@ -1,4 +1,4 @@
-"""The FLEQ machine against the interpreter, after every loop, in both designs; its sizes, and what it refuses."""
+"""The FLEQ machine against the interpreter, after every loop, in every design; its sizes, and what it refuses."""
 
 from __future__ import annotations
 

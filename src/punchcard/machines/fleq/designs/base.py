@@ -159,9 +159,9 @@ class Scales:
 
 
 class FleqDesign(Design[FleqSizes]):
-    """Layout and layers for a set of blocks: what the two designs have in common.
+    """Layout and layers for a set of blocks: what the designs have in common.
 
-    Writing is the same in both: a memory column that the result names takes it, by a store key, into rows `incoming`,
+    Writing is the same in all: a memory column that the result names takes it, by a store key, into rows `incoming`,
     and erases what it held; a later layer adds the two, one of which is 0. So an overwrite is exact, where old + (new
     - old) would round.
     """
@@ -237,7 +237,7 @@ class FleqDesign(Design[FleqSizes]):
         return 2.0 ** math.ceil(math.log2(hard_product(precision.name) + 4 * max(self.range, *scores, 0.0)))
 
     def shared_rows(self) -> list[RowBlock]:
-        """Rows that both designs have."""
+        """Rows that all designs have."""
         sizes, length = self.sizes, self.sizes.pointer_bits
         outside, pad, stored = FleqSizes.OUTSIDE, "scratchpad", ("memory", "instructions")
         return [
