@@ -29,6 +29,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from punchcard.card.facts import AnyFact, Copies, Equals, Fact, Holds, Names, both, either
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.shown import Pending
 from punchcard.machines.subleq.designs.base import (
@@ -40,6 +41,8 @@ from punchcard.machines.subleq.designs.base import (
     SubleqContent,
     SubleqDesign,
     SubleqSizes,
+    card_facts,
+    filled,
     own_numbers,
     punch_positions,
     punch_words,
@@ -87,7 +90,26 @@ class OneLayerDesign(SubleqDesign):
                 RowBlock("chosen", 2 * length, "c and next of the instruction", {"c": length, "next": length}),
             ],
             sizes.regions,
+            self._facts(sizes),
         )
+
+    def _facts(self, sizes: SubleqSizes) -> list[AnyFact]:
+        """The caches hold what the memory holds, without the word that waits; a constant waits for nothing but itself."""
+        counts = {region.name: region.size for region in sizes.regions}
+        following = [*range(sizes.instruction_column + 1, sizes.columns), sizes.columns - 1]
+        waiting = either(Names("store_address", ("memory",)),
+                         *(both(Equals("store_address", sizes.zero_column + i), Equals("store", word))
+                           for i, word in enumerate(CONSTANTS)))
+        return [
+            *card_facts(sizes, "operands.a", "operands.b", "targets.c"),
+            *filled(sizes, "scratchpad", "instructions"),
+            *(Holds(f"operands.{x}", region, range(first, first + counts[region]))
+              for x in "ab" for region, first in (("constants", sizes.zero_column), ("memory", sizes.memory_column))),
+            Holds("targets.next", "instructions", following),
+            *(Copies(f"cache_{x}", region, "memory", f"operands.{x}") for x in "ab" for region in OUTSIDE),
+            Fact("scratchpad", Names("program_counter", ("instructions",)), "the program counter names an instruction"),
+            Fact("scratchpad", waiting, "the word that waits goes to a cell, or is the constant that stands there"),
+        ]
 
     def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
         (memory, _, targets, cache_a, cache_b, position, one, pc, store_address, store, difference, chosen) = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
+from punchcard.card.facts import Fact, Names
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
@@ -13,6 +14,7 @@ from punchcard.machines.subleq.designs.base import (
     SubleqContent,
     SubleqDesign,
     SubleqSizes,
+    card_facts,
     punch_commands,
     punch_positions,
     punch_words,
@@ -54,6 +56,8 @@ class PaperDesign(SubleqDesign):
                 RowBlock("v_new", max(3 * length, 2 * n), "what attention has just moved"),
             ],
             sizes.regions,
+            [*card_facts(sizes, "command.a", "command.b", "command.c"),
+             Fact("scratchpad", Names("program_counter", ("instructions",)), "the program counter names an instruction")],
         )
 
     def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from punchcard.card.facts import Fact, Names, both, either
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
     EVERYWHERE,
@@ -17,6 +18,10 @@ from punchcard.machines.subleq.designs.base import (
     SubleqContent,
     SubleqDesign,
     SubleqSizes,
+    card_facts,
+    filled,
+    is_eof,
+    is_instruction,
     punch_commands,
     punch_positions,
     punch_words,
@@ -56,6 +61,12 @@ class TwoLayerDesign(SubleqDesign):
                 RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
             ],
             sizes.regions,
+            [*card_facts(sizes, "command.a", "command.b", "command.c"),
+             *filled(sizes, "scratchpad", "instructions"),
+             Fact("scratchpad", either(both(is_eof(sizes, "pointer.a", "pointer.b"), Names("pointer.c", ("instructions",))),
+                                       both(is_instruction("pointer.a", "pointer.b", "pointer.c"),
+                                            Names("following", ("instructions",)))),
+                  "the current instruction surely jumps, as EOF does, or another follows it")],
         )
 
     def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:

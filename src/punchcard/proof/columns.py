@@ -1,0 +1,207 @@
+"""Columns of a card that nobody has seen: their rows are bits of unknown words, of which only the declared facts are known.
+
+One column stands for every column of its region: its number is unknown too. So what is shown for it holds for any number of
+columns, and the size of a card costs nothing but longer pointers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import z3
+
+from punchcard.card.facts import Below, Both, Condition, Copies, Either, Equals, Fact, Holds, Names, Own, Same
+from punchcard.card.layout import Layout
+from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
+from punchcard.proof.solver import Solver
+
+
+@dataclass(eq=False)
+class Column:
+    """A column: its region, its number, its words by the names of blocks, and its rows when a loop begins."""
+
+    region: str
+    place: Term
+    words: dict[str, Term]
+    rows: list[Form]
+    name: str
+    later: list[list[Form]] = field(default_factory=list)
+    """Its rows after each layer, as far as they were asked for."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A block that holds the columns' numbers, but for an offset: which bit is which, and how a code becomes a number."""
+
+    places: dict[int, int]
+    size: int
+    first: int
+    start: int
+    place_bits: int
+
+    def place(self, code: Term) -> Term:
+        """The number of the column with this code."""
+        offset = z3.simplify(code - z3.BitVecVal(self.first, self.size))
+        wide = max(self.size, self.place_bits)
+        place = (z3.ZeroExt(wide - self.size, offset) if wide > self.size else offset) + z3.BitVecVal(self.start, wide)
+        return z3.simplify(z3.Extract(self.place_bits - 1, 0, place))
+
+
+class Columns:
+    """All columns that a proof has had to do with. Two that may be the same column hold the same words if they are."""
+
+    def __init__(self, layout: Layout, bits: Bits, solver: Solver) -> None:
+        self.layout, self.bits, self.solver = layout, bits, solver
+        self.place_bits = max(1, (layout.columns - 1).bit_length())
+        self.found: dict[str, list[Column]] = {region.name: [] for region in layout.regions}
+        self._held = {(fact.rows, fact.region): fact for fact in layout.facts if isinstance(fact, Holds)}
+
+    def constant(self, column: int) -> Term:
+        """A column's number as a term."""
+        return z3.BitVecVal(column, self.place_bits)
+
+    def within(self, place: Term, region: str) -> Term:
+        """Whether a number is a column of a region."""
+        span = self.layout.region(region)
+        wide = z3.ZeroExt(1, place)
+        first, stop = (z3.BitVecVal(edge, wide.size()) for edge in (span.start, span.stop))
+        return z3.And(z3.ULE(first, wide), z3.ULT(wide, stop))
+
+    def fresh(self, region: str, name: str) -> Column:
+        """A column of a region, whichever it is."""
+        span = self.layout.region(region)
+        if span.stop == span.start + 1:
+            return self.at(region, self.constant(span.start))
+        place = z3.BitVec(name, self.place_bits)
+        self.solver.suppose(self.within(place, region))
+        return self.at(region, place, name)
+
+    def at(self, region: str, place: Term, name: str | None = None) -> Column:
+        """The column of a region with this number. Who asks for it has shown, or supposes, that it is one, or says when."""
+        place = z3.simplify(place)
+        for column in self.found[region]:
+            if column.place.eq(place):
+                return column
+        name = name or (region if self._is_single(region) else f"{region}#{len(self.found[region])}")
+        column = Column(region, place, {}, [NOTHING] * self.layout.width, name)
+        self.found[region].append(column)
+        inside = z3.simplify(self.within(place, region))
+        for block in self.layout.blocks:
+            content, rows = block.holds.get(region), self.layout.rows(block.name)
+            if content == "one":
+                column.rows[rows] = [number(1)] * block.size
+            elif content == "bits":
+                self._punch(column, block.name, block.size, dict(block.parts))
+        self._congruence(column, inside)
+        for fact in self.layout.facts:
+            if fact.region == region and not isinstance(fact, Holds):
+                for term in self.meaning(fact, column.place, column.words):
+                    self.solver.suppose(z3.Implies(inside, term))
+        return column
+
+    def _is_single(self, region: str) -> bool:
+        span = self.layout.region(region)
+        return span.stop == span.start + 1
+
+    def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
+        """Give a block its word: known where a fact says so, else unknown."""
+        pieces = parts or {"": size}
+        words = []
+        for part, length in pieces.items():
+            name = f"{block}.{part}" if part else block
+            held = self._held.get((name, column.region))
+            word = self._known(held, column.place, length) if held else z3.BitVec(f"{name}[{column.name}]", length)
+            column.words[name] = word
+            words.append(word)
+        whole = self._held.get((block, column.region)) if parts else None
+        if whole is not None:
+            column.words[block] = self._known(whole, column.place, size)
+        elif parts:
+            column.words[block] = z3.simplify(z3.Concat(*reversed(words))) if len(words) > 1 else words[0]
+        forms = [signed(bit) for bit in self.bits.of_word(column.words[block])]
+        column.rows[self.layout.rows(block)] = forms
+
+    def _known(self, held: Holds, place: Term, size: int) -> Term:
+        """The number that a block holds in a column, by the column's number."""
+        start, numbers = self.layout.region(held.region).start, held.numbers
+        if isinstance(numbers, range) and numbers.step == 1:
+            wide = max(size, self.place_bits)
+            value = z3.ZeroExt(wide - self.place_bits, place) + z3.BitVecVal(numbers.start - start, wide)
+            return z3.simplify(z3.Extract(size - 1, 0, value))
+        found = z3.BitVecVal(numbers[-1], size)
+        for column, value in enumerate(numbers[:-1]):
+            if value != numbers[-1]:
+                found = z3.If(place == self.constant(start + column), z3.BitVecVal(value, size), found)
+        return z3.simplify(found)
+
+    def _congruence(self, column: Column, inside: Term) -> None:
+        """Columns with one number are one column."""
+        for other in self.found[column.region]:
+            if other is not column:
+                same = z3.And(inside, column.place == other.place)
+                self.solver.suppose(*(z3.Implies(same, word == other.words[name])
+                                      for name, word in column.words.items()
+                                      if "." not in name and not word.eq(other.words[name])))
+
+    def meaning(self, fact: Fact | Copies | Holds, place: Term, words: dict[str, Term]) -> list[Term]:
+        """What a fact says of a column with these words."""
+        if isinstance(fact, Holds):
+            return [words[fact.rows] == self._known(fact, place, words[fact.rows].size())]
+        if isinstance(fact, Copies):
+            return self._copied(fact, place, words)
+        term = self.condition(fact.condition, place, words)
+        if fact.last:
+            term = z3.Implies(place == self.constant(self.layout.region(fact.region).stop - 1), term)
+        return [term]
+
+    def _copied(self, fact: Copies, place: Term, words: dict[str, Term]) -> list[Term]:
+        named = self.as_place(words[fact.by])
+        found = []
+        for region, content in self.layout.place(fact.of).block.holds.items():
+            within = z3.simplify(self.within(named, region))
+            if content == "bits" and self.solver.possible(within):
+                word = self.at(region, named).words[fact.of]
+                found.append(z3.Implies(within, words[fact.rows] == word))
+        return found
+
+    def codes(self, column: Column) -> list[Code]:
+        """The blocks that say which column of its region it is."""
+        found = []
+        for (rows, region), held in self._held.items():
+            if region == column.region and isinstance(held.numbers, range) and len(held.numbers) > 1:
+                bits = self.bits.of_word(column.words[rows])
+                places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
+                found.append(Code(places, len(bits), held.numbers.start, self.layout.region(region).start, self.place_bits))
+        return found
+
+    def as_place(self, word: Term) -> Term:
+        """A word as a column's number. One that is longer must be short enough: who asks has to show it."""
+        size = word.size()
+        if size <= self.place_bits:
+            return z3.simplify(z3.ZeroExt(self.place_bits - size, word)) if size < self.place_bits else word
+        return z3.simplify(z3.Extract(self.place_bits - 1, 0, word))
+
+    def condition(self, condition: Condition, place: Term, words: dict[str, Term]) -> Term:
+        """A condition on a column with this number and these words."""
+        if isinstance(condition, Either):
+            return z3.Or(*(self.condition(each, place, words) for each in condition.conditions))
+        if isinstance(condition, Both):
+            return z3.And(*(self.condition(each, place, words) for each in condition.conditions))
+        word = words[condition.rows]
+        if isinstance(condition, Equals):
+            return word == z3.BitVecVal(condition.number, word.size())
+        if isinstance(condition, Own):
+            return self.as_place(word) == place
+        if isinstance(condition, Same):
+            return word == words[condition.other] + z3.BitVecVal(condition.offset, word.size())
+        if isinstance(condition, Below):
+            return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if condition.number < 1 << word.size() else z3.BoolVal(True)
+        assert isinstance(condition, Names)
+        fits = [] if word.size() <= self.place_bits else [z3.Extract(word.size() - 1, self.place_bits, word) == 0]
+        return z3.And(*fits, z3.Or(*(self.within(self.as_place(word), region) for region in condition.regions)))
+
+
+def parts(layout: Layout, block: str) -> list[str]:
+    """A block's name, and those of its parts."""
+    found = next(each for each in layout.blocks if each.name == block)
+    return [block, *(f"{block}.{part}" for part in found.parts)]

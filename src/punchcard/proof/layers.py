@@ -1,0 +1,473 @@
+"""A layer of equation (TF) over columns of unknown bits: what a column holds after it, for every card at once.
+
+    attention      which columns win, by how much, and what they give: `found`
+    feed-forward   sums of ReLUs of linear forms over bits: `summed`
+
+Sums are exact (see `forms`). A head's losers have the weight exactly 0 once they lose by ln(2 / eta) / temperature, so what
+is shown of a head is that all columns but the winners lose by that much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import z3
+
+from punchcard.card.layout import Layout
+from punchcard.proof.columns import Code, Column, Columns
+from punchcard.proof.forms import (
+    NOTHING,
+    ONE,
+    ZERO,
+    Bits,
+    Form,
+    Term,
+    choose,
+    settings,
+    times,
+    unit,
+    vector,
+    weighted,
+    width,
+)
+from punchcard.proof.solver import Solver
+from punchcard.transformer.expression import Array
+from punchcard.transformer.precision import hard_product
+from punchcard.transformer.weights import LayerArrays, Weights
+
+FEW = 6
+"""Functions of so many bits are tried on all their settings; others are words for the solver."""
+
+Row = list[tuple[int, Fraction]]
+
+
+class Failed(Exception):
+    """A claim that does not hold; `model` is a case."""
+
+    def __init__(self, claim: str, model: z3.ModelRef | None) -> None:
+        super().__init__(claim)
+        self.claim, self.model = claim, model
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A column that a head may find: `when` its number is that of a column, with its score."""
+
+    column: Column
+    when: Term
+    score: Form
+
+
+def sparse(matrix: Array) -> list[Row]:
+    """The entries of each row that are not 0, exactly."""
+    return [[(int(i), Fraction(float(row[i]))) for i in row.nonzero()[0]] for row in matrix]
+
+
+class Layer:
+    """The weights of a layer as exact fractions."""
+
+    def __init__(self, arrays: LayerArrays, dtype: str) -> None:
+        self.heads = [
+            HeadWeights(sparse(key), sparse(query), sparse(value), Fraction(hard_product(dtype)) / Fraction(float(temperature)))
+            for key, query, value, temperature in zip(arrays.key, arrays.query, arrays.value, arrays.temperature, strict=True)
+        ]
+        self.w1, self.w2 = sparse(arrays.w1), sparse(arrays.w2)
+        self.b1 = [Fraction(float(b)) for b in arrays.b1.ravel()]
+        self.b2 = [Fraction(float(b)) for b in arrays.b2.ravel()]
+
+
+@dataclass(frozen=True)
+class HeadWeights:
+    """K, Q and V, and by how much a winner must win so that nothing is left of the others."""
+
+    key: list[Row]
+    query: list[Row]
+    value: list[Row]
+    gap: Fraction
+
+
+class Loop:
+    """One loop of a model, on columns of unknown bits, followed as far as anybody asks."""
+
+    def __init__(self, weights: Weights, layout: Layout, solver: Solver) -> None:
+        self.bits, self.solver, self.layout = Bits(), solver, layout
+        self.columns = Columns(layout, self.bits, solver)
+        self.layers = [Layer(arrays, weights.dtype) for arrays in weights.layers]
+        self.others = {region.name: self.columns.fresh(region.name, f"other {region.name}") for region in layout.regions}
+        """Any column of each region, as one that a head might find."""
+        self.notes: dict[tuple[int, int, str], str] = {}
+        self.gaps: dict[tuple[int, int], Fraction] = {}
+
+    def after(self, column: Column, layer: int) -> list[Form]:
+        """The rows of a column after so many layers."""
+        if layer == 0:
+            return column.rows
+        while len(column.later) < layer:
+            number = len(column.later)
+            column.later.append(self._feed_forward(number, self._attend(number, column)))
+        return column.later[layer - 1]
+
+    # Attention
+
+    def _attend(self, number: int, column: Column) -> list[Form]:
+        rows = self.after(column, number)
+        for head, weights in enumerate(self.layers[number].heads):
+            taken = self._take(number, head, weights, column)
+            rows = [old + new if new.terms or new.constant else old for old, new in zip(rows, taken, strict=True)]
+        return rows
+
+    def _take(self, number: int, head: int, weights: HeadWeights, column: Column) -> list[Form]:
+        """What a head gives to a column: the value of the one that it finds, or the mean of two."""
+        query = [weighted(row, self.after(column, number)) for row in weights.query]
+        candidates = self._candidates(number, weights, column, query)
+        self._others_lose(number, head, weights, column, query, candidates)
+        wins = self._wins(number, head, weights, column, candidates)
+        taken = [NOTHING] * self.layout.width
+        used = [place for place, row in enumerate(weights.value) if row]
+        for place in used:
+            values = [weighted(weights.value[place], self.after(each.column, number)) for each in candidates]
+            total: Form | None = None
+            for shares, condition in wins:
+                form = NOTHING
+                for share in shares:
+                    form += values[share] * Fraction(1, len(shares))
+                total = form if total is None else choose(condition, form, total, self.bits)
+            assert total is not None
+            taken[place] = total
+        return taken
+
+    def _candidates(self, number: int, weights: HeadWeights, column: Column, query: Sequence[Form]) -> list[Candidate]:
+        """Columns that might win: those of a region of one column, the column itself, and those that the query names.
+
+        A query names a column where its entries are the bits of a code, and the keys of a region are the codes of its columns.
+        """
+        found: list[Candidate] = []
+
+        def add(region: str, place: Term) -> None:
+            place = z3.simplify(place)
+            if any(each.column.region == region and each.column.place.eq(place) for each in found):
+                return
+            when = z3.simplify(self.columns.within(place, region))
+            if not z3.is_true(when):
+                if not self.solver.possible(when):
+                    return
+                if self.solver.holds(when):
+                    when = z3.BoolVal(True)
+            same = [z3.And(each.when, place == each.column.place) for each in found if each.column.region == region]
+            if same and not self.solver.holds(z3.Not(z3.Or(*same))):
+                when = z3.And(when, z3.Not(z3.Or(*same)))
+                if not self.solver.possible(when):
+                    return
+            target = self.columns.at(region, place)
+            found.append(Candidate(target, when, self._score(number, weights, target, query)))
+
+        add(column.region, column.place)
+        for region in self.layout.regions:
+            if not self.columns.codes(self.others[region.name]):
+                for place in range(*self.layout.region(region.name).indices(self.layout.columns)):
+                    add(region.name, self.columns.constant(place))
+            else:
+                for place in self._named(number, weights, region.name, query):
+                    add(region.name, place)
+        return found
+
+    def _score(self, number: int, weights: HeadWeights, target: Column, query: Sequence[Form]) -> Form:
+        rows, score = self.after(target, number), NOTHING
+        for row, entry in zip(weights.key, query, strict=True):
+            if row and (entry.terms or entry.constant):
+                score += times(weighted(row, rows), entry, self.bits)
+        return score
+
+    def _named(self, number: int, weights: HeadWeights, region: str, query: Sequence[Form]) -> list[Term]:
+        """The numbers of columns that a query names in a region."""
+        other = self.others[region]
+        keys = [weighted(row, self.after(other, number)) for row in weights.key]
+        return [place for code in self.columns.codes(other) for place in self._decoded(other, code, keys, query)]
+
+    def _decoded(self, other: Column, code: Code, keys: Sequence[Form], query: Sequence[Form]) -> list[Term]:
+        """The columns whose code stands in the query, where the keys are such codes."""
+        runs: list[dict[int, int]] = []
+        for place, key in enumerate(keys):
+            if len(key.terms) == 1:
+                bit = code.places.get(next(iter(key.terms)))
+                if bit is not None:
+                    for run in runs:
+                        if bit not in run:
+                            run[bit] = place
+                            break
+                    else:
+                        runs.append({bit: place})
+        found = []
+        for run in runs:
+            entries = [query[run[bit]] if bit in run else None for bit in range(code.size)]
+            if all(entry is not None and len(entry.terms) + bool(entry.constant) for entry in entries):
+                signs = [self.bits.form(above(entry, ZERO, self.bits)) for entry in entries if entry is not None]
+                found.append(code.place(self.bits.word(signs)))
+        return found
+
+    def _others_lose(
+        self, number: int, head: int, weights: HeadWeights, column: Column, query: Sequence[Form], candidates: list[Candidate],
+    ) -> None:
+        """Every column that is not a candidate loses to one of them by the gap."""
+        for region in self.layout.regions:
+            other = self.others[region.name]
+            if region.size == 1:
+                continue  # a candidate
+            distinct = [z3.Not(z3.And(each.when, other.place == each.column.place)) for each in candidates
+                        if each.column.region == region.name]
+            score = self._score(number, weights, other, query)
+            close = [z3.Not(z3.And(each.when, at_least(each.score - score, weights.gap, self.bits))) for each in candidates]
+            model = self.solver.refutes(*distinct, *close)
+            if model is not None:
+                raise Failed(f"layer {number + 1}, head {head + 1}: {column.name} finds one column, and another of "
+                             f"{region.name} comes too near", model)
+
+    def _wins(
+        self, number: int, head: int, weights: HeadWeights, column: Column, candidates: list[Candidate],
+    ) -> list[tuple[tuple[int, ...], Term]]:
+        """Who wins when: the shares, and the condition; the first is taken where none of the later conditions holds."""
+        if len(candidates) == 1:
+            return [((0,), z3.BoolVal(True))]
+        beats = {(i, j): z3.Or(z3.Not(b.when), above(a.score - b.score, ZERO, self.bits))
+                 for i, a in enumerate(candidates) for j, b in enumerate(candidates) if i != j}
+        for i, best in enumerate(candidates):
+            leads = [z3.Or(z3.Not(each.when), at_least(best.score - each.score, ZERO, self.bits))
+                     for each in candidates if each is not best]
+            for each in candidates:
+                if each is not best:
+                    lead = best.score - each.score
+                    near = z3.And(each.when, above(lead, ZERO, self.bits), z3.Not(at_least(lead, weights.gap, self.bits)))
+                    model = self.solver.refutes(best.when, *leads, near)
+                    if model is not None:
+                        raise Failed(f"layer {number + 1}, head {head + 1}: {column.name} finds {best.column.name} by too "
+                                     f"little over {each.column.name}", model)
+        wins: list[tuple[tuple[int, ...], Term]] = []
+        for i, best in enumerate(candidates):
+            condition = z3.simplify(z3.And(best.when, *(beats[i, j] for j in range(len(candidates)) if i != j)))
+            self._case(wins, (i,), condition)
+        for i, one in enumerate(candidates):
+            for j in range(i):
+                other = candidates[j]
+                tie = z3.And(one.when, other.when, equal(one.score - other.score, self.bits),
+                             *(beats[i, k] for k in range(len(candidates)) if k not in (i, j)))
+                self._case(wins, (j, i), z3.simplify(tie))
+        model = self.solver.refutes(*(z3.Not(condition) for _, condition in wins))
+        if model is not None:
+            raise Failed(f"layer {number + 1}, head {head + 1}: {column.name} finds three columns at once, or none", model)
+        return wins
+
+    def _case(self, wins: list[tuple[tuple[int, ...], Term]], shares: tuple[int, ...], condition: Term) -> None:
+        """Keep a case that can occur."""
+        if not z3.is_false(condition) and self.solver.possible(condition):
+            wins.append((shares, condition))
+
+    # Feed-forward
+
+    def _feed_forward(self, number: int, rows: list[Form]) -> list[Form]:
+        layer = self.layers[number]
+        units = [weighted(row, rows) + Form(bias) for row, bias in zip(layer.w1, layer.b1, strict=True)]
+        return [self._summed(old, bias, [(weight, units[unit]) for unit, weight in row])
+                for old, bias, row in zip(rows, layer.b2, layer.w2, strict=True)]
+
+    def _summed(self, old: Form, bias: Fraction, units: list[tuple[Fraction, Form]]) -> Form:
+        """old + bias + sum of weight * relu(form), as a form."""
+        total, open_units = old + Form(bias), dict[object, tuple[Fraction, Form]]()
+        for weight, form in units:
+            if form.high <= 0:
+                continue
+            if form.low >= 0:
+                total += form * weight
+                continue
+            # relu(f) = relu(-f) + f: of a form and its negative, one is enough.
+            turned = -form
+            if turned.key in open_units:
+                total += form * weight
+                form = turned
+            before = open_units.get(form.key, (ZERO, form))[0]
+            open_units[form.key] = before + weight, form
+        left = [(weight, form) for weight, form in open_units.values() if weight]
+        steps, left = self._steps(left)
+        total += steps
+        if left:
+            return self._closed(total, left)
+        return self._settled(total) if steps.terms else total
+
+    def _steps(self, units: list[tuple[Fraction, Form]]) -> tuple[Form, list[tuple[Fraction, Form]]]:
+        """ReLUs of one form with different biases that together are flat but for steps, as comparisons; and all others."""
+        groups: dict[object, list[tuple[Fraction, Fraction, Fraction, Form]]] = {}
+        for weight, form in units:
+            first = min(form.terms)
+            slope = abs(form.terms[first])
+            base = Form(ZERO, form.terms) * (1 / slope)
+            sign = ONE
+            if (-base).key in groups:
+                base, sign = -base, -ONE
+            groups.setdefault(base.key, []).append((weight, slope * sign, form.constant, base))
+        total, left = NOTHING, []
+        for group in groups.values():
+            base = group[0][3]
+            steps = _jumps(base, [(weight, slope, bias) for weight, slope, bias, _ in group])
+            if steps is None or len(base.terms) == 1:
+                left += [(weight, base * slope + Form(bias)) for weight, slope, bias, _ in group]
+                continue
+            start, jumps = steps
+            total += Form(start)
+            for at, jump in jumps:
+                total += self.bits.form(at_least(base, at, self.bits)) * jump
+        return total, left
+
+    def _settled(self, total: Form) -> Form:
+        """A sum of comparisons as one bit, where it has two values only."""
+        used = sorted(total.terms)
+        if len(used) > FEW:
+            return self._values(*self._as_word(total))
+        values = {}
+        for each in settings(used):
+            values.setdefault(total.value(each), []).append(each)
+        linear = len(used) == 1
+        if linear:
+            return total
+        terms = {value: z3.Or(*(self._setting(each) for each in some)) for value, some in values.items()}
+        possible = [value for value in sorted(values) if self.solver.possible(terms[value])]
+        found = Form(possible[0])
+        for low, high in zip(possible, possible[1:], strict=False):
+            reached = z3.Or(*(terms[value] for value in possible if value >= high))
+            found += self._named_bit(reached) * (high - low)
+        return found
+
+    def _setting(self, setting: dict[int, int]) -> Term:
+        return z3.And(*(self.bits.terms[bit] if value else z3.Not(self.bits.terms[bit]) for bit, value in setting.items()))
+
+    def _named_bit(self, term: Term) -> Form:
+        """A bit by a name of its own, so that what it stands for is worked out once."""
+        term = z3.simplify(term)
+        form = self.bits.form(term)
+        if form.is_constant or z3.is_const(term):
+            return form
+        name = z3.Bool(f"bit {len(self.bits.terms)}")
+        self.solver.suppose(name == term)
+        return self.bits.form(name)
+
+    def _as_word(self, total: Form) -> tuple[Term, Fraction, int]:
+        scale = unit([total])
+        size = width(total.low, total.high, scale)
+        return vector(total, scale, size, self.bits), scale, size
+
+    def _closed(self, total: Form, units: list[tuple[Fraction, Form]]) -> Form:
+        """A sum with ReLUs as a form: by its values on all settings of few bits, else as a word."""
+        used = sorted({bit for _, form in units for bit in form.terms})
+        if len(used) <= FEW:
+            # What is linear stays so; only what the ReLUs' bits decide is looked at.
+            own = Form(total.constant, {bit: c for bit, c in total.terms.items() if bit in used})
+            rest = Form(ZERO, {bit: c for bit, c in total.terms.items() if bit not in used})
+            values = [own.value(each) + sum((w * max(f.value(each), ZERO) for w, f in units), ZERO) for each in settings(used)]
+            return rest + self._table(used, values)
+        return self._word(total, units)
+
+    def _table(self, used: list[int], values: list[Fraction]) -> Form:
+        """A function of few bits, by its values."""
+        linear = self._linear(used, values)
+        if linear is not None:
+            return linear
+        steps = sorted(set(values))
+        found = Form(steps[0])
+        for low, high in zip(steps, steps[1:], strict=False):
+            terms = [self._setting(each)
+                     for each, reached in zip(settings(used), values, strict=True) if reached >= high]
+            found += self.bits.form(z3.Or(*terms)) * (high - low)
+        return found
+
+    def _linear(self, used: list[int], values: list[Fraction]) -> Form | None:
+        """A function of few bits that is linear."""
+        size = len(used)
+        slopes = {bit: values[1 << (size - 1 - place)] - values[0] for place, bit in enumerate(used)}
+        form = Form(values[0], {bit: slope for bit, slope in slopes.items() if slope})
+        return form if all(form.value(each) == value for each, value in zip(settings(used), values, strict=True)) else None
+
+    def _word(self, total: Form, units: list[tuple[Fraction, Form]]) -> Form:
+        """A sum with ReLUs of many bits, as a word for the solver; it is one of two numbers, or any."""
+        scale = unit([total, Form(ONE), *(Form(unit([form]) * weight) for weight, form in units)])
+        low = total.low + sum((min(w * f.high, ZERO) for w, f in units), ZERO)
+        high = total.high + sum((max(w * f.high, ZERO) for w, f in units), ZERO)
+        size = max(width(low, high, scale), *(width(f.low, f.high, scale) for _, f in units))
+        word = vector(total, scale, size, self.bits)
+        for weight, form in units:
+            own_scale = unit([form])
+            own_size = width(form.low, form.high, own_scale)
+            own = vector(form, own_scale, own_size, self.bits)
+            opened = z3.If(own < 0, z3.BitVecVal(0, own_size), own)
+            factor = weight * own_scale / scale
+            assert factor.denominator == 1
+            wide = z3.SignExt(size - own_size, opened) if size > own_size else opened
+            word = word + (wide if factor == 1 else wide * z3.BitVecVal(factor.numerator, size))
+        return self._values(z3.simplify(word), scale, size)
+
+    def _values(self, word: Term, scale: Fraction, size: int) -> Form:
+        """A word as a form: as few bits as its values need."""
+        def is_one_of(*values: int) -> Term:
+            return z3.Or(*(word == z3.BitVecVal(int(Fraction(value) / scale), size) for value in values))
+
+        for low, high in ((-1, 1), (0, 1), (-1, 0)):
+            if self.solver.holds(is_one_of(low, high)):
+                return Form(Fraction(low)) + self._named_bit(is_one_of(high)) * Fraction(high - low)
+        if self.solver.holds(is_one_of(-1, 0, 1)):
+            return self._named_bit(is_one_of(1)) - self._named_bit(is_one_of(-1))
+        found = NOTHING
+        for place, bit in enumerate(self.bits.of_word(word)):
+            found += bit * (scale * (1 << place) * (-1 if place == size - 1 else 1))
+        return found
+
+
+def _jumps(
+    base: Form, units: list[tuple[Fraction, Fraction, Fraction]],
+) -> tuple[Fraction, list[tuple[Fraction, Fraction]]] | None:
+    """sum of weight * relu(slope * base + bias) as a start and jumps, each at a least value; None where it is not flat.
+
+    The base is a multiple of its unit. Between two kinks the sum is linear, so it is flat if it is equal at both ends.
+    """
+    scale = unit([base])
+    kinks = {-bias / slope for _, slope, bias in units}
+    points = {base.low, base.high}
+    for kink in kinks:
+        below = (kink // scale) * scale
+        points |= {below, below + scale}
+    ordered = sorted(point for point in points if base.low <= point <= base.high)
+    values = [sum((w * max(slope * point + bias, ZERO) for w, slope, bias in units), ZERO) for point in ordered]
+    jumps = []
+    for (low, before), (high, after) in zip(zip(ordered, values, strict=True), zip(ordered[1:], values[1:], strict=True), strict=False):
+        if before != after:
+            if high - low != scale:
+                return None
+            jumps.append((high, after - before))
+    return values[0], jumps
+
+
+def above(form: Form, limit: Fraction, bits: Bits) -> Term:
+    """form > limit."""
+    if len(form.terms) == 1:
+        (bit, coefficient), = form.terms.items()
+        values = form.constant > limit, form.constant + coefficient > limit
+        if values[0] != values[1]:
+            return bits.terms[bit] if values[1] else z3.Not(bits.terms[bit])
+    return z3.Not(at_least(-form, -limit, bits))
+
+
+def at_least(form: Form, limit: Fraction, bits: Bits) -> Term:
+    """form >= limit. The form is a multiple of its unit, so the limit may be raised to one."""
+    if form.low >= limit:
+        return z3.BoolVal(True)
+    if form.high < limit:
+        return z3.BoolVal(False)
+    scale = unit([form])
+    needed = form - Form(-(-limit // scale) * scale)
+    return vector(needed, scale, width(needed.low, needed.high, scale), bits) >= 0
+
+
+def equal(form: Form, bits: Bits) -> Term:
+    """form = 0."""
+    if form.is_constant:
+        return z3.BoolVal(form.constant == 0)
+    scale = unit([form])
+    return vector(form, scale, width(form.low, form.high, scale), bits) == 0
