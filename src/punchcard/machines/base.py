@@ -314,6 +314,12 @@ class Machine(ABC, Generic[Program, State]):
         """
         return above("export.explaining:circuit")(self)
 
+    def meaning(self, card: Any) -> None:
+        """Say what a loop does, for a proof: `card` is a `punchcard.proof.meaning.Meaning`. See docs/proof.md.
+
+        Without it a proof shows that every head is hard, that no sum is rounded and that nothing else changes.
+        """
+
     # Running
 
     def host(self, begin: Mark, read: Read, write: Write, last: int, program: Program | None = None) -> Host | None:

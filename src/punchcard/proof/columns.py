@@ -25,8 +25,10 @@ class Column:
     words: dict[str, Term]
     rows: list[Form]
     name: str
+    attended: list[list[Form]] = field(default_factory=list)
+    """Its rows after the attention of each layer, as far as they were asked for."""
     later: list[list[Form]] = field(default_factory=list)
-    """Its rows after each layer, as far as they were asked for."""
+    """Its rows after each layer."""
 
 
 @dataclass(frozen=True)

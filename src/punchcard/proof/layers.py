@@ -97,8 +97,10 @@ class Loop:
         self.layers = [Layer(arrays, weights.dtype) for arrays in weights.layers]
         self.others = {region.name: self.columns.fresh(region.name, f"other {region.name}") for region in layout.regions}
         """Any column of each region, as one that a head might find."""
-        self.notes: dict[tuple[int, int, str], str] = {}
-        self.gaps: dict[tuple[int, int], Fraction] = {}
+        self.shares = [[1] * len(layer.heads) for layer in self.layers]
+        """How many columns may share a head's best score."""
+        self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
+        """For each layer and head: what a column of each region finds."""
 
     def after(self, column: Column, layer: int) -> list[Form]:
         """The rows of a column after so many layers."""
@@ -106,16 +108,24 @@ class Loop:
             return column.rows
         while len(column.later) < layer:
             number = len(column.later)
-            column.later.append(self._feed_forward(number, self._attend(number, column)))
+            column.later.append(self._feed_forward(number, self.attended(column, number)))
         return column.later[layer - 1]
+
+    def between(self, form: Form, low: Fraction, high: Fraction) -> Term:
+        """low <= form <= high."""
+        return z3.And(at_least(form, low, self.bits), at_least(-form, -high, self.bits))
 
     # Attention
 
-    def _attend(self, number: int, column: Column) -> list[Form]:
+    def attended(self, column: Column, number: int) -> list[Form]:
+        """The rows of a column between the attention of a layer, counted from 0, and its feed-forward."""
         rows = self.after(column, number)
+        if len(column.attended) > number:
+            return column.attended[number]
         for head, weights in enumerate(self.layers[number].heads):
             taken = self._take(number, head, weights, column)
             rows = [old + new if new.terms or new.constant else old for old, new in zip(rows, taken, strict=True)]
+        column.attended.append(rows)
         return rows
 
     def _take(self, number: int, head: int, weights: HeadWeights, column: Column) -> list[Form]:
@@ -124,6 +134,9 @@ class Loop:
         candidates = self._candidates(number, weights, column, query)
         self._others_lose(number, head, weights, column, query, candidates)
         wins = self._wins(number, head, weights, column, candidates)
+        self.shares[number][head] = max(self.shares[number][head], *(len(shares) for shares, _ in wins))
+        self.finds.setdefault((number, head), {}).setdefault(column.region, [
+            " and ".join(_told(candidates[share].column, column) for share in shares) for shares, _ in wins])
         taken = [NOTHING] * self.layout.width
         used = [place for place, row in enumerate(weights.value) if row]
         for place in used:
@@ -418,6 +431,11 @@ class Loop:
         for place, bit in enumerate(self.bits.of_word(word)):
             found += bit * (scale * (1 << place) * (-1 if place == size - 1 else 1))
         return found
+
+
+def _told(found: Column, by: Column) -> str:
+    """A column that was found, as it is told."""
+    return "itself" if found is by else found.region
 
 
 def _jumps(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -116,6 +116,10 @@ class SubleqDesign(Design[SubleqSizes]):
     @abstractmethod
     def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
         """Read the cells, or the first so many, and the program counter off a card, or a batch of them."""
+
+    @abstractmethod
+    def meaning(self, sizes: SubleqSizes, card: Any) -> None:
+        """Say what a loop does, for a proof (see `Machine.meaning`)."""
 
     counter_register: ClassVar[str] = "program_counter"
     """The rows that hold the next instruction's column, or `counter_offset` columns after it."""

@@ -25,7 +25,7 @@ A cell's own command a and b name itself, so that its operand heads also find on
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -180,3 +180,24 @@ class OneLayerDesign(SubleqDesign):
         address = layout.numbers(card, "store_address", "scratchpad")
         return Reading(np.where(own_numbers(layout, "memory")[:cells] == address, pending, words),
                        layout.numbers(card, "program_counter", "scratchpad")[..., 0])
+
+    def meaning(self, sizes: SubleqSizes, card: Any) -> None:
+        """The word that waits reaches its cell and the caches; the instruction at the program counter makes the next one."""
+        scratchpad = card.only("scratchpad")
+        counter, waits, word = (scratchpad[name] for name in ("program_counter", "store_address", "store"))
+        command = card.at("instructions", counter)
+        a, b = command["operands.a"], command["operands.b"]
+
+        def stored(pointer: Any) -> Any:
+            return card.choose(pointer == waits, word, card.read("memory", EVERY_CELL, pointer))
+
+        difference = stored(b) - stored(a)
+        for region in EVERY_CELL:
+            for rows_name in ("memory", "cache_a", "cache_b"):
+                card.expect(rows_name, region, lambda cell: card.choose(cell.is_at(waits), word, cell["memory"]))
+        for x in "ab":
+            card.expect(f"cache_{x}", "instructions", lambda column, x=x: stored(column[f"operands.{x}"]))
+        card.expect("store_address", "scratchpad", b)
+        card.expect("store", "scratchpad", difference)
+        card.expect("program_counter", "scratchpad",
+                    card.choose(card.at_most_zero(difference), command["targets.c"], command["targets.next"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from punchcard.card.facts import Fact, Names
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
@@ -100,3 +100,13 @@ class PaperDesign(SubleqDesign):
     def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
         return Reading(layout.numbers(card, "memory", "memory", slice(cells), signed=True),
                        layout.numbers(card, "program_counter", "scratchpad")[..., 0])
+
+    def meaning(self, sizes: SubleqSizes, card: Any) -> None:
+        """The instruction at the program counter is read and executed."""
+        counter = card.only("scratchpad")["program_counter"]
+        command = card.at("instructions", counter)
+        a, b, c = (command[f"command.{x}"] for x in "abc")
+        difference = card.read("memory", EVERY_CELL, b) - card.read("memory", EVERY_CELL, a)
+        card.expect("memory", "memory", lambda cell: card.choose(cell.is_at(b), difference, cell["memory"]))
+        card.expect("pointer", "scratchpad", command["command"])
+        card.expect("program_counter", "scratchpad", card.choose(card.at_most_zero(difference), c, counter + 1))

@@ -7,11 +7,12 @@ vector (cell 0, cell -1, first instruction) costs one warm-up loop: it subtracts
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from punchcard.card.facts import Fact, Names, both, either
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
+    EVERY_CELL,
     EVERYWHERE,
     OUTSIDE,
     Reading,
@@ -105,3 +106,13 @@ class TwoLayerDesign(SubleqDesign):
         following = layout.numbers(card, "following", "scratchpad")[..., 0]
         return Reading(layout.numbers(card, "memory", "memory", slice(cells), signed=True),
                        (following - 1) % (1 << sizes.pointer_bits))
+
+    def meaning(self, sizes: SubleqSizes, card: Any) -> None:
+        """The instruction in the registers is executed, and the one at the next program counter is read."""
+        scratchpad = card.only("scratchpad")
+        a, b, c = (scratchpad[f"pointer.{x}"] for x in "abc")
+        difference = card.read("memory", EVERY_CELL, b) - card.read("memory", EVERY_CELL, a)
+        target = card.choose(card.at_most_zero(difference), c, scratchpad["following"])
+        card.expect("memory", "memory", lambda cell: card.choose(cell.is_at(b), difference, cell["memory"]))
+        card.expect("pointer", "scratchpad", card.read("command", ("instructions",), target))
+        card.expect("following", "scratchpad", target + 1)

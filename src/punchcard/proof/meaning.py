@@ -1,0 +1,100 @@
+"""What a loop should do, said with words: a machine's `meaning` writes it down, and a proof compares.
+
+A machine says for blocks of rows what number stands there after a loop, by the numbers that stood on the card before:
+
+    difference = card.read("memory", CELLS, b) - card.read("memory", CELLS, a)
+    card.expect("memory", "memory", lambda column: card.choose(column.is_at(b), difference, column["memory"]))
+
+Words are of a fixed length and wrap around: `+`, `-`, `*`, `&`, `|`, `^`, `~`, `==`, `!=`. What a machine does not mention must
+stay as it is, or be 0 where the layout says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import z3
+
+from punchcard.errors import ProofError
+from punchcard.proof.columns import Column
+from punchcard.proof.forms import Term
+from punchcard.proof.layers import Loop
+
+Expected = Callable[["Before"], Term]
+
+
+class Before:
+    """A column as it was when the loop began: its numbers by the names of rows."""
+
+    def __init__(self, card: Meaning, column: Column) -> None:
+        self.card, self.column = card, column
+
+    def __getitem__(self, rows: str) -> Term:
+        return self.card.word(self.column, rows)
+
+    @property
+    def number(self) -> Term:
+        """The column's own number."""
+        return self.column.place
+
+    def is_at(self, word: Term) -> Term:
+        """Whether a word names this column."""
+        wide = max(word.size(), self.column.place.size()) + 1
+        return extended(word, wide) == extended(self.column.place, wide)
+
+
+class Meaning:
+    """A card before a loop, and what is expected of it after."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop, self.columns = loop, loop.columns
+        self.expected: dict[tuple[str, str], Expected] = {}
+
+    def word(self, column: Column, rows: str) -> Term:
+        """The number at some rows of a column."""
+        found = column.words.get(rows)
+        if found is None:
+            raise ProofError(f"no numbers at {rows!r} in {column.region}: the layout declares no bits there")
+        return found
+
+    def only(self, region: str) -> Before:
+        """The column of a region that has one."""
+        return Before(self, self.columns.at(region, self.columns.constant(self.columns.layout.region(region).start)))
+
+    def at(self, region: str, number: Term) -> Before:
+        """A column of a region, by its number."""
+        return Before(self, self.columns.at(region, self.columns.as_place(number)))
+
+    def read(self, rows: str, regions: Sequence[str], number: Term) -> Term:
+        """The number at some rows of a column of one of these regions, by the column's number."""
+        place = self.columns.as_place(number)
+        found = self.at(regions[-1], number)[rows]
+        for region in reversed(regions[:-1]):
+            found = z3.If(self.columns.within(place, region), self.at(region, number)[rows], found)
+        return z3.simplify(found)
+
+    def expect(self, rows: str, region: str, value: Term | Expected) -> None:
+        """What stands at a block, or a part of one, in a region after the loop: a word, or a word for each column."""
+        self.columns.layout.rows(rows)
+        self.columns.layout.region(region)
+        self.expected[rows, region] = value if callable(value) else lambda column: value
+
+    @staticmethod
+    def choose(condition: Term, yes: Term, no: Term) -> Term:
+        """One word or the other."""
+        return z3.If(condition, yes, no)
+
+    @staticmethod
+    def at_most_zero(word: Term) -> Term:
+        """Whether a word is 0 or less, in two's complement."""
+        return word <= 0
+
+    @staticmethod
+    def number(value: int, size: int) -> Term:
+        """A number as a word of so many bits."""
+        return z3.BitVecVal(value, size)
+
+
+def extended(word: Term, size: int) -> Term:
+    """A word with zeros above."""
+    return z3.ZeroExt(size - word.size(), word) if size > word.size() else word
