@@ -24,10 +24,11 @@ Words: TypeAlias = Callable[[str], Any]
 
 @dataclass(frozen=True)
 class Equals:
-    """The number is this one, modulo 2^rows."""
+    """The number is this one, modulo 2^rows; with `low`, its lowest bits are."""
 
     rows: str
     number: int
+    low: int | None = None
 
 
 @dataclass(frozen=True)
@@ -104,12 +105,21 @@ class Holds:
 
 @dataclass(frozen=True)
 class Fact:
-    """A condition that holds in every column of a region; with `last`, in its last column."""
+    """A condition that holds in every column of a region; with `last`, in its last column.
+
+    A loop may leave a card on which `unless` holds in place of it: then a host takes over before the next loop begins.
+    """
 
     region: str
     condition: Condition
     about: str
     last: bool = False
+    unless: Condition | None = None
+
+    @property
+    def after(self) -> Condition:
+        """What holds when a loop has ended."""
+        return self.condition if self.unless is None else Either((self.unless, self.condition))
 
 
 @dataclass(frozen=True)
@@ -156,8 +166,8 @@ def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
         inside = named < layout.columns
         return inside & (read(fact.rows) == everywhere[np.where(inside, named, 0)])
     if fact.last:
-        return _holds(layout, fact.condition, lambda rows: read(rows)[-1:], columns[-1:])
-    return _holds(layout, fact.condition, read, columns)
+        return _holds(layout, fact.after, lambda rows: read(rows)[-1:], columns[-1:])
+    return _holds(layout, fact.after, read, columns)
 
 
 def _holds(layout: Layout, condition: Condition, read: Words, columns: Any) -> Truths:
@@ -168,7 +178,8 @@ def _holds(layout: Layout, condition: Condition, read: Words, columns: Any) -> T
         return reduce(np.logical_and, [_holds(layout, each, read, columns) for each in condition.conditions])
     numbers, size = read(condition.rows), 1 << layout.place(condition.rows).size
     if isinstance(condition, Equals):
-        return numbers == condition.number % size
+        kept = min(size, 1 << (condition.low if condition.low is not None else layout.place(condition.rows).size))
+        return numbers % kept == condition.number % kept
     if isinstance(condition, Own):
         return numbers == columns % size
     if isinstance(condition, Same):

@@ -145,13 +145,15 @@ class Columns:
                                       for name, word in column.words.items()
                                       if "." not in name and not word.eq(other.words[name])))
 
-    def meaning(self, fact: Fact | Copies | Holds, place: Term, words: dict[str, Term]) -> list[Term]:
-        """What a fact says of a column with these words."""
+    def meaning(
+        self, fact: Fact | Copies | Holds, place: Term, words: dict[str, Term], *, after: bool = False,
+    ) -> list[Term]:
+        """What a fact says of a column with these words, when a loop begins or `after` it."""
         if isinstance(fact, Holds):
             return [words[fact.rows] == self._known(fact, place, words[fact.rows].size())]
         if isinstance(fact, Copies):
             return self._copied(fact, place, words)
-        term = self.condition(fact.condition, place, words)
+        term = self.condition(fact.after if after else fact.condition, place, words)
         if fact.last:
             term = z3.Implies(place == self.constant(self.layout.region(fact.region).stop - 1), term)
         return [term]
@@ -191,6 +193,7 @@ class Columns:
             return z3.And(*(self.condition(each, place, words) for each in condition.conditions))
         word = words[condition.rows]
         if isinstance(condition, Equals):
+            word = word if condition.low is None else z3.Extract(min(condition.low, word.size()) - 1, 0, word)
             return word == z3.BitVecVal(condition.number, word.size())
         if isinstance(condition, Own):
             return self.as_place(word) == place

@@ -50,6 +50,15 @@ class Meaning:
         self.loop, self.columns = loop, loop.columns
         self.expected: dict[tuple[str, str], Expected] = {}
 
+    @property
+    def place_bits(self) -> int:
+        """How many bits a column's number has."""
+        return self.columns.place_bits
+
+    def first(self, region: str) -> int:
+        """The number of a region's first column."""
+        return self.columns.layout.region(region).start
+
     def word(self, column: Column, rows: str) -> Term:
         """The number at some rows of a column."""
         found = column.words.get(rows)
@@ -88,6 +97,41 @@ class Meaning:
     def at_most_zero(word: Term) -> Term:
         """Whether a word is 0 or less, in two's complement."""
         return word <= 0
+
+    @staticmethod
+    def is_at_least(word: Term, least: int) -> Term:
+        """Whether a word is this number or more, unsigned."""
+        return z3.UGE(word, least) if least < 1 << word.size() else z3.BoolVal(False)
+
+    @staticmethod
+    def low(word: Term, size: int) -> Term:
+        """The lowest bits of a word."""
+        return z3.Extract(size - 1, 0, word)
+
+    @staticmethod
+    def bit(condition: Term) -> Term:
+        """A condition as a word of one bit."""
+        return z3.If(condition, z3.BitVecVal(1, 1), z3.BitVecVal(0, 1))
+
+    @staticmethod
+    def negated(condition: Term) -> Term:
+        """Whether the condition does not hold."""
+        return z3.Not(condition)
+
+    @staticmethod
+    def both(*conditions: Term) -> Term:
+        """All of the conditions."""
+        return z3.And(*conditions)
+
+    @staticmethod
+    def either(*conditions: Term) -> Term:
+        """One of the conditions, or several."""
+        return z3.Or(*conditions)
+
+    @staticmethod
+    def wide(word: Term, size: int) -> Term:
+        """A word with zeros above."""
+        return extended(word, size)
 
     @staticmethod
     def number(value: int, size: int) -> Term:

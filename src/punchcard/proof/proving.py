@@ -143,7 +143,7 @@ class Proof:
             column, words = self.any[fact.region], self._after[fact.region]
             with self.claims.claim(f"again: {fact.about}", "holds after the loop"):
                 terms = (self._copied_again(fact, words) if isinstance(fact, Copies)
-                         else columns.meaning(fact, column.place, words))
+                         else columns.meaning(fact, column.place, words, after=True))
                 if isinstance(fact, Holds) and words[fact.rows].eq(column.words[fact.rows]):
                     continue
                 model = self.solver.refutes(z3.Not(z3.And(*terms)))
