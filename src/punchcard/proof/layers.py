@@ -26,6 +26,7 @@ from punchcard.proof.forms import (
     Term,
     choose,
     settings,
+    signed,
     times,
     unit,
     vector,
@@ -99,6 +100,10 @@ class Loop:
         """Any column of each region, as one that a head might find."""
         self.shares = [[1] * len(layer.heads) for layer in self.layers]
         """How many columns may share a head's best score."""
+        self.lemmas: dict[tuple[int, str, str], Term] = {}
+        """By layer, region and rows: the word that should stand there once so many layers are done."""
+        self.used: list[tuple[int, str, str]] = []
+        """The lemmas that were shown, and so may be used."""
         self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
         """For each layer and head: what a column of each region finds."""
 
@@ -108,8 +113,24 @@ class Loop:
             return column.rows
         while len(column.later) < layer:
             number = len(column.later)
-            column.later.append(self._feed_forward(number, self.attended(column, number)))
+            rows = self._feed_forward(number, self.attended(column, number))
+            column.later.append(self._by_lemmas(number + 1, column, rows))
         return column.later[layer - 1]
+
+    def _by_lemmas(self, layer: int, column: Column, rows: list[Form]) -> list[Form]:
+        """The rows, with the words of lemmas in place of what was computed, once the two are shown to be the same.
+
+        A lemma that does not hold is not used: it is there to make later questions shorter, and nothing depends on it.
+        """
+        for (number, region, name), word in self.lemmas.items():
+            if number == layer and region == column.region:
+                place = self.layout.rows(name)
+                wanted = [signed(bit) for bit in self.bits.of_word(word)]
+                terms = [equal(f - w, self.bits) for f, w in zip(rows[place], wanted, strict=True) if f.key != w.key]
+                if self.solver.holds(*terms):
+                    rows = [*rows[: place.start], *wanted, *rows[place.stop :]]
+                    self.used.append((number, region, name))
+        return rows
 
     def between(self, form: Form, low: Fraction, high: Fraction) -> Term:
         """low <= form <= high."""
@@ -131,7 +152,7 @@ class Loop:
     def _take(self, number: int, head: int, weights: HeadWeights, column: Column) -> list[Form]:
         """What a head gives to a column: the value of the one that it finds, or the mean of two."""
         query = [weighted(row, self.after(column, number)) for row in weights.query]
-        candidates = self._candidates(number, weights, column, query)
+        candidates = self._hopeful(self._candidates(number, weights, column, query), weights.gap)
         self._others_lose(number, head, weights, column, query, candidates)
         wins = self._wins(number, head, weights, column, candidates)
         self.shares[number][head] = max(self.shares[number][head], *(len(shares) for shares, _ in wins))
@@ -185,6 +206,16 @@ class Loop:
                 for place in self._named(number, weights, region.name, query):
                     add(region.name, place)
         return found
+
+    def _hopeful(self, candidates: list[Candidate], gap: Fraction) -> list[Candidate]:
+        """The candidates without those that always lose to another by the gap."""
+        left = list(candidates)
+        for each in candidates:
+            rivals = [other for other in left if other is not each]
+            near = [z3.Not(z3.And(other.when, at_least(other.score - each.score, gap, self.bits))) for other in rivals]
+            if rivals and self.solver.refutes(each.when, *near) is None:
+                left = rivals
+        return left
 
     def _score(self, number: int, weights: HeadWeights, target: Column, query: Sequence[Form]) -> Form:
         rows, score = self.after(target, number), NOTHING
@@ -257,24 +288,44 @@ class Loop:
                         raise Failed(f"layer {number + 1}, head {head + 1}: {column.name} finds {best.column.name} by too "
                                      f"little over {each.column.name}", model)
         wins: list[tuple[tuple[int, ...], Term]] = []
+        matches = [self._match(each) for each in candidates]
         for i, best in enumerate(candidates):
             condition = z3.simplify(z3.And(best.when, *(beats[i, j] for j in range(len(candidates)) if i != j)))
-            self._case(wins, (i,), condition)
+            self._case(wins, (i,), condition, [
+                matches[i], z3.And(best.when, *(z3.Not(match) for j, match in enumerate(matches) if j != i))])
         for i, one in enumerate(candidates):
             for j in range(i):
                 other = candidates[j]
                 tie = z3.And(one.when, other.when, equal(one.score - other.score, self.bits),
                              *(beats[i, k] for k in range(len(candidates)) if k not in (i, j)))
-                self._case(wins, (j, i), z3.simplify(tie))
+                self._case(wins, (j, i), z3.simplify(tie), [matches[i], matches[j], z3.And(matches[i], matches[j])])
         model = self.solver.refutes(*(z3.Not(condition) for _, condition in wins))
         if model is not None:
             raise Failed(f"layer {number + 1}, head {head + 1}: {column.name} finds three columns at once, or none", model)
         return wins
 
-    def _case(self, wins: list[tuple[tuple[int, ...], Term]], shares: tuple[int, ...], condition: Term) -> None:
-        """Keep a case that can occur."""
-        if not z3.is_false(condition) and self.solver.possible(condition):
-            wins.append((shares, condition))
+    def _match(self, candidate: Candidate) -> Term:
+        """Whether a candidate's score is as high as its bits allow: where they are two codes, whether these are one."""
+        agree = [self.bits.terms[bit] if weight > 0 else z3.Not(self.bits.terms[bit])
+                 for bit, weight in candidate.score.terms.items()]
+        return z3.simplify(z3.And(candidate.when, *agree))
+
+    def _case(
+        self, wins: list[tuple[tuple[int, ...], Term]], shares: tuple[int, ...], condition: Term, simpler: list[Term],
+    ) -> None:
+        """Keep a case that can occur, by the simplest condition that says when."""
+        if z3.is_false(condition) or not self.solver.possible(condition):
+            return
+        for term in simpler:
+            if self.solver.holds(condition == term):
+                condition = z3.simplify(term)
+                break
+        form = self._named_bit(condition)
+        if form.is_constant:
+            wins.append((shares, z3.BoolVal(bool(form.constant))))
+        else:
+            (bit, sign), = form.terms.items()
+            wins.append((shares, self.bits.terms[bit] if sign > 0 else z3.Not(self.bits.terms[bit])))
 
     # Feed-forward
 

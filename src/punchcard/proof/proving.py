@@ -27,7 +27,7 @@ from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
 from punchcard.proof.layers import Failed, Loop, equal
-from punchcard.proof.meaning import Before, Meaning
+from punchcard.proof.meaning import Meaning, expected_words
 from punchcard.proof.solver import Solver
 from punchcard.transformer.build import LayerWeights
 from punchcard.transformer.exactness import needed_bits
@@ -44,7 +44,7 @@ class Proof:
         self.solver = Solver(seconds)
         self.claims = Claims(self.solver, progress)
         self.loop = Loop(self.weights, self.layout, self.solver)
-        self.meaning = Meaning(self.loop)
+        self.meaning = Meaning(self.loop.columns, self.loop)
         self.any = {region.name: self.loop.columns.fresh(region.name, f"any {region.name}") for region in self.layout.regions}
         self.needed = 0
         self._after: dict[str, dict[str, Term]] = {}
@@ -95,7 +95,7 @@ class Proof:
             for block in self.layout.blocks:
                 content = block.holds.get(region.name)
                 if content == "bits":
-                    words |= self.expected(block, column)
+                    words |= expected_words(self.meaning, block, column)
                     wanted = [signed(bit) for bit in self.loop.bits.of_word(words[block.name])]
                 else:
                     wanted = [number(1) if content == "one" else NOTHING] * block.size
@@ -113,27 +113,6 @@ class Proof:
     def _told(self, block: RowBlock, region: str) -> str:
         parts = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
         return "is what the step says" if any((name, region) in self.meaning.expected for name in parts) else "is as it was"
-
-    def expected(self, block: RowBlock, column: Column) -> dict[str, Term]:
-        """The words of a block and its parts after the loop, as the machine means them."""
-        before = Before(self.meaning, column)
-        whole = self.meaning.expected.get((block.name, column.region))
-        if whole is not None:
-            word = z3.simplify(whole(before))
-            found, first = {block.name: word}, 0
-            for part, size in block.parts.items():
-                found[f"{block.name}.{part}"] = z3.simplify(z3.Extract(first + size - 1, first, word))
-                first += size
-            return found
-        found = {}
-        for part in block.parts:
-            name = f"{block.name}.{part}"
-            meant = self.meaning.expected.get((name, column.region))
-            found[name] = z3.simplify(meant(before)) if meant is not None else column.words[name]
-        pieces = list(found.values())
-        changed = any(word is not column.words[name] for name, word in found.items())
-        joined = z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0] if pieces else None
-        return {block.name: joined if changed else column.words[block.name], **found}
 
     # The facts
 
@@ -158,7 +137,7 @@ class Proof:
         for region, content in block.holds.items():
             within = z3.simplify(columns.within(named, region))
             if content == "bits" and self.solver.possible(within):
-                word = self.expected(block, columns.at(region, named))[fact.of]
+                word = expected_words(self.meaning, block, columns.at(region, named))[fact.of]
                 found.append(z3.Implies(within, words[fact.rows] == word))
         return found
 
