@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,15 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Bits
-from punchcard.proof.layers import Failed
-from punchcard.proof.solver import Solver, Undecided
+from punchcard.proof.solver import Failed, Solver, Undecided
 from punchcard.proof.stepping import step
 from punchcard.transformer.weights import Weights
 
 if TYPE_CHECKING:
     from punchcard.proof.proving import Proof
+
+TRIES = 12
+"""How many cards of a failed claim are run, to find one on which it matters."""
 
 Chosen = Mapping[tuple[str, int], Mapping[str, int]]
 """Numbers that must stand on a card: by region and column, for each block."""
@@ -74,13 +77,30 @@ def counter_example(proof: Proof, failed: Failed) -> CounterExample | None:
     """A card for a failed claim; None where there is none to show, as for a claim about numbers of bits."""
     if failed.model is None:
         return None
-    chosen = _chosen(proof, failed.model)
-    card = make_card(proof.layout, chosen)
-    after = _looped(proof.weights, card)
-    differences = _differences(proof, card, after)
+    model, tries = failed.model, random.Random(0)
+    for _ in range(TRIES):
+        chosen = _chosen(proof, model)
+        card = make_card(proof.layout, chosen)
+        after = _looped(proof.weights, card)
+        differences = _differences(proof, card, after)
+        if differences or not failed.why:
+            break
+        model = _another(proof, failed.why, tries)
     told = [f"{proof.layout.column_name(number)}: " + ", ".join(f"{rows} {word}" for rows, word in words.items())
             for (_, number), words in sorted(chosen.items(), key=lambda item: item[0][1])]
     return CounterExample(failed.claim, card, after, tuple(differences), tuple(told))
+
+
+def _another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.ModelRef:
+    """Another case of the same failure, with words taken at random as far as they can be."""
+    wanted = []
+    for columns in proof.loop.columns.found.values():
+        for column in columns:
+            for word in (column.place, *column.words.values()):
+                if z3.is_const(word) and not z3.is_bv_value(word):
+                    wanted.append(word == z3.BitVecVal(tries.getrandbits(word.size()), word.size()))
+    tries.shuffle(wanted)
+    return proof.solver.case(why, wanted)
 
 
 def _looped(weights: Weights, card: AnyArray) -> AnyArray:

@@ -44,14 +44,6 @@ FEW = 6
 Row = list[tuple[int, Fraction]]
 
 
-class Failed(Exception):
-    """A claim that does not hold; `model` is a case."""
-
-    def __init__(self, claim: str, model: z3.ModelRef | None) -> None:
-        super().__init__(claim)
-        self.claim, self.model = claim, model
-
-
 @dataclass(frozen=True)
 class Candidate:
     """A column that a head may find: `when` its number is that of a column, with its score."""
@@ -66,12 +58,17 @@ def sparse(matrix: Array) -> list[Row]:
     return [[(int(i), Fraction(float(row[i]))) for i in row.nonzero()[0]] for row in matrix]
 
 
+def least_lead(dtype: str, temperature: float) -> Fraction:
+    """By how much a score must lead so that nothing is left of another; without a temperature nothing ever leads enough."""
+    return Fraction(hard_product(dtype)) / Fraction(temperature) if temperature > 0 else Fraction(1 << 64)
+
+
 class Layer:
     """The weights of a layer as exact fractions."""
 
     def __init__(self, arrays: LayerArrays, dtype: str) -> None:
         self.heads = [
-            HeadWeights(sparse(key), sparse(query), sparse(value), Fraction(hard_product(dtype)) / Fraction(float(temperature)))
+            HeadWeights(sparse(key), sparse(query), sparse(value), least_lead(dtype, float(temperature)))
             for key, query, value, temperature in zip(arrays.key, arrays.query, arrays.value, arrays.temperature, strict=True)
         ]
         self.w1, self.w2 = sparse(arrays.w1), sparse(arrays.w2)
@@ -131,6 +128,14 @@ class Loop:
                     rows = [*rows[: place.start], *wanted, *rows[place.stop :]]
                     self.used.append((number, region, name))
         return rows
+
+    def is_integer(self, form: Form) -> Term:
+        """Whether the form is an integer."""
+        if all(value.denominator == 1 for value in (form.constant, *form.terms.values())):
+            return z3.BoolVal(True)
+        scale = unit([form, Form(ONE)])
+        word = vector(form, scale, width(form.low, form.high, scale), self.bits)
+        return z3.SRem(word, z3.BitVecVal(int(1 / scale), word.size())) == 0
 
     def between(self, form: Form, low: Fraction, high: Fraction) -> Term:
         """low <= form <= high."""
@@ -263,10 +268,8 @@ class Loop:
                         if each.column.region == region.name]
             score = self._score(number, weights, other, query)
             close = [z3.Not(z3.And(each.when, at_least(each.score - score, weights.gap, self.bits))) for each in candidates]
-            model = self.solver.refutes(*distinct, *close)
-            if model is not None:
-                raise Failed(f"layer {number + 1}, head {head + 1}: {column.name} finds one column, and another of "
-                             f"{region.name} comes too near", model)
+            self.solver.never(f"layer {number + 1}, head {head + 1}: {column.name} finds one column, and no other of "
+                              f"{region.name} comes near", *distinct, *close)
 
     def _wins(
         self, number: int, head: int, weights: HeadWeights, column: Column, candidates: list[Candidate],
@@ -283,10 +286,8 @@ class Loop:
                 if each is not best:
                     lead = best.score - each.score
                     near = z3.And(each.when, above(lead, ZERO, self.bits), z3.Not(at_least(lead, weights.gap, self.bits)))
-                    model = self.solver.refutes(best.when, *leads, near)
-                    if model is not None:
-                        raise Failed(f"layer {number + 1}, head {head + 1}: {column.name} finds {best.column.name} by too "
-                                     f"little over {each.column.name}", model)
+                    self.solver.never(f"layer {number + 1}, head {head + 1}: {column.name} finds {best.column.name}, and "
+                                      f"{each.column.name} loses by enough", best.when, *leads, near)
         wins: list[tuple[tuple[int, ...], Term]] = []
         matches = [self._match(each) for each in candidates]
         for i, best in enumerate(candidates):
@@ -299,9 +300,8 @@ class Loop:
                 tie = z3.And(one.when, other.when, equal(one.score - other.score, self.bits),
                              *(beats[i, k] for k in range(len(candidates)) if k not in (i, j)))
                 self._case(wins, (j, i), z3.simplify(tie), [matches[i], matches[j], z3.And(matches[i], matches[j])])
-        model = self.solver.refutes(*(z3.Not(condition) for _, condition in wins))
-        if model is not None:
-            raise Failed(f"layer {number + 1}, head {head + 1}: {column.name} finds three columns at once, or none", model)
+        self.solver.never(f"layer {number + 1}, head {head + 1}: {column.name} finds one column, or shares two",
+                          *(z3.Not(condition) for _, condition in wins))
         return wins
 
     def _match(self, candidate: Candidate) -> Term:

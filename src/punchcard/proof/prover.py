@@ -31,9 +31,8 @@ def prove(
 
     from punchcard.proof.certificate import Certificate
     from punchcard.proof.example import counter_example
-    from punchcard.proof.layers import Failed
     from punchcard.proof.proving import Proof
-    from punchcard.proof.solver import Undecided
+    from punchcard.proof.solver import Failed, Undecided
 
     begin = time.perf_counter()
     failed, example = None, None
