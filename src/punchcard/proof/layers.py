@@ -260,6 +260,7 @@ class Loop:
         self, number: int, head: int, weights: HeadWeights, column: Column, query: Sequence[Form], candidates: list[Candidate],
     ) -> None:
         """Every column that is not a candidate loses to one of them by the gap."""
+        near = []
         for region in self.layout.regions:
             other = self.others[region.name]
             if region.size == 1:
@@ -268,8 +269,9 @@ class Loop:
                         if each.column.region == region.name]
             score = self._score(number, weights, other, query)
             close = [z3.Not(z3.And(each.when, at_least(each.score - score, weights.gap, self.bits))) for each in candidates]
-            self.solver.never(f"layer {number + 1}, head {head + 1}: {column.name} finds one column, and no other of "
-                              f"{region.name} comes near", *distinct, *close)
+            near.append(z3.And(*distinct, *close))
+        self.solver.never(f"layer {number + 1}, head {head + 1}: {column.name} finds one column, or shares two, and no other "
+                          "comes near", z3.Or(*near))
 
     def _wins(
         self, number: int, head: int, weights: HeadWeights, column: Column, candidates: list[Candidate],
