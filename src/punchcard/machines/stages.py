@@ -17,13 +17,17 @@ from punchcard.card.layout import Layout
 
 @dataclass(frozen=True)
 class Case:
-    """Cards on which the number at some rows, in a region of one column, has these bits in the mask."""
+    """Cards on which the number at some rows, in a region of one column, has these bits in the mask.
+
+    `but` has masks and bits that it does not have: so is a case that is all the rest.
+    """
 
     name: str
     region: str
     rows: str
     mask: int
     match: int
+    but: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

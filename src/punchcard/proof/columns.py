@@ -6,7 +6,7 @@ columns, and the size of a card costs nothing but longer pointers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import z3
@@ -28,16 +28,21 @@ class Column:
     words: dict[str, Term]
     rows: list[Form]
     name: str
-    attended: list[list[Form]] = field(default_factory=list)
+    attended: list[Sequence[Form]] = field(default_factory=list)
     """Its rows after the attention of each layer, as far as they were asked for."""
-    later: list[list[Form]] = field(default_factory=list)
+    later: list[Sequence[Form]] = field(default_factory=list)
     """Its rows after each layer."""
+    taken: dict[tuple[int, int], list[Form]] = field(default_factory=dict)
+    """What each head of each layer gives to it."""
+    units: dict[int, dict[int, Form]] = field(default_factory=dict)
+    """What the hidden units of each layer take, before the ReLU."""
 
 
 @dataclass(frozen=True)
 class Code:
     """A block that holds the columns' numbers, but for an offset: which bit is which, and how a code becomes a number."""
 
+    rows: str
     places: dict[int, int]
     size: int
     first: int
@@ -135,7 +140,9 @@ class Columns:
         """What a case says of a region of one column."""
         case = self._case
         if case is not None and case.region == column.region:
-            self._put(column, case.rows, masked(column.words[case.rows], case.mask, case.match))
+            word = masked(column.words[case.rows], case.mask, case.match)
+            self._put(column, case.rows, word)
+            self.solver.suppose(*(z3.Not(has_bits(word, mask, match)) for mask, match in case.but))
 
     def _known(self, held: Holds, place: Term, size: int) -> Term:
         """The number that a block holds in a column, by the column's number."""
@@ -189,7 +196,7 @@ class Columns:
             if region == column.region and isinstance(held.numbers, range) and len(held.numbers) > 1:
                 bits = self.bits.of_word(column.words[rows])
                 places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
-                found.append(Code(places, len(bits), held.numbers.start, self.layout.region(region).start, self.place_bits))
+                found.append(Code(rows, places, len(bits), held.numbers.start, self.layout.region(region).start, self.place_bits))
         return found
 
     def as_place(self, word: Term) -> Term:
@@ -289,6 +296,11 @@ def is_unknown(word: Term) -> bool:
     if z3.is_app_of(word, z3.Z3_OP_CONCAT):
         return all(is_unknown(word.arg(i)) for i in range(word.num_args()))
     return bool(z3.is_const(word) and word.decl().kind() == z3.Z3_OP_UNINTERPRETED)
+
+
+def has_bits(word: Term, mask: int, match: int) -> Term:
+    """Whether a word has these bits in the mask."""
+    return word & z3.BitVecVal(mask, word.size()) == z3.BitVecVal(match, word.size())
 
 
 def masked(word: Term, mask: int, match: int) -> Term:

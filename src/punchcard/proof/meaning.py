@@ -49,6 +49,7 @@ class Meaning:
     def __init__(self, loop: Loop) -> None:
         self.loop, self.columns = loop, loop.columns
         self.expected: dict[tuple[str, str], Expected] = {}
+        self.where: dict[tuple[str, str], Term] = {}
 
     @property
     def place_bits(self) -> int:
@@ -82,11 +83,28 @@ class Meaning:
             found = z3.If(self.columns.within(place, region), self.at(region, number)[rows], found)
         return z3.simplify(found)
 
-    def expect(self, rows: str, region: str, value: Term | Expected) -> None:
-        """What stands at a block, or a part of one, in a region after the loop: a word, or a word for each column."""
+    def named(self, region: str, rows: str, code: Term) -> Before:
+        """The column of a region whose own number at some rows is this one."""
+        for found in self.columns.codes(self.loop.others[region]):
+            if found.rows == rows:
+                return Before(self, self.columns.at(region, found.place(code)))
+        raise ProofError(f"no numbers of columns at {rows!r} in {region}: the layout says not that it holds a range there")
+
+    def expect(self, rows: str, region: str, value: Term | Expected, where: Term | None = None) -> None:
+        """What stands at a block, or a part of one, in a region after the loop: a word, or a word for each column.
+
+        With `where` it stands there where the condition holds, and else any bits do.
+        """
         self.columns.layout.rows(rows)
         self.columns.layout.region(region)
         self.expected[rows, region] = value if callable(value) else lambda column: value
+        if where is not None:
+            self.where[rows, region] = where
+
+    def leave(self, rows: str, region: str) -> None:
+        """Any bits may stand at a block in a region after the loop, as far as the facts let them."""
+        self.columns.layout.rows(rows)
+        self.where[rows, region] = z3.BoolVal(False)
 
     @staticmethod
     def choose(condition: Term, yes: Term, no: Term) -> Term:
