@@ -46,8 +46,8 @@ class Before:
 class Meaning:
     """A card before a loop, and what is expected of it after."""
 
-    def __init__(self, loop: Loop) -> None:
-        self.loop, self.columns = loop, loop.columns
+    def __init__(self, loop: Loop, case: str | None = None) -> None:
+        self.loop, self.columns, self.case = loop, loop.columns, case
         self.expected: dict[tuple[str, str], Expected] = {}
         self.where: dict[tuple[str, str], Term] = {}
 
@@ -90,6 +90,14 @@ class Meaning:
                 return Before(self, self.columns.at(region, found.place(code)))
         raise ProofError(f"no numbers of columns at {rows!r} in {region}: the layout says not that it holds a range there")
 
+    def read_named(self, rows: str, regions: Sequence[str], by: str, code: Term) -> Term:
+        """The number at some rows of the column of one of these regions whose own number at `by` is this one."""
+        columns = [self.named(region, by, code) for region in regions]
+        found = columns[-1][rows]
+        for region, column in reversed(list(zip(regions[:-1], columns[:-1], strict=True))):
+            found = z3.If(self.columns.within(column.number, region), column[rows], found)
+        return z3.simplify(found)
+
     def expect(self, rows: str, region: str, value: Term | Expected, where: Term | None = None) -> None:
         """What stands at a block, or a part of one, in a region after the loop: a word, or a word for each column.
 
@@ -120,6 +128,31 @@ class Meaning:
     def is_at_least(word: Term, least: int) -> Term:
         """Whether a word is this number or more, unsigned."""
         return z3.UGE(word, least) if least < 1 << word.size() else z3.BoolVal(False)
+
+    @staticmethod
+    def is_less(word: Term, other: Term, signed: bool = False) -> Term:
+        """Whether a word is less than another."""
+        return word < other if signed else z3.ULT(word, other)
+
+    @staticmethod
+    def part(word: Term, first: int, size: int) -> Term:
+        """So many bits of a word, from one on."""
+        return z3.Extract(first + size - 1, first, word)
+
+    @staticmethod
+    def joined(*words: Term) -> Term:
+        """Words one above the other, the lowest first."""
+        return z3.Concat(*reversed(words)) if len(words) > 1 else words[0]
+
+    @staticmethod
+    def signed(word: Term, size: int) -> Term:
+        """A word with its highest bit repeated above."""
+        return z3.SignExt(size - word.size(), word)
+
+    @staticmethod
+    def shifted_right(word: Term, by: Term, signed: bool = False) -> Term:
+        """A word shifted to the right, with zeros or its highest bit coming in."""
+        return word >> by if signed else z3.LShR(word, by)
 
     @staticmethod
     def low(word: Term, size: int) -> Term:

@@ -35,7 +35,7 @@ class Part:
         regions = [region.name for region in stage.begin.regions]
         self.regions = [name for name in regions if case is None or name in own]
         self.loop = Loop(layers, stage.begin, self.solver, case, () if case is None else set(regions) - own)
-        self.meaning = Meaning(self.loop)
+        self.meaning = Meaning(self.loop, case.name if case is not None else None)
         self.any = {name: self.loop.columns.fresh(name, f"any {name}") for name in regions}
         self._own = own
         self._after: dict[str, dict[str, Term]] = {}
