@@ -10,7 +10,7 @@ from punchcard.card.facts import Fact
 from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import SINK, RiscvSizes
-from punchcard.machines.riscv.designs.facts import address_facts, goes_to_a_cell
+from punchcard.machines.riscv.designs.facts import FAULT, address_facts, aligned_fact, goes_to_a_cell
 from punchcard.machines.riscv.isa import WORD_BITS, Instruction
 from punchcard.machines.riscv.meaning import ELSE, Meaning, Operands, Outcome, Word, executed, immediate_of, is_call, is_within, register
 from punchcard.machines.stages import Case, Stage
@@ -41,6 +41,7 @@ class ThreeLayerStages:
     def __init__(self, sizes: RiscvSizes, layout: Layout, layers: int) -> None:
         self.sizes, self.layout, self.layers = sizes, layout, layers
         self.middle = middle(layout, sizes, ("fetched",), [
+            aligned_fact(), aligned_fact("next", FAULT),
             Fact("scratchpad", goes_to_a_cell(sizes, "goal"), "the result goes to a word, to a register but x0, or to the sink")])
 
     @property

@@ -33,6 +33,12 @@ def goes_to_a_cell(sizes: RiscvSizes, rows: str) -> Condition:
     return either(Equals(f"{rows}.space", 0), register, *sinks)
 
 
+def aligned_fact(rows: str = "counter", *others: Condition) -> Fact:
+    """An address of an instruction is a multiple of four."""
+    condition = Equals(rows, 0, 2)
+    return Fact("scratchpad", either(*others, condition) if others else condition, f"{rows} is a multiple of 4")
+
+
 def kind_fact(sizes: RiscvSizes) -> Fact:
     """The kind is that of the word."""
     return Fact("scratchpad", Bits("kind", "word", sizes.decoder.kind_bits), "kind is the kind of the instruction")
