@@ -94,7 +94,7 @@ def counter_example(proof: Proof, failed: Failed) -> CounterExample | None:
 def _another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.ModelRef:
     """Another case of the same failure, with words taken at random as far as they can be."""
     wanted = []
-    for columns in proof.loop.columns.found.values():
+    for columns in proof.part.loop.columns.found.values():
         for column in columns:
             for word in (column.place, *column.words.values()):
                 if z3.is_const(word) and not z3.is_bv_value(word):
@@ -115,7 +115,7 @@ def _looped(weights: Weights, card: AnyArray) -> AnyArray:
 def _chosen(proof: Proof, model: z3.ModelRef) -> Chosen:
     """What the solver's answer says of the card."""
     found: dict[tuple[str, int], dict[str, int]] = {}
-    for region, columns in proof.loop.columns.found.items():
+    for region, columns in proof.part.loop.columns.found.items():
         span = proof.layout.region(region)
         for column in columns:
             number = model.eval(column.place, model_completion=True).as_long()
