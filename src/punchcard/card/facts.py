@@ -190,7 +190,10 @@ def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
     """Whether a fact holds, in each column of its region that it is about."""
     place = layout.region(fact.region)
     columns = np.arange(place.start, place.stop)
-    read = lambda rows: layout.numbers(card, rows, fact.region)  # noqa: E731
+
+    def read(rows: str) -> Any:
+        return layout.numbers(card, rows, fact.region)
+
     if isinstance(fact, Holds):
         return read(fact.rows) == np.asarray(fact.numbers) % (1 << layout.place(fact.rows).size)
     if isinstance(fact, Copies):

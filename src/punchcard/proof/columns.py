@@ -108,7 +108,8 @@ class Columns:
         self._define(column)
         for block in self.layout.blocks:
             if block.holds.get(region) == "bits":
-                column.rows[self.layout.rows(block.name)] = [signed(bit) for bit in self.bits.of_word(column.words[block.name])]
+                bits = self.bits.of_word(column.words[block.name])
+                column.rows[self.layout.rows(block.name)] = [signed(bit) for bit in bits]
         self._congruence(column, inside)
         for fact in self.layout.facts:
             if fact.region == region and not isinstance(fact, Holds):
@@ -118,7 +119,7 @@ class Columns:
 
     def _is_single(self, region: str) -> bool:
         span = self.layout.region(region)
-        return span.stop == span.start + 1
+        return bool(span.stop == span.start + 1)
 
     def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
         """Give a block its word: known where a fact says so, else unknown."""
@@ -230,7 +231,8 @@ class Columns:
         if isinstance(condition, Same):
             return word == words[condition.other] + z3.BitVecVal(condition.offset, word.size())
         if isinstance(condition, Below):
-            return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if condition.number < 1 << word.size() else z3.BoolVal(True)
+            short = condition.number < 1 << word.size()
+            return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if short else z3.BoolVal(True)
         assert isinstance(condition, Names)
         fits = [] if word.size() <= self.place_bits else [z3.Extract(word.size() - 1, self.place_bits, word) == 0]
         return z3.And(*fits, z3.Or(*(self.within(self.as_place(word), region) for region in condition.regions)))
@@ -292,7 +294,7 @@ class Columns:
             first += size
         column.words |= pieces
         if part:
-            joined = [column.words[f"{block}.{name}"] for name in reversed(sizes)]
+            joined = [column.words[f"{block}.{name}"] for name in reversed(list(sizes))]
             column.words[block] = z3.simplify(z3.Concat(*joined)) if len(joined) > 1 else joined[0]
 
 

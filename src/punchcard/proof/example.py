@@ -144,14 +144,15 @@ def make_card(layout: Layout, chosen: Chosen) -> AnyArray:
                 layout.put(card, block.name, region, -1.0)
     for fact in layout.facts:
         if isinstance(fact, Holds):
-            layout.put_numbers(card, fact.region, {fact.rows: [n % (1 << layout.place(fact.rows).size) for n in fact.numbers]})
-    for region in layout.regions:
-        span = layout.region(region.name)
-        for number in range(span.start, span.stop) if region.name in asked else ():
-            columns.at(region.name, columns.constant(number))
+            size = 1 << layout.place(fact.rows).size
+            layout.put_numbers(card, fact.region, {fact.rows: [n % size for n in fact.numbers]})
+    for region in asked:
+        span = layout.region(region)
+        for number in range(span.start, span.stop):
+            columns.at(region, columns.constant(number))
     for (region, number), words in chosen.items():
         column = columns.at(region, columns.constant(number))
-        solver.suppose(*(column.words[name] == z3.BitVecVal(word, column.words[name].size()) for name, word in words.items()))
+        solver.suppose(*(column.words[name] == word for name, word in words.items()))
     model = solver.refutes()
     if model is None:
         raise Undecided("no card has all of these numbers")

@@ -5,8 +5,8 @@ A machine says for blocks of rows what number stands there after a loop, by the 
     difference = card.read("memory", CELLS, b) - card.read("memory", CELLS, a)
     card.expect("memory", "memory", lambda column: card.choose(column.is_at(b), difference, column["memory"]))
 
-Words are of a fixed length and wrap around: `+`, `-`, `*`, `&`, `|`, `^`, `~`, `==`, `!=`. What a machine does not mention must
-stay as it is, or be 0 where the layout says so.
+Words are of a fixed length and wrap around: `+`, `-`, `*`, `&`, `|`, `^`, `~`, `==`, `!=`. What a machine does not mention
+must stay as it is, or be 0 where the layout says so.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Meaning:
 
     def first(self, region: str) -> int:
         """The number of a region's first column."""
-        return self.columns.layout.region(region).start
+        return int(self.columns.layout.region(region).start)
 
     def word(self, column: Column, rows: str) -> Term:
         """The number at some rows of a column."""
@@ -88,7 +88,7 @@ class Meaning:
         """The column of a region whose own number at some rows is this one."""
         found = self.columns.code(region, rows)
         if found is None:
-            raise ProofError(f"no numbers of columns at {rows!r} in {region}: the layout says not that it holds a range there")
+            raise ProofError(f"no numbers of columns at {rows!r} in {region}: the layout does not say that they are a range")
         return Before(self, self.columns.at(region, found.place(code)))
 
     def read_named(self, rows: str, regions: Sequence[str], by: str, code: Term) -> Term:
@@ -116,7 +116,7 @@ class Meaning:
         self.where[rows, region] = z3.BoolVal(False)
 
     def lemma(self, layer: int, rows: str, region: str, word: Term) -> Term:
-        """What stands at some rows once so many layers are done. Later questions are about this word, not what it is made of.
+        """What stands at some rows once so many layers are done. Later questions are about this word, not its parts.
 
         Gives a name for the word. It need not hold: then it is not used.
         """

@@ -127,7 +127,8 @@ class Part:
         if content != "bits":
             wanted = [number(1) if content == "one" else NOTHING] * block.size
             if list(found) != column.rows[self.end.rows(block.name)] or list(found) != wanted:
-                with self.claims.claim(self._name(f"step: {block.name} in {column.region}"), f"is {1 if content == 'one' else 0}"):
+                about = f"is {1 if content == 'one' else 0}"
+                with self.claims.claim(self._name(f"step: {block.name} in {column.region}"), about):
                     self._compare(block, column, found, wanted, z3.BoolVal(True))
             return {}
         parts = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
@@ -141,7 +142,8 @@ class Part:
                                    "is what the step says" if told else "is as it was"):
                 self._compare(block, column, found, wanted, z3.BoolVal(True))
             return words
-        with self.claims.claim(self._name(f"step: {block.name} in {column.region}"), "is bits, and where the step says what, that"):
+        with self.claims.claim(self._name(f"step: {block.name} in {column.region}"),
+                               "is bits, and where the step says what, that"):
             words = self._as_found(block, column, found)
             for name in parts:
                 meant = self.meaning.expected.get((name, column.region))
@@ -165,7 +167,7 @@ class Part:
         bits = []
         for form in found:
             is_on = equal(form - number(1), self.loop.bits)
-            if len(form.terms) != 1 or (form.low, form.high) != (-1, 1):
+            if len(form.terms) != 1 or form.low != -1 or form.high != 1:
                 self.solver.never(self._name(f"step: {block.name} in {column.region} is bits"),
                                   z3.Not(z3.Or(is_on, equal(form + number(1), self.loop.bits))))
             bits.append(self.loop.bits.form(is_on))

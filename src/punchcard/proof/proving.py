@@ -84,7 +84,7 @@ class Proof:
 
 def _with_winners(arrays: LayerArrays, shares: list[int]) -> LayerWeights:
     """A layer's arrays with what was shown of its heads."""
-    wide = [np.asarray(getattr(arrays, name), dtype=np.float64) for name in ("key", "query", "value")]
-    w1, b1, w2, b2 = (np.asarray(getattr(arrays, name), dtype=np.float64) for name in ("w1", "b1", "w2", "b2"))
-    return LayerWeights(*wide, np.ones(len(shares)), np.array(shares, dtype=np.float64), (None,) * len(shares),
+    key, query, value, w1, b1, w2, b2 = (np.asarray(getattr(arrays, name), dtype=np.float64)
+                                         for name in ("key", "query", "value", "w1", "b1", "w2", "b2"))
+    return LayerWeights(key, query, value, np.ones(len(shares)), np.array(shares, dtype=np.float64), (None,) * len(shares),
                         w1, b1.ravel(), w2, b2.ravel())

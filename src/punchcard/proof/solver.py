@@ -113,7 +113,8 @@ class Solver:
     def _related(self, terms: Iterable[Term]) -> list[Term]:
         """The suppositions that share words with these, or with one that does."""
         names: set[int] = set().union(*(self._names.of(term) for term in terms))
-        found, left = [], list(zip(self.suppositions, self._about, strict=True))
+        found = list[Term]()
+        left = list(zip(self.suppositions, self._about, strict=True))
         while True:
             near = [term for term, about in left if not names.isdisjoint(about)]
             if not near:
