@@ -78,6 +78,9 @@ class Solver:
             answer = self._solver.check()
             self._solver.pop()
             if answer == z3.unknown:
+                # A solver that was interrupted once may give wrong answers from then on: it is not asked again.
+                self._solver = self._fresh(QUICK)
+                self._solver.add(*self.suppositions)
                 alone = self._fresh(self._limit)
                 alone.add(*terms, *self._related(terms))
                 answer = self._check(alone)
