@@ -34,6 +34,8 @@ class Column:
     """Its rows after each layer."""
     taken: dict[tuple[int, int], list[Form]] = field(default_factory=dict)
     """What each head of each layer gives to it."""
+    lemmas: dict[tuple[int, str], Sequence[Form]] = field(default_factory=dict)
+    """Rows that a lemma was tried on, by layer and name."""
     units: dict[int, dict[int, Form]] = field(default_factory=dict)
     """What the hidden units of each layer take, before the ReLU."""
 
@@ -42,7 +44,6 @@ class Column:
 class Code:
     """A block that holds the columns' numbers, but for an offset: which bit is which, and how a code becomes a number."""
 
-    rows: str
     places: dict[int, int]
     size: int
     first: int
@@ -191,13 +192,17 @@ class Columns:
 
     def codes(self, column: Column) -> list[Code]:
         """The blocks that say which column of its region it is."""
-        found = []
-        for (rows, region), held in self._held.items():
-            if region == column.region and isinstance(held.numbers, range) and len(held.numbers) > 1:
-                bits = self.bits.of_word(column.words[rows])
-                places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
-                found.append(Code(rows, places, len(bits), held.numbers.start, self.layout.region(region).start, self.place_bits))
-        return found
+        names = [rows for rows, region in self._held if region == column.region]
+        return [code for rows in names if (code := self.code(rows, column.region, column)) is not None]
+
+    def code(self, rows: str, region: str, column: Column | None = None) -> Code | None:
+        """How the numbers at some rows say which column of a region it is; with a column, which bit of it is which."""
+        held = self._held.get((rows, region))
+        if held is None or not isinstance(held.numbers, range) or len(held.numbers) < 2:
+            return None
+        bits = self.bits.of_word(column.words[rows]) if column is not None else []
+        places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
+        return Code(places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start, self.place_bits)
 
     def as_place(self, word: Term) -> Term:
         """A word as a column's number. One that is longer must be short enough: who asks has to show it."""

@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 
 import z3
 
+from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
-from punchcard.proof.columns import Column
+from punchcard.proof.columns import Column, Columns
 from punchcard.proof.forms import Term
 from punchcard.proof.layers import Loop
 
@@ -46,8 +47,8 @@ class Before:
 class Meaning:
     """A card before a loop, and what is expected of it after."""
 
-    def __init__(self, loop: Loop, case: str | None = None) -> None:
-        self.loop, self.columns, self.case = loop, loop.columns, case
+    def __init__(self, columns: Columns, loop: Loop | None = None, case: str | None = None) -> None:
+        self.loop, self.columns, self.case = loop, columns, case
         self.expected: dict[tuple[str, str], Expected] = {}
         self.where: dict[tuple[str, str], Term] = {}
 
@@ -85,10 +86,10 @@ class Meaning:
 
     def named(self, region: str, rows: str, code: Term) -> Before:
         """The column of a region whose own number at some rows is this one."""
-        for found in self.columns.codes(self.loop.others[region]):
-            if found.rows == rows:
-                return Before(self, self.columns.at(region, found.place(code)))
-        raise ProofError(f"no numbers of columns at {rows!r} in {region}: the layout says not that it holds a range there")
+        found = self.columns.code(rows, region)
+        if found is None:
+            raise ProofError(f"no numbers of columns at {rows!r} in {region}: the layout does not say that a range stands there")
+        return Before(self, self.columns.at(region, found.place(code)))
 
     def read_named(self, rows: str, regions: Sequence[str], by: str, code: Term) -> Term:
         """The number at some rows of the column of one of these regions whose own number at `by` is this one."""
@@ -113,6 +114,21 @@ class Meaning:
         """Any bits may stand at a block in a region after the loop, as far as the facts let them."""
         self.columns.layout.rows(rows)
         self.where[rows, region] = z3.BoolVal(False)
+
+    def lemma(self, layer: int, rows: str, region: str, word: Term) -> Term:
+        """What stands at some rows once so many layers are done. Later questions are about this word, not what it is made of.
+
+        Gives a name for the word. It need not hold: then it is not used.
+        """
+        span = self.columns.layout.region(region)
+        if span.stop != span.start + 1:
+            raise ProofError(f"a lemma about {region!r}: it has {span.stop - span.start} columns, a lemma is about one")
+        if self.loop is None:
+            return word
+        name = z3.BitVec(f"{rows} after layer {layer}", word.size())
+        self.loop.solver.suppose(name == word)
+        self.loop.lemmas[layer, region, rows] = name
+        return name
 
     @staticmethod
     def choose(condition: Term, yes: Term, no: Term) -> Term:
@@ -188,6 +204,32 @@ class Meaning:
     def number(value: int, size: int) -> Term:
         """A number as a word of so many bits."""
         return z3.BitVecVal(value, size)
+
+
+def expected_words(meaning: Meaning, block: RowBlock, column: Column) -> dict[str, Term]:
+    """The words of a block and its parts in a column after the loop, as the machine means them."""
+    before = Before(meaning, column)
+    whole = meaning.expected.get((block.name, column.region))
+    if whole is not None:
+        return with_parts(block, z3.simplify(whole(before)))
+    found = {}
+    for part in block.parts:
+        name = f"{block.name}.{part}"
+        meant = meaning.expected.get((name, column.region))
+        found[name] = z3.simplify(meant(before)) if meant is not None else meaning.word(column, name)
+    pieces = list(found.values())
+    changed = any(word is not column.words.get(name) for name, word in found.items())
+    joined = z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0] if pieces else None
+    return {block.name: joined if changed else meaning.word(column, block.name), **found}
+
+
+def with_parts(block: RowBlock, word: Term) -> dict[str, Term]:
+    """A block's word, and those of its parts."""
+    found, first = {block.name: word}, 0
+    for part, size in block.parts.items():
+        found[f"{block.name}.{part}"] = z3.simplify(z3.Extract(first + size - 1, first, word))
+        first += size
+    return found
 
 
 def extended(word: Term, size: int) -> Term:

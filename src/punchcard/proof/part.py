@@ -18,9 +18,9 @@ from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims
 from punchcard.proof.columns import Column, has_bits
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
-from punchcard.proof.layers import Failed, Layer, Loop
-from punchcard.proof.meaning import Before, Meaning
-from punchcard.proof.solver import Solver
+from punchcard.proof.layers import Layer, Loop
+from punchcard.proof.meaning import Before, Meaning, expected_words, with_parts
+from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
 
 
@@ -35,9 +35,11 @@ class Part:
         regions = [region.name for region in stage.begin.regions]
         self.regions = [name for name in regions if case is None or name in own]
         self.loop = Loop(layers, stage.begin, self.solver, case, () if case is None else set(regions) - own)
-        self.meaning = Meaning(self.loop, case.name if case is not None else None)
+        self.meaning = Meaning(self.loop.columns, self.loop, case.name if case is not None else None)
         self.any = {name: self.loop.columns.fresh(name, f"any {name}") for name in regions}
         self._own = own
+        self._spoilt: Failed | None = None
+        """An entry that is not as it should be when a layer begins. What follows may show a card where this matters."""
         self._after: dict[str, dict[str, Term]] = {}
 
     def run(self) -> None:
@@ -45,10 +47,15 @@ class Part:
         self.stage.meaning(self.meaning)
         if self.case is None and self.stage.cases:
             self._cover()
-        for layer in range(len(self.loop.layers)):
-            self._layer(layer)
-        self._step()
-        self._facts()
+        try:
+            for layer in range(len(self.loop.layers)):
+                self._layer(layer)
+            self._step()
+            self._facts()
+        except Failed as failed:
+            raise Failed((self._spoilt or failed).claim, failed.model, *failed.why) from None
+        if self._spoilt is not None:
+            raise self._spoilt
 
     def _name(self, text: str) -> str:
         """A claim's name: with the stage, where there are several, and the case."""
@@ -62,9 +69,7 @@ class Part:
                 word = self.any[case.region].words[case.rows]
                 held.append(z3.And(has_bits(word, case.mask, case.match),
                                    *(z3.Not(has_bits(word, mask, match)) for mask, match in case.but)))
-            model = self.solver.refutes(z3.Not(z3.Or(*held)))
-            if model is not None:
-                raise Failed(self._name("the cases are all"), model)
+            self.solver.never(self._name("the cases are all"), z3.Not(z3.Or(*held)))
 
     # Layers
 
@@ -82,13 +87,19 @@ class Part:
                 for column in columns:
                     for head in range(len(self.loop.layers[layer].heads)):
                         self.loop.taken(layer, head, column)
-        with self.claims.claim(self._name(f"entries after layer {first + layer + 1}"), "integers within their limits"):
-            for column in columns:
-                rows = self.loop.after(column, layer + 1)
-                for block in self.begin.blocks:
-                    if layer + 1 < len(self.loop.layers) or self._is_here(block, column.region):
-                        for form in rows[self.begin.rows(block.name)]:
-                            self._check_entry(form, block, column, first + layer)
+        try:
+            with self.claims.claim(self._name(f"entries after layer {first + layer + 1}"), "integers within their limits"):
+                for column in columns:
+                    self._check_entries(column, layer)
+        except Failed as failed:
+            self._spoilt = self._spoilt or failed
+
+    def _check_entries(self, column: Column, layer: int) -> None:
+        rows = self.loop.after(column, layer + 1)
+        for block in self.begin.blocks:
+            if layer + 1 < len(self.loop.layers) or self._is_here(block, column.region):
+                for form in rows[self.begin.rows(block.name)]:
+                    self._check_entry(form, block, column, self.stage.layers[0] + layer)
 
     def _is_here(self, block: RowBlock, region: str) -> bool:
         """Whether a block after the last layer is shown in this part."""
@@ -98,13 +109,9 @@ class Part:
     def _check_entry(self, form: Form, block: RowBlock, column: Column, layer: int) -> None:
         limit = Fraction(block.limit) if block.within == "real" and block.limit is not None else Fraction(1)
         where = self._name(f"{block.name} in {column.region} after layer {layer + 1}")
-        values = (form.constant, *form.terms.values())
-        if any(value.denominator != 1 for value in values):
-            raise Failed(f"{where} is an integer", None)
-        if form.low < -limit or form.high > limit:
-            model = self.solver.refutes(z3.Not(self.loop.between(form, -limit, limit)))
-            if model is not None:
-                raise Failed(f"{where} is at most {limit} in size", model)
+        for about, term in ((f"is at most {limit} in size", self.loop.between(form, -limit, limit)),
+                            ("is an integer", self.loop.is_integer(form))):
+            self.solver.never(f"{where} {about}", z3.Not(term))
 
     # The step
 
@@ -128,7 +135,7 @@ class Part:
             return {}
         parts = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
         if not any((name, column.region) in self.meaning.where for name in parts):
-            words = self.expected(block, column)
+            words = expected_words(self.meaning, block, column)
             wanted = [signed(bit) for bit in self.loop.bits.of_word(words[block.name])]
             if list(found) == wanted == column.rows[self.end.rows(block.name)]:
                 return words
@@ -151,11 +158,9 @@ class Part:
 
     def _compare(self, block: RowBlock, column: Column, found: Sequence[Form], wanted: Sequence[Form], where: Term) -> None:
         for place, (form, meant) in enumerate(zip(found, wanted, strict=True)):
-            if form.key == meant.key:
-                continue
-            model = self.solver.refutes(where, z3.Not(equal(form - meant, self.loop.bits)))
-            if model is not None:
-                raise Failed(self._name(f"step: {block.name} in {column.region} is what the step says, row {place + 1}"), model)
+            if form.key != meant.key:
+                self.solver.never(self._name(f"step: {block.name} in {column.region} is what the step says, row {place + 1}"),
+                                  where, z3.Not(equal(form - meant, self.loop.bits)))
 
     def _as_found(self, block: RowBlock, column: Column, found: Sequence[Form]) -> dict[str, Term]:
         """The words of a block that holds any bits."""
@@ -163,40 +168,10 @@ class Part:
         for form in found:
             is_on = equal(form - number(1), self.loop.bits)
             if len(form.terms) != 1 or (form.low, form.high) != (-1, 1):
-                model = self.solver.refutes(z3.Not(z3.Or(is_on, equal(form + number(1), self.loop.bits))))
-                if model is not None:
-                    raise Failed(self._name(f"step: {block.name} in {column.region} is bits"), model)
+                self.solver.never(self._name(f"step: {block.name} in {column.region} is bits"),
+                                  z3.Not(z3.Or(is_on, equal(form + number(1), self.loop.bits))))
             bits.append(self.loop.bits.form(is_on))
-        return self._with_parts(block, self.loop.bits.word(bits))
-
-    def _with_parts(self, block: RowBlock, word: Term) -> dict[str, Term]:
-        found, first = {block.name: word}, 0
-        for part, size in block.parts.items():
-            found[f"{block.name}.{part}"] = z3.simplify(z3.Extract(first + size - 1, first, word))
-            first += size
-        return found
-
-    def expected(self, block: RowBlock, column: Column) -> dict[str, Term]:
-        """The words of a block and its parts after the stage, as the machine means them."""
-        before = Before(self.meaning, column)
-        whole = self.meaning.expected.get((block.name, column.region))
-        if whole is not None:
-            return self._with_parts(block, z3.simplify(whole(before)))
-        found = {}
-        for part in block.parts:
-            name = f"{block.name}.{part}"
-            meant = self.meaning.expected.get((name, column.region))
-            found[name] = z3.simplify(meant(before)) if meant is not None else self._as_it_was(name, column)
-        changed = any(word is not column.words.get(name) for name, word in found.items())
-        if not changed:
-            return {block.name: self._as_it_was(block.name, column), **found}
-        pieces = list(found.values())
-        return {block.name: z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0], **found}
-
-    def _as_it_was(self, rows: str, column: Column) -> Term:
-        if rows not in column.words:
-            raise ProofError(f"nothing is said of {rows!r} in {column.region}, which held no bits: `expect` it, or `leave` it")
-        return column.words[rows]
+        return with_parts(block, self.loop.bits.word(bits))
 
     # The facts
 
@@ -215,9 +190,7 @@ class Part:
                     continue
                 terms = (self._copied_again(fact, words) if isinstance(fact, Copies)
                          else columns.meaning(fact, column.place, words, after=True))
-                model = self.solver.refutes(z3.Not(z3.And(*terms)))
-                if model is not None:
-                    raise Failed(self._name(f"again: {fact.about}"), model)
+                self.solver.never(self._name(f"again: {fact.about}"), z3.Not(z3.And(*terms)))
 
     def _copied_again(self, fact: Copies, words: dict[str, Term]) -> list[Term]:
         columns = self.loop.columns
@@ -227,7 +200,7 @@ class Part:
         for region, content in block.holds.items():
             within = z3.simplify(columns.within(named, region))
             if content == "bits" and self.solver.possible(within):
-                word = self.expected(block, columns.at(region, named))[fact.of]
+                word = expected_words(self.meaning, block, columns.at(region, named))[fact.of]
                 found.append(z3.Implies(within, words[fact.rows] == word))
         return found
 

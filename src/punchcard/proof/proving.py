@@ -20,9 +20,9 @@ import numpy as np
 from punchcard.machines.base import Machine
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims, Progress
-from punchcard.proof.layers import Failed, Layer
+from punchcard.proof.layers import Layer, Loop
 from punchcard.proof.part import Part
-from punchcard.proof.solver import Solver
+from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.weights import LayerArrays, Weights
@@ -53,6 +53,10 @@ class Proof:
     @property
     def solver(self) -> Solver:
         return self.part.solver
+
+    @property
+    def loop(self) -> Loop:
+        return self.part.loop
 
     def run(self) -> None:
         """Show all claims."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import z3
 
@@ -16,6 +16,14 @@ QUICK = 0.1
 
 class Undecided(Exception):
     """The solver gave up, or ran out of the time that it was given."""
+
+
+class Failed(Exception):
+    """A claim that does not hold; `model` is a case, and `why` what holds in every such case."""
+
+    def __init__(self, claim: str, model: z3.ModelRef | None, *why: Term) -> None:
+        super().__init__(claim)
+        self.claim, self.model, self.why = claim, model, why
 
 
 class Solver:
@@ -96,6 +104,26 @@ class Solver:
             names.update(*(about for _, about in left if not names.isdisjoint(about)))
             chosen = {term.get_id() for term in near}
             left = [pair for pair in left if pair[0].get_id() not in chosen]
+
+    def never(self, claim: str, *terms: Term) -> None:
+        """Show a claim: that these do not hold together."""
+        model = self.refutes(*terms)
+        if model is not None:
+            raise Failed(claim, model, *terms)
+
+    def case(self, terms: tuple[Term, ...], wishes: Sequence[Term]) -> z3.ModelRef:
+        """A case in which all terms hold, and as many wishes as can be granted in their order."""
+        whole = self._fresh(self._limit)
+        whole.add(*self.suppositions, *terms)
+        if self._check(whole) != z3.sat:
+            raise Undecided("the terms do not hold together")
+        for wish in wishes:
+            whole.push()
+            whole.add(wish)
+            if whole.check() != z3.sat:
+                whole.pop()
+        self._check(whole)
+        return whole.model()
 
     def holds(self, *terms: Term) -> bool:
         """Whether all of these follow."""
