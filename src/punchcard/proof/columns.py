@@ -268,6 +268,8 @@ class Columns:
                 yield from self._definitions(left[0], place, words)
         elif isinstance(condition, facts.Bits | Sum):
             yield condition.rows, self._decided(condition, words)
+        elif isinstance(condition, Same):
+            yield condition.rows, words[condition.other] + condition.offset
         elif isinstance(condition, Equals) and condition.low is None:
             yield condition.rows, z3.BitVecVal(condition.number, self.layout.place(condition.rows).size)
 

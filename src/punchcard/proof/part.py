@@ -47,6 +47,7 @@ class Part:
         self.stage.meaning(self.meaning)
         if self.case is None and self.stage.cases:
             self._cover()
+            self._stand_alone()
         try:
             for layer in range(len(self.loop.layers)):
                 self._layer(layer)
@@ -71,6 +72,13 @@ class Part:
                                    *(z3.Not(has_bits(word, mask, match)) for mask, match in case.but)))
             self.solver.never(self._name("the cases are all"), z3.Not(z3.Or(*held)))
 
+    def _stand_alone(self) -> None:
+        """A case is about one column: what is shown of a region with several would be about one of them alone."""
+        for name in self._own:
+            span = self.begin.region(name)
+            if span.stop != span.start + 1:
+                raise ProofError(f"a case about {name!r}: it has {span.stop - span.start} columns, a case is about one")
+
     # Layers
 
     def _layer(self, layer: int) -> None:
@@ -93,6 +101,10 @@ class Part:
                     self._check_entries(column, layer)
         except Failed as failed:
             self._spoilt = self._spoilt or failed
+        if self.stage.cases and self.case is None and layer + 1 < len(self.loop.layers):
+            with self.claims.claim(self._name(f"still after layer {first + layer + 1}"), "columns without cases are as they were"):
+                for column in columns:
+                    self._compare(None, column, self.loop.after(column, layer + 1)[:], column.rows, z3.BoolVal(True))
 
     def _check_entries(self, column: Column, layer: int) -> None:
         rows = self.loop.after(column, layer + 1)
@@ -156,11 +168,14 @@ class Part:
                     self._compare(block, column, found[place.start - first : place.stop - first], bits, where)
         return words
 
-    def _compare(self, block: RowBlock, column: Column, found: Sequence[Form], wanted: Sequence[Form], where: Term) -> None:
+    def _compare(
+        self, block: RowBlock | None, column: Column, found: Sequence[Form], wanted: Sequence[Form], where: Term,
+    ) -> None:
+        about = f"step: {block.name} in {column.region} is what the step says" if block else f"still: {column.region} is as it was"
         for place, (form, meant) in enumerate(zip(found, wanted, strict=True)):
             if form.key != meant.key:
-                self.solver.never(self._name(f"step: {block.name} in {column.region} is what the step says, row {place + 1}"),
-                                  where, z3.Not(equal(form - meant, self.loop.bits)))
+                self.solver.never(self._name(f"{about}, row {place + 1}"), where,
+                                  z3.Not(equal(form - meant, self.loop.bits)))
 
     def _as_found(self, block: RowBlock, column: Column, found: Sequence[Form]) -> dict[str, Term]:
         """The words of a block that holds any bits."""
@@ -181,9 +196,11 @@ class Part:
             if fact.region not in self._after:
                 continue
             column, words = self.any[fact.region], self._after[fact.region]
-            if not all(rows in words for rows in mentioned(fact)):
-                if not self.stage.cases:
-                    raise ProofError(f"the fact {fact.about!r} is about rows that hold no bits")
+            here = {self._is_here(self.end.place(rows).block, fact.region) for rows in mentioned(fact)}
+            if len(here) > 1:
+                raise ProofError(f"the fact {fact.about!r} is about rows that depend on the case, and others: "
+                                 "let all of them depend on it, or none")
+            if here == {False}:
                 continue
             with self.claims.claim(self._name(f"again: {fact.about}"), "holds after the loop"):
                 if isinstance(fact, Holds) and words[fact.rows].eq(column.words.get(fact.rows)):

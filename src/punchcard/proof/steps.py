@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import z3
 
@@ -66,7 +67,7 @@ def _alternating(form: Form, places: Sequence[Fraction], bits: Bits) -> Term:
     period = places[1] - places[0] if len(places) > 1 else ZERO
     power = int(period / scale) if period else 0
     if (len(places) > 2 and power * scale == period and power & power - 1 == 0
-            and all(after - before == period for before, after in zip(places, places[1:], strict=False))
+            and all(after - before == period for before, after in pairwise(places))
             and form.low >= places[0] - period and form.high < places[-1] + period
             and (places[0] - form.constant) % scale == 0):
         moved = form - Form(places[0] - period)
