@@ -59,8 +59,7 @@ class Solver:
             return None
         whole = self._fresh(self._limit)
         whole.add(*self.suppositions, *terms)
-        self._check(whole)
-        return whole.model()
+        return whole.model() if self._check(whole) == z3.sat else None
 
     def possible(self, *terms: Term) -> bool:
         """Whether these can hold together.
@@ -79,6 +78,9 @@ class Solver:
             answer = self._solver.check()
             self._solver.pop()
             if answer == z3.unknown:
+                # An interrupted solver may forget some of what it was told, and then finds more possible than is.
+                self._solver = self._fresh(QUICK)
+                self._solver.add(*self.suppositions)
                 alone = self._fresh(self._limit)
                 alone.add(*terms, *self._related(terms))
                 answer = self._check(alone)

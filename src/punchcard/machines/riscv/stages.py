@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from punchcard.card.facts import Equals, Fact, Same, either
 from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.riscv import isa
-from punchcard.machines.riscv.designs.base import SINK, RiscvSizes
+from punchcard.machines.riscv.designs.base import OTHER_SINK, SINK, RiscvSizes
 from punchcard.machines.riscv.designs.facts import (
     FAULT,
     address_facts,
@@ -17,10 +17,11 @@ from punchcard.machines.riscv.designs.facts import (
     goes_to_a_cell,
     immediate_facts,
     kind_fact,
+    lost_fact,
     pending_fact,
 )
 from punchcard.machines.riscv.designs.pending import PENDING
-from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES, Instruction
+from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
 from punchcard.machines.riscv.meaning import (
     ELSE,
     Meaning,
@@ -65,7 +66,8 @@ class ThreeLayerStages:
         self.sizes, self.layout, self.layers = sizes, layout, layers
         self.middle = middle(layout, sizes, ("fetched",), [
             aligned_fact(), aligned_fact("next", FAULT),
-            Fact("scratchpad", goes_to_a_cell(sizes, "goal"), "the result goes to a word, to a register but x0, or to the sink")])
+            Fact("scratchpad", goes_to_a_cell(sizes, "goal"), "the result goes to a word, to a register but x0, or to the sink"),
+            lost_fact(sizes, "goal")])
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -81,7 +83,6 @@ class ThreeLayerStages:
         word, counter = scratchpad["word"], scratchpad["counter"]
         if card.case == ELSE:
             card.expect("event.fault", "scratchpad", card.number(1, 1))
-            card.expect("goal", "scratchpad", nowhere(card, self.sizes, word, None))
             return
         one = isa.BY_NAME[card.case]
         given = operands(card, self.sizes, one, word, counter)
@@ -167,7 +168,7 @@ class TwoLayerStages:
         scratchpad = card.only("scratchpad")
         word = scratchpad["word"]
         if card.case == ELSE:
-            card.expect(PENDING, "scratchpad", nowhere(card, self.sizes, word, None), where=refused)
+            card.expect(PENDING, "scratchpad", nowhere(card, self.sizes, word), where=refused)
             return
         one = isa.BY_NAME[card.case]
         address = card.wide(scratchpad["reference"], WORD_BITS)
@@ -215,9 +216,13 @@ def goes(card: Meaning, sizes: RiscvSizes, one: Instruction, word: Word, address
     return card.choose(lost, nowhere(card, sizes, word, one), card.joined(place, space)), lost
 
 
-def nowhere(card: Meaning, sizes: RiscvSizes, word: Word, one: Instruction | None) -> Word:
-    """The address of the sink."""
-    return card.joined(card.number(SINK, sizes.pointer_bits), card.number(1, 1))
+def nowhere(card: Meaning, sizes: RiscvSizes, word: Word, one: Instruction | None = None) -> Word:
+    """The address of the sink; where there are two, an instruction without a result takes one of them by a bit of its own."""
+    place = card.number(SINK, sizes.pointer_bits)
+    if sizes.multiply and one is not None and not one.writes_memory and "rd" not in one.uses:
+        other = card.part(word, FIELDS["rd"], 1) == card.number(1, 1)
+        place = card.choose(other, card.number(OTHER_SINK, sizes.pointer_bits), place)
+    return card.joined(place, card.number(1, 1))
 
 
 Pending: TypeAlias = tuple[Word, Word] | None

@@ -34,6 +34,12 @@ def goes_to_a_cell(sizes: RiscvSizes, rows: str) -> Condition:
     return either(Equals(f"{rows}.space", 0), register, *sinks)
 
 
+def lost_fact(sizes: RiscvSizes, rows: str) -> Fact:
+    """A refused instruction changes nothing: its result goes to the sink."""
+    sink = both(Equals(f"{rows}.space", 1), either(*(Equals(f"{rows}.position", place) for place in sizes.sinks)))
+    return Fact("scratchpad", implies(FAULT, sink), "the result of a refused instruction goes to the sink")
+
+
 def pending_fact(sizes: RiscvSizes) -> Fact:
     """What is pending goes somewhere."""
     return Fact("scratchpad", goes_to_a_cell(sizes, PENDING), "what is pending goes to a word, to a register but x0, or to the sink")
