@@ -74,8 +74,8 @@ class CounterExample:
 
 
 def counter_example(proof: Proof, failed: Failed) -> CounterExample | None:
-    """A card for a failed claim; None where there is none to show, as for a claim about numbers of bits."""
-    if failed.model is None:
+    """A card for a failed claim; None where there is none to show, as for numbers of bits, or in the middle of a loop."""
+    if failed.model is None or proof.part.begin is not proof.layout:
         return None
     model, tries = failed.model, random.Random(0)
     for _ in range(TRIES):
