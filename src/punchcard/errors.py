@@ -105,6 +105,10 @@ class DisguiseError(PunchcardError):
     """A disguise of a model that changes what the model computes."""
 
 
+class ProofError(PunchcardError):
+    """A machine cannot be proven: a package is missing, or what it declares does not make a claim."""
+
+
 class CompilerError(PunchcardError):
     """There is no C compiler, or it does not compile a plain interpreter to measure against."""
 

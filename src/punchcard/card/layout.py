@@ -15,6 +15,7 @@ import numpy as np
 
 from punchcard.budget import require, running
 from punchcard.card.encoding import MOST_BITS, Numbers, checked_words, decode, unpack_bits
+from punchcard.card.facts import AnyFact, departures
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
 from punchcard.card.packed import PackedCard, departs
 from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
@@ -150,9 +151,10 @@ class _Wanted:
 class Layout:
     """Row blocks and column regions, packed one after the other unless a block says where it starts."""
 
-    def __init__(self, rows: Iterable[RowBlock], regions: Iterable[Region]) -> None:
+    def __init__(self, rows: Iterable[RowBlock], regions: Iterable[Region], facts: Iterable[AnyFact] = ()) -> None:
         self.blocks = tuple(rows)
         self.regions = tuple(regions)
+        self.facts = tuple(facts)
         self._rows = _place(self.blocks, "row block")
         self._columns = _place(self.regions, "region")
         self._places: dict[str, Place] = {}
@@ -176,7 +178,7 @@ class Layout:
         """The same layout with limits declared for some blocks."""
         for name in limits:
             self.rows(name)
-        return Layout([replace(b, limit=limits.get(b.name, b.limit)) for b in self.blocks], self.regions)
+        return Layout([replace(b, limit=limits.get(b.name, b.limit)) for b in self.blocks], self.regions, self.facts)
 
     def rows(self, name: str) -> slice:
         """The rows of a block, or of a part (`"command.a"`)."""
@@ -344,6 +346,10 @@ class Layout:
     def violations(self, card: Card) -> list[str]:
         """Where a card at the beginning of a loop departs from the declared facts; empty when they hold."""
         self.check(card)
+        found = self._content_violations(card)
+        return found or departures(self, card)
+
+    def _content_violations(self, card: Card) -> list[str]:
         if isinstance(card, PackedCard):
             return list(card.violations())
         entries, found = as_array(card), []

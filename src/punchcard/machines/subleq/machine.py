@@ -93,6 +93,9 @@ class SubleqMachine(Machine[Program, State]):
                 commands[number] = np.add(first, (instruction.a, instruction.b, instruction.c))
         return SubleqContent(program.memory, commands)
 
+    def meaning(self, card: Any) -> None:
+        self.design.meaning(self.sizes, card)
+
     def states(self, cards: Cards) -> list[State]:
         return self._states(self.design.read(self.sizes, self.layout, cards))
 

@@ -104,6 +104,8 @@ class VonNeumannDesign(Design[AddressMap]):
         if sizes.spare:
             regions.append(Region("spare", sizes.spare, "addresses from the memory's end to 2^L, which no program may use"))
         regions.append(Region("ports", len(sizes.port_cells), "what the host reads and writes"))
+        from punchcard.machines.von_neumann.meaning import facts
+
         return Layout(
             [
                 RowBlock("memory", n, "the words", holds=holding("bits", *cells), changes=cells),
@@ -122,6 +124,7 @@ class VonNeumannDesign(Design[AddressMap]):
                 RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
             ],
             regions,
+            facts(sizes, self.offsets),
         )
 
     def layers(self, sizes: AddressMap, layout: Layout, precision: Precision) -> list[Part]:

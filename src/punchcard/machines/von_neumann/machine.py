@@ -89,6 +89,11 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         """The image's own words, as unsigned numbers."""
         return program.unsigned(self.sizes.word_bits, self.sizes.memory, self.dialect)
 
+    def meaning(self, card: Any) -> None:
+        from punchcard.machines.von_neumann.meaning import meaning
+
+        meaning(self.sizes, self.design.offsets, card)
+
     def states(self, cards: Cards) -> list[ImageState]:
         words, counters = self.design.read(self.sizes, self.layout, cards)
         pairs = zip(words.tolist(), counters.tolist(), strict=True)

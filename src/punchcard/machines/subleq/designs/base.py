@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from punchcard.card.encoding import Numbers, encode_unsigned, pointer_bits
+from punchcard.card.facts import AnyFact, Both, Equals, Fact, Holds, Names, Own, both, either
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
@@ -116,6 +117,10 @@ class SubleqDesign(Design[SubleqSizes]):
     def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
         """Read the cells, or the first so many, and the program counter off a card, or a batch of them."""
 
+    @abstractmethod
+    def meaning(self, sizes: SubleqSizes, card: Any) -> None:
+        """Say what a loop does, for a proof (see `Machine.meaning`)."""
+
     counter_register: ClassVar[str] = "program_counter"
     """The rows that hold the next instruction's column, or `counter_offset` columns after it."""
     counter_offset: ClassVar[int] = 0
@@ -137,6 +142,39 @@ class SubleqDesign(Design[SubleqSizes]):
         """The pattern that stands on the card once the EOF instruction has been read."""
         bits = encode_unsigned(sizes.minus_one_column, sizes.pointer_bits).flatten()
         return (Pattern(self.halting_register, "scratchpad", tuple(int(b) for b in bits)),)
+
+
+def card_facts(sizes: SubleqSizes, a: str, b: str, c: str) -> tuple[AnyFact, ...]:
+    """What stands on every card of these sizes: the columns' numbers, the constants, and pointers that lead somewhere.
+
+    `a`, `b` and `c` are the rows of an instruction's pointers. The last instruction is EOF, so no program runs past it.
+    """
+    eof = Both((*is_eof(sizes, a, b).conditions, Own(c)))
+    starts = dict(zip(OUTSIDE, (sizes.zero_column, sizes.memory_column, sizes.instruction_column), strict=True))
+    ends = (*list(starts.values())[1:], sizes.columns)
+    return (
+        *(Holds("position", region, range(start, end)) for (region, start), end in zip(starts.items(), ends, strict=True)),
+        Holds("memory", "constants", CONSTANTS),
+        Fact("instructions", either(eof, is_instruction(a, b, c)),
+             "an instruction is EOF, or names two cells and an instruction"),
+        Fact("instructions", eof, "the last instruction is EOF", last=True),
+    )
+
+
+def is_eof(sizes: SubleqSizes, a: str, b: str) -> Both:
+    """The two pointers that subtract 0 from -1."""
+    return both(Equals(a, sizes.zero_column), Equals(b, sizes.minus_one_column))
+
+
+def is_instruction(a: str, b: str, c: str) -> Both:
+    """The three pointers of an instruction that may write: never to a constant."""
+    return both(Names(a, EVERY_CELL), Names(b, ("memory",)), Names(c, ("instructions",)))
+
+
+def filled(sizes: SubleqSizes, *regions: str) -> tuple[Holds, ...]:
+    """Columns that are not cells hold bits that are off, the number 0."""
+    counts = {region.name: region.size for region in sizes.regions}
+    return tuple(Holds("memory", region, (0,) * counts[region]) for region in regions)
 
 
 def punch_words(layout: Layout, content: SubleqContent, card: Card, rows: str = "memory") -> None:

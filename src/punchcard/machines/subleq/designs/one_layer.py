@@ -25,10 +25,11 @@ A cell's own command a and b name itself, so that its operand heads also find on
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from punchcard.card.facts import AnyFact, Copies, Equals, Fact, Holds, Names, both, either
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.shown import Pending
 from punchcard.machines.subleq.designs.base import (
@@ -40,6 +41,8 @@ from punchcard.machines.subleq.designs.base import (
     SubleqContent,
     SubleqDesign,
     SubleqSizes,
+    card_facts,
+    filled,
     own_numbers,
     punch_positions,
     punch_words,
@@ -87,7 +90,26 @@ class OneLayerDesign(SubleqDesign):
                 RowBlock("chosen", 2 * length, "c and next of the instruction", {"c": length, "next": length}),
             ],
             sizes.regions,
+            self._facts(sizes),
         )
+
+    def _facts(self, sizes: SubleqSizes) -> list[AnyFact]:
+        """The caches hold what the memory holds, without the word that waits; a constant waits for nothing but itself."""
+        counts = {region.name: region.size for region in sizes.regions}
+        following = [*range(sizes.instruction_column + 1, sizes.columns), sizes.columns - 1]
+        waiting = either(Names("store_address", ("memory",)),
+                         *(both(Equals("store_address", sizes.zero_column + i), Equals("store", word))
+                           for i, word in enumerate(CONSTANTS)))
+        return [
+            *card_facts(sizes, "operands.a", "operands.b", "targets.c"),
+            *filled(sizes, "scratchpad", "instructions"),
+            *(Holds(f"operands.{x}", region, range(first, first + counts[region]))
+              for x in "ab" for region, first in (("constants", sizes.zero_column), ("memory", sizes.memory_column))),
+            Holds("targets.next", "instructions", following),
+            *(Copies(f"cache_{x}", region, "memory", f"operands.{x}") for x in "ab" for region in OUTSIDE),
+            Fact("scratchpad", Names("program_counter", ("instructions",)), "the program counter names an instruction"),
+            Fact("scratchpad", waiting, "the word that waits goes to a cell, or is the constant that stands there"),
+        ]
 
     def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
         (memory, _, targets, cache_a, cache_b, position, one, pc, store_address, store, difference, chosen) = (
@@ -158,3 +180,24 @@ class OneLayerDesign(SubleqDesign):
         address = layout.numbers(card, "store_address", "scratchpad")
         return Reading(np.where(own_numbers(layout, "memory")[:cells] == address, pending, words),
                        layout.numbers(card, "program_counter", "scratchpad")[..., 0])
+
+    def meaning(self, sizes: SubleqSizes, card: Any) -> None:
+        """The word that waits reaches its cell and the caches; the instruction at the program counter makes the next one."""
+        scratchpad = card.only("scratchpad")
+        counter, waits, word = (scratchpad[name] for name in ("program_counter", "store_address", "store"))
+        command = card.at("instructions", counter)
+        a, b = command["operands.a"], command["operands.b"]
+
+        def stored(pointer: Any) -> Any:
+            return card.choose(pointer == waits, word, card.read("memory", EVERY_CELL, pointer))
+
+        difference = stored(b) - stored(a)
+        for region in EVERY_CELL:
+            for rows_name in ("memory", "cache_a", "cache_b"):
+                card.expect(rows_name, region, lambda cell: card.choose(cell.is_at(waits), word, cell["memory"]))
+        for x in "ab":
+            card.expect(f"cache_{x}", "instructions", lambda column, x=x: stored(column[f"operands.{x}"]))
+        card.expect("store_address", "scratchpad", b)
+        card.expect("store", "scratchpad", difference)
+        card.expect("program_counter", "scratchpad",
+                    card.choose(card.at_most_zero(difference), command["targets.c"], command["targets.next"]))

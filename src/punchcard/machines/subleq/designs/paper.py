@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from punchcard.card.facts import Fact, Names
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
@@ -13,6 +14,7 @@ from punchcard.machines.subleq.designs.base import (
     SubleqContent,
     SubleqDesign,
     SubleqSizes,
+    card_facts,
     punch_commands,
     punch_positions,
     punch_words,
@@ -54,6 +56,8 @@ class PaperDesign(SubleqDesign):
                 RowBlock("v_new", max(3 * length, 2 * n), "what attention has just moved"),
             ],
             sizes.regions,
+            [*card_facts(sizes, "command.a", "command.b", "command.c"),
+             Fact("scratchpad", Names("program_counter", ("instructions",)), "the program counter names an instruction")],
         )
 
     def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
@@ -96,3 +100,14 @@ class PaperDesign(SubleqDesign):
     def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
         return Reading(layout.numbers(card, "memory", "memory", slice(cells), signed=True),
                        layout.numbers(card, "program_counter", "scratchpad")[..., 0])
+
+    def meaning(self, sizes: SubleqSizes, card: Any) -> None:
+        """The instruction at the program counter is read and executed."""
+        counter = card.only("scratchpad")["program_counter"]
+        command = card.at("instructions", counter)
+        a, b, c = (command[f"command.{x}"] for x in "abc")
+        difference = card.lemma(5, "read_b", "scratchpad",
+                                card.read("memory", EVERY_CELL, b) - card.read("memory", EVERY_CELL, a))
+        card.expect("memory", "memory", lambda cell: card.choose(cell.is_at(b), difference, cell["memory"]))
+        card.expect("pointer", "scratchpad", command["command"])
+        card.expect("program_counter", "scratchpad", card.choose(card.at_most_zero(difference), c, counter + 1))

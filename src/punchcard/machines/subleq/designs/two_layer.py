@@ -7,16 +7,22 @@ vector (cell 0, cell -1, first instruction) costs one warm-up loop: it subtracts
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from punchcard.card.facts import Fact, Names, both, either
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
+    EVERY_CELL,
     EVERYWHERE,
     OUTSIDE,
     Reading,
     SubleqContent,
     SubleqDesign,
     SubleqSizes,
+    card_facts,
+    filled,
+    is_eof,
+    is_instruction,
     punch_commands,
     punch_positions,
     punch_words,
@@ -56,6 +62,12 @@ class TwoLayerDesign(SubleqDesign):
                 RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
             ],
             sizes.regions,
+            [*card_facts(sizes, "command.a", "command.b", "command.c"),
+             *filled(sizes, "scratchpad", "instructions"),
+             Fact("scratchpad", either(both(is_eof(sizes, "pointer.a", "pointer.b"), Names("pointer.c", ("instructions",))),
+                                       both(is_instruction("pointer.a", "pointer.b", "pointer.c"),
+                                            Names("following", ("instructions",)))),
+                  "the current instruction surely jumps, as EOF does, or another follows it")],
         )
 
     def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
@@ -94,3 +106,15 @@ class TwoLayerDesign(SubleqDesign):
         following = layout.numbers(card, "following", "scratchpad")[..., 0]
         return Reading(layout.numbers(card, "memory", "memory", slice(cells), signed=True),
                        (following - 1) % (1 << sizes.pointer_bits))
+
+    def meaning(self, sizes: SubleqSizes, card: Any) -> None:
+        """The instruction in the registers is executed, and the one at the next program counter is read."""
+        scratchpad = card.only("scratchpad")
+        a, b, c = (scratchpad[f"pointer.{x}"] for x in "abc")
+        difference = card.lemma(1, "difference", "scratchpad",
+                                card.read("memory", EVERY_CELL, b) - card.read("memory", EVERY_CELL, a))
+        target = card.lemma(1, "following", "scratchpad",
+                            card.choose(card.at_most_zero(difference), c, scratchpad["following"]))
+        card.expect("memory", "memory", lambda cell: card.choose(cell.is_at(b), difference, cell["memory"]))
+        card.expect("pointer", "scratchpad", card.read("command", ("instructions",), target))
+        card.expect("following", "scratchpad", target + 1)

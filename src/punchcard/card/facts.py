@@ -1,0 +1,245 @@
+"""Facts about a card when a loop begins that say more than which rows hold bits: which numbers stand there.
+
+A layout declares them, `Layout.violations` checks them on a card, and a proof takes them for granted when a loop begins and
+shows that they hold again when it ends. A condition is about one column; its rows are read as unsigned numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from punchcard.card.layout import Card, Layout
+
+Truths: TypeAlias = Any
+"""A Boolean for each column of a region."""
+Words: TypeAlias = Callable[[str], Any]
+"""The numbers at some rows, in each column of a region."""
+
+
+@dataclass(frozen=True)
+class Equals:
+    """The number is this one, modulo 2^rows; with `low`, its lowest bits are."""
+
+    rows: str
+    number: int
+    low: int | None = None
+
+
+@dataclass(frozen=True)
+class Names:
+    """The number is a column of one of these regions."""
+
+    rows: str
+    regions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Below:
+    """The number is less than this one."""
+
+    rows: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Same:
+    """Two blocks hold the same number, but for an offset: rows = other + offset, modulo 2^rows."""
+
+    rows: str
+    other: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Own:
+    """The number is that of its own column."""
+
+    rows: str
+
+
+@dataclass(frozen=True)
+class Either:
+    """One of the conditions holds, or several."""
+
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Both:
+    """All of the conditions hold."""
+
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Not:
+    """The condition does not hold."""
+
+    condition: Condition
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Each bit is decided by bits of other rows: it is 1 where one of its sources is 1 and its literals hold.
+
+    A source is a place in `of`, with the bits that other places there must hold. A bit without sources is 0.
+    """
+
+    rows: str
+    of: str
+    sources: tuple[tuple[tuple[int, Mapping[int, int]], ...], ...]
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The number is the sum of the lowest bits of others and a constant, from a bit on, modulo 2^rows."""
+
+    rows: str
+    of: tuple[str, ...]
+    bits: int
+    constant: int = 0
+    shift: int = 0
+
+
+Condition: TypeAlias = Equals | Names | Below | Same | Own | Either | Both | Not | Bits | Sum
+
+
+def either(*conditions: Condition) -> Either:
+    """One of them, or several."""
+    return Either(conditions)
+
+
+def both(*conditions: Condition) -> Both:
+    """All of them."""
+    return Both(conditions)
+
+
+def implies(condition: Condition, then: Condition) -> Either:
+    """Where the condition holds, the other does."""
+    return Either((Not(condition), then))
+
+
+@dataclass(frozen=True)
+class Holds:
+    """A block holds these numbers in a region, one for each column, modulo 2^rows, and keeps them."""
+
+    rows: str
+    region: str
+    numbers: Sequence[int]
+
+    @property
+    def about(self) -> str:
+        return f"{self.rows} in {self.region} holds its numbers"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A condition that holds in every column of a region; with `last`, in its last column.
+
+    A loop may leave a card on which `unless` holds in place of it: then a host takes over before the next loop begins.
+    """
+
+    region: str
+    condition: Condition
+    about: str
+    last: bool = False
+    unless: Condition | None = None
+
+    @property
+    def after(self) -> Condition:
+        """What holds when a loop has ended."""
+        return self.condition if self.unless is None else Either((self.unless, self.condition))
+
+
+@dataclass(frozen=True)
+class Copies:
+    """In every column of a region, `rows` equal the rows `of` in the column that the number at `by` names."""
+
+    rows: str
+    region: str
+    of: str
+    by: str
+
+    @property
+    def about(self) -> str:
+        return f"{self.rows} in {self.region} is {self.of} of the column that {self.by} names"
+
+
+AnyFact: TypeAlias = Holds | Fact | Copies
+
+
+def departures(layout: Layout, card: Card) -> list[str]:
+    """Which facts do not hold on a card, each with the first column where it fails."""
+    found = []
+    for fact in layout.facts:
+        wrong = np.nonzero(~_truths(layout, card, fact))[-1]
+        if len(wrong):
+            place = layout.region(fact.region)
+            column = place.stop - 1 if isinstance(fact, Fact) and fact.last else place.start + int(wrong[0])
+            found.append(f"{layout.column_name(column)}: it is not so that {fact.about}")
+    return found
+
+
+def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
+    """Whether a fact holds, in each column of its region that it is about."""
+    place = layout.region(fact.region)
+    columns = np.arange(place.start, place.stop)
+
+    def read(rows: str) -> Any:
+        return layout.numbers(card, rows, fact.region)
+
+    if isinstance(fact, Holds):
+        return read(fact.rows) == np.asarray(fact.numbers) % (1 << layout.place(fact.rows).size)
+    if isinstance(fact, Copies):
+        everywhere = np.zeros(layout.columns, dtype=np.int64)
+        for region in layout.place(fact.of).block.holds:
+            everywhere[layout.region(region)] = layout.numbers(card, fact.of, region)
+        named = read(fact.by)
+        inside = named < layout.columns
+        return inside & (read(fact.rows) == everywhere[np.where(inside, named, 0)])
+    if fact.last:
+        return _holds(layout, fact.after, lambda rows: read(rows)[-1:], columns[-1:])
+    return _holds(layout, fact.after, read, columns)
+
+
+def _holds(layout: Layout, condition: Condition, read: Words, columns: Any) -> Truths:
+    """Whether a condition holds, in each of these columns."""
+    if isinstance(condition, Either):
+        return reduce(np.logical_or, [_holds(layout, each, read, columns) for each in condition.conditions])
+    if isinstance(condition, Both):
+        return reduce(np.logical_and, [_holds(layout, each, read, columns) for each in condition.conditions])
+    if isinstance(condition, Not):
+        return ~_holds(layout, condition.condition, read, columns)
+    numbers, size = read(condition.rows), 1 << layout.place(condition.rows).size
+    if isinstance(condition, Equals):
+        kept = min(size, 1 << (condition.low if condition.low is not None else layout.place(condition.rows).size))
+        return numbers % kept == condition.number % kept
+    if isinstance(condition, Own):
+        return numbers == columns % size
+    if isinstance(condition, Bits):
+        return numbers == _decided(condition, read(condition.of))
+    if isinstance(condition, Sum):
+        total = sum(read(rows) % (1 << condition.bits) for rows in condition.of) + condition.constant
+        return numbers == (total >> condition.shift) % size
+    if isinstance(condition, Same):
+        return numbers == (read(condition.other) + condition.offset) % size
+    if isinstance(condition, Below):
+        return numbers < condition.number
+    spans = [layout.region(region) for region in condition.regions]
+    return reduce(np.logical_or, [(numbers >= span.start) & (numbers < span.stop) for span in spans])
+
+
+def _decided(condition: Bits, of: Any) -> Any:
+    """The number that the bits of others decide."""
+    found = np.zeros_like(of)
+    for place, sources in enumerate(condition.sources):
+        for source, literals in sources:
+            holds = reduce(np.logical_and, [of >> other & 1 == bit for other, bit in literals.items()], of >> source & 1 == 1)
+            found = found | holds.astype(of.dtype) << place
+    return found

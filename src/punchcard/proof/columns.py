@@ -1,0 +1,325 @@
+"""Columns of a card that nobody has seen: their rows are bits of unknown words, of which only the declared facts are known.
+
+One column stands for every column of its region: its number is unknown too. So what is shown for it holds for any number of
+columns, and the size of a card costs nothing but longer pointers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import z3
+
+from punchcard.card import facts
+from punchcard.card.facts import Below, Both, Condition, Copies, Either, Equals, Fact, Holds, Names, Not, Own, Same, Sum
+from punchcard.card.layout import Layout
+from punchcard.machines.stages import Case
+from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
+from punchcard.proof.solver import Solver
+
+
+@dataclass(eq=False)
+class Column:
+    """A column: its region, its number, its words by the names of blocks, and its rows when a loop begins."""
+
+    region: str
+    place: Term
+    words: dict[str, Term]
+    rows: list[Form]
+    name: str
+    attended: list[Sequence[Form]] = field(default_factory=list)
+    """Its rows after the attention of each layer, as far as they were asked for."""
+    later: list[Sequence[Form]] = field(default_factory=list)
+    """Its rows after each layer."""
+    taken: dict[tuple[int, int], list[Form]] = field(default_factory=dict)
+    """What each head of each layer gives to it."""
+    lemmas: dict[tuple[int, str], Sequence[Form]] = field(default_factory=dict)
+    """Rows that a lemma was tried on, by layer and name."""
+    units: dict[int, dict[int, Form]] = field(default_factory=dict)
+    """What the hidden units of each layer take, before the ReLU."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A block that holds the columns' numbers, but for an offset: which bit is which, and how a code becomes a number."""
+
+    places: dict[int, int]
+    size: int
+    first: int
+    start: int
+    place_bits: int
+
+    def place(self, code: Term) -> Term:
+        """The number of the column with this code."""
+        offset = z3.simplify(code - z3.BitVecVal(self.first, self.size))
+        wide = max(self.size, self.place_bits)
+        place = (z3.ZeroExt(wide - self.size, offset) if wide > self.size else offset) + z3.BitVecVal(self.start, wide)
+        return z3.simplify(z3.Extract(self.place_bits - 1, 0, place))
+
+
+class Columns:
+    """All columns that a proof has had to do with. Two that may be the same column hold the same words if they are."""
+
+    def __init__(self, layout: Layout, bits: Bits, solver: Solver, case: Case | None = None) -> None:
+        self.layout, self.bits, self.solver = layout, bits, solver
+        self._case = case
+        self._parts = {block.name: block.parts for block in layout.blocks}
+        self.place_bits = max(1, (layout.columns - 1).bit_length())
+        self.found: dict[str, list[Column]] = {region.name: [] for region in layout.regions}
+        self._held = {(fact.rows, fact.region): fact for fact in layout.facts if isinstance(fact, Holds)}
+
+    def constant(self, column: int) -> Term:
+        """A column's number as a term."""
+        return z3.BitVecVal(column, self.place_bits)
+
+    def within(self, place: Term, region: str) -> Term:
+        """Whether a number is a column of a region."""
+        span = self.layout.region(region)
+        wide = z3.ZeroExt(1, place)
+        first, stop = (z3.BitVecVal(edge, wide.size()) for edge in (span.start, span.stop))
+        return z3.And(z3.ULE(first, wide), z3.ULT(wide, stop))
+
+    def fresh(self, region: str, name: str) -> Column:
+        """A column of a region, whichever it is."""
+        span = self.layout.region(region)
+        if span.stop == span.start + 1:
+            return self.at(region, self.constant(span.start))
+        place = z3.BitVec(name, self.place_bits)
+        self.solver.suppose(self.within(place, region))
+        return self.at(region, place, name)
+
+    def at(self, region: str, place: Term, name: str | None = None) -> Column:
+        """The column of a region with this number. Who asks for it has shown, or supposes, that it is one, or says when."""
+        place = z3.simplify(place)
+        for column in self.found[region]:
+            if column.place.eq(place):
+                return column
+        name = name or (region if self._is_single(region) else f"{region}#{len(self.found[region])}")
+        column = Column(region, place, {}, [NOTHING] * self.layout.width, name)
+        self.found[region].append(column)
+        inside = z3.simplify(self.within(place, region))
+        for block in self.layout.blocks:
+            content, rows = block.holds.get(region), self.layout.rows(block.name)
+            if content == "one":
+                column.rows[rows] = [number(1)] * block.size
+            elif content == "bits":
+                self._punch(column, block.name, block.size, dict(block.parts))
+        self._suppose_case(column)
+        self._define(column)
+        for block in self.layout.blocks:
+            if block.holds.get(region) == "bits":
+                column.rows[self.layout.rows(block.name)] = [signed(bit) for bit in self.bits.of_word(column.words[block.name])]
+        self._congruence(column, inside)
+        for fact in self.layout.facts:
+            if fact.region == region and not isinstance(fact, Holds):
+                for term in self.meaning(fact, column.place, column.words):
+                    self.solver.suppose(z3.Implies(inside, term))
+        return column
+
+    def _is_single(self, region: str) -> bool:
+        span = self.layout.region(region)
+        return span.stop == span.start + 1
+
+    def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
+        """Give a block its word: known where a fact says so, else unknown."""
+        pieces = parts or {"": size}
+        words = []
+        for part, length in pieces.items():
+            name = f"{block}.{part}" if part else block
+            held = self._held.get((name, column.region))
+            word = self._known(held, column.place, length) if held else z3.BitVec(f"{name}[{column.name}]", length)
+            column.words[name] = word
+            words.append(word)
+        whole = self._held.get((block, column.region)) if parts else None
+        if whole is not None:
+            column.words[block] = self._known(whole, column.place, size)
+        elif parts:
+            column.words[block] = z3.simplify(z3.Concat(*reversed(words))) if len(words) > 1 else words[0]
+
+    def _suppose_case(self, column: Column) -> None:
+        """What a case says of a region of one column."""
+        case = self._case
+        if case is not None and case.region == column.region:
+            word = masked(column.words[case.rows], case.mask, case.match)
+            self._put(column, case.rows, word)
+            self.solver.suppose(*(z3.Not(has_bits(word, mask, match)) for mask, match in case.but))
+
+    def _known(self, held: Holds, place: Term, size: int) -> Term:
+        """The number that a block holds in a column, by the column's number."""
+        start, numbers = self.layout.region(held.region).start, held.numbers
+        if isinstance(numbers, range) and numbers.step == 1:
+            wide = max(size, self.place_bits)
+            value = z3.ZeroExt(wide - self.place_bits, place) + z3.BitVecVal(numbers.start - start, wide)
+            return z3.simplify(z3.Extract(size - 1, 0, value))
+        found = z3.BitVecVal(numbers[-1], size)
+        for column, value in enumerate(numbers[:-1]):
+            if value != numbers[-1]:
+                found = z3.If(place == self.constant(start + column), z3.BitVecVal(value, size), found)
+        return z3.simplify(found)
+
+    def _congruence(self, column: Column, inside: Term) -> None:
+        """Columns with one number are one column."""
+        for other in self.found[column.region]:
+            if other is not column:
+                same = z3.And(inside, column.place == other.place)
+                self.solver.suppose(*(z3.Implies(same, word == other.words[name])
+                                      for name, word in column.words.items()
+                                      if "." not in name and not word.eq(other.words[name])))
+
+    def meaning(
+        self, fact: Fact | Copies | Holds, place: Term, words: dict[str, Term], *, after: bool = False,
+    ) -> list[Term]:
+        """What a fact says of a column with these words, when a loop begins or `after` it."""
+        if isinstance(fact, Holds):
+            return [words[fact.rows] == self._known(fact, place, words[fact.rows].size())]
+        if isinstance(fact, Copies):
+            return self._copied(fact, place, words)
+        term = self.condition(fact.after if after else fact.condition, place, words)
+        if fact.last:
+            term = z3.Implies(place == self.constant(self.layout.region(fact.region).stop - 1), term)
+        return [term]
+
+    def _copied(self, fact: Copies, place: Term, words: dict[str, Term]) -> list[Term]:
+        named = self.as_place(words[fact.by])
+        found = []
+        for region, content in self.layout.place(fact.of).block.holds.items():
+            within = z3.simplify(self.within(named, region))
+            if content == "bits" and self.solver.possible(within):
+                word = self.at(region, named).words[fact.of]
+                found.append(z3.Implies(within, words[fact.rows] == word))
+        return found
+
+    def codes(self, column: Column) -> list[Code]:
+        """The blocks that say which column of its region it is."""
+        names = [rows for rows, region in self._held if region == column.region]
+        return [code for rows in names if (code := self.code(rows, column.region, column)) is not None]
+
+    def code(self, rows: str, region: str, column: Column | None = None) -> Code | None:
+        """How the numbers at some rows say which column of a region it is; with a column, which bit of it is which."""
+        held = self._held.get((rows, region))
+        if held is None or not isinstance(held.numbers, range) or len(held.numbers) < 2:
+            return None
+        bits = self.bits.of_word(column.words[rows]) if column is not None else []
+        places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
+        return Code(places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start, self.place_bits)
+
+    def as_place(self, word: Term) -> Term:
+        """A word as a column's number. One that is longer must be short enough: who asks has to show it."""
+        size = word.size()
+        if size <= self.place_bits:
+            return z3.simplify(z3.ZeroExt(self.place_bits - size, word)) if size < self.place_bits else word
+        return z3.simplify(z3.Extract(self.place_bits - 1, 0, word))
+
+    def condition(self, condition: Condition, place: Term, words: dict[str, Term]) -> Term:
+        """A condition on a column with this number and these words."""
+        if isinstance(condition, Either):
+            return z3.Or(*(self.condition(each, place, words) for each in condition.conditions))
+        if isinstance(condition, Both):
+            return z3.And(*(self.condition(each, place, words) for each in condition.conditions))
+        if isinstance(condition, Not):
+            return z3.Not(self.condition(condition.condition, place, words))
+        word = words[condition.rows]
+        if isinstance(condition, facts.Bits | Sum):
+            return word == self._decided(condition, words)
+        if isinstance(condition, Equals):
+            word = word if condition.low is None else z3.Extract(min(condition.low, word.size()) - 1, 0, word)
+            return word == z3.BitVecVal(condition.number, word.size())
+        if isinstance(condition, Own):
+            return self.as_place(word) == place
+        if isinstance(condition, Same):
+            return word == words[condition.other] + z3.BitVecVal(condition.offset, word.size())
+        if isinstance(condition, Below):
+            return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if condition.number < 1 << word.size() else z3.BoolVal(True)
+        assert isinstance(condition, Names)
+        fits = [] if word.size() <= self.place_bits else [z3.Extract(word.size() - 1, self.place_bits, word) == 0]
+        return z3.And(*fits, z3.Or(*(self.within(self.as_place(word), region) for region in condition.regions)))
+
+    def _decided(self, condition: facts.Bits | Sum, words: dict[str, Term]) -> Term:
+        """The number that other words decide."""
+        size = self.layout.place(condition.rows).size
+        if isinstance(condition, facts.Bits):
+            of = words[condition.of]
+
+            def is_one(place: int, bit: int = 1) -> Term:
+                return z3.Extract(place, place, of) == bit
+
+            bits = [z3.Or(*(z3.And(is_one(source), *(is_one(*literal) for literal in literals.items()))
+                            for source, literals in sources)) for sources in condition.sources]
+            one, none = z3.BitVecVal(1, 1), z3.BitVecVal(0, 1)
+            parts = [z3.If(bit, one, none) for bit in reversed(bits)]
+            return z3.simplify(z3.Concat(*parts) if len(parts) > 1 else parts[0])
+        wide = max(condition.bits, condition.constant.bit_length()) + len(condition.of) + 1
+        total = z3.BitVecVal(condition.constant, wide)
+        for rows in condition.of:
+            total = total + z3.ZeroExt(wide - condition.bits, z3.Extract(condition.bits - 1, 0, words[rows]))
+        whole = z3.ZeroExt(condition.shift + size, total)
+        return z3.simplify(z3.Extract(condition.shift + size - 1, condition.shift, whole))
+
+    def _definitions(self, condition: Condition, place: Term, words: dict[str, Term]) -> Iterator[tuple[str, Term]]:
+        """Rows that a condition leaves one number, with that number."""
+        if isinstance(condition, Both):
+            for each in condition.conditions:
+                yield from self._definitions(each, place, words)
+        elif isinstance(condition, Either):
+            left = [each for each in condition.conditions
+                    if not z3.is_false(z3.simplify(self.condition(each, place, words)))]
+            if len(left) == 1:
+                yield from self._definitions(left[0], place, words)
+        elif isinstance(condition, facts.Bits | Sum):
+            yield condition.rows, self._decided(condition, words)
+        elif isinstance(condition, Same):
+            yield condition.rows, words[condition.other] + condition.offset
+        elif isinstance(condition, Equals) and condition.low is None:
+            yield condition.rows, z3.BitVecVal(condition.number, self.layout.place(condition.rows).size)
+
+    def _define(self, column: Column) -> None:
+        """Put numbers that facts decide in place of unknown ones."""
+        for fact in self.layout.facts:
+            if isinstance(fact, Fact) and fact.region == column.region and not fact.last:
+                for rows, term in list(self._definitions(fact.condition, column.place, column.words)):
+                    if is_unknown(column.words[rows]):
+                        self._put(column, rows, term)
+
+    def _put(self, column: Column, rows: str, term: Term) -> None:
+        block, _, part = rows.partition(".")
+        pieces = {block: term} if not part else {}
+        sizes, first = self._parts[block], 0
+        for name, size in sizes.items():
+            whole = f"{block}.{name}"
+            if part == name:
+                pieces[whole] = term
+            elif not part:
+                pieces[whole] = z3.simplify(z3.Extract(first + size - 1, first, term))
+            first += size
+        column.words |= pieces
+        if part:
+            joined = [column.words[f"{block}.{name}"] for name in reversed(sizes)]
+            column.words[block] = z3.simplify(z3.Concat(*joined)) if len(joined) > 1 else joined[0]
+
+
+def is_unknown(word: Term) -> bool:
+    """Whether nothing is known of a word: it is a name, or names put together."""
+    if z3.is_app_of(word, z3.Z3_OP_CONCAT):
+        return all(is_unknown(word.arg(i)) for i in range(word.num_args()))
+    return bool(z3.is_const(word) and word.decl().kind() == z3.Z3_OP_UNINTERPRETED)
+
+
+def has_bits(word: Term, mask: int, match: int) -> Term:
+    """Whether a word has these bits in the mask."""
+    return word & z3.BitVecVal(mask, word.size()) == z3.BitVecVal(match, word.size())
+
+
+def masked(word: Term, mask: int, match: int) -> Term:
+    """A word whose bits in the mask are known."""
+    parts = []
+    for place in reversed(range(word.size())):
+        known = mask >> place & 1
+        parts.append(z3.BitVecVal(match >> place & 1, 1) if known else z3.Extract(place, place, word))
+    return z3.simplify(z3.Concat(*parts))
+
+
+def parts(layout: Layout, block: str) -> list[str]:
+    """A block's name, and those of its parts."""
+    found = next(each for each in layout.blocks if each.name == block)
+    return [block, *(f"{block}.{part}" for part in found.parts)]

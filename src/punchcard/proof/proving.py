@@ -1,0 +1,120 @@
+"""One loop of a machine, for every card on which its facts hold: the proof, claim by claim.
+
+    cases    the cases of a stage are all that there are
+    heads    every column finds one column, or shares two, and all others lose by so much that nothing is left of them
+    entries  when a later layer begins, every entry is an integer within its limit
+    step     after the loop every block holds what the machine's meaning says, or is as it was, or 0
+    facts    the facts hold again
+    bits     no sum is ever rounded: the number format has the bits that the sums need
+
+So the claims hold after every loop, by induction, for every program and any number of loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from punchcard.card.facts import Fact
+from punchcard.errors import ProofError
+from punchcard.machines.base import Machine
+from punchcard.machines.stages import Case, Stage
+from punchcard.proof.claims import Claims, Progress
+from punchcard.proof.layers import Layer, Loop
+from punchcard.proof.part import Part
+from punchcard.proof.solver import Failed, Solver
+from punchcard.transformer.build import LayerWeights
+from punchcard.transformer.exactness import needed_bits
+from punchcard.transformer.weights import LayerArrays, Weights
+
+
+class Proof:
+    """The claims about one machine. `run` raises `Failed` at the first that does not hold; `part` is where it stands.
+
+    `only` names cases: then the others are left out, and what is shown holds for cards of these cases.
+    """
+
+    def __init__(self, machine: Machine[Any, Any], weights: Weights | None = None, *, seconds: float | None = None,
+                 progress: Progress | None = None, only: Collection[str] | None = None) -> None:
+        self.machine, self.layout = machine, machine.layout
+        self.weights = weights if weights is not None else machine.weights
+        self.claims = Claims(Solver(seconds), progress)
+        self.layers = [Layer(arrays, self.weights.dtype) for arrays in self.weights.layers]
+        self.stages = tuple(machine.stages()) or (
+            Stage("", (0, len(self.layers)), self.layout, self.layout, machine.meaning),)
+        self._check_stages()
+        self.shares = [[1] * len(layer.heads) for layer in self.layers]
+        self.needed = 0
+        self._seconds, self._only = seconds, only
+        self.part = self._part(self.stages[0])
+
+    def _check_stages(self) -> None:
+        """Each stage begins where the one before ends; and a host acts between loops only, so `unless` has no place within."""
+        for before, after in pairwise(self.stages):
+            if before.end is not after.begin or before.layers[1] != after.layers[0]:
+                raise ProofError(f"the stage {after.name!r} does not begin where {before.name!r} ends")
+            for fact in after.begin.facts:
+                if isinstance(fact, Fact) and fact.unless is not None:
+                    raise ProofError(f"the fact {fact.about!r} has `unless` in the middle of a loop: say it with `either`")
+        first, last = self.stages[0], self.stages[-1]
+        if (first.begin, last.end) != (self.layout, self.layout) or (first.layers[0], last.layers[1]) != (0, len(self.layers)):
+            raise ProofError("the stages are not the whole loop, from the machine's layout to its layout")
+
+    def _part(self, stage: Stage, case: Case | None = None) -> Part:
+        return Part(stage, self.layers[slice(*stage.layers)], self.claims, self._seconds, case)
+
+    @property
+    def solver(self) -> Solver:
+        return self.part.solver
+
+    @property
+    def loop(self) -> Loop:
+        return self.part.loop
+
+    def show(self, stage: str, case: str | None = None) -> None:
+        """Show the claims of one part: a stage without its cases, or one case of it."""
+        for each in self.stages:
+            for one in (None, *each.cases):
+                if each.name == stage and (one.name if one is not None else None) == case:
+                    self.part = self._part(each, one)
+                    self._show(each)
+                    return
+        raise ProofError(f"there is no stage {stage!r}" + (f" with a case {case!r}" if case else ""))
+
+    def run(self) -> None:
+        """Show all claims."""
+        for stage in self.stages:
+            if stage is not self.stages[0]:
+                self.part = self._part(stage)
+            self._show(stage)
+            for case in stage.cases:
+                if self._only is None or case.name in self._only:
+                    self.part = self._part(stage, case)
+                    self._show(stage)
+        self._bits()
+
+    def _show(self, stage: Stage) -> None:
+        self.part.run()
+        for layer, shares in enumerate(self.part.loop.shares, start=stage.layers[0]):
+            self.shares[layer] = [max(pair) for pair in zip(self.shares[layer], shares, strict=True)]
+
+    # The sums
+
+    def _bits(self) -> None:
+        significand = self.machine.precision.significand
+        layers = [_with_winners(arrays, shares) for arrays, shares in zip(self.weights.layers, self.shares, strict=True)]
+        self.needed = needed_bits(layers, self.layout)
+        with self.claims.claim("bits", f"sums need {self.needed} bits, {self.weights.dtype} has {significand}"):
+            if self.needed > significand:
+                raise Failed(f"bits: sums need {self.needed} bits, {self.weights.dtype} has {significand}", None)
+
+
+def _with_winners(arrays: LayerArrays, shares: list[int]) -> LayerWeights:
+    """A layer's arrays with what was shown of its heads."""
+    wide = [np.asarray(getattr(arrays, name), dtype=np.float64) for name in ("key", "query", "value")]
+    w1, b1, w2, b2 = (np.asarray(getattr(arrays, name), dtype=np.float64) for name in ("w1", "b1", "w2", "b2"))
+    return LayerWeights(*wide, np.ones(len(shares)), np.array(shares, dtype=np.float64), (None,) * len(shares),
+                        w1, b1.ravel(), w2, b2.ravel())
