@@ -10,7 +10,11 @@ import pytest
 
 from punchcard.api import run
 from punchcard.errors import ArgumentError, FitError, ProgramError, SizeError, SourceError
+from punchcard.learning import by_indicator, learn, plan
+from punchcard.learning.programs.network import Network
+from punchcard.learning.programs.reference import descend
 from punchcard.learning.programs.rules import LOSSES
+from punchcard.learning.session import machine_for as machine_for_network
 from punchcard.machines.fleq.blocks.block import Block, FittedFunction
 from punchcard.machines.fleq.blocks.chosen import ChosenFunction
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
@@ -149,6 +153,29 @@ def test_the_loss_is_chosen_by_an_indicator(design: str) -> None:
     for got, (name, slope) in zip(found, LOSS_SLOPES.items(), strict=True):
         assert np.abs(got - slope(np.array(v)[:, :, 0])).max() <= machine.bound("loss_slope"), name
     assert machine.bound("loss_slope") < 2e-7
+
+
+def test_learning_with_a_loss_in_the_data() -> None:
+    """Four losses on one machine by one program: they differ in the indicator, and in nothing else on the card."""
+    x, y = np.array([[-0.9], [1.0]]), np.array([0.0, 1.0])
+    task = {"epochs": 1, "rate": 0.5, "range": 4.0}
+    plans = {name: plan(x, y, loss=by_indicator(name), **task) for name in LOSSES}  # type: ignore[arg-type]
+    assert len({p.program.instructions for p in plans.values()}) == 1
+    assert {name: int(np.argmax(p.program.values["choice"])) for name, p in plans.items()} == {
+        name: i for i, name in enumerate(LOSS_SLOPES)}
+    machine = machine_for_network(plans["squared"].program, plans["squared"].network, {})
+    for name in ("logistic", "squared"):
+        learned = learn(x, y, loss=by_indicator(name), machine=machine, engine="scratchpad", **task)  # type: ignore[arg-type]
+        plain = descend(Network(1, loss=LOSSES[name]), {"W1": np.zeros((1, 1)), "b1": np.zeros(1)}, x, y[:, None], epochs=1,
+                        rate=0.5)
+        assert abs(learned.weights["W1"] - plain.history[-1]["W1"]).max() < 1e-11, name
+
+
+def test_an_indicator_of_losses_is_for_one_output() -> None:
+    with pytest.raises(ProgramError, match="2 outputs and a loss that an indicator chooses: that is for one output"):
+        learn([[0.5]], [[1.0, 2.0]], loss=by_indicator("huber"))
+    with pytest.raises(ProgramError, match=r"unknown loss 'hubert' .did you mean 'huber'"):
+        by_indicator("hubert")
 
 
 # What is refused
