@@ -86,7 +86,8 @@ def greedy(entries: int, terms: int, seed: int, count: int = POINTS, dictionary:
         left = left - np.outer(q, q @ left)
     matrix = np.column_stack([np.ones(count), columns[:, chosen]])
     solution = np.linalg.lstsq(matrix, bell(points), rcond=1e-12)[0]
-    return VectorSum(directions[chosen], biases[chosen], solution[1:], float(solution[0]), -1.0, 1.0)
+    coefficients = np.asarray(solution[1:], dtype=np.float64)
+    return VectorSum(directions[chosen], biases[chosen], coefficients, float(solution[0]), -1.0, 1.0)
 
 
 def least_squares(entries: int, terms: int, seed: int) -> VectorSum:
