@@ -30,7 +30,7 @@ class AlgebraOptions(TypedDict, total=False):
     """How a program is run.
 
     machine        one that is there already, in place of one built to the program's sizes
-    heads          of the products, 3 by default;  precision  "float64" or "float32";  design  "compact" or "paper"
+    heads          of the products, 3 by default;  precision  "float64" or "float32";  design  a FLEQ machine's
     engine         what applies the model
     check          compare every instruction with the exact function, as `punchcard.run` does
     """

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 OPTIONS: Mapping[str, tuple[Any, str]] = {
     "range": (None, "a number, 1 or more and above every value of the program"), "heads": (3, "1, 2 or 3"),
-    "precision": ("float64", "'float64' or 'float32'"), "design": ("compact", "'compact' or 'paper'"),
+    "precision": ("float64", "'float64' or 'float32'"), "design": ("compact", "'compact', 'three-layer' or 'paper'"),
     "engine": (DEFAULT_ENGINE, "the name of an engine"), "check": (None, "True, False or None"),
     "max_steps": (None, "a number of instructions"),
 }
