@@ -122,10 +122,12 @@ class Expressions(Conditions):
         return self.divided(node, left, a, right, b)[0]
 
     def _op_Mod(self, node: ast.AST, left: Form, a: Value, right: Form, b: Value) -> Form:
-        return self.divided(node, left, a, right, b)[1]
+        return self.divided(node, left, a, right, b, quotient=False)[1]
 
-    def divided(self, node: ast.AST, left: Form, a: Value, right: Form, b: Value) -> tuple[Form, Form]:
-        """Quotient and remainder."""
+    def divided(
+        self, node: ast.AST, left: Form, a: Value, right: Form, b: Value, *, quotient: bool = True
+    ) -> tuple[Form, Form]:
+        """Quotient and remainder. Only the quotient may not fit a word: the least number over -1."""
         divisor = b.constant if right.known is not None else None
         if divisor == 1:
             return left, constant(0)
@@ -146,7 +148,7 @@ class Expressions(Conditions):
             self.given(left, right)
             self.need("divide")
             self.put(f"@go divide{'_plain' if a.low >= 0 and b.low >= 0 else ''} divide_back")
-            if self.check and a.low == self.word[0] and b.low <= -1 <= b.high:
+            if quotient and self.check and a.low == self.word[0] and b.low <= -1 <= b.high:
                 fine = self.fresh("fine")
                 self.put(f"@jgez $p {fine}; @jgez $q {fine}; @jltz $r {self.overflow(node)}")
                 self.label(fine)
