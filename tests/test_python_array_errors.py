@@ -47,7 +47,7 @@ REFUSED = (
     ("y = A[0]\n    A += 1.0\n    return y", "'A' is changed in place, and 'y' is the same array or a part of it"),
     ("for x in X:\n        X[0] = x\n    return X",
      "'X' is changed in place while the loop goes over it; loop over a .copy()"),
-    ("y = np.arange(2)\n    y[0] = 0.5\n    return y", "'y' is an array of integers, and is changed in place"),
+    ("y = np.arange(2)\n    y[0] = 0.5\n    return y", "'y' is an array of integers, which does not keep what is stored here"),
     ("return (A > 0) @ (A > 1)", "@ of two comparisons means something else in NumPy"),
     ("X += A\n    return X", "X has shape (2,), and the result shape (2, 2)"),
     ("return 1.0 / 0.0", "/ of 1.0 and 0.0: float division by zero"),

@@ -88,7 +88,7 @@ class Conditions(Expressions):
         if int(np.prod(real.shape)) != 1:
             self.fail(node, f"a condition of an array, {shown(real.shape)}: it must be a scalar",
                       "use pc.where, sum or norm")
-        return Real(real.operand, (), boolean=real.boolean)
+        return Real(real.operand, (), kinds=real.kinds)
 
     def _compared(self, node: ast.AST, sign: str, a: Real, b: Real, work: list[Statement]) -> Condition:
         arithmetic, line = self.arithmetic, self.line(node)

@@ -6,17 +6,19 @@ import ast
 import operator
 import types
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
 
+from punchcard.python import functions
 from punchcard.python.arrays import indexing
 from punchcard.python.arrays.arithmetic import BINARY, Arithmetic
+from punchcard.python.arrays.dtypes import REAL, TRUTH, WHOLE, Kinds, kinds_of
 from punchcard.python.arrays.emitter import Emitter
 from punchcard.python.arrays.intrinsics import MAKERS, METHODS, Intrinsics, named
 from punchcard.python.arrays.ir import Const, Line, Ref
 from punchcard.python.arrays.values import (
-    WHOLE,
     Counted,
     Known,
     Missing,
@@ -72,17 +74,25 @@ class Expressions:
         if isinstance(value, Known):
             given = value.value
             if isinstance(given, np.ndarray) and given.dtype.kind in "buif" and given.size > 0 and given.ndim <= 2:
-                return Real(Const.of(given), given.shape, frozenset([id(given)]), boolean=given.dtype.kind == "b")
+                return Real(Const.of(given), given.shape, frozenset([id(given)]), self._kinds(given, node))
             if isinstance(given, NUMBERS):
                 if not abs(float(given)) <= 1e300:
                     self.fail(node, f"{given!r} is not a finite number that the machine can hold")
-                return Real(Const.of(float(given)), (), boolean=isinstance(given, bool | np.bool_))
+                return Real(Const.of(float(given)), (), kinds=self._kinds(given, node))
             self.fail(node, f"{_described(given)} is not a number or an array of at most two dimensions")
         if isinstance(value, Counted):
             return self.index(value)
         if isinstance(value, Several):
             return self.vector(value, node)
         return self.missing(value, node)
+
+    def _kinds(self, given: Any, node: ast.AST) -> Kinds:
+        """The types of a constant; NumPy rounds numbers of less precision, and wraps smaller integers around."""
+        found = kinds_of(given)
+        if found is None:
+            self.fail(node, f"{_described(given)} of {given.dtype}: NumPy computes with that precision",
+                      "make it with dtype=float")
+        return found
 
     def vector(self, value: Several, node: ast.AST) -> Real:
         self.fail(node, "a tuple or list is not an array",
@@ -98,10 +108,10 @@ class Expressions:
             loop.index = self.emitter.register(1, 1, name="i", integral=True)
             loop.index.level = 1 + next(i for i, (other, _) in enumerate(self.emitter.loops) if other is loop)
         times = value.step / loop.step
-        counted = Real(Ref(loop.index), ())
+        counted = Real(Ref(loop.index), (), kinds=WHOLE)
         if times != 1:
-            counted = self.arithmetic.scaled(Const.of(times), counted)
-        return self.arithmetic.add(counted, Real(Const.of(value.first - times * loop.start), ()))
+            counted = self.arithmetic.scaled(Const.of(times), counted, WHOLE)
+        return self.arithmetic.add(counted, Real(Const.of(value.first - times * loop.start), (), kinds=WHOLE))
 
     def evaluate(self, node: ast.expr) -> Value:
         self.arithmetic.line = self.line(node)
@@ -143,14 +153,15 @@ class Expressions:
         if isinstance(node.op, ast.Not):
             self.fail(node, "not as a value", "use it in the condition of if or while")
         value = self.evaluate(node.operand)
-        if isinstance(value, Known) and isinstance(value.value, NUMBERS):
+        if isinstance(value, Known) and isinstance(value.value, NUMBERS) and not isinstance(node.op, ast.Invert):
             return Known(-value.value if isinstance(node.op, ast.USub) else +value.value)
-        if isinstance(node.op, ast.Invert):
-            real = self.real(value, node)
-            if not real.boolean:
-                self.fail(node, "~ is for comparisons only")
-            return self.arithmetic.inverted(real)
         real = self.real(value, node)
+        if isinstance(node.op, ast.Invert):
+            if not real.boolean or isinstance(value, Known):  # ~ of Python's own False is -1
+                self.fail(node, "~ is for comparisons only", "write not, in a condition")
+            return self.arithmetic.inverted(real)
+        if isinstance(node.op, ast.UAdd) and real.kinds & TRUTH:
+            self.fail(node, "+ of a comparison: NumPy has no plus for True and False", "multiply it by 1.0")
         return self.arithmetic.negative(real) if isinstance(node.op, ast.USub) else real
 
     def _BinOp(self, node: ast.BinOp) -> Value:
@@ -231,7 +242,7 @@ class Expressions:
             self.fail(node, f".{node.attr} of a tuple")
         real = self.real(value, node)
         if node.attr == "T":
-            return Real(real.operand.flip, real.shape[::-1], real.buffers) if len(real.shape) == 2 else real
+            return replace(real, operand=real.operand.flip, shape=real.shape[::-1]) if len(real.shape) == 2 else real
         known: dict[str, Any] = {"shape": real.shape, "ndim": len(real.shape), "size": int(np.prod(real.shape))}
         if node.attr in known:
             return Known(known[node.attr])
@@ -279,7 +290,8 @@ class Expressions:
         if name in MAKERS and not (name == "diag" and values and not isinstance(values[0], Known)):
             return self._made(node, name, values, options)
         if name is not None:
-            return self._intrinsic(node, name, values, options)
+            ours = getattr(functions, name, None) is function
+            return self._intrinsic(node, name, values, options, ours=ours)
         called = getattr(function, "__name__", None) or _described(function)
         raise self.source.error(node, f"a call of {called!r}, which is not a function of array programs",
                                 "call pc.* or np.* functions, or another function under @pc.program")
@@ -334,11 +346,12 @@ class Expressions:
         if found.dtype.kind not in "buif" or found.ndim > 2 or not 0 < found.size <= 1 << 20:
             self.fail(node,
                       f"{name} gives an array of the shape {found.shape}: real numbers in one or two dimensions are wanted")
-        if found.dtype.kind in "iu" and name != "arange":
-            self.fail(node, f"{name} gives integers, which NumPy does not fill with real numbers", "write 1.0 and not 1")
-        return Real(Const.of(found), found.shape, frozenset([WHOLE]) if found.dtype.kind in "iu" else frozenset())
+        return Real(Const.of(found), found.shape, kinds=self._kinds(found, node))
 
-    def _intrinsic(self, node: ast.Call, name: str, values: list[Value], options: dict[str, Value]) -> Value:
+    def _intrinsic(
+        self, node: ast.Call, name: str, values: list[Value], options: dict[str, Value], *, ours: bool = False
+    ) -> Value:
+        """A function of arrays; `ours`, in punchcard, makes real numbers of its arguments, NumPy's keep their types."""
         plain: dict[str, Any] = {}
         for key, value in options.items():
             if not isinstance(value, Known):
@@ -347,7 +360,10 @@ class Expressions:
         if len(values) == 2 and name in ("sum", "mean", "max", "min", "softmax") and isinstance(values[1], Known):
             plain["axis"] = values[1].value
             values = values[:1]
-        return self.intrinsics.call(name, [self.real(value, node) for value in values], plain)
+        reals = [self.real(value, node) for value in values]
+        if ours:
+            reals = [each if name == "where" and at == 0 else replace(each, kinds=REAL) for at, each in enumerate(reals)]
+        return self.intrinsics.call(name, reals, plain)
 
     # Parts of arrays
 
@@ -362,7 +378,7 @@ class Expressions:
         places = self.places(node, real)
         self.arithmetic.line = self.line(node)
         found = indexing.get(self.arithmetic, real, places)
-        return Real(found.operand, found.shape, real.buffers if found.shape else frozenset())
+        return Real(found.operand, found.shape, real.buffers if found.shape else frozenset(), real.kinds)
 
     def _new_axis(self, node: ast.Subscript, real: Real) -> Real | None:
         """x[:, None] and x[None, :] of a vector: a matrix of one column or of one row."""
@@ -371,8 +387,9 @@ class Expressions:
         new = [isinstance(part, ast.Constant) and part.value is None for part in node.slice.elts]
         whole = [isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None for part in node.slice.elts]
         if new == [False, True] and whole[0]:
-            return Real(real.operand, (real.shape[0], 1), real.buffers)
-        return Real(real.operand.flip, (1, real.shape[0]), real.buffers) if new == [True, False] and whole[1] else None
+            return replace(real, shape=(real.shape[0], 1))
+        turned = replace(real, operand=real.operand.flip, shape=(1, real.shape[0]))
+        return turned if new == [True, False] and whole[1] else None
 
     def _item(self, node: ast.Subscript, value: Several | Known) -> Value:
         index = self.evaluate(node.slice)

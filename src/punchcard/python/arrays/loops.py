@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from punchcard.python.arrays.dtypes import WHOLE
 from punchcard.python.arrays.ir import Block, Loop, Operand
 from punchcard.python.arrays.names import assigned, changed_in_place
 from punchcard.python.arrays.signature import bound, is_array_program
@@ -215,7 +216,7 @@ class Function(Body):
             if not end.is_scalar or not end.operand.integral:
                 self.fail(call, "range of a real number: its bounds are whole numbers", "count with whole numbers")
         self.arithmetic.line = self.line(call)
-        count = self.arithmetic.sub(Real(ends[1].operand, ()), Real(ends[0].operand, ()))
+        count = self.arithmetic.sub(Real(ends[1].operand, (), kinds=WHOLE), Real(ends[0].operand, (), kinds=WHOLE))
         return Iteration(count.operand, lambda p: self._counted(call, start, 1, p), numbers[0] or 0, 1)
 
     # Calls of other programs

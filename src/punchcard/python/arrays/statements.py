@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -18,10 +18,11 @@ import numpy as np
 from punchcard.python.arrays import indexing
 from punchcard.python.arrays.arithmetic import matrix_shape
 from punchcard.python.arrays.conditions import Conditions
+from punchcard.python.arrays.dtypes import REAL, Kinds, keeps, least
 from punchcard.python.arrays.emitter import Emitter
 from punchcard.python.arrays.ir import Block, If, Leave, Loop, Operand, Ref, Register, Statement
 from punchcard.python.arrays.names import assigned, changed_in_place, leaves, stays_whole
-from punchcard.python.arrays.values import WHOLE, Known, Missing, Real, Refusal, Several, Shape, Value, shown
+from punchcard.python.arrays.values import Known, Missing, Real, Refusal, Several, Shape, Value, shown
 from punchcard.python.source import FunctionSource
 
 MOST_DEPTH = 20
@@ -35,14 +36,14 @@ class Home:
     register: Register | None = None
     shape: Shape = ()
     buffers: frozenset[int] = frozenset()
-    boolean: bool = False
+    kinds: Kinds = frozenset()
     missing: str = ""
 
     @property
     def value(self) -> Value:
         if self.missing or self.register is None:
             return Missing(self.missing or "it has no value here")
-        return Real(Ref(self.register), self.shape, self.buffers, self.boolean)
+        return Real(Ref(self.register), self.shape, self.buffers, self.kinds)
 
 
 @dataclass
@@ -52,6 +53,14 @@ class Around:
     homes: dict[str, Home]
     rest: Block
     all: Block
+
+
+class OtherKinds(Exception):
+    """A round of a loop gives variables entries of other types than they were taken to have at its beginning."""
+
+    def __init__(self, loop: Loop, kinds: dict[str, Kinds]) -> None:
+        super().__init__("types of variables change in a loop")
+        self.loop, self.kinds = loop, kinds
 
 
 @dataclass
@@ -167,7 +176,7 @@ class Body(Conditions):
     def _owned(self, value: Value) -> Value:
         """An array that has a name is an array of its own, as long as it is not a part or a view of another."""
         if isinstance(value, Real) and value.shape and not value.buffers:
-            return Real(value.operand, value.shape, frozenset([-next(_BUFFERS)]), value.boolean)
+            return replace(value, buffers=frozenset([-next(_BUFFERS)]))
         return value
 
     def _items(self, node: ast.expr, value: Value, wanted: int) -> list[Value]:
@@ -188,7 +197,7 @@ class Body(Conditions):
         """An item of an array, as iterating over it gives."""
         places = [indexing.place(index, real.shape[0], 0), *(indexing.Span(tuple(range(n))) for n in real.shape[1:])]
         found = indexing.get(self.arithmetic, real, places)
-        return Real(found.operand, found.shape, real.buffers if found.shape else frozenset())
+        return Real(found.operand, found.shape, real.buffers if found.shape else frozenset(), real.kinds)
 
     def _AugAssign(self, node: ast.AugAssign) -> None:
         target = node.target
@@ -202,7 +211,8 @@ class Body(Conditions):
                     self.fail(node,
                               f"{target.id} has {shown(old.shape)}, and the result {shown(made.shape)}: an array that is "
                               "changed in place keeps its shape", f"write {target.id} = {target.id} ...")
-                new = Real(made.operand, made.shape, old.buffers)
+                self._check_kinds(node, target.id, old, made)
+                new = Real(made.operand, made.shape, old.buffers, old.kinds)
             elif isinstance(old, Known) and isinstance(old.value, np.ndarray):
                 self.fail(node, f"{target.id} is an array from outside the function, which would be changed in place",
                           f"write {target.id} = {target.id} ...")
@@ -225,18 +235,21 @@ class Body(Conditions):
                       f"write {name} = ....copy() first")
         real = self.real(self.env[name], target)
         self._alone(target, name, real)
+        self._check_kinds(target, name, real, value)
         places = self.places(target, real)
         self.arithmetic.line = self.line(target)
         new = indexing.put(self.arithmetic, real, places, Real(value.operand, value.shape))
-        self.env[name] = Real(new.operand, real.shape, real.buffers)
+        self.env[name] = Real(new.operand, real.shape, real.buffers, real.kinds)
+
+    def _check_kinds(self, node: ast.AST, name: str, old: Real, new: Real) -> None:
+        """Refuse to store what NumPy would cut off, or refuse, in an array of integers or comparisons."""
+        if not keeps(old.kinds, new.kinds):
+            be = "is" if len(old.kinds) == 1 else "may be"
+            self.fail(node, f"{name!r} {be} an array of {least(old.kinds)}, which does not keep what is stored here",
+                      f"write {name} = 1.0 * {name} first")
 
     def _alone(self, node: ast.AST, name: str, value: Real) -> None:
-        """Refuse to change an array that has a second name: NumPy would change both. Nor one of integers, which
-        NumPy cuts off.
-        """
-        if WHOLE in value.buffers:
-            self.fail(node, f"{name!r} is an array of integers, and is changed in place",
-                      f"write {name} = 1.0 * {name} first")
+        """Refuse to change an array that has a second name: NumPy would change both."""
         for frame in self.frames:
             for other, held in frame.items():
                 same = frame is self.env and other == name
@@ -289,12 +302,12 @@ class Body(Conditions):
                 continue
             if home.register is None:
                 home.register = self._register(name, real, level)
-                home.shape, home.boolean = real.shape, real.boolean
+                home.shape = real.shape
             elif home.shape != real.shape:
                 home.missing = f"{name!r} has {shown(home.shape)} on one way to this place, {shown(real.shape)} on another"
                 continue
             home.register.integral &= real.operand.integral
-            home.boolean &= real.boolean
+            home.kinds |= real.kinds
             home.buffers |= real.buffers
             pairs.append((home.register, real.operand))
         self.emitter.moves(pairs, self.line(node))
@@ -386,6 +399,29 @@ class Body(Conditions):
 
     def _loop(self, node: ast.While | ast.For, loop: Loop, body: list[ast.stmt], top: Callable[[], None], *, certain: bool,
               targets: Sequence[str] = ()) -> None:
+        """A loop; once more from its beginning, where a round gives a variable another type than it was taken to have."""
+        kinds: dict[str, Kinds] = {}
+        mark, env, around, frames = self.emitter.mark(), dict(self.env), len(self.loops), len(self.frames)
+        while True:
+            try:
+                self._whole_loop(node, loop, body, top, kinds, certain=certain, targets=targets)
+                return
+            except OtherKinds as other:
+                if other.loop is not loop:
+                    raise
+                kinds |= other.kinds
+                self.emitter.back_to(mark)
+                loop.before.clear()
+                loop.body.clear()
+                loop.index = None
+                self._set_env(env)
+                del self.loops[around:], self.frames[frames:]
+                self.over = False
+
+    def _whole_loop(
+        self, node: ast.While | ast.For, loop: Loop, body: list[ast.stmt], top: Callable[[], None], kinds: dict[str, Kinds],
+        *, certain: bool, targets: Sequence[str],
+    ) -> None:
         """A loop whose variables have homes. `top` begins the body: the condition, or the loop variable."""
         names = sorted(assigned(body) | set(targets))
         around = Around({}, Block(), Block())
@@ -403,16 +439,21 @@ class Body(Conditions):
                     if real is not None:
                         register = homes[name].register = self._register(name, real, None)
                         register.integral = stays_whole(name, body, self.env) and real.operand.integral
-                        homes[name].shape, homes[name].boolean = real.shape, False
-                        homes[name].buffers = real.buffers
+                        homes[name].shape, homes[name].buffers = real.shape, real.buffers
+                        becomes = REAL if real.is_scalar and not register.integral and not real.boolean else frozenset()
+                        homes[name].kinds = real.kinds | becomes | kinds.get(name, frozenset())
             finally:
                 self.emitter.loops.pop()
             pairs = [(home.register, self._plain(before[name], node)) for name, home in homes.items()
                      if home.register is not None]
             self.emitter.moves([(register, real.operand) for register, real in pairs if register and real], self.line(node))
             self.emitter.add(loop)
+            began = {name: home.kinds for name, home in homes.items() if home.register is not None}
             with self.emitter.loop(loop, certain=certain):
                 self._rounds(node, body, top, around)
+            others = {name: homes[name].kinds for name, before_it in began.items() if homes[name].kinds != before_it}
+            if others:
+                raise OtherKinds(loop, others)
         self.over = False
         self._set_env(before)
         pairs_after: list[tuple[Register, Operand]] = []
@@ -424,7 +465,7 @@ class Body(Conditions):
                 after = self._register(name, value, self.emitter.level)
                 after.integral = value.operand.integral
                 pairs_after.append((after, value.operand))
-                value = Real(Ref(after), value.shape, value.buffers, value.boolean)
+                value = replace(value, operand=Ref(after))
             self.env[name] = value
         self.emitter.moves(pairs_after, self.line(node))
 
