@@ -229,3 +229,34 @@ def test_a_refusal_shows_its_line_with_a_caret(tmp_path: Path) -> None:
     assert said[0].startswith("punchcard: ")
     assert "wrong.py:2:11: " in said[0]
     assert said[1:] == ["    print(1 / 2)", "          ^"]
+
+
+def test_an_error_of_a_program_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text("def pick(i: int) -> int:\n    items = [1, 2, 3]\n    return items[i]\n")
+    result = invoke("run", tmp_path / "wrong.py", *SMALL, "--call", "pick", "7")
+    assert result.exit_code == 1
+    assert "wrong.py:3: IndexError: index out of range" in result.stdout
+    assert ": wrong.py:3: IndexError: index out of range" in result.stderr
+    assert "operand" not in result.stderr
+    facts = json.loads(invoke("run", tmp_path / "wrong.py", *SMALL, "--call", "pick", "7", "--json").stdout)
+    assert facts["fault"] == "wrong.py:3: IndexError: index out of range"
+
+
+def test_what_a_function_of_arrays_returns_is_compared_with_numpy(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = invoke("run", file, "--call", "scaled", "1 2 ; 3 4", "--check", "--engine", "dense")
+    assert result.exit_code == 0
+    assert "difference from NumPy 0.0e+00, relative to the range 16" in result.stdout
+    facts = json.loads(invoke("run", file, "--call", "scaled", "1 2 ; 3 4", "--engine", "dense", "--json").stdout)
+    assert facts["result"] == [[2.0, 4.0], [6.0, 8.0]]
+    assert facts["numpy_difference"] == 0.0
+    monkeypatch.setattr("punchcard.machines.fleq.isa.Returned.difference", lambda self, memory: 1.0)
+    wrong = invoke("run", file, "--call", "scaled", "1 2 ; 3 4", "--check", "--engine", "dense")
+    assert wrong.exit_code == 1
+    assert "the result is 6.2e-02 of the range away from NumPy's" in wrong.stdout
+
+
+def test_values_that_are_set_are_not_those_that_numpy_had(file: Path) -> None:
+    program = punchcard.load(file, call="scaled [1.5]")
+    assert program.results[0].expected is not None
+    name = next(name for name, value in program.values.items() if value[0, 0] == 1.5)
+    assert program.with_values({name: [2.5]}).results[0].expected is None

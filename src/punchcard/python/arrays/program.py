@@ -24,6 +24,7 @@ from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_yo
 from punchcard.machines.fleq.isa import FleqProgram, Returned
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import FleqInterpreter
+from punchcard.machines.fleq.step_errors import FAR
 from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.python.arrays.code import Written, written
 from punchcard.python.arrays.compiler import Lowered, lowered
@@ -47,8 +48,6 @@ OPTIONS: Mapping[str, tuple[Any, str]] = {
     "engine": (DEFAULT_ENGINE, "the name of an engine"), "check": (None, "True, False or None"),
     "max_steps": (None, "a number of instructions"),
 }
-FAR = {"float64": 1e-6, "float32": 1e-2}
-"""A call refuses a result that is farther than this from NumPy's, relative to the range."""
 LOOKED_AT = 5_000
 """A run of at most so many operations is looked at after every loop, where `check` does not say."""
 ROOM = 8
@@ -284,8 +283,8 @@ class _Call:
     @property
     def returned(self) -> list[Returned]:
         """Where the values are that the function returns."""
-        return [Returned(stored.variable, shape, stored.turned)
-                for stored, shape in zip(self.written.results, self.code.shapes, strict=True)]
+        return [Returned(stored.variable, shape, stored.turned, self.ran.values[register])
+                for stored, shape, register in zip(self.written.results, self.code.shapes, self.code.results, strict=True)]
 
     def at_its_line(self, error: ProgramError) -> ProgramError:
         """An error of the machine, at the line of the source that its instruction is for."""
