@@ -80,6 +80,12 @@ def f() -> int:
     return g(0) + g(1)
 """,
     "the remainder fits where the quotient does not": "def f(a: int = -32768, b: int = -1) -> int:\n    return a % b + 5\n",
+    "the number of a text of one character": """
+def g(c: str) -> int:
+    return ord(c) * 2
+def f() -> int:
+    return g("a") + ord("b") - g(chr(65))
+""",
     "one list in two places": "T = [[0] * 2] * 2\nU = T\ndef f() -> int:\n    T[0][0] = 5\n    return U[1][0]\n",
 }
 REFUSED = {

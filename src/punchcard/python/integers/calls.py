@@ -241,7 +241,14 @@ class Calls(Lists):
         return self.binary(node, ast.Pow(), left, self.value(node.args[0]), right, self.value(node.args[1]))
 
     def call_ord(self, node: ast.Call) -> Form:
-        return self.form(node.args[0])
+        value = self.value(node.args[0])
+        if value.kind != "str":
+            return self.form(node.args[0])
+        text, fine = self.kept(self.form(node.args[0])), self.fresh("character")
+        wrong = self.error(node, "TypeError: ord() of a text that is not one character")
+        self.jump_by_zero(self.length(value, text).plus(constant(-1)), fine, wrong, fine, -1, self.word[1] - 1)
+        self.label(fine)
+        return self.load(text)
 
     def call_chr(self, node: ast.Call) -> Form:
         value = self.value(node.args[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 
 from punchcard.python.integers.conditions import Conditions
 from punchcard.python.integers.forms import Form, address, cell, constant
@@ -15,11 +16,13 @@ MOST_TIMES = 3
 class Expressions(Conditions):
     """The values of expressions."""
 
+    @abstractmethod
     def repeated(self, node: ast.BinOp) -> Form:
-        raise NotImplementedError
+        """A list some times over."""
 
+    @abstractmethod
     def store(self, place: Form, value: Form) -> None:
-        raise NotImplementedError
+        """Put a value into the cell at an address."""
 
     def _Constant(self, node: ast.Constant) -> Form:
         return self.outside(node.value)

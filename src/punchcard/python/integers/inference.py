@@ -456,6 +456,8 @@ class Inference:
 
     def call_ord(self, node: ast.Call, names: Names) -> Value:
         found = self.value(self._arguments(node, 1, 1)[0], names)
+        if found.kind == "str":
+            return number(0, 127)
         return number(found.low, found.high) if found.kind == "char" else self.fail(
             node, f"ord() is of a single character, and this is {found.words}")
 
