@@ -44,7 +44,7 @@ COMPARISONS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
 BUILTINS: dict[str, Any] = {"len": len, "range": range, "abs": abs, "float": float, "int": int, "max": max, "min": min,
                             "zip": zip, "enumerate": enumerate, "sum": sum, "tuple": tuple, "round": round, "bool": bool,
                             "True": True, "False": False, "None": None}
-NUMBERS = (bool, int, float, np.integer, np.floating)
+NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 MOST_EXPONENT = 1024
 
 
