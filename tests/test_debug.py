@@ -166,7 +166,7 @@ def test_a_python_program_is_stepped_through_by_its_lines() -> None:
     line_of = {each["number"]: each["line"] for each in debugger.about["program"]["instructions"]}
     seen: list[str] = []
     for _ in range(60):
-        line = line_of.get(debugger.state["program_counter"])
+        line = line_of.get(debugger.state["program_counter"] or 0)
         if line is not None and (not seen or seen[-1] != lines[line - 1].strip()):
             seen.append(lines[line - 1].strip())
         debugger.step()

@@ -209,9 +209,9 @@ def test_a_bad_number_and_deep_recursion() -> None:
     assert read.run(input=b"-2147483648").result == -(2**31)
     code = program_of("def f(c: str) -> int:\n    return ord(c)\n")
     assert code("a") == 97
-    for bad in ("", "ab"):
+    for text in ("", "ab"):
         with pytest.raises(RunError, match=r"test.py:2: TypeError: ord\(\) of a text that is not one character"):
-            code(bad)
+            code(text)
     with pytest.raises(RunError, match="RecursionError"):
         program_of("def f(n: int) -> int:\n    return n if n < 0 else 1 + f(n + 1)\n")(0)
     with pytest.raises(PunchcardError, match="never returns"):

@@ -153,7 +153,8 @@ class Expressions:
         if isinstance(node.op, ast.Not):
             self.fail(node, "not as a value", "use it in the condition of if or while")
         value = self.evaluate(node.operand)
-        if isinstance(value, Known) and isinstance(value.value, NUMBERS) and not isinstance(node.op, ast.Invert):
+        if isinstance(value, Known) and isinstance(value.value, int | float | np.number) and (
+                not isinstance(node.op, ast.Invert)):
             return Known(-value.value if isinstance(node.op, ast.USub) else +value.value)
         real = self.real(value, node)
         if isinstance(node.op, ast.Invert):
