@@ -141,6 +141,10 @@ class ArrayProgram:
         return replace(call.program, lines=tuple(lines), results=tuple(call.returned), preferred=preferred,
                        listing=listing(call.program, call.written.lines))
 
+    def largest(self, *given: Any, **named: Any) -> float:
+        """The largest value, by size, in a run in NumPy: what the range must hold."""
+        return _Call(self.with_options(range=None), given, named).ran.largest
+
     def machine(self, *given: Any, **named: Any) -> FleqMachine:
         """The machine that runs the function for arguments of these shapes and sizes."""
         return _Call(self, given, named).machine()
