@@ -206,7 +206,7 @@ def test_a_run_shows_what_the_function_returns_and_not_its_temporaries(tmp_path:
     path = tmp_path / "both.py"
     path.write_text(RETURNS)
     shown = invoke("run", path, "--call", "both", matrix, "--engine", "dense").stdout
-    assert shown.startswith("result[0] = [[0.5 1.5]\n             [1.  2. ]]\nresult[1] = 3.5\nhalted")
+    assert shown.startswith("result[0] = [[0.5 1.5]\n             [1.  2. ]]\nresult[1] = 3.5\ndifference from NumPy ")
     program = punchcard.load(path, call="both([[1, 2], [3, 4]])")
     assert punchcard.build(program).options["heads"] == 2
     assert punchcard.build(program, heads=1).options["heads"] == 1

@@ -14,10 +14,11 @@ import numpy as np
 from punchcard.python.arrays.arithmetic import Arithmetic
 from punchcard.python.arrays.expressions import COMPARISONS, Expressions
 from punchcard.python.arrays.ir import Both, Condition, Const, Not, Statement, Test
+from punchcard.python.arrays.parts import Parts
 from punchcard.python.arrays.values import Counted, Known, Real, shown
 
 
-class Conditions(Expressions):
+class Conditions(Parts):
     """Adds conditions to expressions."""
 
     def condition(self, node: ast.expr, *, first: bool = True) -> Condition | bool:

@@ -15,9 +15,10 @@ import numpy as np
 
 from punchcard.python.arrays.dtypes import WHOLE
 from punchcard.python.arrays.ir import Block, Loop, Operand
+from punchcard.python.arrays.meeting import Around, Home
 from punchcard.python.arrays.names import assigned, changed_in_place
+from punchcard.python.arrays.repeating import Repeating
 from punchcard.python.arrays.signature import bound, is_array_program
-from punchcard.python.arrays.statements import Around, Body, Home
 from punchcard.python.arrays.values import Counted, Known, NeedsConstant, Real, Several, Value
 
 MOST_UNROLLED = 2000
@@ -34,7 +35,7 @@ class Iteration:
     unroll: bool = False
 
 
-class Function(Body):
+class Function(Repeating):
     """One function, with its loops and its calls of other programs."""
 
     def _For(self, node: ast.For) -> None:

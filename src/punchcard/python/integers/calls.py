@@ -7,7 +7,8 @@ import ast
 from punchcard.python.integers.forms import Form, cell, constant
 from punchcard.python.integers.functions import Function
 from punchcard.python.integers.generator import characters
-from punchcard.python.integers.inference import arguments_of, is_text
+from punchcard.python.integers.inference import is_text
+from punchcard.python.integers.inferring_calls import arguments_of
 from punchcard.python.integers.lists import Lists
 from punchcard.python.integers.values import Value, number
 
