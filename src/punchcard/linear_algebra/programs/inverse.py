@@ -4,8 +4,7 @@ It converges quadratically from X = eps A^T for every regular A and 0 < eps < 2 
 X = eps A, which converges only where |1 - eps lambda^2| < 1 for every eigenvalue lambda.
 
 It is written in Python, and becomes a program in `linear_algebra/newton.py`. By hand, with the `Builder`, it had 13 lines
-in place of 5, and for d = 4
-and 17 rounds 104 loops in place of 89 and 27 columns of memory in place of 18.
+in place of 5, and at d = 4 about 7 loops of 90 more, and 27 columns of memory in place of 21.
 """
 
 from __future__ import annotations
