@@ -32,6 +32,22 @@ def main():
     print("hello,", name)
     print(double(len(name)))
 """
+CALLING = """RATE = 0.5
+
+def half(x, times=1):
+    for _ in range(times):
+        x = RATE * x
+    return x
+
+def both(u):
+    return half(u) + half(half(u), times=2)
+
+def count(n: int) -> int:
+    return n
+
+def wrong(u):
+    return count(u)
+"""
 SMALL = ("--bits", "16", "--memory", "4096")
 
 
@@ -253,6 +269,14 @@ def test_what_a_function_of_arrays_returns_is_compared_with_numpy(file: Path, mo
     wrong = invoke("run", file, "--call", "scaled", "1 2 ; 3 4", "--check", "--engine", "dense")
     assert wrong.exit_code == 1
     assert "the result is 6.2e-02 of the range away from NumPy's" in wrong.stdout
+
+
+def test_functions_of_a_file_call_each_other(tmp_path: Path) -> None:
+    (tmp_path / "two.py").write_text(CALLING)
+    facts = json.loads(invoke("run", tmp_path / "two.py", "--call", "both", "8 16", "--engine", "dense", "--json").stdout)
+    assert facts["result"] == pytest.approx([5.0, 10.0])
+    refused = invoke("run", tmp_path / "two.py", "--call", "wrong", "8 16")
+    assert "a call of 'count', which is not a function of array programs" in refused.stderr
 
 
 def test_values_that_are_set_are_not_those_that_numpy_had(file: Path) -> None:

@@ -93,7 +93,7 @@ class Calling(Expressions):
         if name is not None:
             ours = getattr(functions, name, None) is function
             return self._intrinsic(node, name, values, options, ours=ours)
-        called = getattr(function, "__name__", None) or described(function)
+        called = getattr(function, "name", None) or getattr(function, "__name__", None) or described(function)
         raise self.source.error(node, f"a call of {called!r}, which is not a function of array programs",
                                 "call pc.* or np.* functions, or another function under @pc.program")
 

@@ -18,8 +18,10 @@ from punchcard.python.arrays.ir import Block, Loop, Operand
 from punchcard.python.arrays.meeting import Around, Home
 from punchcard.python.arrays.names import assigned, changed_in_place
 from punchcard.python.arrays.repeating import Repeating
-from punchcard.python.arrays.signature import bound, is_array_program
+from punchcard.python.arrays.signature import bound, defaults_of, is_array_program
 from punchcard.python.arrays.values import Counted, Known, NeedsConstant, Real, Several, Value
+from punchcard.python.program import machine_for
+from punchcard.python.source import FunctionSource
 
 MOST_UNROLLED = 2000
 
@@ -223,11 +225,15 @@ class Function(Repeating):
     # Calls of other programs
 
     def called(self, node: ast.Call, function: Any, values: list[Value], options: dict[str, Value]) -> Value:
-        if not is_array_program(function):
+        if isinstance(function, FunctionSource) and machine_for(function) == "fleq":  # of a file that is not executed
+            source, defaults = function, defaults_of(function)
+        elif is_array_program(function):
+            source, defaults = function.source, function.defaults
+        else:
             return super().called(node, function, values, options)
-        arguments = bound(function.source, function.defaults, values, options, lambda why: self.fail(node, why))
+        arguments = bound(source, defaults, values, options, lambda why: self.fail(node, why))
         given: dict[str, Value] = {
             name: value if isinstance(value, Real | Known | Several) else self.real(value, node)
             for name, value in arguments.items()}
-        inner = Function(function.source, self.emitter, self.frames)
+        inner = Function(source, self.emitter, self.frames)
         return inner.compile(given)
