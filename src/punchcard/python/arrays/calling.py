@@ -14,14 +14,7 @@ from punchcard.python.arrays.dtypes import REAL
 from punchcard.python.arrays.expressions import Expressions, described
 from punchcard.python.arrays.intrinsics import MAKERS, METHODS, named
 from punchcard.python.arrays.ir import Const
-from punchcard.python.arrays.values import (
-    Counted,
-    Known,
-    NeedsConstant,
-    Real,
-    Several,
-    Value,
-)
+from punchcard.python.arrays.values import Counted, Known, NeedsConstant, Real, Several, Value
 
 
 class Calling(Expressions):

@@ -15,16 +15,7 @@ from punchcard.python.arrays.dtypes import TRUTH, WHOLE, Kinds, kinds_of
 from punchcard.python.arrays.emitter import Emitter
 from punchcard.python.arrays.intrinsics import Intrinsics
 from punchcard.python.arrays.ir import Const, Line, Ref
-from punchcard.python.arrays.values import (
-    Counted,
-    Known,
-    Missing,
-    NeedsConstant,
-    Real,
-    Refusal,
-    Several,
-    Value,
-)
+from punchcard.python.arrays.values import Counted, Known, Missing, NeedsConstant, Real, Refusal, Several, Value
 from punchcard.python.source import FunctionSource
 
 OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {

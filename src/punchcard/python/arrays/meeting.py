@@ -12,15 +12,7 @@ from punchcard.python.arrays.arithmetic import matrix_shape
 from punchcard.python.arrays.conditions import Conditions
 from punchcard.python.arrays.dtypes import Kinds
 from punchcard.python.arrays.ir import Block, If, Loop, Operand, Ref, Register
-from punchcard.python.arrays.values import (
-    Known,
-    Missing,
-    Real,
-    Several,
-    Shape,
-    Value,
-    shown,
-)
+from punchcard.python.arrays.values import Known, Missing, Real, Several, Shape, Value, shown
 
 
 @dataclass

@@ -10,15 +10,7 @@ import numpy as np
 from punchcard.python.arrays import indexing
 from punchcard.python.arrays.calling import Calling
 from punchcard.python.arrays.expressions import described
-from punchcard.python.arrays.values import (
-    Counted,
-    Known,
-    NeedsConstant,
-    Real,
-    Several,
-    Value,
-    shown,
-)
+from punchcard.python.arrays.values import Counted, Known, NeedsConstant, Real, Several, Value, shown
 
 
 class Parts(Calling):

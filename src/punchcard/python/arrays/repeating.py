@@ -11,13 +11,7 @@ from punchcard.python.arrays.ir import Block, If, Leave, Loop, Operand, Ref, Reg
 from punchcard.python.arrays.meeting import Around, Home, OtherKinds
 from punchcard.python.arrays.names import assigned, changed_in_place, leaves, stays_whole
 from punchcard.python.arrays.statements import Body
-from punchcard.python.arrays.values import (
-    Known,
-    Missing,
-    Real,
-    Several,
-    shown,
-)
+from punchcard.python.arrays.values import Known, Missing, Real, Several, shown
 
 
 class Repeating(Body):

@@ -8,16 +8,7 @@ from typing import Any
 
 from punchcard.python.integers.functions import Function
 from punchcard.python.integers.inference import Inference, is_text
-from punchcard.python.integers.values import (
-    NONE,
-    TEXT,
-    Names,
-    Unreached,
-    Value,
-    join_all,
-    number,
-    truth,
-)
+from punchcard.python.integers.values import NONE, TEXT, Names, Unreached, Value, join_all, number, truth
 
 
 class CallInference(Inference):

@@ -6,14 +6,7 @@ import ast
 
 from punchcard.python.integers.inference import phrase
 from punchcard.python.integers.inferring_calls import CallInference
-from punchcard.python.integers.values import (
-    CHARACTER,
-    TEXT,
-    Names,
-    Unreached,
-    Value,
-    number,
-)
+from punchcard.python.integers.values import CHARACTER, TEXT, Names, Unreached, Value, number
 
 
 class LoopInference(CallInference):
