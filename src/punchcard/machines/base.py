@@ -564,6 +564,14 @@ class Machine(ABC, Generic[Program, State]):
         width = max(map(len, result.memory), default=0)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in result.memory.items()) or str(result.state)
 
+    def why_stopped(self, program: Program, result: Result[State]) -> str:
+        """Why a run stopped with a fault, as the program says it, or else as the machine does."""
+        return str(result.fault)
+
+    def returned(self, program: Program, result: Result[State]) -> dict[str, Any]:
+        """What a program is run for, where it says so, as plain data by name: `--json` has it beside the values."""
+        return {}
+
     def shown_values(self, program: Program) -> list[Shown]:
         """The values that a view shows, and where they stand; by default what the layout says.
 
