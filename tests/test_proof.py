@@ -26,10 +26,10 @@ from tests.random_programs import random_program
 
 pytest.importorskip("z3")
 
-from punchcard.proof.certificate import disagreements, load_certificate  # noqa: E402
-from punchcard.proof.example import make_card  # noqa: E402
-from punchcard.proof.prover import prove  # noqa: E402
-from punchcard.proof.stepping import step  # noqa: E402
+from punchcard.proof.certificate import disagreements, load_certificate
+from punchcard.proof.example import make_card
+from punchcard.proof.prover import prove
+from punchcard.proof.stepping import step
 
 SMALL = {"word_bits": 3, "memory": 3, "instructions": 4}
 DESIGNS = tuple(SubleqMachine.designs)
@@ -60,7 +60,8 @@ def test_facts_hold_on_cards_of_programs(name: str) -> None:
         card = machine.punch(random_program(random.Random(seed), 6, 5, 9))
         for _ in range(12):
             assert machine.layout.violations(card) == []
-            assert np.array_equal(step(machine, card), (after := machine.model(card)).numpy())
+            after = machine.model(card)
+            assert np.array_equal(step(machine, card), after.numpy())
             card = after
     assert machine.layout.violations(make_card(machine.layout, {})) == []
 
@@ -231,7 +232,8 @@ def test_facts_are_checked_on_cards() -> None:
     layout = Layout(
         [RowBlock("name", 3, holds=holding("bits", "cells", "head")), RowBlock("copy", 3, holds=holding("bits", "head"))],
         [Region("head", 1), Region("cells", 4)],
-        [Holds("name", "cells", range(1, 5)), Fact("head", either(Names("name", ("cells",)), Equals("name", 7)), "it points"),
+        [Holds("name", "cells", range(1, 5)),
+         Fact("head", either(Names("name", ("cells",)), Equals("name", 7)), "it points"),
          Copies("copy", "head", "name", "name"), Fact("cells", Own("name"), "each knows itself")])
     card = make_card(layout, {("head", 0): {"name": 3}})
     assert layout.violations(card) == []
