@@ -190,7 +190,10 @@ def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
     """Whether a fact holds, in each column of its region that it is about."""
     place = layout.region(fact.region)
     columns = np.arange(place.start, place.stop)
-    read = lambda rows: layout.numbers(card, rows, fact.region)  # noqa: E731
+
+    def read(rows: str) -> Any:
+        return layout.numbers(card, rows, fact.region)
+
     if isinstance(fact, Holds):
         return read(fact.rows) == np.asarray(fact.numbers) % (1 << layout.place(fact.rows).size)
     if isinstance(fact, Copies):
@@ -237,6 +240,7 @@ def _decided(condition: Bits, of: Any) -> Any:
     found = np.zeros_like(of)
     for place, sources in enumerate(condition.sources):
         for source, literals in sources:
-            holds = reduce(np.logical_and, [of >> other & 1 == bit for other, bit in literals.items()], of >> source & 1 == 1)
+            held = [of >> other & 1 == bit for other, bit in literals.items()]
+            holds = reduce(np.logical_and, held, of >> source & 1 == 1)
             found = found | holds.astype(of.dtype) << place
     return found

@@ -66,7 +66,8 @@ class ThreeLayerStages:
         self.sizes, self.layout, self.layers = sizes, layout, layers
         self.middle = middle(layout, sizes, ("fetched",), [
             aligned_fact(), aligned_fact("next", FAULT),
-            Fact("scratchpad", goes_to_a_cell(sizes, "goal"), "the result goes to a word, to a register but x0, or to the sink"),
+            Fact("scratchpad", goes_to_a_cell(sizes, "goal"),
+                 "the result goes to a word, to a register but x0, or to the sink"),
             lost_fact(sizes, "goal")])
 
     @property
@@ -136,9 +137,9 @@ class TwoLayerStages:
         pending = scratchpad[PENDING], scratchpad["value"]
         given = operands(card, self.sizes, one, word, counter, pending)
         found = executed(card, self.sizes, one, given)
+        stored, ahead = (card.part(address, 2, self.sizes.pointer_bits) for address in (given.address, counter + WORD_BYTES))
         flags = {"lawful": card.both(), "aligned": card.negated(found.misaligned), "reached": card.negated(found.outside),
-                 "stalls": card.either() if not one.writes_memory else
-                 card.part(given.address, 2, self.sizes.pointer_bits) == card.part(counter + WORD_BYTES, 2, self.sizes.pointer_bits)}
+                 "stalls": stored == ahead if one.writes_memory else card.either()}
         for name, holds in flags.items():
             card.expect(f"flag.{name}", "scratchpad", card.bit(holds))
         card.expect("next", "scratchpad", found.next, where=card.negated(found.refused(card)))
@@ -195,7 +196,7 @@ def leave_passing(card: Meaning, layout: Layout) -> None:
 
 
 def arithmetic_operands(card: Meaning, one: Instruction, given: Operands) -> tuple[Word | None, Word | None]:
-    """What the arithmetic unit works on: registers, 0 or the program counter, and the immediate; None: it does not matter."""
+    """What the arithmetic unit works on: registers, 0 or the program counter, the immediate; None: it does not matter."""
     zero = card.number(0, WORD_BITS)
     x = {isa.LUI: zero, isa.AUIPC: given.counter}.get(one.opcode, given.x if "rs1" in one.uses else None)
     if one.opcode in (isa.OP_IMM, isa.LUI, isa.AUIPC):
@@ -217,7 +218,7 @@ def goes(card: Meaning, sizes: RiscvSizes, one: Instruction, word: Word, address
 
 
 def nowhere(card: Meaning, sizes: RiscvSizes, word: Word, one: Instruction | None = None) -> Word:
-    """The address of the sink; where there are two, an instruction without a result takes one of them by a bit of its own."""
+    """The address of the sink; of two, an instruction without a result takes one by a bit of its own."""
     place = card.number(SINK, sizes.pointer_bits)
     if sizes.multiply and one is not None and not one.writes_memory and "rd" not in one.uses:
         other = card.part(word, FIELDS["rd"], 1) == card.number(1, 1)
