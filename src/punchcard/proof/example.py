@@ -167,7 +167,7 @@ def make_card(layout: Layout, chosen: Chosen) -> AnyArray:
 
 def _differences(proof: Proof, card: AnyArray, after: AnyArray) -> list[Difference]:
     """Where the model's card departs from the step's."""
-    layout, expected = proof.layout, step(proof.machine, card)
+    layout, expected = proof.layout, step(proof.machine, card, after)
     found = []
     for block in layout.blocks:
         rows = layout.rows(block.name)

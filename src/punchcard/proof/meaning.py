@@ -110,6 +110,10 @@ class Meaning:
         if where is not None:
             self.where[rows, region] = where
 
+    def only_where(self, rows: str, region: str, where: Term) -> None:
+        """What is expected of a block stands there where the condition holds, and else any bits do."""
+        self.where[rows, region] = where
+
     def leave(self, rows: str, region: str) -> None:
         """Any bits may stand at a block in a region after the loop, as far as the facts let them."""
         self.columns.layout.rows(rows)
@@ -129,6 +133,11 @@ class Meaning:
         self.loop.solver.suppose(name == word)
         self.loop.lemmas[layer, region, rows] = name
         return name
+
+    @staticmethod
+    def settled(term: Term) -> Term:
+        """The same word or condition, as short as it can be said."""
+        return z3.simplify(term)
 
     @staticmethod
     def choose(condition: Term, yes: Term, no: Term) -> Term:

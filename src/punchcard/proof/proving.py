@@ -91,7 +91,7 @@ class Proof:
                 if self._only is None or case.name in self._only:
                     self.part = self._part(stage, case)
                     self._show(stage)
-        self._bits()
+        self.check_bits()
 
     def _show(self, stage: Stage) -> None:
         self.part.run()
@@ -100,7 +100,8 @@ class Proof:
 
     # The sums
 
-    def _bits(self) -> None:
+    def check_bits(self) -> None:
+        """Show that no sum is rounded, by what was shown of the heads."""
         significand = self.machine.precision.significand
         layers = [_with_winners(arrays, shares) for arrays, shares in zip(self.weights.layers, self.shares, strict=True)]
         self.needed = needed_bits(layers, self.layout)
