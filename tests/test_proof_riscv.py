@@ -25,9 +25,9 @@ from tests.riscv_random import endless
 
 pytest.importorskip("z3")
 
-from punchcard.proof.proving import Proof  # noqa: E402
-from punchcard.proof.solver import Failed  # noqa: E402
-from punchcard.proof.stepping import step  # noqa: E402
+from punchcard.proof.proving import Proof
+from punchcard.proof.solver import Failed
+from punchcard.proof.stepping import step
 
 MEMORY = 64
 DESIGNS = ("three-layer", "two-layer")
@@ -91,7 +91,8 @@ def test_a_word_that_is_not_an_instruction_leaves_nothing_behind(design: str) ->
     card = subject.punch(endless(random.Random(1), MEMORY, MEMORY // 2))
     kind = sum(bit << i for i, bit in enumerate(subject.sizes.decoder.kind(word)))
     known = {"word": [word], "kind": [kind], "immediate": [2]}
-    subject.layout.put_numbers(card, "scratchpad", known if design == "two-layer" else {**known, "first": [x], "second": [y]})
+    pointers = {} if design == "two-layer" else {"first": [x], "second": [y]}
+    subject.layout.put_numbers(card, "scratchpad", {**known, **pointers})
     subject.layout.put_numbers(card, "registers", {"memory": [0, 1, 2]}, rest=0)
     assert subject.layout.violations(card) == []
     after = subject.model(card)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import z3
 
-from punchcard.card.facts import Holds
+from punchcard.card.facts import Copies, Holds
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.proof.columns import Columns
@@ -136,6 +136,9 @@ def make_card(layout: Layout, chosen: Chosen) -> AnyArray:
     solver = Solver(seconds=60)
     columns = Columns(layout, Bits(), solver)
     asked = {fact.region for fact in layout.facts if not isinstance(fact, Holds)}
+    for fact in layout.facts:
+        if isinstance(fact, Copies):  # what is copied must be the same as what a pointer finds
+            asked |= set(layout.place(fact.of).block.holds)
     for block in layout.blocks:
         for region, content in block.holds.items():
             if content == "one":
@@ -158,6 +161,8 @@ def make_card(layout: Layout, chosen: Chosen) -> AnyArray:
         raise Undecided("no card has all of these numbers")
     for found in columns.found.values():
         for column in found:
+            if not z3.is_bv_value(column.place):
+                continue  # one that a pointer names: it is among the others, too
             for name, word in column.words.items():
                 if not _has_parts(layout, name):
                     value = model.eval(word, model_completion=True).as_long()
@@ -169,11 +174,12 @@ def _differences(proof: Proof, card: AnyArray, after: AnyArray) -> list[Differen
     """Where the model's card departs from the step's."""
     layout, expected = proof.layout, step(proof.machine, card, after)
     found = []
-    for block in layout.blocks:
-        rows = layout.rows(block.name)
-        for number in np.flatnonzero(np.abs(after[rows] - expected[rows]).max(axis=0) > 1e-9):
-            content = next((block.holds.get(region.name) for region in layout.regions
-                            if layout.region(region.name).start <= number < layout.region(region.name).stop), None)
+    for block, region in ((block, region.name) for block in layout.blocks for region in layout.regions):
+        rows, span, content = layout.rows(block.name), layout.region(region), block.holds.get(region)
+        wrong = np.abs(after[rows, span] - expected[rows, span]).max(axis=0) > 1e-9
+        if len(proof.stages) == 1 and (block.name, region) in proof.part.meaning.where:
+            wrong = np.abs(np.abs(after[rows, span]) - 1).max(axis=0) > 1e-9  # any bits will do
+        for number in np.flatnonzero(wrong) + span.start:
             wanted = (str(layout.number_at(expected, block.name, int(number))) if content == "bits"
                       else "1" if content == "one" else "0")
             found.append(Difference(block.name, layout.column_name(int(number)), wanted, _number(after[rows, number])))
