@@ -1,0 +1,71 @@
+"""What stands on every card of a FLEQ machine when a loop begins: addresses, constants, and instructions that lead somewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from punchcard.card.contents import Contents, Stands, Uniform
+from punchcard.card.facts import AnyFact, Below, Both, Equals, Fact, Holds, Names, Own, Spans, both, either
+from punchcard.machines.fleq.blocks.block import Block
+from punchcard.machines.fleq.designs.base import WIDTHS, FleqSizes
+from punchcard.transformer.expression import Array
+
+INSTRUCTION, CELL = "instruction", "cell"
+
+
+def cases(blocks: Sequence[Block]) -> dict[str, dict[str, int]]:
+    """The calls that an instruction may make: for each name of a case, the bits of all functions."""
+    names = [block.name for block in blocks]
+    return {called: {f"call_{name}": int(name == called) for name in names} for called in (*names, "nothing")}
+
+
+def card_facts(
+    sizes: FleqSizes, blocks: Sequence[Block], constants: Mapping[tuple[str, str], Array],
+) -> list[AnyFact]:
+    """The facts of a design; `constants` are what never changes, by block and region: rows by columns, or one for all."""
+    pointed = any(block.reads_instructions for block in blocks)
+    outside = FleqSizes.OUTSIDE
+    starts = sizes.zero_column, sizes.unit_column, sizes.memory_column, sizes.instruction_column
+    ends = (*starts[1:], sizes.columns)
+    unit = np.zeros((sizes.data_rows, 1))
+    unit[0] = 1.0
+    found: list[AnyFact] = [
+        *(Holds("position", region, range(start, end)) for region, start, end in zip(outside, starts, ends, strict=True)),
+        *(Stands(rows, region, values) for (rows, region), values in constants.items()),
+        Stands("data", "unit", unit),
+        Uniform("program_counter", "scratchpad"),
+        Uniform("halted", "scratchpad"),
+        Contents(INSTRUCTION, "instructions", ("data", "incoming"), sizes.instruction_parts()),
+        Contents(CELL, "memory", ("data", "incoming")),
+        Fact("scratchpad", Names("program_counter", ("instructions",)), "the program counter names an instruction"),
+    ]
+    calls = {case: _calls(bits) for case, bits in cases(blocks).items()}
+    field = lambda name: f"{INSTRUCTION}.{name}"  # noqa: E731
+    kinds = {block.name: both(calls[block.name], _operands(block.reads_instructions)) for block in blocks}
+    found += [
+        Fact("instructions", either(calls["nothing"], *kinds.values()),
+             "an instruction calls one function or none, and its operands are cells", promised=pointed),
+        Fact("instructions", both(Names(field("p"), ("instructions",)), Names(field("flag"), ("zero", "unit", "memory"))),
+             "an instruction's flag is a cell, and it branches to an instruction", promised=pointed),
+        Fact("instructions", both(*(Below(field(width), sizes.size + 1) for width in WIDTHS)),
+             "widths and heights are at most the machine's size", promised=pointed),
+        Fact("instructions", both(calls["nothing"], Equals(field("flag"), sizes.zero_column), Own(field("p"))),
+             "the last instruction calls nothing and jumps to itself", last=True, promised=pointed),
+    ]
+    return found
+
+
+def _calls(bits: Mapping[str, int]) -> Both:
+    return Both(tuple(Equals(f"{INSTRUCTION}.{name}", bit) for name, bit in bits.items()))
+
+
+def _operands(pointer_function: bool) -> Both:
+    """A function takes cells and makes cells; a pointer function takes an instruction and a cell, and makes an instruction."""
+    own = ("instructions",) if pointer_function else ("memory",)
+    field = lambda name: f"{INSTRUCTION}.{name}"  # noqa: E731
+    spans = both(Spans(field("a"), field("a_width"), own), Spans(field("b"), field("b_width"), ("memory",)),
+                 Spans(field("c"), field("c_width"), own))
+    widths = [Equals(field(f"{x}_width"), 1) for x in "abc"] if pointer_function else []
+    return both(*widths, spans)
