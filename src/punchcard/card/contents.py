@@ -51,7 +51,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a column of a region holds is the sum of two blocks, one of which is 0 in all its rows.
+    """What a column of a region holds stands in one of two blocks; the other is 0 in all its rows. There may be one only.
 
     With `parts` the first rows of the sum are ±1 bits, and the others are 0; conditions know them as `name.part`.
     Without, the sum is real numbers within the blocks' limit.
@@ -59,14 +59,14 @@ class Contents:
 
     name: str
     region: str
-    blocks: tuple[str, str]
+    blocks: tuple[str, ...]
     parts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def about(self) -> str:
-        one, other = self.blocks
-        kind = "an instruction's bits" if self.parts else "numbers within the limit"
-        return f"{one} or {other} in {self.region} holds {kind}, and the other is 0"
+        kind = "bits" if self.parts else "numbers within the limit"
+        rest = ", and the other is 0" if len(self.blocks) > 1 else ""
+        return f"{' or '.join(self.blocks)} in {self.region} holds {kind}{rest}"
 
     @property
     def size(self) -> int:
@@ -83,9 +83,9 @@ class Contents:
 
     def truths(self, layout: Layout, card: Card) -> Any:
         """In which columns it is so."""
-        one, other = (layout.array(card, block, self.region) for block in self.blocks)
-        apart = (one == 0).all(-2) | (other == 0).all(-2)
-        content = one + other
+        held = [layout.array(card, block, self.region) for block in self.blocks]
+        apart = sum((one != 0).any(-2) for one in held) <= 1
+        content = sum(held)
         if self.parts:
             return apart & (np.abs(content[..., : self.size, :]) == 1).all(-2) & (content[..., self.size :, :] == 0).all(-2)
         limit = next(block.limit for block in layout.blocks if block.name == self.blocks[0])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import z3
 
-from punchcard.card.facts import Below, Both, Condition, Copies, Either, Equals, Fact, Holds, Names, Own, Same
+from punchcard.card.facts import Below, Both, Condition, Copies, Either, Equals, Fact, Holds, Names, Own, Same, Spans
 from punchcard.card.layout import Layout
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.solver import Solver
@@ -88,18 +88,22 @@ class Columns:
         column = Column(region, place, {}, [NOTHING] * self.layout.width, name)
         self.found[region].append(column)
         inside = z3.simplify(self.within(place, region))
+        self._fill(column)
+        self._congruence(column, inside)
+        for fact in self.layout.facts:
+            if fact.region == region and isinstance(fact, Fact | Copies):
+                for term in self.meaning(fact, column.place, column.words):
+                    self.solver.suppose(z3.Implies(inside, term))
+        return column
+
+    def _fill(self, column: Column) -> None:
+        """Give a column its rows and words."""
         for block in self.layout.blocks:
-            content, rows = block.holds.get(region), self.layout.rows(block.name)
+            content, rows = block.holds.get(column.region), self.layout.rows(block.name)
             if content == "one":
                 column.rows[rows] = [number(1)] * block.size
             elif content == "bits":
                 self._punch(column, block.name, block.size, dict(block.parts))
-        self._congruence(column, inside)
-        for fact in self.layout.facts:
-            if fact.region == region and not isinstance(fact, Holds):
-                for term in self.meaning(fact, column.place, column.words):
-                    self.solver.suppose(z3.Implies(inside, term))
-        return column
 
     def _is_single(self, region: str) -> bool:
         span = self.layout.region(region)
@@ -201,9 +205,21 @@ class Columns:
             return word == words[condition.other] + z3.BitVecVal(condition.offset, word.size())
         if isinstance(condition, Below):
             return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if condition.number < 1 << word.size() else z3.BoolVal(True)
+        if isinstance(condition, Spans):
+            return self._spans(condition, word, words[condition.width])
         assert isinstance(condition, Names)
         fits = [] if word.size() <= self.place_bits else [z3.Extract(word.size() - 1, self.place_bits, word) == 0]
         return z3.And(*fits, z3.Or(*(self.within(self.as_place(word), region) for region in condition.regions)))
+
+    def _spans(self, condition: Spans, word: Term, width: Term) -> Term:
+        """The first column and the one behind the last are within a region, counted with room to spare."""
+        size = max(word.size(), width.size(), self.place_bits) + 2
+        first, count = z3.ZeroExt(size - word.size(), word), z3.ZeroExt(size - width.size(), width)
+        inside = []
+        for region in condition.regions:
+            span = self.layout.region(region)
+            inside.append(z3.And(z3.ULE(z3.BitVecVal(span.start, size), first), z3.ULE(first + count, z3.BitVecVal(span.stop, size))))
+        return z3.Or(width == 0, *inside)
 
 
 def parts(layout: Layout, block: str) -> list[str]:

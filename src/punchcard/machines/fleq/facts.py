@@ -43,9 +43,10 @@ def card_facts(
     ]
     calls = {case: _calls(bits) for case, bits in cases(blocks).items()}
     field = lambda name: f"{INSTRUCTION}.{name}"  # noqa: E731
+    nothing = both(calls["nothing"], *(Equals(field(f"{x}_width"), 0) for x in "abc"))
     kinds = {block.name: both(calls[block.name], _operands(block.reads_instructions)) for block in blocks}
     found += [
-        Fact("instructions", either(calls["nothing"], *kinds.values()),
+        Fact("instructions", either(nothing, *kinds.values()),
              "an instruction calls one function or none, and its operands are cells", promised=pointed),
         Fact("instructions", both(Names(field("p"), ("instructions",)), Names(field("flag"), ("zero", "unit", "memory"))),
              "an instruction's flag is a cell, and it branches to an instruction", promised=pointed),

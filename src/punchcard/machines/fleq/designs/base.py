@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -182,6 +182,9 @@ class FleqDesign(Design[FleqSizes]):
     @abstractmethod
     def punch_constants(self, card: Card) -> None:
         """Everything on the card that does not depend on the program."""
+
+    def meaning(self, card: Any) -> None:
+        """What a loop does, for a proof: see `machines.fleq.meaning`."""
 
     def layout(self, sizes: FleqSizes) -> Layout:
         return self.card

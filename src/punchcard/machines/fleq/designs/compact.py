@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -193,6 +193,11 @@ class CompactDesign(FleqDesign):
             + self.clear_all([*self.SHARED_TEMPORARIES, "read_pointer", "read_idle", "write_idle", "off", "operand", "left",
                               "active", *own])
         )
+
+    def meaning(self, card: Any) -> None:
+        from punchcard.machines.fleq.meaning import compact
+
+        compact(self, card)
 
     def punch_constants(self, card: Card) -> None:
         self.punch_shared(card)

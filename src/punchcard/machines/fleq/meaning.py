@@ -1,0 +1,141 @@
+"""What a loop of the FLEQ machine does, said with words, for a proof: all that is bits, and where real numbers go.
+
+    current instruction      the one that the program counter names
+    addresses                a + i, b + i, c + i for lane i
+    masks                    lanes beyond a width, rows beyond a height, functions that are not called
+    operands                 what the cells at these addresses hold, or 0
+    write                    cell c + i takes lane i of the result; every other cell keeps what it holds
+    branch                   p where mem[flag] <= 0, else the next instruction
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from punchcard.machines.fleq.facts import INSTRUCTION, cases
+
+TOLERANCE = 1 / 16
+"""A flag is an integer up to this: what a run refuses beyond is less (`guard.MOST_TOLERANCE`)."""
+HELD = ("zero", "unit", "memory", "instructions")
+
+
+class FleqMeaning:
+    """The words that both designs need."""
+
+    def __init__(self, design: Any, card: Any) -> None:
+        self.design, self.card, self.sizes = design, card, design.sizes
+        self.counter = card.every("scratchpad")["program_counter"]
+        card.split("instructions", self.counter, cases(design.blocks))
+        self.instruction = card.at("instructions", self.counter)
+        card.whole("flag", "scratchpad", TOLERANCE, design.range + TOLERANCE)
+
+    def __getitem__(self, field: str) -> Any:
+        return self.instruction[f"{INSTRUCTION}.{field}"]
+
+    def lane(self, column: Any) -> int:
+        """Which column of an operand a scratchpad column is for."""
+        return sum(int(bit) << i for i, bit in enumerate(column.constants("lane")))
+
+    def beyond(self, place: int, width: str) -> Any:
+        """Whether a number is not below a width or height."""
+        return self.card.negated(self.card.is_at_least(self[width], place + 1))
+
+    def pointer(self, field: str, lane: int) -> Any:
+        return self[field] + lane
+
+    def off(self, users: list[str]) -> Any:
+        """0 where one of these functions is called, else 1."""
+        return self.card.negated(self.card.either(*(self[f"call_{user}"] == 1 for user in users)))
+
+    def everywhere(self, layer: int, rows: str, about: str, entries: Callable[[Any], Any], **options: Any) -> None:
+        """What stands in every column of the scratchpad."""
+        self.card.midway(layer, rows, "scratchpad", about, entries, **options)
+
+    def shared(self, layer: int) -> None:
+        """What the layer that reads the instruction works out, in all designs."""
+        card, size = self.card, self.sizes.size
+        self.everywhere(layer, "current", "the instruction that the program counter names",
+                        lambda column: card.signs(self.instruction[INSTRUCTION]))
+        self.everywhere(layer, "write_pointer", "c + i", lambda column: card.signs(self.pointer("c", self.lane(column))))
+        for rows, height in (("deep", "a_height"), ("over", "c_height")):
+            self.everywhere(layer, rows, f"1 in the rows beyond {height}, else 0", lambda column, height=height: [
+                card.truth(self.beyond(row, height)) for row in range(size)])
+
+    def held(self, pointer: Any, size: int) -> Any:
+        """What the column with this number holds, wherever it is."""
+        card, first = self.card, self.sizes
+        unit = [card.constant(float(row == 0)) for row in range(size)]
+        number = lambda place: card.number(place, pointer.size())  # noqa: E731
+        found = card.held_at(("memory", "instructions"), pointer, size)
+        return card.pick([(card.negated(pointer == number(first.unit_column)), found), (pointer == number(first.unit_column), unit)],
+                         size)
+
+    def writes(self, column: Any, lanes: dict[int, list[Any]]) -> Any:
+        """Whether a lane of the result is written to a column."""
+        return self.card.either(*(self.writes_lane(column, lane) for lane in lanes))
+
+    def writes_lane(self, column: Any, lane: int) -> Any:
+        return self.card.both(self.card.negated(self.beyond(lane, "c_width")), column.is_at(self.pointer("c", lane)))
+
+    def step(self, lanes: dict[int, list[Any]], made: int, flag: int, bring: Callable[[Any, Any], Any]) -> None:
+        """The loop as a whole: `lanes` are the columns that give each lane of the result, which is made in layer `made`.
+
+        The flag is brought by the heads of layer `flag`, as what `bring` says.
+        """
+        card, pad = self.card, card_pad(self.card)
+        self.everywhere(flag, "flag", "mem[flag] after the write", lambda column: bring(self["flag"], 1), heads_only=True)
+        jumps = lambda column: card.is_at_most_zero("flag", pad, flag)  # noqa: E731
+        card.expect("program_counter", "scratchpad", lambda column: card.choose(jumps(column), self["p"], self.counter + 1))
+        card.expect("halted", "scratchpad", self["halt"])
+
+        def by(column: Any) -> Any:
+            size = self.sizes.data_rows
+            return card.pick([(self.writes_lane(column, lane), padded(card, card.mean(columns, made, "result"), size))
+                              for lane, columns in lanes.items()], size)
+
+        for region, what in (("memory", "a cell"), ("instructions", "an instruction")):
+            card.holds(region, f"{what} that c names takes the result, and any other keeps what it holds",
+                       lambda column: self.writes(column, lanes), by)
+
+
+def card_pad(card: Any) -> Any:
+    """The first column of the scratchpad: the branch is the same in all."""
+    return card.every("scratchpad").column
+
+
+def padded(card: Any, entries: list[Any], size: int) -> list[Any]:
+    return [*entries, *[card.constant(0.0)] * (size - len(entries))]
+
+
+def compact(design: Any, card: Any) -> None:
+    """The four layers of the compact design."""
+    words = FleqMeaning(design, card)
+    lane, operand = words.lane, lambda column: "b" if column.constants("not_b") == [0.0] else "a"
+    words.shared(1)
+    words.everywhere(1, "read_pointer", "a + i, or b + i", lambda column: card.signs(words.pointer(operand(column), lane(column))))
+    idle = lambda column: words.beyond(lane(column), f"{operand(column)}_width")  # noqa: E731
+    words.everywhere(1, "read_idle", "1 beyond the operand's width, else 0", lambda column: [card.truth(idle(column))])
+    words.everywhere(1, "write_idle", "1 beyond the result's width, else 0",
+                     lambda column: [card.truth(words.beyond(lane(column), "c_width"))])
+    users = [[block.name] for block in design.blocks] + [
+        [block.name for block in design.blocks if block.transport.name == t.name] for t in design.transports]
+    words.everywhere(1, "off", "0 for the function that is called and its transport, else 1",
+                     lambda column: [card.truth(words.off(user)) for user in users])
+    words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick(
+        [(card.negated(idle(column)), words.held(words.pointer(operand(column), lane(column)), design.height))], design.height))
+    called = next((block for block in design.blocks if block.name == card.case), None)
+    lanes: dict[int, list[Any]] = {}
+    if called is not None and card.case is not None:
+        for kind, column in zip(design.columns, card.all("scratchpad"), strict=True):
+            if called.transport.gives(kind, words.sizes.size):
+                lanes.setdefault(kind.lane, []).append(column)
+
+    def bring(pointer: Any, size: int) -> Any:
+        """What a cell holds after the write."""
+        held = words.held(pointer, size)
+        cases_ = [(card.both(card.negated(words.beyond(i, "c_width")), pointer == words.pointer("c", i)),
+                   card.mean(columns, 3, "result")[:size]) for i, columns in lanes.items()]
+        return card.pick([(card.yes, held), *cases_], size)
+
+    words.step(lanes, 3, 4, bring)
