@@ -27,12 +27,15 @@ ZERO, ONE = Fraction(0), Fraction(1)
 
 @dataclass(frozen=True, eq=False)
 class Real:
-    """A real number that nobody knows, from `low` to `high`; by `cases`, what is made of it is looked at case by case."""
+    """A real number that nobody knows, from `low` to `high`.
+
+    `noise` is one beside bits, such as the error of a flag: what is made of it is looked at case by case of the bits.
+    """
 
     name: str
     low: Fraction
     high: Fraction
-    cases: bool = False
+    noise: bool = False
 
 
 class Bits:

@@ -22,6 +22,8 @@ from punchcard.proof.solver import Solver
 from punchcard.transformer.weights import Weights
 
 Span = tuple[Fraction, Fraction]
+MANY = 8
+"""Sums with noise are looked at on all settings of so many bits."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class RealLoop(Loop):
         self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
         self.soft: dict[tuple[int, int], set[str]] = {}
         """For each layer and head: the regions whose columns may take a mean that is not known exactly."""
-        self.whole: dict[tuple[int, str], tuple[Fraction, Fraction]] = {}
-        """Rows that hold an integer in a region when a layer's heads are done, by promise: its tolerance and its limit."""
+        self.whole: dict[tuple[int, int, str], tuple[Fraction, Fraction]] = {}
+        """By layer, row and region: where heads bring an integer, by promise; its tolerance and its limit."""
         self.at_most_zero: dict[object, Term] = {}
         """Whether such a number is 0 or less, by its form."""
         self.others: dict[str, Column] = {}
@@ -132,17 +134,33 @@ class RealLoop(Loop):
         rest = z3.simplify(z3.Not(z3.Or(*(condition for _, condition in wins))))
         unsure = not z3.is_false(rest) and (not wins or self.solver.possible(rest))
         self._tell(number, head, column, [group for group, _ in wins], unsure)
+        # where none is left over, the first is taken unless another wins
+        first = wins.pop(0)[0] if wins and not unsure else None
+        wins, rest = [(group, self._by_name(condition)) for group, condition in wins], self._by_name(rest) if unsure else rest
         hull = [each for group in merged for each in group.columns] + [self.others[region] for region in far]
         taken = [NOTHING] * self.layout.width
         for place, row in enumerate(weights.value):
             if row:
-                total = NOTHING
+                total = base = self._mean(number, row, first) if first is not None else NOTHING
+                given: dict[object, tuple[Form, list[Term]]] = {}
                 for group, condition in wins:
-                    total += gated(condition, self._mean(number, row, group), self.bits)
+                    more = self._mean(number, row, group) - base
+                    given.setdefault(more.key, (more, []))[1].append(condition)
+                for more, conditions in given.values():
+                    # no two of them win at once
+                    total += gated(conditions[0] if len(conditions) == 1 else z3.Or(*conditions), more, self.bits)
                 if unsure:
                     total += self._between(number, place, row, hull, rest)
                 taken[place] = total
         return taken
+
+    def _by_name(self, condition: Term) -> Term:
+        """A condition by a name of its own, so that what it stands for is worked out once."""
+        form = self._named_bit(condition)
+        if form.is_constant:
+            return z3.BoolVal(form.constant == 1)
+        (bit, factor), = form.terms.items()
+        return self.bits.terms[bit] if factor > 0 else z3.Not(self.bits.terms[bit])
 
     def _merged(self, groups: list[Group]) -> list[Group]:
         """Groups with the same score are one."""
@@ -273,8 +291,8 @@ class RealLoop(Loop):
 
     def feed(self, number: int, rows: list[Form], region: str) -> list[Form]:
         """The rows after the ReLUs of a layer, from those before."""
-        kept = [self._as_whole(form, *self.whole[place, region]) if (place, region) in self.whole and self.is_real(form)
-                else form for place, form in enumerate(rows)]
+        kept = [self._as_whole(form, *self.whole[number, place, region])
+                if (number, place, region) in self.whole and self.is_real(form) else form for place, form in enumerate(rows)]
         return self._feed_forward(number, kept)
 
     def after(self, column: Column, layer: int) -> list[Form]:
@@ -293,69 +311,117 @@ class RealLoop(Loop):
             stands = z3.Or(*(self.bits.terms[atom] for atom in reals.terms))
             self.solver.suppose(z3.Or(stands, condition == at_least(-bits, ZERO, self.bits)))
             self.at_most_zero[form.key] = condition
-            below = Real("an integer of at most 0", -limit, tolerance, cases=True)
-            above = Real("an integer of at least 1", 1 - tolerance, limit, cases=True)
+            below = Real("an integer of at most 0", -limit, tolerance, noise=True)
+            above = Real("an integer of at least 1", 1 - tolerance, limit, noise=True)
             self._wholes[form.key] = self.bits.real(below, condition) + self.bits.real(above, z3.Not(condition))
         return self._wholes[form.key]
 
     def _summed(self, old: Form, bias: Fraction, units: list[tuple[Fraction, Form]]) -> Form:
         key = old.key, bias, tuple((weight, form.key) for weight, form in units)
         if key not in self._sums:
-            bits, reals = self.parts(old)
-            plain = [(weight, form) for weight, form in units if not self.is_real(form)]
-            total = super()._summed(bits, bias, plain) + reals
+            total, left = old, dict[object, tuple[Fraction, Form]]()
             for weight, form in units:
-                if self.is_real(form):
+                # relu(f) = relu(-f) + f: of a form and its negative, one is enough; so a row is cleared exactly
+                if (-form).key in left:
+                    total, form = total + form * weight, -form
+                before = left.get(form.key, (ZERO, form))[0]
+                left[form.key] = before + weight, form
+            used = [(weight, form) for weight, form in left.values() if weight]
+            bits, reals = self.parts(total)
+            noisy = [unit for unit in used if self._is_noisy(unit[1])]
+            noise = Form(ZERO, {atom: c for atom, c in reals.terms.items() if noisy and self.bits.reals[atom].noise})
+            total = super()._summed(bits, bias, [unit for unit in used if not self.is_real(unit[1])]) + (reals - noise)
+            for weight, form in used:
+                if self.is_real(form) and not self._is_noisy(form):
                     total += self._opened(form) * weight
-            self._sums[key] = total
+            self._sums[key] = total + self._steady(noise, noisy) if noisy else total
         return self._sums[key]
 
+    def _is_noisy(self, form: Form) -> bool:
+        reals = [self.bits.reals[atom] for atom in form.terms if atom in self.bits.reals]
+        return bool(reals) and all(real.noise for real in reals)
+
     def _opened(self, form: Form) -> Form:
-        """relu(form), of a form with real numbers: case by case of the bits that decide whether it is open."""
+        """relu(form), of a form with real numbers: case by case of the bits that are larger than all the rest, the gates."""
         low, high = self.span(form)
         if high <= 0:
             return NOTHING
         if low >= 0:
             return form
-        reals = self.bits.reals
-        cases = {atom: self.bits.form(self.bits.terms[atom]) for atom in form.terms if atom in reals and reals[atom].cases}
-        switches = sorted({atom for atom in form.terms if atom not in reals} | {bit for gate in cases.values() for bit in gate.terms})
-        if not switches:
+        gates = self._gates(form)
+        if len(gates) > FEW:
+            return self.bits.real(Real("what a ReLU makes of many gates", ZERO, self.span(form)[1]))
+        if not gates:
             return self._positive(form)
-        if len(switches) > FEW:
-            return self.bits.real(Real("what a ReLU makes of many bits", ZERO, high))
-        opened = []
-        for setting in settings(switches):
-            value, kept = form.constant, dict[int, Fraction]()
-            for atom, factor in form.terms.items():
-                if atom not in reals:
-                    value += factor * setting[atom]
-                elif atom not in cases or cases[atom].value(setting) == 1:
-                    kept[atom] = factor
-            opened.append((setting, self._decided(Form(value, kept), set(cases))))
-        if all(part.key == opened[0][1].key for _, part in opened[1:]):
-            return opened[0][1]
         total = NOTHING
-        for setting, part in opened:
-            if part.terms or part.constant:
-                total += gated(self._setting(setting), part, self.bits)
+        for setting in settings(gates):
+            value = form.constant + sum((form.terms[atom] for atom in gates if setting[atom]), ZERO)
+            part = Form(value, {atom: c for atom, c in form.terms.items() if atom not in setting})
+            low, high = self.span(part)
+            if high > 0:
+                opened = part if low >= 0 else self._positive(part)
+                total += gated(self._setting(setting), opened, self.bits)
         return total
 
-    def _decided(self, form: Form, active: set[int]) -> Form:
-        """relu(form) where its bits are known, and the numbers that go by cases stand there."""
+    def _gates(self, form: Form) -> list[int]:
+        """The bits of a form that are each as large as all the rest together."""
+        ordered = sorted((atom for atom in form.terms if atom not in self.bits.reals), key=lambda atom: -abs(form.terms[atom]))
+        for count in range(1, len(ordered) + 1):
+            gates = ordered[:count]
+            low, high = self.span(Form(ZERO, {atom: c for atom, c in form.terms.items() if atom not in gates}))
+            if abs(form.terms[gates[-1]]) >= max(abs(low), abs(high)):
+                return gates
+        return []
+
+    def _steady(self, noise: Form, units: list[tuple[Fraction, Form]]) -> Form:
+        """Noise and a sum of ReLUs of bits and noise: a number for each setting of the bits, and what is left of the noise."""
+        reals = self.bits.reals
+        gates = {atom: self.bits.form(self.bits.terms[atom]) for form in (noise, *(form for _, form in units))
+                 for atom in form.terms if atom in reals}
+        switches = sorted({atom for _, form in units for atom in form.terms if atom not in reals}
+                          | {bit for gate in gates.values() for bit in gate.terms})
+        if len(switches) > MANY:
+            spans = [self.span(noise), *(self.span(form * weight) for weight, form in units)]
+            return self.bits.real(Real("noise", sum((min(low, ZERO) for low, _ in spans), ZERO),
+                                       sum((max(high, ZERO) for _, high in spans), ZERO)))
+        total, low, high = NOTHING, ZERO, ZERO
+        for setting in settings(switches):
+            if len(switches) > 1 and not self.solver.possible(self._setting(setting)):
+                continue
+            made = Form(ZERO, {atom: c for atom, c in noise.terms.items() if gates[atom].value(setting) == 1})
+            for weight, form in units:
+                value, kept = form.constant, dict[int, Fraction]()
+                for atom, factor in form.terms.items():
+                    if atom not in reals:
+                        value += factor * setting[atom]
+                    elif gates[atom].value(setting) == 1:
+                        kept[atom] = factor
+                made += self._decided(Form(value, kept)) * weight
+            left = self._open_span(Form(ZERO, made.terms))
+            low, high = min(low, left[0]), max(high, left[1])
+            if made.constant:
+                total += gated(self._setting(setting), Form(made.constant), self.bits)
+        if len(total.terms) > 1:
+            total = self._settled(total)
+        return total + self.bits.real(Real("noise", low, high, noise=True)) if low < high else total
+
+    def _open_span(self, form: Form) -> Span:
+        """The least and the greatest value where all its real numbers stand."""
         low = high = form.constant
         for atom, factor in form.terms.items():
-            if atom in active:
-                real = self.bits.reals[atom]
-                span = factor * real.low, factor * real.high
-            else:
-                span = self.span(Form(ZERO, {atom: factor}))
-            low, high = low + min(span), high + max(span)
-        if high <= 0:
-            return NOTHING
-        return form if low >= 0 else self._positive(form, (low, high))
+            real = self.bits.reals[atom]
+            ends = factor * real.low, factor * real.high
+            low, high = low + min(ends), high + max(ends)
+        return low, high
 
-    def _positive(self, form: Form, span: Span | None = None) -> Form:
+    def _decided(self, form: Form) -> Form:
+        """relu(form) of noise, where its bits are known and the noise stands."""
+        span = self._open_span(form)
+        if span[1] <= 0:
+            return NOTHING
+        return form if span[0] >= 0 else self._positive(form, span, noise=True)
+
+    def _positive(self, form: Form, span: Span | None = None, *, noise: bool = False) -> Form:
         """relu(form) of real numbers, as a new one; relu(f) = relu(-f) + f, so that a form and its negative have one."""
         turned = -form
         if turned.key in self._parts:
@@ -363,7 +429,7 @@ class RealLoop(Loop):
         if form.key not in self._parts:
             low, high = span or self.span(form)
             if -low < high:
-                self._parts[turned.key] = self.bits.real(Real("a positive part", ZERO, -low))
+                self._parts[turned.key] = self.bits.real(Real("a positive part", ZERO, -low, noise))
                 return form + self._parts[turned.key]
-            self._parts[form.key] = self.bits.real(Real("a positive part", ZERO, high))
+            self._parts[form.key] = self.bits.real(Real("a positive part", ZERO, high, noise))
         return self._parts[form.key]

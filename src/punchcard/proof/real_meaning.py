@@ -93,6 +93,10 @@ class RealMeaning(Meaning):
         """The columns of a region that are looked at one by one."""
         return self.loop.columns.pool(region)
 
+    def before(self, column: Column) -> RealBefore:
+        """A column as it was when the loop began."""
+        return RealBefore(self, column)
+
     @property
     def yes(self) -> Term:
         """A condition that always holds."""
@@ -101,9 +105,9 @@ class RealMeaning(Meaning):
     def at(self, region: str, number: Term) -> RealBefore:
         return RealBefore(self, self.columns.at(region, self.columns.as_place(number)))
 
-    def whole(self, rows: str, region: str, tolerance: float, limit: float) -> None:
-        """The number that heads bring to a row is an integer, up to a tolerance and a limit: a promise of the program."""
-        self.loop.whole[self.loop.layout.rows(rows).start, region] = Fraction(tolerance), Fraction(limit)
+    def whole(self, layer: int, rows: str, region: str, tolerance: float, limit: float) -> None:
+        """The number that a layer's heads bring to a row is an integer, up to a tolerance and within a limit: a promise."""
+        self.loop.whole[layer - 1, self.loop.layout.rows(rows).start, region] = Fraction(tolerance), Fraction(limit)
 
     def is_at_most_zero(self, rows: str, column: Column, layer: int) -> Term:
         """Whether the number that heads have brought to a row is 0 or less; the promise says that it is clear."""

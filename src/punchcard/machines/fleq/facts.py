@@ -22,23 +22,29 @@ def cases(blocks: Sequence[Block]) -> dict[str, dict[str, int]]:
 
 
 def card_facts(
-    sizes: FleqSizes, blocks: Sequence[Block], constants: Mapping[tuple[str, str], Array],
+    sizes: FleqSizes, blocks: Sequence[Block], constants: Mapping[tuple[str, str], Array], *, merged: bool = False,
 ) -> list[AnyFact]:
-    """The facts of a design; `constants` are what never changes, by block and region: rows by columns, or one for all."""
+    """The facts of a design; `constants` are what never changes, by block and region: rows by columns, or one for all.
+
+    Where a design is `merged`, what was written stands in `data` when a loop ends, and `incoming` is 0.
+    """
     pointed = any(block.reads_instructions for block in blocks)
     outside = FleqSizes.OUTSIDE
     starts = sizes.zero_column, sizes.unit_column, sizes.memory_column, sizes.instruction_column
     ends = (*starts[1:], sizes.columns)
     unit = np.zeros((sizes.data_rows, 1))
     unit[0] = 1.0
+    blocks_of = ("data",) if merged else ("data", "incoming")
+    empty = np.zeros((sizes.data_rows, 1))
     found: list[AnyFact] = [
+        *(Stands("incoming", region, empty) for region in ("memory", "instructions") if merged),
         *(Holds("position", region, range(start, end)) for region, start, end in zip(outside, starts, ends, strict=True)),
         *(Stands(rows, region, values) for (rows, region), values in constants.items()),
         Stands("data", "unit", unit),
         Uniform("program_counter", "scratchpad"),
         Uniform("halted", "scratchpad"),
-        Contents(INSTRUCTION, "instructions", ("data", "incoming"), sizes.instruction_parts()),
-        Contents(CELL, "memory", ("data", "incoming")),
+        Contents(INSTRUCTION, "instructions", blocks_of, sizes.instruction_parts()),
+        Contents(CELL, "memory", blocks_of),
         Fact("scratchpad", Names("program_counter", ("instructions",)), "the program counter names an instruction"),
     ]
     calls = {case: _calls(bits) for case, bits in cases(blocks).items()}

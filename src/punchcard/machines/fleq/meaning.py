@@ -28,7 +28,6 @@ class FleqMeaning:
         self.counter = card.every("scratchpad")["program_counter"]
         card.split("instructions", self.counter, cases(design.blocks))
         self.instruction = card.at("instructions", self.counter)
-        card.whole("flag", "scratchpad", TOLERANCE, design.range + TOLERANCE)
 
     def __getitem__(self, field: str) -> Any:
         return self.instruction[f"{INSTRUCTION}.{field}"]
@@ -36,6 +35,10 @@ class FleqMeaning:
     def lane(self, column: Any) -> int:
         """Which column of an operand a scratchpad column is for."""
         return sum(int(bit) << i for i, bit in enumerate(column.constants("lane")))
+
+    def before(self, column: Any) -> Any:
+        """A column as it was when the loop began."""
+        return self.card.before(column)
 
     def beyond(self, place: int, width: str) -> Any:
         """Whether a number is not below a width or height."""
@@ -78,13 +81,23 @@ class FleqMeaning:
     def writes_lane(self, column: Any, lane: int) -> Any:
         return self.card.both(self.card.negated(self.beyond(lane, "c_width")), column.is_at(self.pointer("c", lane)))
 
-    def step(self, lanes: dict[int, list[Any]], made: int, flag: int, bring: Callable[[Any, Any], Any]) -> None:
+    def written(self, pointer: Any, lanes: dict[int, list[Any]], made: int, size: int) -> Any:
+        """What the column with this number holds once the result is written."""
+        card = self.card
+        named = [(card.both(card.negated(self.beyond(lane, "c_width")), pointer == self.pointer("c", lane)),
+                  card.mean(columns, made, "result")[:size]) for lane, columns in lanes.items()]
+        return card.pick([(card.yes, self.held(pointer, size)), *named], size)
+
+    def step(self, lanes: dict[int, list[Any]], made: int, flag: int) -> None:
         """The loop as a whole: `lanes` are the columns that give each lane of the result, which is made in layer `made`.
 
-        The flag is brought by the heads of layer `flag`, as what `bring` says.
+        The flag is brought by the heads of layer `flag`.
         """
-        card, pad = self.card, card_pad(self.card)
-        self.everywhere(flag, "flag", "mem[flag] after the write", lambda column: bring(self["flag"], 1), heads_only=True)
+        card = self.card
+        pad = card.every("scratchpad").column
+        card.whole(flag, "flag", "scratchpad", TOLERANCE, self.design.range + TOLERANCE)
+        self.everywhere(flag, "flag", "mem[flag] after the write", lambda column: self.written(self["flag"], lanes, made, 1),
+                        heads_only=True)
         jumps = lambda column: card.is_at_most_zero("flag", pad, flag)  # noqa: E731
         card.expect("program_counter", "scratchpad", lambda column: card.choose(jumps(column), self["p"], self.counter + 1))
         card.expect("halted", "scratchpad", self["halt"])
@@ -97,11 +110,6 @@ class FleqMeaning:
         for region, what in (("memory", "a cell"), ("instructions", "an instruction")):
             card.holds(region, f"{what} that c names takes the result, and any other keeps what it holds",
                        lambda column: self.writes(column, lanes), by)
-
-
-def card_pad(card: Any) -> Any:
-    """The first column of the scratchpad: the branch is the same in all."""
-    return card.every("scratchpad").column
 
 
 def padded(card: Any, entries: list[Any], size: int) -> list[Any]:
@@ -131,11 +139,29 @@ def compact(design: Any, card: Any) -> None:
             if called.transport.gives(kind, words.sizes.size):
                 lanes.setdefault(kind.lane, []).append(column)
 
-    def bring(pointer: Any, size: int) -> Any:
-        """What a cell holds after the write."""
-        held = words.held(pointer, size)
-        cases_ = [(card.both(card.negated(words.beyond(i, "c_width")), pointer == words.pointer("c", i)),
-                   card.mean(columns, 3, "result")[:size]) for i, columns in lanes.items()]
-        return card.pick([(card.yes, held), *cases_], size)
+    words.step(lanes, made=3, flag=4)
 
-    words.step(lanes, 3, 4, bring)
+
+def paper(design: Any, card: Any) -> None:
+    """The layers of the paper's design: 9 and those of the functions."""
+    words = FleqMeaning(design, card)
+    lane, size, height = words.lane, words.sizes.size, design.height
+    last = 9 + max(block.lemma.depth for block in design.blocks)
+    words.shared(1)
+    part = {x: lambda column, x=x: column.constants(f"in_{x}") == [1.0] for x in "abc"}
+
+    def shut(column: Any, x: str) -> Any:
+        """Whether a column is not for an operand, or beyond its width."""
+        return words.beyond(lane(column), f"{x}_width") if part[x](column) else card.yes
+
+    for x in "ab":
+        words.everywhere(1, f"{x}_pointer", f"{x} + i", lambda column, x=x: card.signs(words.pointer(x, lane(column))))
+    for x in "abc":
+        words.everywhere(1, f"shut_{x}", f"0 where column i of {x} belongs, else 1",
+                         lambda column, x=x: [card.truth(shut(column, x))])
+    words.everywhere(1, "off", "0 for the function that is called, else 1",
+                     lambda column: [card.truth(words.off([block.name])) for block in design.blocks])
+    words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick(
+        [(card.negated(shut(column, x)), words.held(words.pointer(x, lane(column)), height)) for x in "ab"], height))
+    lanes = {lane(words.before(column)): [column] for column in card.all("scratchpad") if part["c"](words.before(column))}
+    words.step(lanes if card.case != "nothing" else {}, made=last - 5, flag=last - 3)

@@ -16,7 +16,7 @@ they are open; a column of the result is erased and then added, since an averagi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -98,7 +98,7 @@ class PaperFleqDesign(FleqDesign):
             height = self._height(block)
             blocks += [RowBlock(f"{block.name}_x", height), RowBlock(f"{block.name}_result", height)]
             blocks += [RowBlock(f"{block.name}_{name}", size) for name, size in block.lemma.rows(d, height).items()]
-        return Layout(blocks, self.sizes.regions, card_facts(self.sizes, self.blocks, self._standing()))
+        return Layout(blocks, self.sizes.regions, card_facts(self.sizes, self.blocks, self._standing(), merged=True))
 
     def _standing(self) -> dict[tuple[str, str], Array]:
         """What never changes, by block and region: rows by columns, or one column for all."""
@@ -201,6 +201,11 @@ class PaperFleqDesign(FleqDesign):
             assign(pc, select(flag, yes=self.field("p"), no=pc, one=one)) + clear(flag) + clear(current),
             assign(pc, correct(pc)),
         ]
+
+    def meaning(self, card: Any) -> None:
+        from punchcard.machines.fleq.meaning import paper
+
+        paper(self, card)
 
     def punch_constants(self, card: Card) -> None:
         self.punch_shared(card)
