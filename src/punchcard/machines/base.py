@@ -36,6 +36,7 @@ from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Reason, Result, Seen
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, run_parts
 from punchcard.machines.shown import Shown, values_of_layout
+from punchcard.machines.stages import Stage
 from punchcard.machines.streams import Input, Output, Read, Waiting, Write, reader, writer
 from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
@@ -319,6 +320,21 @@ class Machine(ABC, Generic[Program, State]):
 
         Without it a proof shows that every head is hard, that no sum is rounded and that nothing else changes.
         """
+
+    def prove(self, *, seconds: float | None = None, progress: Callable[[str, int], None] | None = None) -> Any:
+        """A `Certificate`: for every card on which the layout's facts hold, one loop of these weights is the machine's step.
+
+        seconds    the most that one question of the solver may take; None: as long as it needs
+        progress   is called with each claim as it begins, and how many questions were asked so far
+
+        A claim that fails gives a counter-example: a card, run by the model. Needs z3 (`pip install 'punchcard[proof]'`).
+        See docs/proof.md.
+        """
+        return above("proof.prover:prove")(self, seconds=seconds, progress=progress)
+
+    def stages(self) -> Sequence[Stage]:
+        """How a proof of a loop is cut into stages and cases, each with a meaning of its own; without any, it is not."""
+        return ()
 
     # Running
 

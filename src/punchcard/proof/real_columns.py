@@ -83,8 +83,10 @@ class RealColumns(Columns):
         column.name = name
 
     def _fill(self, column: Column) -> None:
-        super()._fill(column)
         contents = self.contents.get(column.region)
+        if contents is not None:
+            self._hold(column, contents)
+        super()._fill(column)
         for block in self.layout.blocks:
             rows = self.layout.rows(block.name)
             if (column.region, block.name) in self._stands:
@@ -93,8 +95,6 @@ class RealColumns(Columns):
                 limit = UNLIMITED if block.limit is None else Fraction(block.limit)
                 column.rows[rows] = [self.bits.real(Real(f"{block.name} {row} of {column.name}", -limit, limit))
                                      for row in range(block.size)]
-        if contents is not None:
-            self._hold(column, contents)
 
     def _hold(self, column: Column, contents: Contents) -> None:
         """Give a column its contents, in one of the blocks."""

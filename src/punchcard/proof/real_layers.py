@@ -16,10 +16,10 @@ import z3
 from punchcard.card.layout import Layout
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import NOTHING, ONE, ZERO, Bits, Form, Real, Term, gated, settings, times, weighted
-from punchcard.proof.layers import FEW, HeadWeights, Layer, Loop, at_least, equal
+from punchcard.proof.layers import FEW, HeadWeights, Layer, Loop
 from punchcard.proof.real_columns import RealColumns
 from punchcard.proof.solver import Solver
-from punchcard.transformer.weights import Weights
+from punchcard.proof.steps import at_least, equal
 
 Span = tuple[Fraction, Fraction]
 MANY = 8
@@ -40,10 +40,10 @@ class RealLoop(Loop):
 
     columns: RealColumns
 
-    def __init__(self, weights: Weights, layout: Layout, solver: Solver) -> None:
+    def __init__(self, layers: Sequence[Layer], layout: Layout, solver: Solver) -> None:
         self.bits, self.solver, self.layout = Bits(), solver, layout
         self.columns = RealColumns(layout, self.bits, solver)
-        self.layers = [Layer(arrays, weights.dtype) for arrays in weights.layers]
+        self.layers = layers
         self.shares = [[1] * len(layer.heads) for layer in self.layers]
         self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
         self.soft: dict[tuple[int, int], set[str]] = {}
@@ -289,19 +289,22 @@ class RealLoop(Loop):
 
     # Feed-forward
 
-    def feed(self, number: int, rows: list[Form], region: str) -> list[Form]:
-        """The rows after the ReLUs of a layer, from those before."""
-        kept = [self._as_whole(form, *self.whole[number, place, region])
-                if (number, place, region) in self.whole and self.is_real(form) else form for place, form in enumerate(rows)]
-        return self._feed_forward(number, kept)
-
-    def after(self, column: Column, layer: int) -> list[Form]:
+    def after(self, column: Column, layer: int) -> Sequence[Form]:
         if layer == 0:
             return column.rows
         while len(column.later) < layer:
             number = len(column.later)
-            column.later.append(self.feed(number, self.attended(column, number), column.region))
+            column.later.append(self._feed_forward(number, self.attended(column, number), column.region))
         return column.later[layer - 1]
+
+    def _feed_forward(self, number: int, rows: Sequence[Form], region: str) -> list[Form]:
+        """The rows after the ReLUs of a layer, from those before."""
+        kept = [self._as_whole(form, *self.whole[number, place, region])
+                if (number, place, region) in self.whole and self.is_real(form) else form for place, form in enumerate(rows)]
+        layer = self.layers[number]
+        units = [weighted(row, kept) + Form(bias) for row, bias in zip(layer.w1, layer.b1, strict=True)]
+        return [self._summed(old, bias, [(weight, units[unit]) for unit, weight in row])
+                for old, bias, row in zip(kept, layer.b2, layer.w2, strict=True)]
 
     def _as_whole(self, form: Form, tolerance: Fraction, limit: Fraction) -> Form:
         """A number that is an integer by promise: at most 0, or at least 1, up to the tolerance."""

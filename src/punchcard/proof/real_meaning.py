@@ -16,10 +16,10 @@ import z3
 
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import NOTHING, Form, Term, choose, number, signed
-from punchcard.proof.layers import at_least
 from punchcard.proof.meaning import Before, Meaning
 from punchcard.proof.real_columns import Case
 from punchcard.proof.real_layers import RealLoop
+from punchcard.proof.steps import at_least
 
 Entries = Callable[["RealBefore"], list[Form]]
 
@@ -67,8 +67,7 @@ class RealMeaning(Meaning):
     loop: RealLoop
 
     def __init__(self, loop: RealLoop, case: str | None = None) -> None:
-        super().__init__(loop)
-        self.case = case
+        super().__init__(loop.columns, loop, case)
         self.cases: tuple[str, ...] = ()
         self.excluded: list[Term] = []
         """That none of the cases is so."""

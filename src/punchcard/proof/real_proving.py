@@ -11,6 +11,7 @@ A real number is followed as in `real_layers`: none of these claims depends on w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import z3
@@ -22,11 +23,11 @@ from punchcard.machines.base import Machine
 from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
-from punchcard.proof.layers import Failed
+from punchcard.proof.layers import Layer
 from punchcard.proof.meaning import Before
 from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.real_meaning import Kept, Midway, RealBefore, RealMeaning
-from punchcard.proof.solver import Solver
+from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.weights import Weights
 
 
@@ -37,6 +38,7 @@ class RealProof:
                  progress: Progress | None = None, cases: tuple[str, ...] | None = None) -> None:
         self.machine, self.layout = machine, machine.layout
         self.weights = weights if weights is not None else machine.weights
+        self.layers = [Layer(arrays, self.weights.dtype) for arrays in self.weights.layers]
         self._seconds, self._progress, self._cases = seconds, progress, cases
         self.claims = Claims(Solver(seconds), progress)
         self.solver = Solver(seconds)
@@ -46,7 +48,7 @@ class RealProof:
         """Show all claims."""
         names = self._split()
         for name in self._cases or names:
-            case = RealCase(self.machine, self.weights, name, self._seconds, self._progress)
+            case = RealCase(self.machine, self.layers, name, self._seconds, self._progress)
             self.loops[name], self.solver = case.loop, case.solver
             try:
                 case.run()
@@ -56,7 +58,7 @@ class RealProof:
     def _split(self) -> tuple[str, ...]:
         """The names of the cases; any instruction is one of them."""
         solver = Solver(self._seconds)
-        loop = RealLoop(self.weights, self.layout, solver)
+        loop = RealLoop(self.layers, self.layout, solver)
         card = RealMeaning(loop)
         claims = Claims(solver, self._progress)
         self.machine.meaning(card)
@@ -71,12 +73,12 @@ class RealProof:
 class RealCase:
     """One case of a proof."""
 
-    def __init__(self, machine: Machine[Any, Any], weights: Weights, name: str, seconds: float | None,
+    def __init__(self, machine: Machine[Any, Any], layers: Sequence[Layer], name: str, seconds: float | None,
                  progress: Progress | None) -> None:
         self.machine, self.layout, self.name = machine, machine.layout, name
         self.solver = Solver(seconds)
         self.claims = Claims(self.solver, progress)
-        self.loop = RealLoop(weights, self.layout, self.solver)
+        self.loop = RealLoop(layers, self.layout, self.solver)
         self.card = RealMeaning(self.loop, name)
 
     def run(self) -> None:
@@ -96,7 +98,8 @@ class RealCase:
     def _layer(self, layer: int) -> None:
         with self.claims.claim(f"{self.name}: heads of layer {layer}", lambda: self._told(layer - 1)):
             for column in self._all():
-                self.loop.attended(column, layer - 1)
+                for head in range(len(self.loop.layers[layer - 1].heads)):
+                    self.loop.taken(layer - 1, head, column)
         with self.claims.claim(f"{self.name}: layer {layer}", lambda: self._ranges(layer)):
             for column in self._all():
                 self.loop.after(column, layer)
@@ -138,7 +141,7 @@ class RealCase:
                 wrong += self._differ(found, midway.entries(RealBefore(self.card, column)))
             self._refute(wrong, f"{self.name}: {midway.rows} in {midway.region}: {midway.about}")
 
-    def _differ(self, found: list[Form], wanted: list[Form]) -> list[Term]:
+    def _differ(self, found: Sequence[Form], wanted: Sequence[Form]) -> list[Term]:
         return [z3.Not(term) for one, other in zip(found, wanted, strict=True) if one.key != other.key
                 for term in self.loop.same(one, other)]
 
