@@ -73,6 +73,8 @@ class RealMeaning(Meaning):
         """That none of the cases is so."""
         self.expected_midway: list[Midway] = []
         self.kept: list[Kept] = []
+        self.claims: dict[str, Callable[[], str]] = {}
+        """Claims that a machine shows by itself: what each is about, once it is worked out."""
 
     def split(self, region: str, place: Term, cases: Mapping[str, Mapping[str, int]]) -> None:
         """Look at the cases one by one: in each, parts of what a column holds are known."""
@@ -83,6 +85,10 @@ class RealMeaning(Meaning):
         name, words = self.loop.columns.contents[region].name, self.at(region, place)
         self.excluded = [z3.Not(z3.And(*(words[f"{name}.{part}"] == value for part, value in parts.items())))
                          for parts in cases.values()]
+
+    def claim(self, name: str, about: Callable[[], str]) -> None:
+        """A claim that the machine shows by itself, such as an error over a whole range."""
+        self.claims[name] = about
 
     def every(self, region: str) -> RealBefore:
         """Any column of a region whose columns hold the same in the rows that are asked for."""

@@ -66,6 +66,9 @@ class RealProof:
             model = solver.refutes(*card.excluded)
             if model is not None:
                 raise Failed("cases: an instruction is one of the cases", model)
+        for name, about in card.claims.items():
+            with claims.claim(name, about):
+                pass
         self.claims.shown += claims.shown
         return card.cases
 
@@ -100,7 +103,7 @@ class RealCase:
             for column in self._all():
                 for head in range(len(self.loop.layers[layer - 1].heads)):
                     self.loop.taken(layer - 1, head, column)
-        with self.claims.claim(f"{self.name}: layer {layer}", lambda: self._ranges(layer)):
+        with self.claims.claim(f"{self.name}: range of layer {layer}", lambda: self._ranges(layer)):
             for column in self._all():
                 self.loop.after(column, layer)
         for midway in self.card.expected_midway:

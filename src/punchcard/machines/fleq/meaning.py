@@ -11,8 +11,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.enclosures import enclosed
 from punchcard.machines.fleq.facts import INSTRUCTION, cases
 
 TOLERANCE = 1 / 16
@@ -25,12 +28,20 @@ class FleqMeaning:
 
     def __init__(self, design: Any, card: Any) -> None:
         self.design, self.card, self.sizes = design, card, design.sizes
+        self._kept: list[tuple[tuple[str, Any, int], Any]] = []
         self.counter = card.every("scratchpad")["program_counter"]
+        self.errors()
         card.split("instructions", self.counter, cases(design.blocks))
         self.instruction = card.at("instructions", self.counter)
 
     def __getitem__(self, field: str) -> Any:
         return self.instruction[f"{INSTRUCTION}.{field}"]
+
+    def errors(self) -> None:
+        """The error of each function over its whole range, beside the bound that its block states."""
+        machine_scale = self.design.scale
+        for block in self.design.blocks:
+            self.card.claim(f"error of {block.name}", partial(told_error, block, machine_scale))
 
     def lane(self, column: Any) -> int:
         """Which column of an operand a scratchpad column is for."""
@@ -45,7 +56,7 @@ class FleqMeaning:
         return self.card.negated(self.card.is_at_least(self[width], place + 1))
 
     def pointer(self, field: str, lane: int) -> Any:
-        return self[field] + lane
+        return self._once((field, self[field], lane), lambda: self[field] + lane)
 
     def off(self, users: list[str]) -> Any:
         """0 where one of these functions is called, else 1."""
@@ -67,6 +78,17 @@ class FleqMeaning:
 
     def held(self, pointer: Any, size: int) -> Any:
         """What the column with this number holds, wherever it is."""
+        return self._once(("held", pointer, size), lambda: self._held(pointer, size))
+
+    def _once(self, key: tuple[str, Any, int], make: Callable[[], Any]) -> Any:
+        """What is asked for by many columns is worked out once."""
+        for kept, found in self._kept:
+            if kept[0] == key[0] and kept[2] == key[2] and kept[1].eq(key[1]):
+                return found
+        self._kept.append((key, make()))
+        return self._kept[-1][1]
+
+    def _held(self, pointer: Any, size: int) -> Any:
         card, first = self.card, self.sizes
         unit = [card.constant(float(row == 0)) for row in range(size)]
         number = lambda place: card.number(place, pointer.size())  # noqa: E731
@@ -83,6 +105,9 @@ class FleqMeaning:
 
     def written(self, pointer: Any, lanes: dict[int, list[Any]], made: int, size: int) -> Any:
         """What the column with this number holds once the result is written."""
+        return self._once(("written", pointer, size), lambda: self._written(pointer, lanes, made, size))
+
+    def _written(self, pointer: Any, lanes: dict[int, list[Any]], made: int, size: int) -> Any:
         card = self.card
         named = [(card.both(card.negated(self.beyond(lane, "c_width")), pointer == self.pointer("c", lane)),
                   card.mean(columns, made, "result")[:size]) for lane, columns in lanes.items()]
@@ -110,6 +135,16 @@ class FleqMeaning:
         for region, what in (("memory", "a cell"), ("instructions", "an instruction")):
             card.holds(region, f"{what} that c names takes the result, and any other keeps what it holds",
                        lambda column: self.writes(column, lanes), by)
+
+
+def told_error(block: Block, scale: Scale) -> str:
+    """What is known of a block's error, in words."""
+    found, stated = enclosed(block, scale), block.bound(scale)
+    if found is None:
+        return f"not enclosed: the block states {stated:.3g}"
+    more = "" if found.error <= stated else ", which is less: it counts on roundings that do not all add up"
+    return (f"at most {found.error:.3g} over {found.over}: {found.truncation:.3g} of the formula and {found.rounding:.3g} of "
+            f"rounding; the block states {stated:.3g}{more}")
 
 
 def padded(card: Any, entries: list[Any], size: int) -> list[Any]:

@@ -15,7 +15,7 @@ from punchcard.card.encoding import Numbers, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
-from punchcard.machines.fleq.blocks.block import Block, product_reach
+from punchcard.machines.fleq.blocks.block import Block, Scale, product_reach
 from punchcard.machines.fleq.blocks.curves import Curve
 from punchcard.machines.fleq.blocks.entries import Entries
 from punchcard.machines.fleq.blocks.sigmoids import Terms
@@ -170,6 +170,8 @@ class FleqDesign(Design[FleqSizes]):
     sizes: FleqSizes
     card: Layout
     height: int
+    scale: Scale
+    """What the blocks' error bounds depend on, once it is known in which number format the layers are."""
 
     def __init__(self, blocks: Sequence[Block], range: float) -> None:
         """A design is made for a set of blocks and a range; its sizes follow from them."""
@@ -190,6 +192,7 @@ class FleqDesign(Design[FleqSizes]):
         return self.card
 
     def layers(self, sizes: FleqSizes, layout: Layout, precision: Precision) -> list[Part]:
+        self.scale = Scale(sizes.size, self.range, precision.unit)
         return self.formulas(Scales(GATE, self._big(precision), product_reach(sizes.size, self.range), precision.unit,
                                     flag_bound=2.0 ** math.ceil(math.log2(self.range + 2))))
 
