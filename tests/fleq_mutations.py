@@ -14,8 +14,8 @@ from punchcard.proof.real_proving import RealProof
 from punchcard.proof.solver import Failed
 from punchcard.transformer.weights import Weights
 
-BITS = ("program_counter", "halted", "write_pointer", "read_pointer", "read_idle", "write_idle", "deep", "over", "off", "writes",
-        "a_pointer", "b_pointer", "shut_a", "shut_b", "shut_c")
+BITS = ("program_counter", "halted", "write_pointer", "read_pointer", "read_idle", "write_idle", "deep", "over", "off",
+        "writes", "a_pointer", "b_pointer", "shut_a", "shut_b", "shut_c")
 """Blocks of bits that a feed-forward works out."""
 HEADS = {"compact": (0, 1, 3), "paper": (0, 1, -5, -4)}
 """Layers whose heads find columns by addresses alone."""
@@ -78,7 +78,8 @@ def random_card(machine: FleqMachine, seed: int) -> np.ndarray:
             for x in "abc":
                 width = int(random_.integers(min(sizes.size, sizes.memory) + 1))
                 values |= {f"{x}_width": width, x: sizes.memory_column + int(random_.integers(sizes.memory - width + 1))}
-        bits = [2.0 * (values.get(part, 0) >> i & 1) - 1 for part, size in sizes.instruction_parts().items() for i in range(size)]
+        bits = [2.0 * (values.get(part, 0) >> i & 1) - 1
+                for part, size in sizes.instruction_parts().items() for i in range(size)]
         code[: len(bits), number] = bits
     card = machine.layout.blank().numpy()
     design.punch(sizes, machine.layout, FleqContent(memory, code), card)

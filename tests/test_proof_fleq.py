@@ -57,7 +57,7 @@ def test_a_fact_that_does_not_hold_is_named() -> None:
 
 
 def test_a_loop_does_what_the_machine_means() -> None:
-    """The meaning that a proof compares with, itself compared: with a plain reading of the card and what a loop makes of it."""
+    """The meaning that a proof compares with, itself compared with a plain reading of the card before and after a loop."""
     it = machine("compact", "add", "mul", size=2, memory=4, instructions=4)
     layout, sizes = it.layout, it.sizes
     for seed in range(20):
@@ -75,7 +75,8 @@ def test_a_loop_does_what_the_machine_means() -> None:
         value = {sizes.zero_column: 0.0, sizes.unit_column: 1.0}.get(field["flag"])
         value = new[0, field["flag"] - sizes.memory_column] if value is None else value
         if abs(value - round(value)) < meaning.TOLERANCE and abs(value) <= it.range:
-            assert layout.numbers(after, "program_counter", "scratchpad")[0] == (field["p"] if round(value) <= 0 else counter + 1)
+            wanted = field["p"] if round(value) <= 0 else counter + 1
+            assert layout.numbers(after, "program_counter", "scratchpad")[0] == wanted
         assert layout.numbers(after, "halted", "scratchpad")[0] == field["halt"]
 
 
@@ -87,7 +88,8 @@ def test_the_bits_of_a_loop_are_proven(design: str) -> None:
     for name in ("current in scratchpad", "write_pointer in scratchpad", "operand in scratchpad", "flag in scratchpad",
                  "step: program_counter in scratchpad", "step: halted in scratchpad", "cell in memory",
                  "instruction in instructions", "again: the program counter names an instruction", "range of layer 3"):
-        assert f"add: {name}" in shown and f"nothing: {name}" in shown, name
+        assert f"add: {name}" in shown, name
+        assert f"nothing: {name}" in shown, name
     assert shown["error of add"].startswith("at most 0 over [-16, 16]")
 
 
@@ -138,7 +140,8 @@ def test_larger_machines_are_proven(design: str) -> None:
 
 def test_the_powers_that_heads_leave() -> None:
     for heads in (1, 2, 3):
-        assert abs(power(heads, 0) - 1) < 2**-50 and all(abs(power(heads, n)) < 2**-46 for n in range(1, heads))
+        assert abs(power(heads, 0) - 1) < 2**-50
+        assert all(abs(power(heads, n)) < 2**-46 for n in range(1, heads))
         assert REMAINDER[heads] / abs(float(power(heads, heads))) <= largest_coefficient(heads) * 1.000001
         assert largest_coefficient(heads) <= 1.03 * REMAINDER[heads] / abs(float(power(heads, heads)))
     assert coefficient(1) == {(1,): Fraction(1, 6), (0, 1): Fraction(-1, 2)}
@@ -180,7 +183,8 @@ def test_a_bound_holds_between_the_points_that_were_looked_at() -> None:
     """A spike that a thousand samples miss."""
     spike = lambda x: 1 / (1 + 1e8 * (x - 0.123456789) ** 2)  # noqa: E731
     bound, pieces = largest(spike, 0.0, 1.0)
-    assert 1.0 <= bound <= 1.06 and pieces > 10
+    assert 1.0 <= bound <= 1.06
+    assert pieces > 10
 
 
 @pytest.mark.soak
@@ -189,4 +193,5 @@ def test_fits_are_within_their_margin_everywhere(name: str) -> None:
     it = FleqMachine(functions=[name], size=2, memory=2, instructions=2)
     found, block = enclosed(it.blocks[name], it.scale), it.blocks[name]
     error = block.fit.error if isinstance(block, FittedFunction) else block.curve.table.error  # type: ignore[attr-defined]
-    assert found is not None and found.truncation <= FIT_MARGIN * error
+    assert found is not None
+    assert found.truncation <= FIT_MARGIN * error

@@ -85,7 +85,7 @@ class Contents:
         """In which columns it is so."""
         held = [layout.array(card, block, self.region) for block in self.blocks]
         apart = sum((one != 0).any(-2) for one in held) <= 1
-        content = sum(held)
+        content = np.sum(held, axis=0)
         if self.parts:
             return apart & (np.abs(content[..., : self.size, :]) == 1).all(-2) & (content[..., self.size :, :] == 0).all(-2)
         limit = next(block.limit for block in layout.blocks if block.name == self.blocks[0])
@@ -110,6 +110,5 @@ def held_size(layout: Layout, rows: str) -> int:
     """How many bits the numbers at some rows have."""
     for fact in layout.facts:
         if isinstance(fact, Contents) and rows in fact.places():
-            place = fact.places()[rows]
-            return place.stop - place.start
+            return fact.parts[rows.partition(".")[2]]
     return layout.place(rows).size

@@ -250,7 +250,8 @@ def _holds(layout: Layout, condition: Condition, read: Words, columns: Any) -> T
     spans = [layout.region(region) for region in condition.regions]
     if isinstance(condition, Spans):
         width = read(condition.width)
-        return (width == 0) | reduce(np.logical_or, [(numbers >= span.start) & (numbers + width <= span.stop) for span in spans])
+        inside = [(numbers >= span.start) & (numbers + width <= span.stop) for span in spans]
+        return (width == 0) | reduce(np.logical_or, inside)
     return reduce(np.logical_or, [(numbers >= span.start) & (numbers < span.stop) for span in spans])
 
 

@@ -12,7 +12,22 @@ from dataclasses import dataclass, field
 import z3
 
 from punchcard.card import facts
-from punchcard.card.facts import Below, Both, Condition, Copies, Either, Equals, Fact, Holds, Names, Not, Own, Same, Spans, Sum
+from punchcard.card.facts import (
+    Below,
+    Both,
+    Condition,
+    Copies,
+    Either,
+    Equals,
+    Fact,
+    Holds,
+    Names,
+    Not,
+    Own,
+    Same,
+    Spans,
+    Sum,
+)
 from punchcard.card.layout import Layout
 from punchcard.machines.stages import Case
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
@@ -34,6 +49,8 @@ class Column:
     """Its rows after each layer."""
     taken: dict[tuple[int, int], list[Form]] = field(default_factory=dict)
     """What each head of each layer gives to it."""
+    lemmas: dict[tuple[int, str], Sequence[Form]] = field(default_factory=dict)
+    """Rows that a lemma was tried on, by layer and name."""
     units: dict[int, dict[int, Form]] = field(default_factory=dict)
     """What the hidden units of each layer take, before the ReLU."""
 
@@ -42,7 +59,6 @@ class Column:
 class Code:
     """A block that holds the columns' numbers, but for an offset: which bit is which, and how a code becomes a number."""
 
-    rows: str
     places: dict[int, int]
     size: int
     first: int
@@ -123,7 +139,7 @@ class Columns:
 
     def _is_single(self, region: str) -> bool:
         span = self.layout.region(region)
-        return bool(span.stop == span.start + 1)
+        return span.stop == span.start + 1
 
     def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
         """Give a block its word: known where a fact says so, else unknown."""
@@ -196,18 +212,17 @@ class Columns:
 
     def codes(self, column: Column) -> list[Code]:
         """The blocks that say which column of its region it is."""
-        named = [rows for rows, region in self._held if region == column.region]
-        return [code for code in (self.code(column.region, rows, column) for rows in named) if code is not None]
+        names = [rows for rows, region in self._held if region == column.region]
+        return [code for rows in names if (code := self.code(rows, column.region, column)) is not None]
 
-    def code(self, region: str, rows: str, column: Column | None = None) -> Code | None:
-        """What a block says of which column it is, with its bits in one column; None where it does not say it."""
+    def code(self, rows: str, region: str, column: Column | None = None) -> Code | None:
+        """How the numbers at some rows say which column of a region it is; with a column, which bit of it is which."""
         held = self._held.get((rows, region))
         if held is None or not isinstance(held.numbers, range) or len(held.numbers) < 2:
             return None
         bits = self.bits.of_word(column.words[rows]) if column is not None else []
         places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
-        return Code(rows, places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start,
-                    self.place_bits)
+        return Code(places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start, self.place_bits)
 
     def as_place(self, word: Term) -> Term:
         """A word as a column's number. One that is longer must be short enough: who asks has to show it."""
@@ -250,7 +265,8 @@ class Columns:
         inside = []
         for region in condition.regions:
             span = self.layout.region(region)
-            inside.append(z3.And(z3.ULE(z3.BitVecVal(span.start, size), first), z3.ULE(first + count, z3.BitVecVal(span.stop, size))))
+            start, stop = (z3.BitVecVal(edge, size) for edge in (span.start, span.stop))
+            inside.append(z3.And(z3.ULE(start, first), z3.ULE(first + count, stop)))
         return z3.Or(width == 0, *inside)
 
     def _decided(self, condition: facts.Bits | Sum, words: dict[str, Term]) -> Term:
@@ -286,6 +302,8 @@ class Columns:
                 yield from self._definitions(left[0], place, words)
         elif isinstance(condition, facts.Bits | Sum):
             yield condition.rows, self._decided(condition, words)
+        elif isinstance(condition, Same):
+            yield condition.rows, words[condition.other] + condition.offset
         elif isinstance(condition, Equals) and condition.low is None:
             yield condition.rows, z3.BitVecVal(condition.number, words[condition.rows].size())
 
@@ -310,7 +328,7 @@ class Columns:
             first += size
         column.words |= pieces
         if part:
-            joined = [column.words[f"{block}.{name}"] for name in reversed(list(sizes))]
+            joined = [column.words[f"{block}.{name}"] for name in reversed(sizes)]
             column.words[block] = z3.simplify(z3.Concat(*joined)) if len(joined) > 1 else joined[0]
 
 

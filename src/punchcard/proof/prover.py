@@ -38,7 +38,7 @@ def prove(
     begin = time.perf_counter()
     failed, example = None, None
     real = any(block.real for block in machine.layout.blocks)
-    proof = (RealProof if real else Proof)(machine, weights, seconds=seconds, progress=progress)
+    proof: Any = (RealProof if real else Proof)(machine, weights, seconds=seconds, progress=progress)
     try:
         proof.run()
     except Failed as failure:

@@ -104,7 +104,8 @@ class RealColumns(Columns):
             held += [NOTHING] * (first.size - len(held))
         else:
             limit = UNLIMITED if first.limit is None else Fraction(first.limit)
-            held = [self.bits.real(Real(f"{contents.name} {row} of {column.name}", -limit, limit)) for row in range(first.size)]
+            names = [f"{contents.name} {row} of {column.name}" for row in range(first.size)]
+            held = [self.bits.real(Real(name, -limit, limit)) for name in names]
         self.held[column] = held
         if len(contents.blocks) == 1:
             column.rows[self.layout.rows(first.name)] = held
@@ -121,7 +122,8 @@ class RealColumns(Columns):
         words = []
         for part, size in contents.parts.items():
             name = f"{contents.name}.{part}"
-            column.words[name] = z3.BitVecVal(known[part], size) if part in known else z3.BitVec(f"{name}[{column.name}]", size)
+            unknown = z3.BitVec(f"{name}[{column.name}]", size)
+            column.words[name] = z3.BitVecVal(known[part], size) if part in known else unknown
             words.append(column.words[name])
         column.words[contents.name] = z3.simplify(z3.Concat(*reversed(words))) if len(words) > 1 else words[0]
         return column.words[contents.name]

@@ -136,7 +136,8 @@ class RealLoop(Loop):
         self._tell(number, head, column, [group for group, _ in wins], unsure)
         # where none is left over, the first is taken unless another wins
         first = wins.pop(0)[0] if wins and not unsure else None
-        wins, rest = [(group, self._by_name(condition)) for group, condition in wins], self._by_name(rest) if unsure else rest
+        wins = [(group, self._by_name(condition)) for group, condition in wins]
+        rest = self._by_name(rest) if unsure else rest
         hull = [each for group in merged for each in group.columns] + [self.others[region] for region in far]
         taken = [NOTHING] * self.layout.width
         for place, row in enumerate(weights.value):
@@ -166,9 +167,7 @@ class RealLoop(Loop):
         """Groups with the same score are one."""
         found: dict[object, Group] = {}
         for group in groups:
-            key = (group.score.key, group.when.get_id() if not z3.is_true(group.when) else 0)
-            if not z3.is_true(group.when) and key in found:
-                key = (*key, len(found))
+            key = group.score.key, 0 if z3.is_true(group.when) else len(found) + 1
             before = found.get(key)
             found[key] = group if before is None else Group((*before.columns, *group.columns), group.when, group.score)
         return list(found.values())
@@ -196,9 +195,9 @@ class RealLoop(Loop):
         """Columns that might win: listed ones by their keys, the column itself, and those that the query names."""
         found: list[Group] = []
         by_key: dict[object, list[Column]] = {}
-        for region in self.layout.regions:
-            if self.columns.is_listed(region.name):
-                for each in self.columns.pool(region.name):
+        for span in self.layout.regions:
+            if self.columns.is_listed(span.name):
+                for each in self.columns.pool(span.name):
                     keys = self._key(number, head, weights, each)
                     by_key.setdefault(tuple((place, form.key) for place, form in keys.items()), []).append(each)
         for columns in by_key.values():
@@ -368,7 +367,8 @@ class RealLoop(Loop):
 
     def _gates(self, form: Form) -> list[int]:
         """The bits of a form that are each as large as all the rest together."""
-        ordered = sorted((atom for atom in form.terms if atom not in self.bits.reals), key=lambda atom: -abs(form.terms[atom]))
+        bits = (atom for atom in form.terms if atom not in self.bits.reals)
+        ordered = sorted(bits, key=lambda atom: -abs(form.terms[atom]))
         for count in range(1, len(ordered) + 1):
             gates = ordered[:count]
             low, high = self.span(Form(ZERO, {atom: c for atom, c in form.terms.items() if atom not in gates}))
@@ -377,7 +377,7 @@ class RealLoop(Loop):
         return []
 
     def _steady(self, noise: Form, units: list[tuple[Fraction, Form]]) -> Form:
-        """Noise and a sum of ReLUs of bits and noise: a number for each setting of the bits, and what is left of the noise."""
+        """Noise, and ReLUs of bits and noise: a number for each setting of the bits, and what is left of the noise."""
         reals = self.bits.reals
         gates = {atom: self.bits.form(self.bits.terms[atom]) for form in (noise, *(form for _, form in units))
                  for atom in form.terms if atom in reals}

@@ -4,7 +4,7 @@
                  halved until the bound is tight, and for products the power series of the softmax
     rounding     each operation of the number format is off by at most one unit, sums in any order
 
-A block states a bound of its own (`Block.bound`), which samples the range in part. `enclosed` is what the two are compared by.
+A block states a bound of its own (`Block.bound`), which samples the range in part. The certificate has both.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from punchcard.errors import PunchcardError
@@ -48,7 +49,7 @@ SMOOTH: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True)
 class Enclosure:
-    """The largest error of a block's result: of its formula, and of its rounding; over which operands; and how it was found."""
+    """The largest error of a block's result: of its formula and of its rounding, over which operands, in how many pieces."""
 
     truncation: float
     rounding: float
@@ -63,8 +64,7 @@ class Enclosure:
 
 def enclosed(block: Block, scale: Scale) -> Enclosure | None:
     """The error of a block over its whole range; None where nothing is known of it, as of a block of your own."""
-    u, limit = scale.unit, scale.range
-    over = f"[-{limit:g}, {limit:g}]"
+    over = f"[-{scale.range:g}, {scale.range:g}]"
     if isinstance(block, Transposition):
         return Enclosure(0.0, block.bound(scale), over)
     if isinstance(block, Elementwise):
@@ -111,7 +111,8 @@ def _fitted(name: str, fit: SigmoidSum, scale: Scale) -> Enclosure | None:
     if smooth is None:
         return None
     flint = _flint()
-    terms = [tuple(flint.arb(float(v)) for v in term) for term in zip(fit.weights, fit.biases, fit.coefficients, strict=True)]
+    terms = [tuple(flint.arb(float(v)) for v in term)
+             for term in zip(fit.weights, fit.biases, fit.coefficients, strict=True)]
 
     def difference(x: Any) -> Any:
         total = flint.arb(fit.constant) - smooth(x)
@@ -166,7 +167,8 @@ def _table(name: str, table: Table, scale: Scale) -> Enclosure | None:
 
     def difference(x: Any) -> Any:
         e = softmax(x)
-        return sum((p * v for p, (_, _, v) in zip(e[1:], keys[1:], strict=True)), e[0] * keys[0][2]) / sum(e[1:], e[0]) - smooth(x)
+        taken = [p * v for p, (_, _, v) in zip(e, keys, strict=True)]
+        return sum(taken[1:], taken[0]) / sum(e[1:], e[0]) - smooth(x)
 
     def units(x: Any) -> Any:
         e = softmax(x)
@@ -182,11 +184,13 @@ def _table(name: str, table: Table, scale: Scale) -> Enclosure | None:
     return _enclose(difference, units, table.low, table.high, scale.unit)
 
 
-def _enclose(difference: Callable[[Any], Any], units: Callable[[Any], Any], low: float, high: float, unit: float) -> Enclosure:
+def _enclose(
+    difference: Callable[[Any], Any], units: Callable[[Any], Any], low: float, high: float, unit: float,
+) -> Enclosure:
     truncation, pieces = largest(difference, low, high)
     flint = _flint()
     edges = [low + (high - low) * (i / 256) ** 2 for i in range(257)]
-    balls = [_ball(flint, a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    balls = [_ball(flint, a, b) for a, b in pairwise(edges)]
     per_unit = max(float(units(ball).abs_upper()) for ball in balls)
     return Enclosure(_up(truncation), _up(per_unit * unit), f"[{low:g}, {high:g}]", pieces)
 

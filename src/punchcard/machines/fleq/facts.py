@@ -1,4 +1,4 @@
-"""What stands on every card of a FLEQ machine when a loop begins: addresses, constants, and instructions that lead somewhere."""
+"""What stands on every card of a FLEQ machine when a loop begins: addresses, constants, instructions that lead somewhere."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ def card_facts(
         Fact("scratchpad", Names("program_counter", ("instructions",)), "the program counter names an instruction"),
     ]
     calls = {case: _calls(bits) for case, bits in cases(blocks).items()}
-    field = lambda name: f"{INSTRUCTION}.{name}"  # noqa: E731
     nothing = both(calls["nothing"], *(Equals(field(f"{x}_width"), 0) for x in "abc"))
     kinds = {block.name: both(calls[block.name], _operands(block.reads_instructions)) for block in blocks}
     found += [
@@ -64,14 +63,18 @@ def card_facts(
     return found
 
 
+def field(name: str) -> str:
+    """A field of an instruction, as facts know it."""
+    return f"{INSTRUCTION}.{name}"
+
+
 def _calls(bits: Mapping[str, int]) -> Both:
-    return Both(tuple(Equals(f"{INSTRUCTION}.{name}", bit) for name, bit in bits.items()))
+    return Both(tuple(Equals(field(name), bit) for name, bit in bits.items()))
 
 
 def _operands(pointer_function: bool) -> Both:
-    """A function takes cells and makes cells; a pointer function takes an instruction and a cell, and makes an instruction."""
+    """A function takes and makes cells. A pointer function takes an instruction and a cell, and makes an instruction."""
     own = ("instructions",) if pointer_function else ("memory",)
-    field = lambda name: f"{INSTRUCTION}.{name}"  # noqa: E731
     spans = both(Spans(field("a"), field("a_width"), own), Spans(field("b"), field("b_width"), ("memory",)),
                  Spans(field("c"), field("c_width"), own))
     widths = [Equals(field(f"{x}_width"), 1) for x in "abc"] if pointer_function else []

@@ -73,8 +73,8 @@ class FleqMeaning:
                         lambda column: card.signs(self.instruction[INSTRUCTION]))
         self.everywhere(layer, "write_pointer", "c + i", lambda column: card.signs(self.pointer("c", self.lane(column))))
         for rows, height in (("deep", "a_height"), ("over", "c_height")):
-            self.everywhere(layer, rows, f"1 in the rows beyond {height}, else 0", lambda column, height=height: [
-                card.truth(self.beyond(row, height)) for row in range(size)])
+            beyond = [card.truth(self.beyond(row, height)) for row in range(size)]
+            self.everywhere(layer, rows, f"1 in the rows beyond {height}, else 0", partial(_given, beyond))
 
     def held(self, pointer: Any, size: int) -> Any:
         """What the column with this number holds, wherever it is."""
@@ -91,10 +91,9 @@ class FleqMeaning:
     def _held(self, pointer: Any, size: int) -> Any:
         card, first = self.card, self.sizes
         unit = [card.constant(float(row == 0)) for row in range(size)]
-        number = lambda place: card.number(place, pointer.size())  # noqa: E731
+        is_unit = pointer == card.number(first.unit_column, pointer.size())
         found = card.held_at(("memory", "instructions"), pointer, size)
-        return card.pick([(card.negated(pointer == number(first.unit_column)), found), (pointer == number(first.unit_column), unit)],
-                         size)
+        return card.pick([(card.negated(is_unit), found), (is_unit, unit)], size)
 
     def writes(self, column: Any, lanes: dict[int, list[Any]]) -> Any:
         """Whether a lane of the result is written to a column."""
@@ -114,7 +113,7 @@ class FleqMeaning:
         return card.pick([(card.yes, self.held(pointer, size)), *named], size)
 
     def step(self, lanes: dict[int, list[Any]], made: int, flag: int) -> None:
-        """The loop as a whole: `lanes` are the columns that give each lane of the result, which is made in layer `made`.
+        """The loop as a whole: `lanes` are the columns that give each lane of the result, made in layer `made`.
 
         The flag is brought by the heads of layer `flag`.
         """
@@ -123,8 +122,8 @@ class FleqMeaning:
         card.whole(flag, "flag", "scratchpad", TOLERANCE, self.design.range + TOLERANCE)
         self.everywhere(flag, "flag", "mem[flag] after the write", lambda column: self.written(self["flag"], lanes, made, 1),
                         heads_only=True)
-        jumps = lambda column: card.is_at_most_zero("flag", pad, flag)  # noqa: E731
-        card.expect("program_counter", "scratchpad", lambda column: card.choose(jumps(column), self["p"], self.counter + 1))
+        card.expect("program_counter", "scratchpad", lambda column: card.choose(
+            card.is_at_most_zero("flag", pad, flag), self["p"], self.counter + 1))
         card.expect("halted", "scratchpad", self["halt"])
 
         def by(column: Any) -> Any:
@@ -147,6 +146,11 @@ def told_error(block: Block, scale: Scale) -> str:
             f"rounding; the block states {stated:.3g}{more}")
 
 
+def _given(entries: list[Any], column: Any) -> list[Any]:
+    """The same entries, whichever column it is."""
+    return entries
+
+
 def padded(card: Any, entries: list[Any], size: int) -> list[Any]:
     return [*entries, *[card.constant(0.0)] * (size - len(entries))]
 
@@ -154,10 +158,17 @@ def padded(card: Any, entries: list[Any], size: int) -> list[Any]:
 def compact(design: Any, card: Any) -> None:
     """The four layers of the compact design."""
     words = FleqMeaning(design, card)
-    lane, operand = words.lane, lambda column: "b" if column.constants("not_b") == [0.0] else "a"
+    lane = words.lane
+
+    def operand(column: Any) -> str:
+        return "b" if column.constants("not_b") == [0.0] else "a"
+
+    def idle(column: Any) -> Any:
+        return words.beyond(lane(column), f"{operand(column)}_width")
+
     words.shared(1)
-    words.everywhere(1, "read_pointer", "a + i, or b + i", lambda column: card.signs(words.pointer(operand(column), lane(column))))
-    idle = lambda column: words.beyond(lane(column), f"{operand(column)}_width")  # noqa: E731
+    words.everywhere(1, "read_pointer", "a + i, or b + i",
+                     lambda column: card.signs(words.pointer(operand(column), lane(column))))
     words.everywhere(1, "read_idle", "1 beyond the operand's width, else 0", lambda column: [card.truth(idle(column))])
     words.everywhere(1, "write_idle", "1 beyond the result's width, else 0",
                      lambda column: [card.truth(words.beyond(lane(column), "c_width"))])
@@ -165,8 +176,9 @@ def compact(design: Any, card: Any) -> None:
         [block.name for block in design.blocks if block.transport.name == t.name] for t in design.transports]
     words.everywhere(1, "off", "0 for the function that is called and its transport, else 1",
                      lambda column: [card.truth(words.off(user)) for user in users])
-    words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick(
-        [(card.negated(idle(column)), words.held(words.pointer(operand(column), lane(column)), design.height))], design.height))
+    words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick([
+        (card.negated(idle(column)), words.held(words.pointer(operand(column), lane(column)), design.height)),
+    ], design.height))
     called = next((block for block in design.blocks if block.name == card.case), None)
     lanes: dict[int, list[Any]] = {}
     if called is not None and card.case is not None:
@@ -180,23 +192,29 @@ def compact(design: Any, card: Any) -> None:
 def paper(design: Any, card: Any) -> None:
     """The layers of the paper's design: 9 and those of the functions."""
     words = FleqMeaning(design, card)
-    lane, size, height = words.lane, words.sizes.size, design.height
+    lane, height = words.lane, design.height
     last = 9 + max(block.lemma.depth for block in design.blocks)
     words.shared(1)
-    part = {x: lambda column, x=x: column.constants(f"in_{x}") == [1.0] for x in "abc"}
 
-    def shut(column: Any, x: str) -> Any:
+    def is_for(x: str, column: Any) -> bool:
+        return bool(column.constants(f"in_{x}") == [1.0])
+
+    def pointer(x: str, column: Any) -> Any:
+        return words.pointer(x, lane(column))
+
+    def shut(x: str, column: Any) -> Any:
         """Whether a column is not for an operand, or beyond its width."""
-        return words.beyond(lane(column), f"{x}_width") if part[x](column) else card.yes
+        return words.beyond(lane(column), f"{x}_width") if is_for(x, column) else card.yes
 
     for x in "ab":
-        words.everywhere(1, f"{x}_pointer", f"{x} + i", lambda column, x=x: card.signs(words.pointer(x, lane(column))))
+        words.everywhere(1, f"{x}_pointer", f"{x} + i", partial(lambda x, column: card.signs(pointer(x, column)), x))
     for x in "abc":
         words.everywhere(1, f"shut_{x}", f"0 where column i of {x} belongs, else 1",
-                         lambda column, x=x: [card.truth(shut(column, x))])
+                         partial(lambda x, column: [card.truth(shut(x, column))], x))
     words.everywhere(1, "off", "0 for the function that is called, else 1",
                      lambda column: [card.truth(words.off([block.name])) for block in design.blocks])
     words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick(
-        [(card.negated(shut(column, x)), words.held(words.pointer(x, lane(column)), height)) for x in "ab"], height))
-    lanes = {lane(words.before(column)): [column] for column in card.all("scratchpad") if part["c"](words.before(column))}
+        [(card.negated(shut(x, column)), words.held(pointer(x, column), height)) for x in "ab"], height))
+    lanes = {lane(words.before(column)): [column] for column in card.all("scratchpad")
+             if is_for("c", words.before(column))}
     words.step(lanes if card.case != "nothing" else {}, made=last - 5, flag=last - 3)
