@@ -12,7 +12,22 @@ from dataclasses import dataclass, field
 import z3
 
 from punchcard.card import facts
-from punchcard.card.facts import Below, Both, Condition, Copies, Either, Equals, Fact, Holds, Names, Not, Own, Same, Sum
+from punchcard.card.facts import (
+    Below,
+    Both,
+    Condition,
+    Copies,
+    Either,
+    Equals,
+    Fact,
+    Holds,
+    Names,
+    Not,
+    Own,
+    Same,
+    Spans,
+    Sum,
+)
 from punchcard.card.layout import Layout
 from punchcard.machines.stages import Case
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
@@ -98,8 +113,18 @@ class Columns:
         column = Column(region, place, {}, [NOTHING] * self.layout.width, name)
         self.found[region].append(column)
         inside = z3.simplify(self.within(place, region))
+        self._fill(column)
+        self._congruence(column, inside)
+        for fact in self.layout.facts:
+            if fact.region == region and isinstance(fact, Fact | Copies):
+                for term in self.meaning(fact, column.place, column.words):
+                    self.solver.suppose(z3.Implies(inside, term))
+        return column
+
+    def _fill(self, column: Column) -> None:
+        """Give a column its rows and words."""
         for block in self.layout.blocks:
-            content, rows = block.holds.get(region), self.layout.rows(block.name)
+            content, rows = block.holds.get(column.region), self.layout.rows(block.name)
             if content == "one":
                 column.rows[rows] = [number(1)] * block.size
             elif content == "bits":
@@ -107,15 +132,9 @@ class Columns:
         self._suppose_case(column)
         self._define(column)
         for block in self.layout.blocks:
-            if block.holds.get(region) == "bits":
+            if block.holds.get(column.region) == "bits":
                 bits = self.bits.of_word(column.words[block.name])
                 column.rows[self.layout.rows(block.name)] = [signed(bit) for bit in bits]
-        self._congruence(column, inside)
-        for fact in self.layout.facts:
-            if fact.region == region and not isinstance(fact, Holds):
-                for term in self.meaning(fact, column.place, column.words):
-                    self.solver.suppose(z3.Implies(inside, term))
-        return column
 
     def _is_single(self, region: str) -> bool:
         span = self.layout.region(region)
@@ -233,9 +252,22 @@ class Columns:
         if isinstance(condition, Below):
             short = condition.number < 1 << word.size()
             return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if short else z3.BoolVal(True)
+        if isinstance(condition, Spans):
+            return self._spans(condition, word, words[condition.width])
         assert isinstance(condition, Names)
         fits = [] if word.size() <= self.place_bits else [z3.Extract(word.size() - 1, self.place_bits, word) == 0]
         return z3.And(*fits, z3.Or(*(self.within(self.as_place(word), region) for region in condition.regions)))
+
+    def _spans(self, condition: Spans, word: Term, width: Term) -> Term:
+        """The first column and the one behind the last are within a region, counted with room to spare."""
+        size = max(word.size(), width.size(), self.place_bits) + 2
+        first, count = z3.ZeroExt(size - word.size(), word), z3.ZeroExt(size - width.size(), width)
+        inside = []
+        for region in condition.regions:
+            span = self.layout.region(region)
+            start, stop = (z3.BitVecVal(edge, size) for edge in (span.start, span.stop))
+            inside.append(z3.And(z3.ULE(start, first), z3.ULE(first + count, stop)))
+        return z3.Or(width == 0, *inside)
 
     def _decided(self, condition: facts.Bits | Sum, words: dict[str, Term]) -> Term:
         """The number that other words decide."""
@@ -273,14 +305,14 @@ class Columns:
         elif isinstance(condition, Same):
             yield condition.rows, words[condition.other] + condition.offset
         elif isinstance(condition, Equals) and condition.low is None:
-            yield condition.rows, z3.BitVecVal(condition.number, self.layout.place(condition.rows).size)
+            yield condition.rows, z3.BitVecVal(condition.number, words[condition.rows].size())
 
     def _define(self, column: Column) -> None:
         """Put numbers that facts decide in place of unknown ones."""
         for fact in self.layout.facts:
             if isinstance(fact, Fact) and fact.region == column.region and not fact.last:
                 for rows, term in list(self._definitions(fact.condition, column.place, column.words)):
-                    if is_unknown(column.words[rows]):
+                    if rows.partition(".")[0] in self._parts and is_unknown(column.words[rows]):
                         self._put(column, rows, term)
 
     def _put(self, column: Column, rows: str, term: Term) -> None:

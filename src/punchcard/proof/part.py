@@ -11,7 +11,8 @@ from fractions import Fraction
 
 import z3
 
-from punchcard.card.facts import AnyFact, Both, Condition, Copies, Either, Holds, Not
+from punchcard.card.contents import Contents, Stands, Uniform
+from punchcard.card.facts import AnyFact, Both, Condition, Copies, Either, Fact, Holds, Not
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
@@ -199,6 +200,8 @@ class Part:
     def _facts(self) -> None:
         columns = self.loop.columns
         for fact in self.end.facts:
+            if isinstance(fact, Stands | Uniform | Contents):
+                raise ProofError(f"the fact {fact.about!r} is about real numbers, and the layout has none")
             if fact.region not in self._after:
                 continue
             column, words = self.any[fact.region], self._after[fact.region]
@@ -228,7 +231,7 @@ class Part:
         return found
 
 
-def mentioned(fact: AnyFact) -> set[str]:
+def mentioned(fact: Holds | Copies | Fact) -> set[str]:
     """The rows that a fact is about."""
     if isinstance(fact, Holds):
         return {fact.rows}
