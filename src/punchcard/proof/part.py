@@ -12,7 +12,7 @@ from fractions import Fraction
 import z3
 
 from punchcard.card.contents import Contents, Stands, Uniform
-from punchcard.card.facts import AnyFact, Both, Condition, Copies, Either, Fact, Holds, Not
+from punchcard.card.facts import Both, Condition, Copies, Either, Fact, Holds, Not
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
