@@ -164,6 +164,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return Guard(self.reader, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
                      rounding=4 * self.unit * self.range)
 
+    def meaning(self, card: Any) -> None:
+        self.design.meaning(card)
+
     def bound(self, function: str) -> float:
         """The largest error of an entry of a function's result, for operands and results within the range."""
         if function not in self.blocks:

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from punchcard.card.encoding import Numbers, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
-from punchcard.machines.fleq.blocks.block import Block, product_reach
+from punchcard.machines.fleq.blocks.block import Block, Scale, product_reach
 from punchcard.machines.fleq.blocks.curves import Curve
 from punchcard.machines.fleq.blocks.entries import Entries
 from punchcard.primitives.add import number
@@ -169,6 +169,8 @@ class FleqDesign(Design[FleqSizes]):
     sizes: FleqSizes
     card: Layout
     height: int
+    scale: Scale
+    """What the blocks' error bounds depend on, once it is known in which number format the layers are."""
 
     def __init__(self, blocks: Sequence[Block], range: float) -> None:
         """A design is made for a set of blocks and a range; its sizes follow from them."""
@@ -182,10 +184,14 @@ class FleqDesign(Design[FleqSizes]):
     def punch_constants(self, card: Card) -> None:
         """Everything on the card that does not depend on the program."""
 
+    def meaning(self, card: Any) -> None:
+        """What a loop does, for a proof: see `machines.fleq.meaning`."""
+
     def layout(self, sizes: FleqSizes) -> Layout:
         return self.card
 
     def layers(self, sizes: FleqSizes, layout: Layout, precision: Precision) -> list[Part]:
+        self.scale = Scale(sizes.size, self.range, precision.unit)
         return self.formulas(Scales(GATE, self._big(precision), product_reach(sizes.size, self.range), precision.unit,
                                     flag_bound=2.0 ** math.ceil(math.log2(self.range + 2))))
 
