@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from punchcard.machines.fleq.blocks.block import FIT_MARGIN, FittedFunction, Scale
+from punchcard.machines.fleq.blocks.block import FittedFunction, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
-from punchcard.machines.fleq.blocks.fit import fit
+from punchcard.machines.fleq.blocks.fit import FIT_MARGIN, fit
 from punchcard.machines.fleq.blocks.product import EXTRAPOLATION, REMAINDER, best_c
 from punchcard.machines.fleq.blocks.series import coefficient, largest_coefficient, power, tail
 from punchcard.machines.fleq.functions import INVERSE

@@ -74,7 +74,7 @@ def enclosed(block: Block, scale: Scale) -> Enclosure | None:
     if isinstance(block, AnchoredMatrixProduct):
         return _anchored(scale)
     if isinstance(block, FittedFunction):
-        return _fitted(block.name, block.fit, scale)
+        return _fitted(block.name, block.fit, scale) if isinstance(block.fit, SigmoidSum) else None
     if isinstance(block, EntriesFunction):
         return _curve(block.function.name, block.curve, scale)
     return Enclosure(0.0, 0.0, "all bits") if block.reads_instructions else None

@@ -38,13 +38,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Card, Layout, RowBlock, holding
+from punchcard.errors import ProofError
 from punchcard.machines.fleq.blocks.bench import Bench
 from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqSizes, Scales
 from punchcard.machines.fleq.designs.compact import CompactDesign
@@ -65,6 +66,10 @@ class ThreeLayerDesign(CompactDesign):
     """Three layers; one head in the first and the last, two or three more than the soft product's in the second."""
 
     name: ClassVar[str] = "three-layer"
+
+    def meaning(self, card: Any) -> None:
+        raise ProofError("the three-layer design of FLEQ does not say what its loop means, so it cannot be proven: "
+                         "use --design compact or --design paper")
 
     @property
     def pointer_functions(self) -> list[str]:
