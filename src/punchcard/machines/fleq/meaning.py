@@ -142,8 +142,8 @@ def told_error(block: Block, scale: Scale) -> str:
     if found is None:
         return f"not enclosed: the block states {stated:.3g}"
     more = "" if found.error <= stated else ", which is less: it counts on roundings that do not all add up"
-    return (f"at most {found.error:.3g} over {found.over}: {found.truncation:.3g} of the formula and {found.rounding:.3g} of "
-            f"rounding; the block states {stated:.3g}{more}")
+    return (f"at most {found.error:.3g} over {found.over}: {found.truncation:.3g} of the formula and {found.rounding:.3g} "
+            f"of rounding; the block states {stated:.3g}{more}")
 
 
 def _given(entries: list[Any], column: Any) -> list[Any]:
