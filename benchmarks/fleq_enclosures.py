@@ -25,8 +25,8 @@ def main() -> None:
             told = ", ".join(f"{option} {value}" for option, value in options.items())
             if found is not None:
                 less = "" if found.error <= stated else ", less"
-                parts = (found.truncation, found.rounding, found.error)
-                print(f"| {name} {told} | {found.over} | {' | '.join(f'{part:.3g}' for part in parts)} | {stated:.3g}{less} |")
+                parts = " | ".join(f"{part:.3g}" for part in (found.truncation, found.rounding, found.error))
+                print(f"| {name} {told} | {found.over} | {parts} | {stated:.3g}{less} |")
 
 
 if __name__ == "__main__":
