@@ -260,6 +260,7 @@ def _decided(condition: Bits, of: Any) -> Any:
     found = np.zeros_like(of)
     for place, sources in enumerate(condition.sources):
         for source, literals in sources:
-            holds = reduce(np.logical_and, [of >> other & 1 == bit for other, bit in literals.items()], of >> source & 1 == 1)
+            held = [of >> other & 1 == bit for other, bit in literals.items()]
+            holds = reduce(np.logical_and, held, of >> source & 1 == 1)
             found = found | holds.astype(of.dtype) << place
     return found

@@ -49,8 +49,6 @@ class Column:
     """Its rows after each layer."""
     taken: dict[tuple[int, int], list[Form]] = field(default_factory=dict)
     """What each head of each layer gives to it."""
-    lemmas: dict[tuple[int, str], Sequence[Form]] = field(default_factory=dict)
-    """Rows that a lemma was tried on, by layer and name."""
     units: dict[int, dict[int, Form]] = field(default_factory=dict)
     """What the hidden units of each layer take, before the ReLU."""
 
@@ -59,6 +57,7 @@ class Column:
 class Code:
     """A block that holds the columns' numbers, but for an offset: which bit is which, and how a code becomes a number."""
 
+    rows: str
     places: dict[int, int]
     size: int
     first: int
@@ -139,7 +138,7 @@ class Columns:
 
     def _is_single(self, region: str) -> bool:
         span = self.layout.region(region)
-        return span.stop == span.start + 1
+        return bool(span.stop == span.start + 1)
 
     def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
         """Give a block its word: known where a fact says so, else unknown."""
@@ -212,17 +211,18 @@ class Columns:
 
     def codes(self, column: Column) -> list[Code]:
         """The blocks that say which column of its region it is."""
-        names = [rows for rows, region in self._held if region == column.region]
-        return [code for rows in names if (code := self.code(rows, column.region, column)) is not None]
+        named = [rows for rows, region in self._held if region == column.region]
+        return [code for code in (self.code(column.region, rows, column) for rows in named) if code is not None]
 
-    def code(self, rows: str, region: str, column: Column | None = None) -> Code | None:
-        """How the numbers at some rows say which column of a region it is; with a column, which bit of it is which."""
+    def code(self, region: str, rows: str, column: Column | None = None) -> Code | None:
+        """What a block says of which column it is, with its bits in one column; None where it does not say it."""
         held = self._held.get((rows, region))
         if held is None or not isinstance(held.numbers, range) or len(held.numbers) < 2:
             return None
         bits = self.bits.of_word(column.words[rows]) if column is not None else []
         places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
-        return Code(places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start, self.place_bits)
+        return Code(rows, places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start,
+                    self.place_bits)
 
     def as_place(self, word: Term) -> Term:
         """A word as a column's number. One that is longer must be short enough: who asks has to show it."""
@@ -328,7 +328,7 @@ class Columns:
             first += size
         column.words |= pieces
         if part:
-            joined = [column.words[f"{block}.{name}"] for name in reversed(sizes)]
+            joined = [column.words[f"{block}.{name}"] for name in reversed(list(sizes))]
             column.words[block] = z3.simplify(z3.Concat(*joined)) if len(joined) > 1 else joined[0]
 
 
