@@ -1,4 +1,4 @@
-"""The errors of FLEQ's functions over their whole range, beside the bounds that the blocks state: the table of docs/proof-fleq.md.
+"""The errors of FLEQ's functions over their whole range, beside what their blocks state: the table of docs/proof-fleq.md.
 
     python -m benchmarks.fleq_enclosures
 """
@@ -25,8 +25,8 @@ def main() -> None:
             told = ", ".join(f"{option} {value}" for option, value in options.items())
             if found is not None:
                 less = "" if found.error <= stated else ", less"
-                print(f"| {name} {told} | {found.over} | {found.truncation:.3g} | {found.rounding:.3g} | {found.error:.3g} | "
-                      f"{stated:.3g}{less} |")
+                parts = " | ".join(f"{part:.3g}" for part in (found.truncation, found.rounding, found.error))
+                print(f"| {name} {told} | {found.over} | {parts} | {stated:.3g}{less} |")
 
 
 if __name__ == "__main__":

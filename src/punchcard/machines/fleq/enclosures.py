@@ -147,7 +147,8 @@ def _curve(name: str, curve: Curve, scale: Scale) -> Enclosure | None:
     if isinstance(curve, Sigmoid | Tanh):
         # exp, sum, division, and the two of the reference; the score itself is exact
         factor = 2 if isinstance(curve, Tanh) else 1
-        return Enclosure(0.0, _up(factor * (6 * u + 2 * REFERENCE_UNIT) + averaging), over)
+        rounding = factor * (6 * u + 2 * REFERENCE_UNIT)  # powers of two, so this sum is exact
+        return Enclosure(0.0, _up(rounding + averaging) if averaging else rounding, over)
     return None
 
 
