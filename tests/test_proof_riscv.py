@@ -182,7 +182,9 @@ def test_sixty_changed_weights(design: str) -> None:
 def _fate(subject: RiscvMachine, weights: Weights) -> str:
     """Parts that cards make suspicious come first: that finds a wrong instruction soon."""
     proof = Proof(subject, weights)
-    parts = [(stage.name, case) for stage in proof.stages for case in (None, *(each.name for each in stage.cases))]
+    changed = {i for i, (old, new) in enumerate(zip(subject.weights.layers, weights.layers, strict=True)) if old is not new}
+    parts = [(stage.name, case) for stage in proof.stages if changed & set(range(*stage.layers))
+             for case in (None, *(each.name for each in stage.cases))]  # a stage with the same weights was shown before
     wrong = set(_wrong_instructions(subject, weights))
     for stage, case in sorted(parts, key=lambda part: part[1] not in wrong):
         if _is_refuted(proof, stage, case):

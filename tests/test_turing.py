@@ -447,6 +447,28 @@ def test_the_busy_beaver_with_five_states() -> None:
     assert report.result.memory["tape"].count("1") == 4098
 
 
+# The proof
+
+
+def test_a_machine_outside_the_package_is_proven() -> None:
+    pytest.importorskip("z3")
+    machine = _machine(2, 2, 6)
+    found = machine.prove()
+    assert found.proven, found
+    assert sum(claim.name.startswith("again: ") for claim in found.claims) == len(machine.layout.facts)
+
+
+def test_facts_hold_on_every_card_of_a_run_and_a_wrong_one_is_seen() -> None:
+    program = _example("increment")
+    machine = _machine_for("increment")
+    card = machine.punch(program)
+    for _ in range(6):
+        assert machine.layout.violations(card) == []
+        card = machine.model(card)
+    machine.layout.put_numbers(card, "scratchpad", {"behind": [7]})
+    assert any("the head came from where it was" in line for line in machine.layout.violations(card))
+
+
 # The page in the docs
 
 

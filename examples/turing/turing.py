@@ -123,7 +123,38 @@ class TuringDesign(kit.Design[Sizes]):
             kit.Region("scratchpad", 1, "where the computation happens"),
             kit.Region("tape", 1 << p, "the squares, and the edge"),
             kit.Region("table", sizes.states * (sizes.symbols + 1), "a rule for each state and symbol"),
-        ])
+        ], self.facts(sizes))
+
+    def facts(self, sizes: Sizes) -> list[kit.AnyFact]:
+        """What a proof needs to know of a card: addresses, rules that lead somewhere, and where the head was."""
+        (q, s, p, length), below = sizes.bits(), kit.Below
+        pairs, edge = product(range(sizes.states), range(sizes.symbols + 1)), sizes.symbols + 1
+
+        def goes(rows: str, left: int, right: int) -> kit.Both:
+            return kit.both(kit.Equals(f"{rows}.left", left), kit.Equals(f"{rows}.right", right))
+
+        def is_next(rows: str, other: str, step: int) -> kit.Condition:  # modulo the number of squares
+            ends = ((1 << p) - 1, 0)[::step]
+            around = kit.both(kit.Equals(other, ends[0]), kit.Equals(rows, ends[1]))
+            return kit.either(around, kit.both(kit.Not(kit.Equals(other, ends[0])), kit.Same(rows, other, step)))
+
+        came = kit.either(kit.both(goes("done", 0, 0), kit.Same("behind", "here")),
+                          kit.both(goes("done", 1, 0), kit.Same("behind", "beside.right")),
+                          kit.both(goes("done", 0, 1), kit.Same("behind", "beside.left")))
+        pad: dict[str, kit.Condition] = {
+            "the rule is one of the table": kit.both(kit.Equals("rule.mark", 1 << length - q - s - 1),
+                                                     below("rule.state", sizes.states), below("rule.symbol", edge)),
+            "the head is on the tape": below("here", 1 << p), "what was written is a symbol": below("done.write", edge),
+            "the squares beside it are its neighbours": kit.both(is_next("beside.left", "here", -1),
+                                                                 is_next("beside.right", "here", 1)),
+            "the head came from where it was": came}
+        moves = kit.either(goes("action", 0, 0), goes("action", 0, 1), goes("action", 1, 0))
+        return [kit.Holds("address", "tape", range(1 << p)),
+                kit.Holds("address", "table", [(1 << length - 1) + (state << s) + old for state, old in pairs]),
+                kit.Fact("tape", below("square", edge), "a square holds a symbol, or the edge"),
+                kit.Fact("table", kit.both(below("action.state", sizes.states), below("action.write", edge), moves),
+                         "a rule leads to a state, writes a symbol and goes one way at most"),
+                *(kit.Fact("scratchpad", condition, about) for about, condition in pad.items())]
 
     def layers(self, sizes: Sizes, layout: kit.Layout, precision: kit.Precision) -> list[kit.Part]:
         x, relu, (_, _, p, length) = partial(kit.rows, layout), kit.relu, sizes.bits()
@@ -192,6 +223,31 @@ class TuringMachine(kit.Machine[TuringProgram, Configuration]):
 
     def at_halt(self, program: TuringProgram, state: Configuration) -> bool:
         return program.step(state) is None
+
+    def meaning(self, card: Any) -> None:
+        """The rule for the state and the symbol is followed; what was written a loop before reaches its square."""
+        pad, (q, s, p, length) = card.only("scratchpad"), self.sizes.bits()
+        here, behind, written = pad["here"], pad["behind"], pad["done.write"]
+        wide = max(card.place_bits, q, s)
+        rule = card.wide(pad["rule.state"], wide) * (self.sizes.symbols + 1) + card.wide(pad["rule.symbol"], wide)
+        action = card.read("action", ("table",), rule + card.first("table"))
+        state, write, done = card.low(action, q), card.part(action, q, s), card.part(action, q, s + 3)
+        left, right = (card.part(action, q + s + i, 1) == card.number(1, 1) for i in (0, 1))
+
+        def symbol(square: Any) -> Any:  # what stands there once all is written
+            wider = card.wide(square, max(length, card.place_bits)) + card.first("tape")
+            return card.choose(square == behind, written, card.read("square", ("tape",), wider))
+
+        def moved(square: Any) -> Any:
+            low, one = card.low(square, p), card.number(1, p)
+            return card.wide(card.choose(left, low - one, card.choose(right, low + one, low)), length)
+
+        seen = card.choose(left, symbol(pad["beside.left"]), card.choose(right, symbol(pad["beside.right"]), write))
+        card.expect("square", "tape", lambda at: card.choose(at["address"] == behind, written, at["square"]))
+        card.expect("rule", "scratchpad", card.joined(seen, state, pad["rule.mark"]))
+        card.expect("beside", "scratchpad", card.joined(moved(pad["beside.left"]), moved(pad["beside.right"])))
+        for rows, word in {"here": moved(here), "behind": here, "done": done}.items():
+            card.expect(rows, "scratchpad", word)
 
     def values(self, program: TuringProgram, state: Configuration) -> dict[str, Any]:
         off = {-1: "has left the tape on the left", len(state.tape): "has left the tape on the right"}

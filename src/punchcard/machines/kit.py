@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from punchcard.card.encoding import pointer_bits
+from punchcard.card.facts import AnyFact, Below, Both, Condition, Equals, Fact, Holds, Not, Same, both, either, implies
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import ProgramError, PunchcardError, SourceError
 from punchcard.machines.base import AsPrecision, Machine
@@ -24,16 +25,24 @@ from punchcard.transformer.precision import Precision
 
 __all__ = [
     "ADDRESS_GAP",
+    "AnyFact",
     "AsPrecision",
+    "Below",
+    "Both",
     "Card",
     "Cards",
+    "Condition",
     "Design",
+    "Equals",
     "Expression",
+    "Fact",
+    "Holds",
     "Interpreter",
     "Kind",
     "Language",
     "Layout",
     "Machine",
+    "Not",
     "Option",
     "Part",
     "Pattern",
@@ -45,6 +54,7 @@ __all__ = [
     "Result",
     "RowBlock",
     "Rows",
+    "Same",
     "SourceError",
     "Stepper",
     "Timing",
@@ -52,11 +62,14 @@ __all__ = [
     "Write",
     "assign",
     "attend",
+    "both",
     "by_name",
     "clear",
     "clip_where",
+    "either",
     "gated",
     "holding",
+    "implies",
     "pointer_bits",
     "relu",
     "rows",
