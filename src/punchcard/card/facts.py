@@ -6,7 +6,7 @@ shows that they hold again when it ends. A condition is about one column; its ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from punchcard.card.contents import AnyContent, Contents, Stands, Uniform, held_numbers, held_size
+from punchcard.errors import LayoutError
 
 if TYPE_CHECKING:
     from punchcard.card.layout import Card, Layout
@@ -185,6 +186,31 @@ class Copies:
 
 
 AnyFact: TypeAlias = Holds | Fact | Copies | AnyContent
+
+
+def check_fact(layout: Layout, fact: AnyFact) -> None:
+    """Refuse a fact about a region that is not there, or with numbers that cannot be meant."""
+    span = layout.region(fact.region)
+    size = span.stop - span.start
+    if isinstance(fact, Holds) and len(fact.numbers) != size:
+        raise LayoutError(f"{fact.about}: there are {len(fact.numbers)}, and the region has {size} columns")
+    if isinstance(fact, Fact):
+        for condition in _leaves(fact.after):
+            least = condition.constant if isinstance(condition, Sum) else getattr(condition, "number", 0)
+            if isinstance(condition, Sum | Below) and least < 0:
+                raise LayoutError(f"{fact.about}: {condition} has a number below 0, words are unsigned")
+            if isinstance(condition, Equals) and condition.low == 0:
+                raise LayoutError(f"{fact.about}: {condition} is about no bits at all")
+
+
+def _leaves(condition: Condition) -> Iterator[Condition]:
+    if isinstance(condition, Either | Both):
+        for each in condition.conditions:
+            yield from _leaves(each)
+    elif isinstance(condition, Not):
+        yield from _leaves(condition.condition)
+    else:
+        yield condition
 
 
 def departures(layout: Layout, card: Card) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from punchcard.budget import require, running
 from punchcard.card.encoding import MOST_BITS, Numbers, checked_words, decode, unpack_bits
-from punchcard.card.facts import AnyFact, departures
+from punchcard.card.facts import AnyFact, check_fact, departures
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
 from punchcard.card.packed import PackedCard, departs
 from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
@@ -168,6 +168,8 @@ class Layout:
                 start += size
             for region in (*block.holds, *block.changes):
                 self.region(region)
+        for fact in self.facts:
+            check_fact(self, fact)
 
     def __repr__(self) -> str:
         rows = few([f"{b.name} {b.size}" for b in self.blocks], most=12)

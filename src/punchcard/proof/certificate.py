@@ -15,6 +15,8 @@ from punchcard.proof.example import CounterExample
 
 FORMAT = "punchcard proof"
 VERSION = 1
+COMPARED = "weights", "machine", "title", "facts", "promises"
+"""What must be the same when a certificate is checked, beside its claims."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Certificate:
     machine   which machine: what `machine.describe()` says
     digest    SHA-256 of its weights
     facts     what is taken for granted when a loop begins, and shown again when it ends
+    promises  what is taken for granted in every loop, since a program promises it; a run checks it
     failed    the claim that did not hold, with a card on which it does not, or None
     """
 
@@ -32,6 +35,7 @@ class Certificate:
     digest: str
     solver: str
     facts: tuple[str, ...]
+    promises: tuple[str, ...]
     claims: tuple[Claim, ...]
     seconds: float
     failed: str | None = None
@@ -50,6 +54,7 @@ class Certificate:
         lines = [self.title, ""]
         lines += [f"{claim.seconds:8.2f} s  {claim.name}: {claim.about}" for claim in self.claims]
         lines += ["", f"{len(self.claims)} claims shown in {self.seconds:.1f} s, for every card on which the facts hold"]
+        lines += [f"given that {promise}" for promise in self.promises]
         if self.counter_example is not None:
             lines.append(str(self.counter_example))
         elif self.failed is not None:
@@ -60,7 +65,8 @@ class Certificate:
         """As plain data."""
         return {
             "format": FORMAT, "version": VERSION, "machine": dict(self.machine), "title": self.title, "weights": self.digest,
-            "solver": self.solver, "facts": list(self.facts), "claims": [claim.describe() for claim in self.claims],
+            "solver": self.solver, "facts": list(self.facts), "promises": list(self.promises),
+            "claims": [claim.describe() for claim in self.claims],
             "seconds": round(self.seconds, 3), "proven": self.proven, "failed": self.failed,
             "counter_example": None if self.counter_example is None else self.counter_example.describe(),
         }
@@ -80,16 +86,22 @@ def load_certificate(path: str | Path) -> dict[str, Any]:
         raise ProofError(f"{str(path)!r} is not a certificate: it does not say {FORMAT!r}")
     if found.get("version") != VERSION:
         raise ProofError(f"{str(path)!r} is a certificate of version {found.get('version')!r}: this is version {VERSION}")
+    claims = found.get("claims")
+    if not isinstance(claims, list) or not all(isinstance(claim, dict) for claim in claims):
+        raise ProofError(f"{str(path)!r} is not a certificate: its claims are not a list of objects")
     return found
 
 
 def disagreements(kept: Mapping[str, Any], now: Certificate) -> list[str]:
     """Where a certificate that was kept says something else than one that was made just now."""
     fresh = now.describe()
-    found = [f"{name} differ" for name in ("weights", "machine", "facts") if kept.get(name) != fresh[name]]
-    names = [[str(claim.get("name")) for claim in each] for each in (kept.get("claims", []), fresh["claims"])]
-    found += [f"the claim {name!r} is not shown" for name in names[0] if name not in names[1]]
-    found += [f"the claim {name!r} is not in the file" for name in names[1] if name not in names[0]]
+    found = [f"{name} differ" for name in COMPARED if kept.get(name) != fresh[name]]
+    said = [[(str(claim.get("name")), str(claim.get("about"))) for claim in each]
+            for each in (kept["claims"], fresh["claims"])]
+    found += [f"the claim {name!r} is not shown" for name, about in said[0] if (name, about) not in said[1]]
+    found += [f"the claim {name!r} is not in the file" for name, about in said[1] if (name, about) not in said[0]]
+    if not found and said[0] != said[1]:
+        found.append("the claims are in another order, or some of them twice")
     if kept.get("proven") != fresh["proven"]:
         found.append(f"the file says that it is {'' if kept.get('proven') else 'not '}proven")
     return found

@@ -29,9 +29,13 @@ from punchcard.card.facts import (
     Sum,
 )
 from punchcard.card.layout import Layout
+from punchcard.errors import ProofError
 from punchcard.machines.stages import Case
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.solver import Solver
+
+LONGEST_CHAIN = 8
+"""So often may a column be a copy of one that is a copy."""
 
 
 @dataclass(eq=False)
@@ -80,6 +84,7 @@ class Columns:
         self._case = case
         self._parts = {block.name: block.parts for block in layout.blocks}
         self.place_bits = max(1, (layout.columns - 1).bit_length())
+        self._depth = 0
         self.found: dict[str, list[Column]] = {region.name: [] for region in layout.regions}
         self._held = {(fact.rows, fact.region): fact for fact in layout.facts if isinstance(fact, Holds)}
 
@@ -99,7 +104,7 @@ class Columns:
         span = self.layout.region(region)
         if span.stop == span.start + 1:
             return self.at(region, self.constant(span.start))
-        place = z3.BitVec(name, self.place_bits)
+        place = unknown(name, self.place_bits)
         self.solver.suppose(self.within(place, region))
         return self.at(region, place, name)
 
@@ -147,7 +152,7 @@ class Columns:
         for part, length in pieces.items():
             name = f"{block}.{part}" if part else block
             held = self._held.get((name, column.region))
-            word = self._known(held, column.place, length) if held else z3.BitVec(f"{name}[{column.name}]", length)
+            word = self._known(held, column.place, length) if held else unknown(f"{name}[{column.name}]", length)
             column.words[name] = word
             words.append(word)
         whole = self._held.get((block, column.region)) if parts else None
@@ -200,6 +205,15 @@ class Columns:
         return [term]
 
     def _copied(self, fact: Copies, place: Term, words: dict[str, Term]) -> list[Term]:
+        self._depth += 1
+        if self._depth > LONGEST_CHAIN:
+            raise ProofError(f"{fact.about}: it copies what is copied in its turn, more than {LONGEST_CHAIN} times")
+        try:
+            return self._copied_from(fact, words)
+        finally:
+            self._depth -= 1
+
+    def _copied_from(self, fact: Copies, words: dict[str, Term]) -> list[Term]:
         named = self.as_place(words[fact.by])
         found = []
         for region, content in self.layout.place(fact.of).block.holds.items():
@@ -246,7 +260,9 @@ class Columns:
             word = word if condition.low is None else z3.Extract(min(condition.low, word.size()) - 1, 0, word)
             return word == z3.BitVecVal(condition.number, word.size())
         if isinstance(condition, Own):
-            return self.as_place(word) == place
+            wide = max(word.size(), self.place_bits)
+            own = z3.Extract(word.size() - 1, 0, place) if word.size() < self.place_bits else place
+            return extended(word, wide) == extended(own, wide)
         if isinstance(condition, Same):
             return word == words[condition.other] + z3.BitVecVal(condition.offset, word.size())
         if isinstance(condition, Below):
@@ -330,6 +346,16 @@ class Columns:
         if part:
             joined = [column.words[f"{block}.{name}"] for name in reversed(list(sizes))]
             column.words[block] = z3.simplify(z3.Concat(*joined)) if len(joined) > 1 else joined[0]
+
+
+def unknown(name: str, size: int) -> Term:
+    """A word of which nothing is known. The name is for people: no two are the same word because they have one name."""
+    return z3.FreshConst(z3.BitVecSort(size), name)
+
+
+def extended(word: Term, size: int) -> Term:
+    """A word with zeros above."""
+    return z3.ZeroExt(size - word.size(), word) if size > word.size() else word
 
 
 def is_unknown(word: Term) -> bool:

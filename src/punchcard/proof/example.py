@@ -56,6 +56,8 @@ class CounterExample:
     after: AnyArray
     differences: tuple[Difference, ...]
     told: tuple[str, ...]
+    compared: bool = True
+    """Whether the result was compared with the step; it is not where a machine says the step in stages."""
 
     def __str__(self) -> str:
         lines = [f"it is not so that {self.claim}", "for example, on a card with", *(f"  {line}" for line in self.told)]
@@ -63,7 +65,7 @@ class CounterExample:
             lines += ["one loop gives", *(f"  {difference}" for difference in self.differences[:8])]
             if len(self.differences) > 8:
                 lines.append(f"  and {len(self.differences) - 8} more")
-        else:
+        elif self.compared:
             lines.append("one loop of this card still gives what it should: the margin is missed, not the result")
         return "\n".join(lines)
 
@@ -83,12 +85,13 @@ def counter_example(proof: Proof, failed: Failed) -> CounterExample | None:
         card = make_card(proof.layout, chosen)
         after = _looped(proof.weights, card)
         differences = _differences(proof, card, after)
-        if differences or not failed.why:
+        if differences or not failed.why or proof.machine.stages():
             break
         model = _another(proof, failed.why, tries)
     told = [f"{proof.layout.column_name(number)}: " + ", ".join(f"{rows} {word}" for rows, word in words.items())
             for (_, number), words in sorted(chosen.items(), key=lambda item: item[0][1])]
-    return CounterExample(failed.claim, card, after, tuple(differences), tuple(told))
+    return CounterExample(failed.claim, card, after, tuple(differences), tuple(told),
+                          not proof.machine.stages())
 
 
 def _another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.ModelRef:

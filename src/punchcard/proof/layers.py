@@ -9,6 +9,7 @@ is shown of a head is that all columns but the winners lose by that much.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,9 +17,12 @@ from functools import partial
 from itertools import pairwise
 from typing import overload
 
+import numpy as np
 import z3
 
+from punchcard.card.formats import FORMATS
 from punchcard.card.layout import Layout
+from punchcard.errors import ProofError
 from punchcard.machines.stages import Case
 from punchcard.proof.columns import Code, Column, Columns
 from punchcard.proof.forms import (
@@ -41,7 +45,7 @@ from punchcard.proof.solver import Solver
 from punchcard.proof.steps import Step, above, at_least, equal, jumps_of, steps_of, summed
 from punchcard.transformer.expression import Array
 from punchcard.transformer.precision import hard_product
-from punchcard.transformer.weights import LayerArrays
+from punchcard.transformer.weights import NAMES, LayerArrays
 
 FEW = 6
 """Functions of so many bits are tried on all their settings; others are words for the solver."""
@@ -63,9 +67,22 @@ def sparse(matrix: Array) -> list[Row]:
     return [[(int(i), Fraction(float(row[i]))) for i in row.nonzero()[0]] for row in matrix]
 
 
-def least_lead(dtype: str, temperature: float) -> Fraction:
-    """By how much a score must lead so that nothing is left of another; without a temperature nothing ever leads enough."""
-    return Fraction(hard_product(dtype)) / Fraction(temperature) if temperature > 0 else Fraction(1 << 64)
+NEVER = Fraction(1 << 64)
+"""A lead that no score has."""
+
+
+def least_lead(dtype: str, temperature: float, largest: float) -> Fraction:
+    """By how much a score must lead so that nothing is left of another, where scores are at most `largest` in size.
+
+    A temperature that is a power of two makes no rounding; by another, two products are rounded. Without a temperature, or
+    where a product is too large for the number format, no lead is enough.
+    """
+    number_format = FORMATS[dtype]
+    if not temperature > 0 or not temperature * max(largest, 1.0) <= number_format.max:
+        return NEVER
+    exact = math.frexp(temperature)[0] == 0.5
+    rounding = Fraction(0) if exact else 2 * Fraction(number_format.eps) * Fraction(temperature) * Fraction(largest)
+    return (Fraction(hard_product(dtype)) + rounding) / Fraction(temperature)
 
 
 class Rows(Sequence[Form]):
@@ -92,14 +109,23 @@ class Rows(Sequence[Form]):
         return found
 
 
+def _largest(key: Array, query: Array, sizes: Array) -> float:
+    """The largest score of entries up to these sizes."""
+    return float((np.abs(key.astype(np.float64)) @ sizes) @ (np.abs(query.astype(np.float64)) @ sizes))
+
+
 class Layer:
     """The weights of a layer as exact fractions."""
 
-    def __init__(self, arrays: LayerArrays, dtype: str) -> None:
+    def __init__(self, arrays: LayerArrays, dtype: str, sizes: Array) -> None:
+        for name in NAMES:
+            if not np.isfinite(getattr(arrays, name)).all():
+                raise ProofError(f"the weights {name!r} have an entry that is not finite: there is nothing to prove")
         self.heads = [
-            HeadWeights(sparse(arrays.key[head]), sparse(arrays.query[head]), sparse(arrays.value[head]),
-                        least_lead(dtype, float(arrays.temperature[head])))
-            for head in range(arrays.heads)
+            HeadWeights(sparse(key), sparse(query), sparse(value),
+                        least_lead(dtype, float(temperature), _largest(key, query, sizes)))
+            for key, query, value, temperature in zip(arrays.key, arrays.query, arrays.value, arrays.temperature,
+                                                      strict=True)
         ]
         self.w1, self.w2 = sparse(arrays.w1), sparse(arrays.w2)
         self.b1 = [Fraction(float(b)) for b in arrays.b1.ravel()]
@@ -462,12 +488,12 @@ class Loop:
         form = self.bits.form(term)
         if form.is_constant or z3.is_const(term):
             return form
-        name = z3.Bool(f"bit {len(self.bits.terms)}")
+        name = z3.FreshBool("bit")
         self.solver.suppose(name == term)
         return self.bits.form(name)
 
     def _as_word(self, total: Form) -> tuple[Term, Fraction, int]:
-        scale = unit([total])
+        scale = unit([total, Form(ONE)])
         size = width(total.low, total.high, scale)
         return vector(total, scale, size, self.bits), scale, size
 

@@ -17,7 +17,7 @@ import z3
 
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
-from punchcard.proof.columns import Column, Columns
+from punchcard.proof.columns import Column, Columns, extended, unknown
 from punchcard.proof.forms import Term
 from punchcard.proof.layers import Loop
 
@@ -129,7 +129,10 @@ class Meaning:
             raise ProofError(f"a lemma about {region!r}: it has {span.stop - span.start} columns, a lemma is about one")
         if self.loop is None:
             return word
-        name = z3.BitVec(f"{rows} after layer {layer}", word.size())
+        size = self.columns.layout.place(rows).size
+        if word.size() != size:
+            raise ProofError(f"a lemma of {word.size()} bits about {rows!r}, which has {size}")
+        name = unknown(f"{rows} after layer {layer}", word.size())
         self.loop.solver.suppose(name == word)
         self.loop.lemmas[layer, region, rows] = name
         return name
@@ -245,8 +248,3 @@ def _as_it_was(rows: str, column: Column) -> Term:
     if rows not in column.words:
         raise ProofError(f"nothing is said of {rows!r} in {column.region}, which held no bits: `expect` it, or `leave` it")
     return column.words[rows]
-
-
-def extended(word: Term, size: int) -> Term:
-    """A word with zeros above."""
-    return z3.ZeroExt(size - word.size(), word) if size > word.size() else word

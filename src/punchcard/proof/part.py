@@ -212,7 +212,8 @@ class Part:
             if here == {False}:
                 continue
             with self.claims.claim(self._name(f"again: {fact.about}"), "holds after the loop"):
-                if isinstance(fact, Holds) and words[fact.rows].eq(column.words.get(fact.rows)):
+                if (isinstance(fact, Holds) and fact in self.begin.facts
+                        and words[fact.rows].eq(column.words.get(fact.rows))):
                     continue
                 terms = (self._copied_again(fact, words) if isinstance(fact, Copies)
                          else columns.meaning(fact, column.place, words, after=True))
@@ -220,12 +221,16 @@ class Part:
 
     def _copied_again(self, fact: Copies, words: dict[str, Term]) -> list[Term]:
         columns = self.loop.columns
-        named = columns.as_place(words[fact.by])
+        by, named = words[fact.by], columns.as_place(words[fact.by])
         block = self.end.place(fact.of).block
-        found = []
-        for region, content in block.holds.items():
+        regions = [region for region, content in block.holds.items() if content == "bits"]
+        fits = [] if by.size() <= columns.place_bits else [z3.Extract(by.size() - 1, columns.place_bits, by) == 0]
+        found = [*fits, z3.Or(*(columns.within(named, region) for region in regions))]
+        for region in regions:
+            if any((name, region) in self.meaning.where for name in (block.name, fact.of)):
+                raise ProofError(f"{fact.about}: the step leaves {fact.of!r} in {region!r} open, so nothing is a copy of it")
             within = z3.simplify(columns.within(named, region))
-            if content == "bits" and self.solver.possible(within):
+            if self.solver.possible(within):
                 word = expected_words(self.meaning, block, columns.at(region, named))[fact.of]
                 found.append(z3.Implies(within, words[fact.rows] == word))
         return found

@@ -43,13 +43,15 @@ def prove(
         proof.run()
     except Failed as failure:
         failed, example = failure.claim, None if real else counter_example(proof, failure)
+    except z3.Z3Exception as error:
+        raise ProofError(f"{machine.title()}: facts or meaning have words of lengths that do not fit: {error}") from None
     except Undecided as undecided:
         raise ProofError(f"{machine.title()}: the solver did not decide within the time it was given ({undecided}); "
                          f"{len(proof.claims.shown)} claims were shown: give it more, or take smaller sizes") from None
     return Certificate(
         machine.describe(), machine.title(), proof.weights.digest().hex(), f"z3 {z3.get_version_string()}",
-        tuple(fact.about for fact in machine.layout.facts), tuple(proof.claims.shown), time.perf_counter() - begin, failed,
-        example)
+        tuple(fact.about for fact in machine.layout.facts), tuple(proof.promises), tuple(proof.claims.shown),
+        time.perf_counter() - begin, failed, example)
 
 
 def rebuilt(kept: Mapping[str, Any], registry: Registry, source: str) -> Machine[Any, Any]:

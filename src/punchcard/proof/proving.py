@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from punchcard.card.facts import Fact
+from punchcard.card.layout import Layout
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.stages import Case, Stage
@@ -27,7 +28,8 @@ from punchcard.proof.layers import Layer
 from punchcard.proof.part import Part
 from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
-from punchcard.transformer.exactness import needed_bits
+from punchcard.transformer.exactness import entry_sizes, needed_bits
+from punchcard.transformer.precision import significand
 from punchcard.transformer.weights import LayerArrays, Weights
 
 
@@ -42,19 +44,25 @@ class Proof:
         self.machine, self.layout = machine, machine.layout
         self.weights = weights if weights is not None else machine.weights
         self.claims = Claims(Solver(seconds), progress)
-        self.layers = [Layer(arrays, self.weights.dtype) for arrays in self.weights.layers]
         self.stages = tuple(machine.stages()) or (
-            Stage("", (0, len(self.layers)), self.layout, self.layout, machine.meaning),)
+            Stage("", (0, len(self.weights.layers)), self.layout, self.layout, machine.meaning),)
+        check_whole(self.layout)
+        sizes = np.max([entry_sizes(stage.begin) for stage in self.stages], axis=0)
+        self.layers = [Layer(arrays, self.weights.dtype, sizes) for arrays in self.weights.layers]
+        if not self.layers:
+            raise ProofError("a model without layers: there is nothing to prove")
         self._check_stages()
         self.shares = [[1] * len(layer.heads) for layer in self.layers]
         self.needed = 0
+        self.promises: list[str] = []
         self._seconds, self._only = seconds, only
         self.part = self._part(self.stages[0])
 
     def _check_stages(self) -> None:
         """Each stage begins where the one before ends. A host acts between loops only, so `unless` has no place within."""
         for before, after in pairwise(self.stages):
-            if before.end is not after.begin or before.layers[1] != after.layers[0]:
+            same = before.begin.width == before.end.width and before.begin.regions == before.end.regions
+            if before.end is not after.begin or before.layers[1] != after.layers[0] or not same:
                 raise ProofError(f"the stage {after.name!r} does not begin where {before.name!r} ends")
             for fact in after.begin.facts:
                 if isinstance(fact, Fact) and fact.unless is not None:
@@ -102,12 +110,20 @@ class Proof:
 
     def check_bits(self) -> None:
         """Show that no sum is rounded, by what was shown of the heads."""
-        significand = self.machine.precision.significand
+        bits = significand(self.weights.dtype)
         layers = [_with_winners(arrays, shares) for arrays, shares in zip(self.weights.layers, self.shares, strict=True)]
-        self.needed = needed_bits(layers, self.layout)
-        with self.claims.claim("bits", f"sums need {self.needed} bits, {self.weights.dtype} has {significand}"):
-            if self.needed > significand:
-                raise Failed(f"bits: sums need {self.needed} bits, {self.weights.dtype} has {significand}", None)
+        self.needed = max(needed_bits(layers, stage.begin) for stage in self.stages)
+        with self.claims.claim("bits", f"sums need {self.needed} bits, {self.weights.dtype} has {bits}"):
+            if self.needed > bits:
+                raise Failed(f"bits: sums need {self.needed} bits, {self.weights.dtype} has {bits}", None)
+
+
+def check_whole(layout: Layout) -> None:
+    """Refuse a layout with rows or columns that it does not name: nothing could be said of them."""
+    for what, places, size in (("rows", [layout.rows(block.name) for block in layout.blocks], layout.width),
+                               ("columns", [layout.region(region.name) for region in layout.regions], layout.columns)):
+        if sum(place.stop - place.start for place in places) != size:
+            raise ProofError(f"{layout!r} has {what} without a name: a proof is about named ones")
 
 
 def _with_winners(arrays: LayerArrays, shares: list[int]) -> LayerWeights:

@@ -14,7 +14,7 @@ import z3
 
 from punchcard.card.contents import Contents, Stands, Uniform
 from punchcard.card.layout import Layout
-from punchcard.proof.columns import Column, Columns
+from punchcard.proof.columns import Column, Columns, unknown
 from punchcard.proof.forms import NOTHING, Bits, Form, Real, Term, gated, number, signed
 from punchcard.proof.solver import Solver
 
@@ -41,6 +41,8 @@ class RealColumns(Columns):
         self._uniform = {(fact.region, fact.rows) for fact in facts if isinstance(fact, Uniform)}
         self.contents = {fact.region: fact for fact in facts if isinstance(fact, Contents)}
         self._pools: dict[str, list[Column]] = {}
+        self._shared: dict[tuple[str, str], dict[str, Term]] = {}
+        """The words of blocks that are the same in all columns of a region."""
         self.held: dict[Column, list[Form]] = {}
         """The contents of columns."""
         self.case: Case | None = None
@@ -76,11 +78,15 @@ class RealColumns(Columns):
         return [float(value) for value in values[:, place]]
 
     def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
-        name = column.name
-        if (column.region, block) in self._uniform:
-            column.name = f"every {column.region}"
-        super()._punch(column, block, size, parts)
-        column.name = name
+        if (column.region, block) not in self._uniform:
+            super()._punch(column, block, size, parts)
+            return
+        words = self._shared.setdefault((column.region, block), {})
+        if not words:
+            before = set(column.words)
+            super()._punch(column, block, size, parts)
+            words |= {name: word for name, word in column.words.items() if name not in before}
+        column.words |= words
 
     def _fill(self, column: Column) -> None:
         contents = self.contents.get(column.region)
@@ -110,7 +116,7 @@ class RealColumns(Columns):
         if len(contents.blocks) == 1:
             column.rows[self.layout.rows(first.name)] = held
             return
-        column.words["written"] = z3.BitVec(f"written[{column.name}]", 1)
+        column.words["written"] = unknown(f"written[{column.name}]", 1)
         there = [gated(column.words["written"] == 1, form, self.bits) for form in held]
         column.rows[self.layout.rows(contents.blocks[1])] = there
         # the rest of it, so that the two together are the contents, term by term
@@ -122,8 +128,8 @@ class RealColumns(Columns):
         words = []
         for part, size in contents.parts.items():
             name = f"{contents.name}.{part}"
-            unknown = z3.BitVec(f"{name}[{column.name}]", size)
-            column.words[name] = z3.BitVecVal(known[part], size) if part in known else unknown
+            free = unknown(f"{name}[{column.name}]", size)
+            column.words[name] = z3.BitVecVal(known[part], size) if part in known else free
             words.append(column.words[name])
         column.words[contents.name] = z3.simplify(z3.Concat(*reversed(words))) if len(words) > 1 else words[0]
         return column.words[contents.name]

@@ -309,7 +309,7 @@ class RealLoop(Loop):
         """A number that is an integer by promise: at most 0, or at least 1, up to the tolerance."""
         if form.key not in self._wholes:
             bits, reals = self.parts(form)
-            condition = z3.Bool(f"number {len(self._wholes)} is at most 0")
+            condition = z3.FreshBool("at most 0")
             stands = z3.Or(*(self.bits.terms[atom] for atom in reals.terms))
             self.solver.suppose(z3.Or(stands, condition == at_least(-bits, ZERO, self.bits)))
             self.at_most_zero[form.key] = condition

@@ -73,6 +73,8 @@ class RealMeaning(Meaning):
         """That none of the cases is so."""
         self.expected_midway: list[Midway] = []
         self.kept: list[Kept] = []
+        self.promised: dict[str, Fraction] = {}
+        """Rows that hold integers by promise, with the tolerance."""
         self.claims: dict[str, Callable[[], str]] = {}
         """Claims that a machine shows by itself: what each is about, once it is worked out."""
 
@@ -112,6 +114,7 @@ class RealMeaning(Meaning):
 
     def whole(self, layer: int, rows: str, region: str, tolerance: float, limit: float) -> None:
         """The number that a layer's heads bring to a row is an integer, up to a tolerance and within a limit: a promise."""
+        self.promised[rows] = Fraction(tolerance)
         self.loop.whole[layer - 1, self.loop.layout.rows(rows).start, region] = Fraction(tolerance), Fraction(limit)
 
     def is_at_most_zero(self, rows: str, column: Column, layer: int) -> Term:

@@ -14,20 +14,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import z3
 
 from punchcard.card.contents import Contents, Stands, Uniform
 from punchcard.card.facts import Fact, Holds
-from punchcard.card.layout import RowBlock
+from punchcard.card.layout import Layout, RowBlock
 from punchcard.machines.base import Machine
 from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
 from punchcard.proof.layers import Layer
 from punchcard.proof.meaning import Before
+from punchcard.proof.proving import check_whole
 from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.real_meaning import Kept, Midway, RealBefore, RealMeaning
 from punchcard.proof.solver import Failed, Solver
+from punchcard.transformer.expression import Array
 from punchcard.transformer.weights import Weights
 
 
@@ -38,7 +41,11 @@ class RealProof:
                  progress: Progress | None = None, cases: tuple[str, ...] | None = None) -> None:
         self.machine, self.layout = machine, machine.layout
         self.weights = weights if weights is not None else machine.weights
-        self.layers = [Layer(arrays, self.weights.dtype) for arrays in self.weights.layers]
+        check_whole(self.layout)
+        self.layers = [Layer(arrays, self.weights.dtype, _limits(self.layout)) for arrays in self.weights.layers]
+        self.promises = [fact.about for fact in self.layout.facts if isinstance(fact, Fact) and fact.promised]
+        self.promises += [f"{fact.about} again, once something is written there" for fact in self.layout.facts
+                          if isinstance(fact, Contents) and not fact.parts]
         self._seconds, self._progress, self._cases = seconds, progress, cases
         self.claims = Claims(Solver(seconds), progress)
         self.solver = Solver(seconds)
@@ -62,6 +69,7 @@ class RealProof:
         card = RealMeaning(loop)
         claims = Claims(solver, self._progress)
         self.machine.meaning(card)
+        self.promises += [f"{rows} is an integer, up to {float(tolerance):g}" for rows, tolerance in card.promised.items()]
         with claims.claim("cases", f"an instruction is one of {len(card.cases)} cases: {', '.join(card.cases)}"):
             model = solver.refutes(*card.excluded)
             if model is not None:
@@ -71,6 +79,15 @@ class RealProof:
                 pass
         self.claims.shown += claims.shown
         return card.cases
+
+
+def _limits(layout: Layout) -> Array:
+    """How large the entries of each row may be."""
+    found = np.ones(layout.width)
+    for block in layout.blocks:
+        if block.limit is not None and block.real:
+            found[layout.rows(block.name)] = max(1.0, block.limit)
+    return found
 
 
 class RealCase:
@@ -209,11 +226,19 @@ class RealCase:
         for fact in self.layout.facts:
             if isinstance(fact, Fact) and not fact.promised:
                 with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
-                    for column in self.any[fact.region][:1]:
+                    for column in self.any[fact.region]:
                         if fact.region in changed and self._may_change(changed[fact.region], column):
                             raise Failed(f"{self.name}: again: {fact.about}", None)
                         terms = columns.meaning(fact, column.place, self._words(column), after=True)
                         self._refute([z3.Not(term) for term in terms], f"{self.name}: again: {fact.about}")
+            elif isinstance(fact, Uniform):
+                with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
+                    words = [self._words(column)[fact.rows] for column in self.any[fact.region]]
+                    self._refute([word != words[0] for word in words[1:]], f"{self.name}: again: {fact.about}")
+            elif isinstance(fact, Holds) and (fact.rows, fact.region) in self.card.expected:
+                raise Failed(f"{self.name}: again: {fact.about}, which the step changes", None)
+            elif isinstance(fact, Contents) and fact.region not in changed:
+                raise Failed(f"{self.name}: again: {fact.about}, of which the step says nothing", None)
             elif not isinstance(fact, Fact | Holds | Stands | Uniform | Contents):
                 raise Failed(f"{self.name}: again: {fact.about} is a fact that a proof with real numbers can't show", None)
 

@@ -9,6 +9,7 @@ import z3
 
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.card.layout import Card, Layout, RowBlock
+from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.proof.columns import Column, Columns
 from punchcard.proof.forms import Bits, Term
@@ -46,6 +47,8 @@ def step(machine: Machine[Any, Any], card: Card, found: Card | None = None) -> A
 
     Rows that the meaning leaves open are taken from the card that was found.
     """
+    if machine.stages():
+        raise ProofError(f"{machine.title()} says what it means stage by stage, which cannot be run on a card")
     layout, before = machine.layout, np.array(as_array(card), dtype=np.float64)
     columns = SeenColumns(layout, before)
     meaning = Meaning(columns)

@@ -23,6 +23,9 @@ from punchcard.card.layout import Layout
 from punchcard.transformer.build import LayerWeights
 from punchcard.transformer.expression import Array
 
+NO_FORMAT = 1 << 20
+"""More bits than any number format has."""
+
 
 @dataclass(frozen=True)
 class Intervals:
@@ -51,15 +54,16 @@ class Intervals:
 def needed_bits(layers: Sequence[LayerWeights], layout: Layout) -> int:
     """The least significand that makes every sum of every layer exact."""
     begin = _declared(layout)
-    written = np.any([layer.w2.any(axis=1) | layer.value.any(axis=(0, 2)) for layer in layers], axis=0)[:, None]
-    sizes = _within(layout)
+    written = np.any([layer.w2.any(axis=1) | layer.value.any(axis=(0, 2)) | (layer.b2 != 0) for layer in layers],
+                     axis=0)[:, None]
+    sizes = entry_sizes(layout)[:, None]
     later = Intervals(np.where(written, -sizes, begin.low), np.where(written, sizes, begin.high))
     return max(_layer_bits(layer, later if number else begin) for number, layer in enumerate(layers))
 
 
-def _within(layout: Layout) -> Array:
+def entry_sizes(layout: Layout) -> Array:
     """How large an entry of each row may be when a later layer begins: 1, or the limit that a block of numbers declares."""
-    sizes = np.ones((layout.width, 1))
+    sizes = np.ones(layout.width)
     for block in layout.blocks:
         if block.within == "real" and block.limit is not None:
             sizes[layout.rows(block.name)] = block.limit
@@ -124,5 +128,7 @@ def _bits(totals: Array, grid: Array) -> int:
     rounded from there on; then one bit more is asked for.
     """
     ratio = float(np.max(np.atleast_2d(totals.T) / grid, initial=1.0))
+    if not math.isfinite(ratio):  # grids so small that their product is 0
+        return NO_FORMAT
     mantissa, exponent = math.frexp(ratio)
     return exponent - 1 if mantissa == 0.5 and exponent <= 53 else exponent
