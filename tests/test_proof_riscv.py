@@ -39,7 +39,7 @@ def machine(design: str = "three-layer", memory: int = MEMORY, base: int = 0, mu
 
 
 @pytest.mark.parametrize(("design", "parts"), [
-    ("three-layer", [("execute", "lui"), ("execute", "sub"), ("execute", "sh")]),
+    ("three-layer", [("execute", "lui"), ("execute", "sub")]),
     ("two-layer", [("choose", "addi"), ("complete", "addi")])])
 def test_instructions_are_proven(design: str, parts: list[tuple[str, str]]) -> None:
     proof = Proof(machine(design))
@@ -56,7 +56,8 @@ def test_the_next_instruction_is_fetched_and_decoded() -> None:
     assert len(again) == len(machine().layout.facts)
 
 
-@pytest.mark.parametrize(("design", "multiply"), [("three-layer", False), ("three-layer", True), ("two-layer", False)])
+@pytest.mark.parametrize(("design", "multiply"), [
+    ("three-layer", False), pytest.param("three-layer", True, marks=pytest.mark.soak), ("two-layer", False)])
 def test_facts_hold_on_cards_of_programs(design: str, multiply: bool) -> None:
     subject = machine(design, multiply=multiply)
     card = subject.punch(endless(random.Random(3), MEMORY, MEMORY // 2))
@@ -105,7 +106,7 @@ def test_one_changed_weight() -> None:
     weights, rows = machine().weights, machine().layout.rows("goal")
     first, second, third = weights.layers
     used, refuted = np.argwhere(second.w2[rows]), []
-    for row, unit in used[:: len(used) // 4][:4]:
+    for row, unit in used[:: len(used) // 3][:3]:
         w2 = second.w2.copy()
         w2[rows.start + row, unit] *= -1
         changed = Weights(weights.width, weights.dtype, [first, replace(second, w2=w2), third])
