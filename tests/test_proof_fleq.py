@@ -123,7 +123,8 @@ def test_a_wrong_weight_is_refuted() -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("design", DESIGNS)
 def test_many_wrong_weights_are_refuted(design: str) -> None:
-    assert check_mutations(machine(design), range(60)) >= 36
+    # In the paper's design more weights decide nothing: half of each relu(x) - relu(-x), and a flag that is cleared at once.
+    assert check_mutations(machine(design), range(60)) >= {"compact": 36, "paper": 16}[design]
 
 
 @pytest.mark.soak
