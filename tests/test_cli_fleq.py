@@ -56,7 +56,7 @@ def test_info() -> None:
     compact = json.loads(invoke("info", "--machine", "fleq", "--json").stdout)
     assert (compact["layers"], compact["heads"]) == (4, [1, 1, 1, 1])
     three = json.loads(invoke("info", "--machine", "fleq", "--design", "three-layer", "--json").stdout)
-    assert (three["layers"], three["heads"]) == (3, [1, 3, 1])
+    assert (three["layers"], three["heads"]) == (3, [1, 4, 1])
     paper = json.loads(invoke("info", "--machine", "fleq", "--design", "paper", "--json").stdout)
     assert (paper["layers"], paper["paper"]["layers"]) == (13, 13)
     few = json.loads(invoke("info", "--machine", "fleq", "--functions", "add, mul", "--size", "3", "--json").stdout)

@@ -54,7 +54,7 @@ class Contents:
     """What a column of a region holds stands in one of two blocks; the other is 0 in all its rows. There may be one only.
 
     With `parts` the first rows of the sum are ±1 bits, and the others are 0; conditions know them as `name.part`.
-    Without, the sum is real numbers within the blocks' limit.
+    Without, the sum is real numbers; that they are within the blocks' limit is a program's promise.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Contents:
 
     @property
     def about(self) -> str:
-        kind = "bits" if self.parts else "numbers within the limit"
+        kind = "bits" if self.parts else "numbers"
         rest = ", and the other is 0" if len(self.blocks) > 1 else ""
         return f"{' or '.join(self.blocks)} in {self.region} holds {kind}{rest}"
 
@@ -88,8 +88,7 @@ class Contents:
         content = np.sum(held, axis=0)
         if self.parts:
             return apart & (np.abs(content[..., : self.size, :]) == 1).all(-2) & (content[..., self.size :, :] == 0).all(-2)
-        limit = next(block.limit for block in layout.blocks if block.name == self.blocks[0])
-        return apart & (limit is None or (np.abs(content) <= limit).all(-2))
+        return apart & np.isfinite(content).all(-2)
 
 
 AnyContent: TypeAlias = Stands | Uniform | Contents

@@ -7,8 +7,9 @@ statements about the card when a loop begins. Engines may rely on them, and test
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Union, get_args, overload
 
 import numpy as np
@@ -151,10 +152,13 @@ class _Wanted:
 class Layout:
     """Row blocks and column regions, packed one after the other unless a block says where it starts."""
 
-    def __init__(self, rows: Iterable[RowBlock], regions: Iterable[Region], facts: Iterable[AnyFact] = ()) -> None:
+    def __init__(
+        self, rows: Iterable[RowBlock], regions: Iterable[Region],
+        facts: Iterable[AnyFact] | Callable[[], Iterable[AnyFact]] = (),
+    ) -> None:
         self.blocks = tuple(rows)
         self.regions = tuple(regions)
-        self.facts = tuple(facts)
+        self._facts = facts
         self._rows = _place(self.blocks, "row block")
         self._columns = _place(self.regions, "region")
         self._places: dict[str, Place] = {}
@@ -168,8 +172,14 @@ class Layout:
                 start += size
             for region in (*block.holds, *block.changes):
                 self.region(region)
-        for fact in self.facts:
+
+    @cached_property
+    def facts(self) -> tuple[AnyFact, ...]:
+        """What is declared beyond which rows hold what. Those of large cards are made when somebody asks for them."""
+        found = tuple(self._facts() if callable(self._facts) else self._facts)
+        for fact in found:
             check_fact(self, fact)
+        return found
 
     def __repr__(self) -> str:
         rows = few([f"{b.name} {b.size}" for b in self.blocks], most=12)
@@ -180,7 +190,7 @@ class Layout:
         """The same layout with limits declared for some blocks."""
         for name in limits:
             self.rows(name)
-        return Layout([replace(b, limit=limits.get(b.name, b.limit)) for b in self.blocks], self.regions, self.facts)
+        return Layout([replace(b, limit=limits.get(b.name, b.limit)) for b in self.blocks], self.regions, self._facts)
 
     def rows(self, name: str) -> slice:
         """The rows of a block, or of a part (`"command.a"`)."""

@@ -36,7 +36,7 @@ from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Reason, Result, Seen
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, run_parts
 from punchcard.machines.shown import Shown, values_of_layout
-from punchcard.machines.stages import Stage
+from punchcard.machines.stages import Said, Stage
 from punchcard.machines.streams import Input, Output, Read, Waiting, Write, reader, writer
 from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
@@ -315,7 +315,7 @@ class Machine(ABC, Generic[Program, State]):
         """
         return above("export.explaining:circuit")(self)
 
-    def meaning(self, card: Any) -> None:
+    def meaning(self, card: Said) -> None:
         """Say what a loop does, for a proof: `card` is a `punchcard.proof.meaning.Meaning`. See docs/proof.md.
 
         Without it a proof shows that every head is hard, that no sum is rounded, that what the layout says of bits holds

@@ -10,9 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from punchcard.card.layout import Layout
+
+
+class Said:
+    """What a machine's `meaning` speaks to: a `punchcard.proof.meaning.Meaning`, which machines know by name alone."""
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import z3
 
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
+from punchcard.machines.stages import Said
 from punchcard.proof.columns import Column, Columns, extended, unknown
 from punchcard.proof.forms import Term
 from punchcard.proof.layers import Loop
@@ -44,7 +45,7 @@ class Before:
         return extended(word, wide) == extended(self.column.place, wide)
 
 
-class Meaning:
+class Meaning(Said):
     """A card before a loop, and what is expected of it after."""
 
     def __init__(self, columns: Columns, loop: Loop | None = None, case: str | None = None) -> None:

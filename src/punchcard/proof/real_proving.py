@@ -44,7 +44,7 @@ class RealProof:
         check_whole(self.layout)
         self.layers = [Layer(arrays, self.weights.dtype, _limits(self.layout)) for arrays in self.weights.layers]
         self.promises = [fact.about for fact in self.layout.facts if isinstance(fact, Fact) and fact.promised]
-        self.promises += [f"{fact.about} again, once something is written there" for fact in self.layout.facts
+        self.promises += [f"what {fact.region} holds is within the limit of its blocks" for fact in self.layout.facts
                           if isinstance(fact, Contents) and not fact.parts]
         self._seconds, self._progress, self._cases = seconds, progress, cases
         self.claims = Claims(Solver(seconds), progress)

@@ -39,6 +39,7 @@ from punchcard.machines.places import RealPlace
 from punchcard.machines.result import Result
 from punchcard.machines.running import At, Mark
 from punchcard.machines.shown import Shown
+from punchcard.machines.stages import Said
 from punchcard.machines.streams import Read, Write
 from punchcard.transformer.build import compile_layer, to_weights
 from punchcard.transformer.precision import as_precision
@@ -164,7 +165,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return Guard(self.reader, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
                      rounding=4 * self.unit * self.range)
 
-    def meaning(self, card: Any) -> None:
+    def meaning(self, card: Said) -> None:
         self.design.meaning(card)
 
     def bound(self, function: str) -> float:

@@ -23,6 +23,7 @@ from punchcard.machines.listing import Listed, Listing, lines_of
 from punchcard.machines.result import Result, Seen
 from punchcard.machines.running import Mark
 from punchcard.machines.shown import Shown
+from punchcard.machines.stages import Said
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.von_neumann.comparing import CellsComparer
 from punchcard.machines.von_neumann.design import INSTRUCTION, AddressMap, VonNeumannDesign
@@ -89,7 +90,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         """The image's own words, as unsigned numbers."""
         return program.unsigned(self.sizes.word_bits, self.sizes.memory, self.dialect)
 
-    def meaning(self, card: Any) -> None:
+    def meaning(self, card: Said) -> None:
         from punchcard.machines.von_neumann.meaning import meaning
 
         meaning(self.sizes, self.design.offsets, card)

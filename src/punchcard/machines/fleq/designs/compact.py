@@ -84,7 +84,7 @@ class CompactDesign(FleqDesign):
         blocks += [RowBlock(f"shut_{t.name}", 1, "1: not live", holds=holding("fixed", "scratchpad", *FleqSizes.OUTSIDE))
                    for t in self.transports if t.soft]
         blocks += [RowBlock(name, size) for t in self.transports for name, size in t.scratch_rows(d)]
-        return Layout(blocks, self.sizes.regions, card_facts(self.sizes, self.blocks, self._standing()))
+        return Layout(blocks, self.sizes.regions, lambda: card_facts(self.sizes, self.blocks, self._standing()))
 
     def _standing(self) -> dict[tuple[str, str], Array]:
         """What never changes, by block and region: rows by columns, or one column for all."""

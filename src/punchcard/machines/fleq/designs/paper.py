@@ -98,7 +98,8 @@ class PaperFleqDesign(FleqDesign):
             height = self._height(block)
             blocks += [RowBlock(f"{block.name}_x", height), RowBlock(f"{block.name}_result", height)]
             blocks += [RowBlock(f"{block.name}_{name}", size) for name, size in block.lemma.rows(d, height).items()]
-        return Layout(blocks, self.sizes.regions, card_facts(self.sizes, self.blocks, self._standing(), merged=True))
+        return Layout(blocks, self.sizes.regions,
+                      lambda: card_facts(self.sizes, self.blocks, self._standing(), merged=True))
 
     def _standing(self) -> dict[tuple[str, str], Array]:
         """What never changes, by block and region: rows by columns, or one column for all."""
