@@ -217,8 +217,9 @@ def test_what_a_certificate_lacks_is_said() -> None:
 @pytest.mark.parametrize(("text", "why"), [
     ("{", "it is not JSON"), ("[]", "it does not say 'punchcard proof'"),
     ('{"format": "punchcard proof", "version": 9}', "a certificate of version 9"),
-    ('{"format": "punchcard proof", "version": 1}', "does not say which machine"),
-    ('{"format": "punchcard proof", "version": 1, "machine": {"machine": "subleq"}}', "cannot be built"),
+    ('{"format": "punchcard proof", "version": 1}', "its claims are not a list of objects"),
+    ('{"format": "punchcard proof", "version": 1, "claims": []}', "does not say which machine"),
+    ('{"format": "punchcard proof", "version": 1, "claims": [], "machine": {"machine": "subleq"}}', "cannot be built"),
 ])
 def test_what_is_not_a_certificate(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "proof.json"

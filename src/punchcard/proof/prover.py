@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -27,6 +28,8 @@ def prove(
 ) -> Any:
     """The certificate of a machine: see `Machine.prove`. `weights` are others than its own."""
     require_solver()
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise ProofError(f"seconds={seconds}: a question may take a positive number of seconds, or None: as long as it needs")
     import z3
 
     from punchcard.proof.certificate import Certificate
