@@ -407,7 +407,7 @@ def wait_for(path: Path, loops: int, process: subprocess.Popen[str]) -> None:
     while time.monotonic() < deadline and process.poll() is None:
         if path.exists() and storage.read(path, KEY, "checkpoint")[0]["loops"] > loops:
             return
-        time.sleep(0.01)
+        time.sleep(0.05)
     raise AssertionError(f"no checkpoint: {process.communicate()}")
 
 
