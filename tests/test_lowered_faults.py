@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -396,10 +397,10 @@ def refusing(*refused: int) -> object:
     """`Computer._trace` that refuses some cases of `operations`."""
     trace = Computer._trace
 
-    def refuse(self: Computer, case: dict[int, float] | None) -> LoopPlan:
+    def refuse(self: Computer, case: dict[int, float] | None, **how: Any) -> LoopPlan:
         if case is not None and sum((value > 0) << i for i, value in enumerate(case.values())) in refused:
             raise LoweringError("this case is too hard")
-        return trace(self, case)
+        return trace(self, case, **how)
 
     return refuse
 

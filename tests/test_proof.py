@@ -32,7 +32,7 @@ from punchcard.proof.example import make_card
 from punchcard.proof.prover import prove
 from punchcard.proof.stepping import step
 
-SMALL = {"word_bits": 3, "memory": 3, "instructions": 4}
+SMALL: dict[str, Any] = {"word_bits": 3, "memory": 3, "instructions": 4}
 DESIGNS = tuple(SubleqMachine.designs)
 
 
