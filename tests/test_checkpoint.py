@@ -411,8 +411,8 @@ def wait_for(path: Path, loops: int, process: subprocess.Popen[str]) -> None:
     raise AssertionError(f"no checkpoint: {process.communicate()}")
 
 
-@pytest.mark.parametrize("name", ["primes.subleq", pytest.param("columns.fleq", marks=pytest.mark.soak)])
-def test_a_killed_run_goes_on(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "kills"), [("primes.subleq", 1), soaked("primes.subleq", 2), soaked("columns.fleq", 2)])
+def test_a_killed_run_goes_on(tmp_path: Path, name: str, kills: int) -> None:
     """SIGKILL at random moments, again and again; the file is whole every time, and the end is the same."""
     source, path = EXAMPLES / name, tmp_path / "run.checkpoint"
     if name.endswith(".subleq"):
@@ -429,7 +429,7 @@ def test_a_killed_run_goes_on(tmp_path: Path, name: str) -> None:
     process = start(str(source), *options, "--engine", "dense", "--max-steps", "1000000", "--checkpoint", str(path),
                     "--every", "7")
     reached = 0
-    for _ in range(2):
+    for _ in range(kills):
         wait_for(path, reached, process)
         time.sleep(rng.random() / 10)
         process.send_signal(signal.SIGKILL)
