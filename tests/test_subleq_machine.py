@@ -37,9 +37,9 @@ def machine_of(columns: int, word_bits: int, design: str, precision: str = "floa
 def check_random_programs(machine: SubleqMachine, rng: random.Random, wanted: int) -> int:
     """Compare random programs in batches until `wanted` executed instructions have been checked."""
     sizes = machine.sizes
-    batch = max(4, min(64, 1024 // machine.layout.columns))
-    checked = 0
+    most, checked = max(4, min(64, 1024 // machine.layout.columns)), 0
     while checked < wanted:
+        batch = max(2, min(most, (wanted - checked) // 35))  # a program makes about 35 steps
         seed = rng.getrandbits(32)
         source = random.Random(seed)
         programs = [random_program(source, sizes.word_bits, sizes.memory, sizes.instructions) for _ in range(batch)]
