@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 from punchcard.api import load
 from punchcard.machines.subleq.isa import Halt, Program, Subleq, Symbol
 from tests.random_programs import random_program
 
-__all__ = ["DESIGNS", "EXAMPLES", "EXPECTED", "ROOT", "load_subleq", "programs", "random_program", "wrap"]
+__all__ = ["DESIGNS", "EXAMPLES", "EXPECTED", "ROOT", "load_subleq", "programs", "random_program", "soaked",
+           "wrap"]
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -30,6 +33,11 @@ EXPECTED: dict[str, tuple[dict[str, int], int]] = {
     "search.subleq": ({"index": 2}, 21),
     "multiply.minsky": ({"x": 0, "y": 7, "z": 42}, 777),
 }
+
+
+def soaked(*values: Any) -> Any:
+    """A parameter left to `make soak`: another one goes the same way in less time."""
+    return pytest.param(*values, marks=pytest.mark.soak)
 
 
 def load_subleq(name: str) -> Program:

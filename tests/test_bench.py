@@ -32,7 +32,7 @@ from punchcard.machines.subleq.workloads import multiply
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble
 from punchcard.machines.von_neumann.oracle import run as run_image
 from punchcard.machines.von_neumann.workloads import COUNT
-from tests.cases import EXAMPLES, ROOT
+from tests.cases import EXAMPLES, ROOT, soaked
 from tests.test_cli import invoke
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
@@ -146,9 +146,17 @@ def test_one_thread_inside_only() -> None:
 # Records
 
 
-def test_quick_records() -> None:
-    """What each record says, and that ratios are quotients of the figures."""
-    result = invoke("bench", "--quick", "--json", "--seconds", "0.005")
+QUICK = {("subleq", "multiply", "two-layer", None, 64), ("fleq", "newton", "compact", 4, 150),
+         ("von-neumann", "count", "two-layer", None, 67), ("riscv", "sieve", "three-layer", None, 163)}
+
+
+@pytest.mark.parametrize(("machine", "engines"), [
+    ("subleq", ENGINE_NAMES), ("fleq", {"dense", "lowered"}), ("von-neumann", {"dense", "scratchpad"}),
+    ("riscv", {"dense", "scratchpad"}), soaked(None, ENGINE_NAMES)])
+def test_quick_records(machine: str | None, engines: set[str]) -> None:
+    """What each record says, and that ratios are quotients of the figures; of all machines, where none is named."""
+    chosen = () if machine is None else ("--machine", machine, "--engine", ",".join(sorted(engines)))
+    result = invoke("bench", "--quick", "--json", "--seconds", "0.005", *chosen)
     assert result.exit_code == 0
     records = json.loads(result.stdout)
     groups: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
@@ -159,13 +167,12 @@ def test_quick_records() -> None:
         assert record.keys() == fields | ({"size"} if record["machine"] == "fleq" else set())
         place = tuple(record.get(name) for name in ("machine", "program", "design", "size", "columns"))
         groups.setdefault(place, {})[record["engine"]] = record
-    assert set(groups) == {("subleq", "multiply", "two-layer", None, 64), ("fleq", "newton", "compact", 4, 150),
-                           ("von-neumann", "count", "two-layer", None, 67), ("riscv", "sieve", "three-layer", None, 163)}
-    for (machine, *_), group in groups.items():
-        rival = rivals[machine]
-        assert group.keys() == ENGINE_NAMES | {rival} | ({"csr"} if machine == "fleq" else set())
+    assert set(groups) == {place for place in QUICK if machine in (None, place[0])}
+    for (kind, *_), group in groups.items():
+        rival = rivals[kind]
+        assert group.keys() == engines | {rival} | ({"csr"} if kind == "fleq" else set())
         for engine, record in group.items():
-            assert record["dtype"] == ("float64" if machine == "fleq" else "float32")
+            assert record["dtype"] == ("float64" if kind == "fleq" else "float32")
             assert record["steps_per_second"] > 0
             for name, of in (("ratio_to_dense", "dense"), (f"ratio_to_{rival}", rival)):
                 assert record[name] == pytest.approx(record["steps_per_second"] / group[of]["steps_per_second"])

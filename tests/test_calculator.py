@@ -24,7 +24,7 @@ from punchcard.calculator.syntax import Item, parse
 from punchcard.errors import ProgramError, PunchcardError, SourceError
 from punchcard.machines.fleq.functions import ADD, INVERSE, SQRT
 from tests.calculator_cases import Expressions
-from tests.cases import ROOT
+from tests.cases import ROOT, soaked
 
 PAPER = "sqrt(1/((a+b-c)*d))/100"
 OPERANDS = {"a": 3, "b": 2, "c": 1, "d": 0.5}
@@ -59,10 +59,11 @@ def test_the_sample_program_of_the_paper(design: str) -> None:
     assert len(result.machine.model.shapes) == layers[design]
 
 
-def test_the_text_runs_on_a_plain_machine() -> None:
+@pytest.mark.parametrize("engine", ["scratchpad", soaked("auto")])
+def test_the_text_runs_on_a_plain_machine(engine: str) -> None:
     """With the paper's six functions alone, the text is FLEQ as anybody would write it."""
     text = punchcard.calc(PAPER, OPERANDS).text
-    report = punchcard.run(punchcard.assemble_fleq(text), heads=3)
+    report = punchcard.run(punchcard.assemble_fleq(text), heads=3, engine=engine)
     assert report.ok
     assert abs(report.result.memory["t"].item() - math.sqrt(1 / 2) / 100) < 1e-11
 
@@ -140,26 +141,28 @@ def check_random(seed: int, count: int, **options: Any) -> float:
     return worst
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (1, 2, 3, 4))])
-def test_random_arithmetic(seed: int) -> None:
-    assert check_random(seed, 30) < 1e-8
+@pytest.mark.parametrize(("seed", "count"), [(0, 10), *(soaked(seed, 30) for seed in range(5))])
+def test_random_arithmetic(seed: int, count: int) -> None:
+    assert check_random(seed, count) < 1e-8
 
 
-@pytest.mark.parametrize("seed", range(10, 12))
-def test_random_expressions_with_fitted_functions(seed: int) -> None:
-    assert check_random(seed, 14, functions=True) < 1e-8
+@pytest.mark.parametrize(("seed", "count"), [(10, 6), soaked(10, 14), soaked(11, 14)])
+def test_random_expressions_with_fitted_functions(seed: int, count: int) -> None:
+    assert check_random(seed, count, functions=True) < 1e-8
 
 
-def test_random_expressions_over_many_decades() -> None:
-    assert check_random(20, 12, decades=4.0, engine="dense") < 1e-8
+@pytest.mark.parametrize("count", [4, soaked(12)])
+def test_random_expressions_over_many_decades(count: int) -> None:
+    assert check_random(20, count, decades=4.0, engine="dense") < 1e-8
 
 
+@pytest.mark.parametrize("count", [2, soaked(6)])
 @pytest.mark.parametrize(("options", "relative"), [
     ({"design": "paper"}, 1e-8), ({"heads": 1}, 1e-7), ({"terms": 16}, 1e-8),
     ({"precision": "float32", "decades": 0.3}, 1e-2),
 ])
-def test_random_expressions_on_other_machines(options: dict[str, Any], relative: float) -> None:
-    assert check_random(30, 6, **options) < relative
+def test_random_expressions_on_other_machines(options: dict[str, Any], relative: float, count: int) -> None:
+    assert check_random(30, count, **options) < relative
 
 
 @pytest.mark.soak
@@ -231,13 +234,13 @@ def test_the_root_of_zero() -> None:
 # Ranges
 
 @pytest.mark.parametrize(("text", "interval", "values"), [
-    ("1/x + sqrt(x)", (0.001, 1000), (0.001, 47, 1000)),
+    soaked("1/x + sqrt(x)", (0.001, 1000), (0.001, 47, 1000)),
     ("1/x", (-5e3, -0.01), (-0.01, -3, -5e3)),
     ("x * x - x", (-100, 100), (-100, 0.25, 99)),
-    ("x / (x + 1)", (0.5, 2), (0.5, 1, 2)),
+    soaked("x / (x + 1)", (0.5, 2), (0.5, 1, 2)),
     ("exp(x) + log(x + 5)", (-4, 4), (-4, 0, 4)),
     ("sqrt(x)", (0, 16), (0.001, 16)),
-    ("sin(x) * cos(x) + tanh(x)", (-3, 30), (-3, 1, 30)),
+    soaked("sin(x) * cos(x) + tanh(x)", (-3, 30), (-3, 1, 30)),
 ])
 def test_one_program_for_a_range(text: str, interval: tuple[float, float], values: tuple[float, ...]) -> None:
     found = set()

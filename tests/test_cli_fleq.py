@@ -9,18 +9,20 @@ import pytest
 
 from punchcard.api import load
 from punchcard.machines.fleq.text.assembler import assemble
-from tests.cases import EXAMPLES
-from tests.fleq_cases import MANY
+from tests.cases import EXAMPLES, soaked
+from tests.fleq_cases import DESIGNS
 from tests.test_cli import invoke
 
 NEWTON = str(EXAMPLES / "newton.fleq")
+QUICKLY = ("--engine", "scratchpad")
 
 
 @pytest.mark.parametrize(("options", "layers"), [
     ([], 4), (["--design", "paper"], 13), (["--heads", "3", "--size", "4", "--range", "32", "--dtype", "float32"], 4),
 ])
 def test_run_json(options: list[str], layers: int) -> None:
-    result = invoke("run", NEWTON, "--json", *options)
+    """By the engine that is chosen, and for other machines by one that need not compile."""
+    result = invoke("run", NEWTON, "--json", *options, *(QUICKLY if options else ()))
     data = json.loads(result.stdout)
     assert result.exit_code == 0
     assert (data["halted"], data["steps"], data["agrees"]) == (True, 62, True)
@@ -93,13 +95,14 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("design", MANY)
-@pytest.mark.parametrize("name", BAD)
-def test_bad_programs(tmp_path: Path, name: str, design: str) -> None:
+@pytest.mark.parametrize(("name", "design", "engine"), [
+    *((name, design, "scratchpad") for name in BAD for design in ("compact", "paper")), ("range", "compact", "auto"),
+    *(soaked(name, design, "auto") for name in BAD for design in DESIGNS)])
+def test_bad_programs(tmp_path: Path, name: str, design: str, engine: str) -> None:
     content, message = BAD[name]
     path = tmp_path / f"{name}.fleq"
     path.write_text(content)
-    result = invoke("run", str(path), "--design", design)
+    result = invoke("run", str(path), "--design", design, "--engine", engine)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -107,7 +110,8 @@ def test_bad_programs(tmp_path: Path, name: str, design: str) -> None:
 
 def test_values_are_set() -> None:
     """A scalar, a matrix with its rows, and what they lead to."""
-    data = json.loads(invoke("run", NEWTON, "--json", "--heads", "3", "--set", "A=2 0 ; 0 4", "--set", "t=-15").stdout)
+    given = ("--set", "A=2 0 ; 0 4", "--set", "t=-15")
+    data = json.loads(invoke("run", NEWTON, "--json", "--heads", "3", *given, *QUICKLY).stdout)
     assert data["memory"]["A"] == [[2, 0], [0, 4]]
     assert data["memory"]["X"][0] == pytest.approx([0.5, 0], abs=1e-9)
     assert data["steps"] == 2 + 5 * 16, "four rounds more than in the text"

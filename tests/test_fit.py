@@ -14,6 +14,7 @@ import pytest
 from punchcard.errors import FitError, PunchcardError
 from punchcard.machines.fleq.blocks.fit import METHODS, Array, SigmoidSum, fit
 from punchcard.machines.fleq.functions import sigmoid
+from tests.cases import soaked
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def test_a_coarser_number_format_gets_smaller_coefficients() -> None:
     assert error_in_float32(coarse) < 1e-4 < error_in_float32(fine)
 
 
-@pytest.mark.parametrize("terms", [1, 16, 64, 256])
+@pytest.mark.parametrize("terms", [1, 16, 64, soaked(256)])
 @cases
 def test_threshold_is_off_by_one_step(case: Case, terms: int) -> None:
     """m thresholds make m + 1 flat pieces: each is right at its left end, and a whole step off at its right end."""

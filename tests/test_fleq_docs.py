@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import punchcard
 from punchcard.machines.fleq.blocks.block import Elementwise, FittedFunction, Scale
 from punchcard.machines.fleq.machine import FleqMachine
-from tests.cases import ROOT
+from tests.cases import ROOT, soaked
 
 OWN_BLOCK = (ROOT / "docs" / "your-own-block.md").read_text()
 
@@ -25,7 +27,11 @@ def run_snippets(page: str, count: int) -> dict[str, Any]:
     return names
 
 
-def test_the_snippets_run() -> None:
+@pytest.mark.parametrize("engine", ["scratchpad", soaked(None)])
+def test_the_snippets_run(engine: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run is a few loops of a machine of its own, which an engine that compiles takes long for."""
+    if engine is not None:
+        monkeypatch.setattr(punchcard, "run", partial(punchcard.run, engine=engine))
     names = run_snippets(OWN_BLOCK, 6)
     assert all(isinstance(block, Elementwise) for block in names["blocks"])
     assert isinstance(names["heads"], FittedFunction)

@@ -19,12 +19,14 @@ from punchcard.machines.fleq.machine import FleqMachine, pointer_constants
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.transformer.expression import relu
 from tests.audits import audited_run
+from tests.cases import soaked
 from tests.fleq_cases import DESIGNS, MANY, POINTER_FUNCTIONS, draw_operand, one_call, operand_shapes, results
 from tests.thin_model import ThinModel
 
 ALL = (*BUILT_IN, *POINTER_FUNCTIONS)
 MAXIMUM = Function("maximum", 2, same_shape, np.maximum)
 ABSOLUTE = Function("absolute", 1, same_shape, np.abs)
+ROWS = [2, soaked(4), 8, soaked(16)]
 EXP = Function("exp", 1, scalar_only, np.exp, domain=(-3.0, 3.0))
 
 
@@ -35,6 +37,11 @@ def machine_with(
 ) -> FleqMachine:
     return FleqMachine(functions=functions, size=d, memory=3 * d + 8, instructions=2, design=design, range=limit,
                        heads=heads, precision=precision, anchors=anchors)
+
+
+@cache
+def machine_of_all(d: int, design: str) -> FleqMachine:
+    return FleqMachine(functions=ALL, size=d, memory=3 * d + 6, instructions=3, range=16.0, heads=2, design=design)
 
 
 def as_held(values: Array, precision: str) -> Array:
@@ -59,7 +66,7 @@ def errors(
     return [(float(np.max(np.abs(c - function.reference(*case)))), case) for c, case in zip(found, held, strict=True)]
 
 
-@pytest.mark.parametrize("d", [2, 4, 8, 16])
+@pytest.mark.parametrize("d", ROWS)
 @pytest.mark.parametrize("name", ["mul", "hadamard"])
 @pytest.mark.parametrize(("heads", "precision", "limit"), [(1, "float64", 1e-10), (2, "float64", 1e-12),
                                                            (2, "float32", 1e-5)])
@@ -73,7 +80,7 @@ def test_products(d: int, name: str, heads: int, precision: str, limit: float) -
     assert relative <= limit, f"seed {seed}: {relative:g}"
 
 
-@pytest.mark.parametrize("d", [2, 4, 8, 16])
+@pytest.mark.parametrize("d", ROWS)
 @pytest.mark.parametrize("name", ["add", "sub", "transpose"])
 def test_exact_functions(d: int, name: str) -> None:
     """Nothing is lost when d is a power of two."""
@@ -83,14 +90,14 @@ def test_exact_functions(d: int, name: str) -> None:
     assert worst == 0.0, f"seed {seed}: {worst:g}"
 
 
-@pytest.mark.parametrize("d", [2, 4, 8, 16])
+@pytest.mark.parametrize("d", ROWS)
 def test_sigmoid(d: int) -> None:
     seed = f"sigmoid {d}"
     found = errors(machine_with("sigmoid", d=d), BUILT_IN["sigmoid"], square_operands(BUILT_IN["sigmoid"], d, seed))
     assert max(error for error, _ in found) <= 1e-14, f"seed {seed}"
 
 
-@pytest.mark.parametrize("d", [2, 4, 8, 16])
+@pytest.mark.parametrize("d", ROWS)
 def test_percentage(d: int) -> None:
     """Within one unit in the last place."""
     seed = f"percentage {d}"
@@ -138,11 +145,12 @@ def junk_cases(machine: FleqMachine, rng: np.random.Generator) -> list[tuple[str
     return cases
 
 
-@pytest.mark.parametrize("design", MANY)
-@pytest.mark.parametrize("d", [1, 2, *(pytest.param(d, marks=pytest.mark.soak) for d in (3, 4))])
+@pytest.mark.parametrize(("d", "design"), [
+    (1, "compact"), (2, "compact"), (1, "paper"), soaked(2, "paper"), *(soaked(d, "three-layer") for d in (1, 2)),
+    *(soaked(d, design) for d in (3, 4) for design in DESIGNS)])
 def test_a_function_changes_its_result_and_nothing_else(design: str, d: int) -> None:
     """Numbers of size 1,000 in every neighbouring and every spare column reach nothing, and stay bit-identical."""
-    machine = FleqMachine(functions=ALL, size=d, memory=3 * d + 6, instructions=3, range=16.0, heads=2, design=design)
+    machine = machine_of_all(d, design)
     layout, seed = machine.layout, f"{design} {d}"
     rng = np.random.default_rng(list(seed.encode()))
     cases = junk_cases(machine, rng)
@@ -184,11 +192,12 @@ def test_a_function_changes_its_result_and_nothing_else(design: str, d: int) -> 
             assert not changed.any(), about
 
 
-@pytest.mark.parametrize("design", MANY)
-def test_a_thin_model_is_the_model(design: str) -> None:
+@pytest.mark.parametrize(("d", "design", "every"), [
+    (2, "compact", 2), (1, "paper", 8), soaked(2, "compact", 1), soaked(2, "paper", 4), soaked(2, "three-layer", 1)])
+def test_a_thin_model_is_the_model(d: int, design: str, every: int) -> None:
     """Where values only move, bit for bit; elsewhere within the bounds of the functions."""
-    machine = FleqMachine(functions=ALL, size=2, memory=12, instructions=3, range=16.0, heads=2, design=design)
-    cases = junk_cases(machine, np.random.default_rng(0))[:: 4 if design == "paper" else 1]
+    machine = machine_of_all(d, design)
+    cases = junk_cases(machine, np.random.default_rng(0))[::every]
     cards = torch.stack([machine.punch(program) for _, program in cases])
     thin, whole = ThinModel(machine.model)(cards), machine.model(cards)
     content = [machine.layout.get(card, "data", "memory") + machine.layout.get(card, "incoming", "memory")
@@ -220,9 +229,12 @@ def full_range_operands(function: Function, d: int, limit: float, rng: np.random
     return operands
 
 
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.parametrize(("heads", "name"), [(1, "mul"), (2, "mul"), (3, "mul"), (1, "hadamard"), (3, "hadamard"),
-                                             (1, "sigmoid"), (1, "inverse"), (1, "sqrt")])
+BOUNDED = [(1, "mul"), (2, "mul"), (3, "mul"), (1, "hadamard"), (3, "hadamard"), (1, "sigmoid"), (1, "inverse"), (1, "sqrt")]
+
+
+@pytest.mark.parametrize(("heads", "name", "precision"), [
+    *((*each, "float64") for each in BOUNDED), (1, "mul", "float32"), (1, "sigmoid", "float32"), (1, "inverse", "float32"),
+    *(soaked(*each, "float32") for each in BOUNDED if each not in ((1, "mul"), (1, "sigmoid"), (1, "inverse")))])
 def test_bounds_hold_and_are_tight(name: str, heads: int, precision: str) -> None:
     """Of 200 results none is beyond the bound, and the worst is no less than a thousandth of it."""
     seed = f"{name} {heads} {precision}"
@@ -276,7 +288,7 @@ A[0] = add(v, A[1])
 
 
 @pytest.mark.parametrize(("design", "precision", "heads"), [
-    pytest.param(design, precision, heads, marks=[pytest.mark.soak] * (design == "three-layer" and precision == "float32"))
+    (pytest.param if design == "compact" or (precision, heads) == ("float64", 3) else soaked)(design, precision, heads)
     for design in DESIGNS for precision in ("float64", "float32") for heads in (1, 3)])
 def test_a_run_of_all_functions_stays_within_the_bounds(design: str, precision: str, heads: int) -> None:
     program = assemble(CHAIN)

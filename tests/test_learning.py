@@ -22,8 +22,7 @@ from punchcard.machines.fleq.dry_run import dry_run
 from punchcard.machines.fleq.functions import HADAMARD, MUL, STANDARD_FUNCTIONS
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
-from tests.cases import ROOT
-from tests.fleq_cases import MANY
+from tests.cases import ROOT, soaked
 from tests.learning_cases import distance, outputs, torch_descend, xor
 
 PRECISE = {"float64": 5e-12, "float32": 2e-5}
@@ -56,7 +55,7 @@ def against_torch(learned: Learned, given: dict[str, Any], **how: Any) -> float:
 
 
 @pytest.mark.parametrize(("heads", "precision"), [(2, "float64"), (3, "float64"), (3, "float32")])
-@pytest.mark.parametrize("d", [4, 8])
+@pytest.mark.parametrize("d", [4, soaked(8)])
 def test_linear_models_are_near_numpy_and_autograd(d: int, heads: int, precision: str) -> None:
     given = task(d - 1, points=3)
     learned = learn(**given, epochs=2, rate=0.1, heads=heads, precision=precision)
@@ -71,8 +70,9 @@ def test_linear_models_are_near_numpy_and_autograd(d: int, heads: int, precision
     assert f"values up to {learned.largest:.4g}, range {learned.machine.range:g}" in learned.host
 
 
-@pytest.mark.parametrize(("heads", "precision"), [(2, "float64"), (3, "float64"), (3, "float32")])
-@pytest.mark.parametrize("d", [4, 8])
+@pytest.mark.parametrize(("d", "heads", "precision"), [
+    (4, 2, "float64"), (4, 3, "float64"), (4, 3, "float32"), (8, 3, "float64"), soaked(8, 2, "float64"),
+    soaked(8, 3, "float32")])
 def test_backpropagation_is_near_numpy_and_autograd(d: int, heads: int, precision: str) -> None:
     given = task(d - 1, points=2, hidden=(d,))
     learned = learn(**given, epochs=8 // d, rate=0.2, heads=heads, precision=precision)
@@ -144,7 +144,7 @@ def test_the_default_engine() -> None:
     assert default.loops == dense.loops
 
 
-@pytest.mark.parametrize("design", MANY)
+@pytest.mark.parametrize("design", ["compact", soaked("three-layer"), soaked("paper")])
 def test_products_with_the_reach_of_the_range(design: str) -> None:
     """Within their bound, which is below that of a machine's own products by nearly root d."""
     d, generator = 4, np.random.default_rng(0)

@@ -19,7 +19,7 @@ from punchcard.machines.fleq import oracle
 from punchcard.machines.fleq.isa import Call, FleqProgram, PointerUpdate, Step
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, soaked
 from tests.engine_runs import run_dense, run_lowered
 from tests.fleq_cases import POINTER_FUNCTIONS, RANGE, random_program
 from tests.lowered_cases import assert_the_equation, cards_of
@@ -62,7 +62,7 @@ def assert_within_bounds(machine: FleqMachine, program: FleqProgram, card: Tenso
 
 # (d, functions, options)
 MACHINES = [
-    (1, ("add", "sub", "mul", "transpose", "sigmoid", "hadamard", "percentage", *POINTER_FUNCTIONS), {"heads": 1}),
+    soaked(1, ("add", "sub", "mul", "transpose", "sigmoid", "hadamard", "percentage", *POINTER_FUNCTIONS), {"heads": 1}),
     (2, ("add", "sub", "mul", "transpose", "sigmoid", *POINTER_FUNCTIONS), {"heads": 2}),
     (2, ("add", "mul", "transpose"), {"anchors": True}),
     (2, ("add", "inverse", "sqrt", "percentage", "hadamard"), {"heads": 2, "precision": "float32"}),
@@ -105,9 +105,9 @@ def test_exact_functions_bit_for_bit() -> None:
 LARGE = """
 .range 64
 .data
-a  matrix 8x8   {a}
-b  matrix 8x8   {b}
-c  matrix 8x8
+a  matrix {d}x{d}   {a}
+b  matrix {d}x{d}   {b}
+c  matrix {d}x{d}
 n  scalar -2
 one scalar 1
 .code
@@ -118,15 +118,16 @@ one scalar 1
 """
 
 
-def test_eight_rows_and_columns() -> None:
+@pytest.mark.parametrize("d", [4, soaked(8)])
+def test_many_rows_and_columns(d: int) -> None:
     rng = np.random.default_rng(8)
-    a, b = (" ; ".join(" ".join(f"{x:.4f}" for x in row) for row in rng.uniform(-0.5, 0.5, (8, 8))) for _ in "ab")
-    program = assemble(LARGE.format(a=a, b=b))
+    a, b = (" ; ".join(" ".join(f"{x:.4f}" for x in row) for row in rng.uniform(-0.5, 0.5, (d, d))) for _ in "ab")
+    program = assemble(LARGE.format(d=d, a=a, b=b))
     machine = build(program, heads=2)
     last = assert_within_bounds(machine, program, machine.punch(program), 12)
     expected = oracle.run(program, 100)
     assert expected.halted
-    found = machine.read(last).memory[:8, : program.columns]
+    found = machine.read(last).memory[:d, : program.columns]
     assert np.allclose(found, expected.state.memory[:, : program.columns], atol=1e-6)
 
 

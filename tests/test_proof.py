@@ -20,6 +20,7 @@ from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
+from tests.cases import soaked
 from tests.mutations import mutations
 from tests.random_images import random_image
 from tests.random_programs import random_program
@@ -52,11 +53,12 @@ def test_a_machine_is_proven(name: str) -> None:
     assert names[-1] == "bits"
 
 
+@pytest.mark.parametrize("seeds", [2, soaked(8)])
 @pytest.mark.parametrize("name", DESIGNS)
-def test_facts_hold_on_cards_of_programs(name: str) -> None:
+def test_facts_hold_on_cards_of_programs(name: str, seeds: int) -> None:
     """What a proof takes for granted is true of every card of a run, and of a card made of the facts alone."""
     machine = SubleqMachine(word_bits=6, memory=5, instructions=9, design=name)
-    for seed in range(8):
+    for seed in range(seeds):
         card = machine.punch(random_program(random.Random(seed), 6, 5, 9))
         for _ in range(12):
             assert machine.layout.violations(card) == []
@@ -80,7 +82,7 @@ def test_the_meaning_of_an_image_is_what_the_model_does() -> None:
             card = after
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", [name if name == "two-layer" else soaked(name) for name in DESIGNS])
 def test_one_changed_weight(name: str) -> None:
     """A claim fails, on a card that has all facts; or everything is shown, and then the model does the same on cards."""
     machine, seen = small(name), set()

@@ -23,6 +23,7 @@ from punchcard.machines.riscv.oracle import OPERATIONS, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.transformer.build import compile_layer, to_weights
 from punchcard.transformer.expression import Array
+from tests.cases import soaked
 from tests.riscv_cases import CORNERS, program_of, random_words
 from tests.riscv_runs import needs_gcc
 from tests.riscv_suite import suite
@@ -116,7 +117,7 @@ def test_a_wrong_weight_is_noticed() -> None:
         layer.w2[...] = before
 
 
-@pytest.mark.parametrize("engine", ["scratchpad", "lowered"])
+@pytest.mark.parametrize("engine", ["scratchpad", soaked("lowered")])
 def test_a_run_beside_the_interpreter(engine: str) -> None:
     report = punchcard.run(assemble(AGAIN), machine(), check="lockstep", engine=engine)
     assert report.ok, report.why

@@ -346,6 +346,7 @@ def test_stopped_anywhere_a_run_ends_with_the_same_card(engine: str, tmp_path: P
         punchcard.resume(path)
 
 
+@pytest.mark.soak
 def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     """The file itself is the command: killed in the middle, the run goes on to the same card."""
     source, path = tmp_path / "counter.tm", tmp_path / "run.checkpoint"

@@ -22,7 +22,7 @@ from punchcard.view import page as files
 from punchcard.view.html import write_html
 from punchcard.view.session import Session, session_of
 from tests.browsing import Watched, browser, served, settled
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, soaked
 
 TURING = runpy.run_path(str(EXAMPLES / "turing" / "turing.py"))["TuringMachine"]
 MACHINES = punchcard.kinds().including(TURING)
@@ -34,7 +34,8 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
     "one layer": ("multiply.subleq", {"design": "one-layer"}, 4),
     "fleq": ("newton.fleq", {}, 4),
     "von neumann": ("von_neumann/sort.asq", {"memory": 1024}, 5),
-    "risc-v": ("riscv/bin/hello.elf", {"memory": 4096}, 5),
+    "risc-v": ("riscv/hi.s", {"memory": 64}, 3),
+    "compiled c": ("riscv/bin/hello.elf", {"memory": 4096}, 5),
     "turing": ("turing/increment.tm", {}, 5),
 }
 VALUES = """() => Object.fromEntries([...document.querySelectorAll(".values")].map((table) => [table.caption.textContent,
@@ -105,7 +106,7 @@ def compare(page: Any, found: Opened, loop: int, *, ended: bool = False) -> int:
     return len(expected)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [soaked(case) if case == "compiled c" else case for case in CASES])
 def test_a_run_on_each_machine(watched: Watched, case: str) -> None:
     """Loop by loop with clicks, half layer by half layer with keys, and to the end."""
     found, loops = opened(case), CASES[case][2]

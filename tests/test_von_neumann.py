@@ -20,7 +20,7 @@ from punchcard.machines.von_neumann.design import AddressMap
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.model import LayerShape
-from tests.cases import ROOT
+from tests.cases import ROOT, soaked
 from tests.image_cases import CASES, ImageCase
 from tests.image_lockstep import ImageComparison, compare
 from tests.random_images import random_image
@@ -58,7 +58,7 @@ def check_random_images(
     return compared
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [soaked(engine) if engine == "auto" else engine for engine in ENGINES])
 def test_random_self_modifying_images(engine: str) -> None:
     few = 1 if engine == "dense" else 4
     compared = check_random_images(random.Random(11), [(b, m, 1 + count // few) for b, m, count in SHAPES], LOOPS, engine)
@@ -67,8 +67,10 @@ def test_random_self_modifying_images(engine: str) -> None:
     assert sum(c.stores_ahead for c in compared) >= STORES_AHEAD * steps, "stores that hit the next instruction"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("bits", "memory"), [(4, 10), (6, 20), (8, 32)])
+@pytest.mark.parametrize(("bits", "memory", "engine"), [
+    *((soaked if engine == "auto" else pytest.param)(6, 20, engine) for engine in ENGINES), (4, 10, "scratchpad"),
+    (8, 32, "scratchpad"), *(soaked(*size, engine) for size in ((4, 10), (8, 32)) for engine in ENGINES
+                             if engine != "scratchpad")])
 def test_random_images_that_stop(engine: str, bits: int, memory: int) -> None:
     """Images as they come: most stop soon, and the card must say so in the loop in which the interpreter does."""
     rng = random.Random(12)

@@ -29,7 +29,7 @@ def prove(
     """The certificate of a machine: see `Machine.prove`. `weights` are others than its own."""
     require_solver()
     if seconds is not None and not 0 < seconds < math.inf:
-        raise ProofError(f"seconds={seconds}: a question may take a positive number of seconds, or None: as long as it needs")
+        raise ProofError(f"seconds={seconds}: it must be a positive number, or None: as long as it needs")
     import z3
 
     from punchcard.proof.certificate import Certificate
