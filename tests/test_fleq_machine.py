@@ -80,8 +80,8 @@ def test_compact_heads(heads: int) -> None:
 
 
 @pytest.mark.parametrize(("functions", "depth"), [
-    (("add",), 3), (("mul",), 3), (("transpose",), 4), (SIMPLE, 4), (("add", "sigmoid"), 3), (("hadamard", "sub"), 3),
-    (("incr_pointer",), 3), (("inverse", "sqrt"), 3),
+    (("add",), 3), (("mul",), 2), (("percentage", "mul"), 2), (("transpose",), 4), (SIMPLE, 4), (("add", "sigmoid"), 3),
+    (("hadamard", "sub"), 3), (("hadamard",), 2), (("incr_pointer",), 3), (("inverse", "sqrt"), 3),
 ])
 def test_paper_sizes(functions: tuple[str, ...], depth: int) -> None:
     """9 + max l_i layers, 13 with a transpose; in the block layers no more heads than those of all blocks together."""

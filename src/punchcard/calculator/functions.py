@@ -29,13 +29,15 @@ from punchcard.machines.fleq.functions import (
     INVERSE,
     MUL,
     PERCENTAGE,
-    SQRT,
     SUB,
     Array,
     Function,
     same_shape,
     scalar_only,
 )
+
+SQRT = Function("sqrt", 1, scalar_only, np.sqrt, domain=(0.01, 16.0))
+"""Away from 0, where fewer sigmoids are more accurate: operands are shifted into this range anyway."""
 
 SHIFTS = (16, 4, 1, -16, -4, -1)
 """Powers of two that one instruction multiplies by, large before small; 2^1 is x + x."""

@@ -15,9 +15,9 @@ from fractions import Fraction
 
 from punchcard.calculator.code import GOOD, UP, Code, Term
 from punchcard.calculator.exact import Interval, sqrt
-from punchcard.calculator.functions import WIDE_RUNGS, wide
+from punchcard.calculator.functions import SQRT, WIDE_RUNGS, wide
 from punchcard.errors import ProgramError
-from punchcard.machines.fleq.functions import ADD, INVERSE, MUL, SQRT, SUB, Function
+from punchcard.machines.fleq.functions import ADD, INVERSE, MUL, SUB, Function
 
 MOST_STEPS = 3
 LEAST_OFFSET = 2.0**-80

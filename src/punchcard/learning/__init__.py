@@ -3,8 +3,8 @@
 from punchcard.learning.model import Model, Scaling
 from punchcard.learning.planning import LearningPlan, plan
 from punchcard.learning.predicting import Prediction, predict
-from punchcard.learning.programs.rules import Activation, Entrywise, Loss, huber
+from punchcard.learning.programs.rules import Activation, Entrywise, Loss, by_indicator, huber
 from punchcard.learning.training import Learned, Stage, learn
 
 __all__ = ["Activation", "Entrywise", "Learned", "LearningPlan", "Loss", "Model", "Prediction", "Scaling", "Stage",
-           "huber", "learn", "plan", "predict"]
+           "by_indicator", "huber", "learn", "plan", "predict"]

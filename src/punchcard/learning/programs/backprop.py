@@ -13,9 +13,12 @@ in a loop over scalars; hadamard does it in one instruction. Errors go back thro
 
 from __future__ import annotations
 
+import numpy as np
+
 from punchcard.learning.programs.network import Memory, Network
 from punchcard.learning.programs.rules import HiddenLayer, OutputLayer
 from punchcard.machines.fleq.builder import Builder, Place
+from punchcard.machines.fleq.functions import LOSS_SLOPES
 
 
 def declare(p: Builder, network: Network, weights: Memory, *, weights_last: bool = False) -> None:
@@ -27,6 +30,11 @@ def declare(p: Builder, network: Network, weights: Memory, *, weights_last: bool
         shapes |= {f"{name}{k}t": (1, units) for name in ("z", "a", "d")}
         shapes |= {f"{name}{k}": (inputs, units) for name in ("V", "g", "G")}
         shapes[f"U{k}"] = (units, inputs)
+    if network.loss.choice is not None:
+        shapes |= {"v": (2, 1), "w": (2, 1)}
+        for name, value in (("upper", np.eye(1, 2)), ("lower", np.eye(1, 2, 1)),
+                            ("choice", np.eye(len(LOSS_SLOPES), 1, -network.loss.choice))):
+            p.matrix(name, value)
     later = weights if weights_last else {}
     for name, shape in shapes.items():
         if name not in later:
@@ -52,6 +60,10 @@ def forward(p: Builder, network: Network, store: Place | None = None) -> None:
 def output_error(p: Builder, network: Network) -> None:
     """From the output and the label to d_K. The instruction `label` walks through the labels."""
     loss, e = network.loss, p["e"]
+    if loss.choice is not None:
+        _chosen_slope(p, f"z{network.depth}")
+        p.mul("rate", e, into=f"d{network.depth}")
+        return
     output = OutputLayer(p[f"z{network.depth}"], e, p["units"])
     if loss.before is not None:
         loss.before(p, output)
@@ -64,6 +76,15 @@ def output_error(p: Builder, network: Network) -> None:
     elif loss.entrywise is not None:
         _entry_by_entry(p, loss.entrywise.name, "e", "e", network.outputs)
     p.mul("rate", e, into=f"d{network.depth}")
+
+
+def _chosen_slope(p: Builder, output: str) -> None:
+    """e = loss_slope((output, label), choice): the indicator in the memory says of which loss."""
+    p.mul("upper", output, into="v")
+    p.label("label")
+    p.mul("lower", p["Y"][0], into="w")
+    p.add("v", "w", into="v")
+    p.call("loss_slope", "v", "choice", into="e")
 
 
 def backward(p: Builder, network: Network, *, at_once: bool) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from punchcard.errors import ProgramError
 from punchcard.learning.programs.rules import ACTIVATIONS, LOSSES, Activation, Loss
+from punchcard.machines.fleq.functions import LOSS_SLOPES
 
 Array: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = dict[str, Array]
@@ -36,6 +37,8 @@ class Network:
     bias: bool = True
 
     def __post_init__(self) -> None:
+        if self.loss.choice is not None and self.outputs != 1:
+            raise ProgramError(f"{self.outputs} outputs and a loss that an indicator chooses: that is for one output")
         for what, width in (("features", self.features), ("outputs", self.outputs), *(("hidden", h) for h in self.hidden)):
             if width < 1:
                 raise ProgramError(f"{what}: {width}: a layer needs at least 1 unit")
@@ -57,8 +60,8 @@ class Network:
 
     @property
     def size(self) -> int:
-        """d: the least size of a machine."""
-        return max(self.sizes)
+        """d: the least size of a machine. An indicator has an entry for each loss."""
+        return max(*self.sizes, len(LOSS_SLOPES) if self.loss.choice is not None else 1)
 
     def layers(self) -> Iterator[tuple[int, int, int]]:
         """(number, inputs, units) of each layer of weights, from 1."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.fleq.builder import Builder, Place
-from punchcard.machines.fleq.functions import RELU, Function, same_shape, scalar_only, sigmoid
+from punchcard.machines.fleq.functions import LOSS_SLOPES, RELU, Function, same_shape, scalar_only, sigmoid
 
 Array: TypeAlias = NDArray[np.float64]
 Scalar: TypeAlias = Callable[[Array], Array]
@@ -85,7 +85,7 @@ class Loss:
 
     `before` writes instructions that make e from the output o, before the label is subtracted from it; without it e is
     the output. `after` changes the difference. `link` turns an output into a prediction. `limit` is where Huber's loss
-    bends.
+    bends. With `choice` the program calls `loss_slope`, and an indicator in its memory chooses the loss, by that number.
     """
 
     name: str
@@ -97,6 +97,7 @@ class Loss:
     link: Scalar | None = None
     labels: tuple[float, float] | None = None
     limit: float | None = None
+    choice: int | None = None
     occurs: Callable[[Array, Array], list[Array]] = field(default=lambda o, y: [])
 
 
@@ -203,6 +204,14 @@ LOSSES: Mapping[str, Loss] = {loss.name: loss for loss in (
         link=sigmoid, labels=(0.0, 1.0),
     ),
 )}
+
+
+def by_indicator(loss: str) -> Loss:
+    """The loss of this name, chosen by an indicator in the data: the program and the model are the same for every loss."""
+    rule = named("loss", loss, LOSSES)
+    return Loss(rule.name, rule.value, rule.slope, link=rule.link, labels=rule.labels, limit=rule.limit,
+                choice=list(LOSS_SLOPES).index(rule.name))
+
 
 Rule = TypeVar("Rule", Activation, Loss)
 

@@ -8,7 +8,7 @@ their own:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -42,7 +42,9 @@ class Function:
 
     `shape(a)` or `shape(a, b)` gives the result's shape or raises ShapeMismatch. `reference(a)` or `reference(a, b)`
     is the exact function on float64 arrays. `domain` limits the operand's entries, as (low, high), where the block is
-    an approximation; `least` is how far they are from 0 at least.
+    an approximation; `least` is how far they are from 0 at least. A `steep` function has an infinite slope where its
+    domain begins: an operand below that is refused, however near it is. `refuse(a, b)` says what else is wrong with the
+    operands, or None.
     """
 
     name: str
@@ -51,6 +53,8 @@ class Function:
     reference: Callable[..., Array]
     domain: tuple[float, float] | None = None
     least: float = 0.0
+    steep: bool = False
+    refuse: Callable[..., str | None] | None = None
 
 
 def same_shape(a: Shape, b: Shape | None = None) -> Shape:
@@ -101,6 +105,46 @@ def scalar_first(a: Shape, b: Shape) -> Shape:
     return b
 
 
+def vector_of(entries: int, choices: int | None = None) -> ShapeRule:
+    """The function takes a vector of so many entries, and an indicator of `choices` entries if any; it gives a number."""
+
+    def rule(a: Shape, b: Shape | None = None) -> Shape:
+        if a != Shape(entries, 1):
+            raise ShapeMismatch(f"{a}: the operand must be a vector of {entries} entries")
+        if choices is not None and b != Shape(choices, 1):
+            raise ShapeMismatch(f"{b}: the indicator must be a vector of {choices} entries")
+        return Shape(1, 1)
+
+    return rule
+
+
+def no_indicator(a: Array, b: Array) -> str | None:
+    """What is wrong with b as an indicator: one entry is 1 and the others are 0, exactly."""
+    entries = b[:, 0].tolist()
+    if sorted(entries) == [0.0] * (len(entries) - 1) + [1.0]:
+        return None
+    return f"the indicator is {' '.join(f'{x:g}' for x in entries)}: one of its entries must be 1, the others 0"
+
+
+def vector_function(
+    name: str, function: Callable[[Array], Array], entries: int, domain: tuple[float, float]
+) -> Function:
+    """A function of a vector with entries in a domain. `function` takes points in rows and gives a number for each."""
+    return Function(name, 1, vector_of(entries), lambda a: np.asarray(function(a.T)).reshape(1, 1), domain)
+
+
+def chosen_function(
+    name: str, functions: Sequence[Callable[[Array], Array]], entries: int, domain: tuple[float, float]
+) -> Function:
+    """name(x, e): the function of a vector x that the indicator e names, by the place of its 1."""
+
+    def reference(a: Array, b: Array) -> Array:
+        values = np.array([np.asarray(f(a.T)).reshape(()) for f in functions])
+        return np.asarray(b.T @ values[:, None])
+
+    return Function(name, 2, vector_of(entries, len(functions)), reference, domain, refuse=no_indicator)
+
+
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)), without overflow: the exponent is never positive."""
     small = np.exp(-np.abs(x))
@@ -128,7 +172,15 @@ POSITIVE = Function("positive", 1, same_shape, lambda a: (a > 0.0).astype(np.flo
 TANH = Function("tanh", 1, same_shape, np.tanh)
 PERCENTAGE = Function("percentage", 1, same_shape, hundredth)
 INVERSE = Function("inverse", 1, scalar_only, np.reciprocal, domain=(0.1, 10.0))
-SQRT = Function("sqrt", 1, scalar_only, np.sqrt, domain=(0.01, 16.0))
+SQRT = Function("sqrt", 1, scalar_only, np.sqrt, domain=(0.0, 16.0), steep=True)
+LOSS_SLOPES: Mapping[str, Callable[[Array], Array]] = {
+    "squared": lambda v: v[:, 0] - v[:, 1],
+    "huber": lambda v: np.clip(v[:, 0] - v[:, 1], -1.0, 1.0),
+    "logcosh": lambda v: np.tanh(v[:, 0] - v[:, 1]),
+    "logistic": lambda v: sigmoid(v[:, 0]) - v[:, 1],
+}
+"""Derivatives of losses by the output, of the vector (output, label)."""
+LOSS_SLOPE = chosen_function("loss_slope", tuple(LOSS_SLOPES.values()), 2, domain=(-8.0, 8.0))
 
 BUILT_IN: Mapping[str, Function] = {
     f.name: f for f in (ADD, SUB, MUL, TRANSPOSE, SIGMOID, HADAMARD, PERCENTAGE, INVERSE, SQRT)
@@ -137,7 +189,7 @@ ARRAY_FUNCTIONS: Mapping[str, Function] = {
     f.name: f for f in (ENTRYWISE, SCALE, RELU, ABS, MAXIMUM, MINIMUM, POSITIVE, TANH)
 }
 """Functions for programs over arrays. One of the user's own may take such a name."""
-KNOWN: Mapping[str, Function] = {**BUILT_IN, **ARRAY_FUNCTIONS}
+KNOWN: Mapping[str, Function] = {**BUILT_IN, **ARRAY_FUNCTIONS, LOSS_SLOPE.name: LOSS_SLOPE}
 POINTER_FUNCTIONS = ("incr_pointer", "reset_pointer")
 STANDARD_FUNCTIONS = ("add", "sub", "mul", "transpose", "sigmoid", "hadamard", *POINTER_FUNCTIONS)
 """The functions of a machine on which the linear algebra and the learning programs run without a change to its weights."""

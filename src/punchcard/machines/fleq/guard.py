@@ -15,6 +15,7 @@ import numpy as np
 
 from punchcard.card.layout import Card
 from punchcard.errors import EncodingError, ProgramError, PunchcardError
+from punchcard.machines.fleq.functions import Shape
 from punchcard.machines.fleq.isa import FLAG_TOLERANCE, Array, Call, FleqProgram, FleqState, PointerUpdate, Step
 from punchcard.machines.fleq.reader import FleqReader
 from punchcard.machines.running import Mark
@@ -74,17 +75,26 @@ class Guard:
         for name, shape in (("a", call.a_shape), ("b", call.b_shape), ("c", call.c_shape)):
             if shape is not None:
                 self._check_inside(name, shape.columns, number)
-        domain = self.program.functions[call.function].domain
+        function = self.program.functions[call.function]
+        domain = function.domain
         if domain is not None:
-            a = self.pointers["a"]
-            operand = self.before.memory[: call.a_shape.rows, a : a + call.a_shape.columns]
+            operand = self._operand("a", call.a_shape)
             slack = self.rounding + self.bounds[call.function]
-            least = self.program.functions[call.function].least
-            wrong = ~((domain[0] - slack <= operand) & (operand <= domain[1] + slack) & (least - slack <= np.abs(operand)))
+            least, below = function.least, 0.0 if function.steep else slack
+            wrong = ~((domain[0] - below <= operand) & (operand <= domain[1] + slack) & (least - slack <= np.abs(operand)))
             if wrong.any():
                 size = f", of size {least:g} or more" if least else ""
                 raise ProgramError(f"{self._where(number)}: {call.function} of {float(operand[wrong][0]):g}: its block is "
                                    f"built for {domain[0]:g} to {domain[1]:g}{size}")
+        if function.refuse is not None:
+            operands = [self._operand(name, shape) for name, shape in (("a", call.a_shape), ("b", call.b_shape)) if shape]
+            if (why := function.refuse(*operands)) is not None:
+                raise ProgramError(f"{self._where(number)}: {call.function}: {why}")
+
+    def _operand(self, field: str, shape: Shape) -> Array:
+        """What stood in the memory where a pointer leads, before the loop."""
+        start = self.pointers[field]
+        return self.before.memory[: shape.rows, start : start + shape.columns]
 
     def _check_inside(self, field: str, columns: int, number: int) -> None:
         address = self.pointers[field]

@@ -15,11 +15,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from punchcard.machines.fleq.blocks.anchors import AnchoredProduct, anchor_scales
 from punchcard.machines.fleq.blocks.bench import Bench
-from punchcard.machines.fleq.blocks.fit import SigmoidSum
+from punchcard.machines.fleq.blocks.fit import SigmoidTerms
 from punchcard.machines.fleq.blocks.lemmas import (
     AnchoredProductLemma,
     DiagonalProductLemma,
@@ -35,12 +33,10 @@ from punchcard.machines.fleq.blocks.lemmas import (
 from punchcard.machines.fleq.blocks.product import DiagonalProduct, Lanes, Product, Scaled, best_c, rounding, truncation
 from punchcard.machines.fleq.blocks.sigmoids import Terms
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
-from punchcard.machines.fleq.functions import Function, sigmoid
+from punchcard.machines.fleq.functions import Function
 from punchcard.transformer.expression import Expression
 from punchcard.transformer.gate import gated
 
-FIT_MARGIN = 1.25
-"""A fit's error is the largest on a grid; between two of its points a smooth function's may be a little larger."""
 REFERENCE_UNIT = 2.0**-53
 """The unit roundoff of float64, in which references are computed."""
 Formula = Callable[[Expression, Expression, Expression], Expression]
@@ -111,7 +107,7 @@ class Elementwise(Block):
         self.formula = formula
         self.transport = Beside()
         self.lemma = ElementwiseLemma(lambda bench, a, b: gated(
-            formula(a[: bench.size], b[: bench.size], bench.one), bench.over, bench.gate))
+            formula(a[: bench.size], b[: bench.size], bench.one), bench.over, bench.gate), function.arity)
         self._error = error
 
     def finish(self, bench: Bench, off: Expression) -> Expression:
@@ -203,11 +199,12 @@ class Transposition(Block):
 
 
 class FittedFunction(Block):
-    """A scalar function as a sum of sigmoids."""
+    """A function of a number, or of a vector, as a sum of sigmoids."""
 
-    def __init__(self, function: Function, fit: SigmoidSum, *, head_each: bool = False) -> None:
+    def __init__(self, function: Function, fit: SigmoidTerms, *, head_each: bool = False) -> None:
         self.function = function
         self.fit = fit
+        self._rounding = fit.rounding()
         self.transport: Terms = Terms(function.name, fit)
         self.lemma = HeadsLemma(fit) if head_each else TermsLemma(fit)
 
@@ -215,14 +212,5 @@ class FittedFunction(Block):
         return self.transport.finish(bench, off)
 
     def bound(self, scale: Scale) -> float:
-        """The fit's own error, and rounding to first order at the worst point of the range.
-
-        The score w x + b is off by some units of |w x| + |b|, which the sigmoid passes on by its slope s (1 - s); the
-        sigmoid, its product with c and the sum of all terms are off by some units of c s themselves.
-        """
-        fit = self.fit
-        x = np.linspace(fit.low, fit.high, 2001)[:, None]
-        s = sigmoid(x * fit.weights + fit.biases)
-        score = np.abs(x * fit.weights) + np.abs(fit.biases)
-        per_unit = np.max((s * (1 - s) * score + s) @ np.abs(fit.coefficients)) + abs(fit.constant)
-        return FIT_MARGIN * fit.error + 4 * scale.unit * float(per_unit)
+        """The fit's own error, and rounding at the worst point of its range."""
+        return self.fit.truncation + scale.unit * self._rounding

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
+import numpy as np
+
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.fleq.blocks.block import (
     AnchoredMatrixProduct,
@@ -17,10 +19,13 @@ from punchcard.machines.fleq.blocks.block import (
     ScaledProduct,
     Transposition,
 )
+from punchcard.machines.fleq.blocks.chosen import ChosenFunction
 from punchcard.machines.fleq.blocks.curves import Exponential, OddTable, Positive, Sigmoid, Tabulated, Tanh
 from punchcard.machines.fleq.blocks.entries import EntriesFunction
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
+from punchcard.machines.fleq.blocks.fit_kinks import fit_with_kinks
 from punchcard.machines.fleq.blocks.table import Table, tabulate
+from punchcard.machines.fleq.blocks.vector_fit import VectorSum, ridges
 from punchcard.machines.fleq.fitted import FITTED, fitted_domain, fitted_function
 from punchcard.machines.fleq.functions import (
     ABS,
@@ -28,6 +33,8 @@ from punchcard.machines.fleq.functions import (
     ENTRYWISE,
     HADAMARD,
     INVERSE,
+    LOSS_SLOPE,
+    LOSS_SLOPES,
     MAXIMUM,
     MINIMUM,
     MUL,
@@ -45,6 +52,10 @@ from punchcard.machines.fleq.functions import (
 from punchcard.transformer.expression import relu
 
 TERMS = 64
+FEW_TERMS = 32
+"""For a straight line."""
+ROOT_TERMS = 96
+"""A root has an infinite slope at 0: it takes more sigmoids than a function that is smooth to the end of its range."""
 
 
 def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 2.0**-53, limit: float = 16.0) -> Block:
@@ -70,7 +81,8 @@ def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 
         "tanh": lambda: EntriesFunction(TANH, Tanh()),
         "positive": lambda: EntriesFunction(POSITIVE, Positive(limit)),
         "inverse": lambda: FittedFunction(INVERSE, _fitted(INVERSE, TERMS, 2 * unit)),
-        "sqrt": lambda: FittedFunction(SQRT, _fitted(SQRT, TERMS, 2 * unit)),
+        "loss_slope": lambda: ChosenFunction(LOSS_SLOPE, _loss_slopes(2 * unit)),
+        "sqrt": lambda: FittedFunction(SQRT, _fitted(SQRT, ROOT_TERMS, 2 * unit)),
     }
     if fitted_domain(name) is not None:
         return fitted_block(name, unit)
@@ -96,6 +108,25 @@ def fitted_block(name: str, unit: float = 2.0**-53) -> Block:
 @cache
 def _table(base: str, low: float, high: float, rounding: float) -> Table:
     return tabulate(FITTED[base].reference, low, high, rounding=rounding)
+
+
+@cache
+def _loss_slopes(rounding: float) -> tuple[VectorSum, ...]:
+    """The derivatives of the losses: sums of functions of o - y, of o and of y. tanh and sigmoid are one term each."""
+    low, high = LOSS_SLOPE.domain or (-1.0, 1.0)
+    wide = 2 * max(-low, high)
+    error, output, label = (1.0, -1.0), (1.0, 0.0), (0.0, 1.0)
+    one = np.ones(1)
+    tanh = SigmoidSum(2 * one, 0 * one, 2 * one, -1.0, -wide, wide, error=0.0)
+    logistic = SigmoidSum(one, 0 * one, one, 0.0, low, high, error=0.0)
+    found = {
+        "squared": [(error, fit(lambda x: x, -wide, wide, FEW_TERMS, rounding=rounding))],
+        "huber": [(error, fit_with_kinks(lambda x: np.clip(x, -1.0, 1.0), -wide, wide, (-1.0, 1.0), 2 * TERMS,
+                                         rounding=rounding))],
+        "logcosh": [(error, tanh)],
+        "logistic": [(output, logistic), (label, fit(lambda x: -x, low, high, FEW_TERMS, rounding=rounding))],
+    }
+    return tuple(ridges(found[name], low, high) for name in LOSS_SLOPES)
 
 
 @cache

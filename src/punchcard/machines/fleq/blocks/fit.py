@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, product
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +34,45 @@ ROUNDING = 2.0**-52
 STEEPNESS = 80.0
 """Slope times gap of a threshold: half a gap away the sigmoid is within exp(-40) < 1e-17 of its step."""
 
+NEAREST = 110
+"""How near 0 a function is looked at where its range ends there, in halvings of the range: 2^-55 is the root of 2^-110."""
+
 CUTOFFS = (1e-15, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 """Singular values below these parts of the largest are dropped. A higher cutoff gives smaller coefficients."""
+
+
+FIT_MARGIN = 1.25
+"""A fit's error is the largest on a grid; between two of its points a smooth function's may be a little larger."""
+
+
+class SigmoidTerms(Protocol):
+    """constant + sum_k c_k sigmoid(x . a_k + b_k), of a number or of a vector: what blocks are built from.
+
+    `directions` are the a_k, a row for each term and a column for each entry of x.
+    """
+
+    @property
+    def directions(self) -> Array: ...
+    @property
+    def biases(self) -> Array: ...
+    @property
+    def coefficients(self) -> Array: ...
+    @property
+    def constant(self) -> float: ...
+
+    @property
+    def truncation(self) -> float:
+        """How far it is from the function that it stands for, at most."""
+        ...
+
+    def rounding(self) -> float:
+        """Its largest rounding error in units of roundoff, to first order."""
+        ...
+
+
+def largest_score(terms: SigmoidTerms, limit: float) -> float:
+    """The largest |x . a_k + b_k| for entries of x within ±limit."""
+    return float(np.max(np.abs(terms.directions).sum(axis=1) * limit + np.abs(terms.biases)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +98,25 @@ class SigmoidSum:
     @property
     def terms(self) -> int:
         return len(self.coefficients)
+
+    @property
+    def directions(self) -> Array:
+        return self.weights[:, None]
+
+    @property
+    def truncation(self) -> float:
+        return FIT_MARGIN * self.error
+
+    def rounding(self) -> float:
+        """At the worst point of the range, in units of roundoff.
+
+        The score w x + b is off by some units of |w x| + |b|, which the sigmoid passes on by its slope s (1 - s); the
+        sigmoid, its product with c and the sum of all terms are off by some units of c s themselves.
+        """
+        x = np.linspace(self.low, self.high, 2001)[:, None]
+        s = sigmoid(x * self.weights + self.biases)
+        score = np.abs(x * self.weights) + np.abs(self.biases)
+        return 4 * (float(np.max((s * (1 - s) * score + s) @ np.abs(self.coefficients))) + abs(self.constant))
 
     @property
     def magnitude(self) -> float:
@@ -221,6 +277,10 @@ def layout_families(low: float, high: float, terms: int) -> list[Iterator[Layout
         families.insert(0, geometric(low, high, steps))
     elif high < 0:
         families.insert(0, mirrored(geometric(-high, -low, steps), 0.0))
+    if low == 0:
+        families.insert(0, tapered(high, steps))
+    elif high == 0:
+        families.insert(0, mirrored(tapered(-low, steps), 0.0))
     return families
 
 
@@ -248,6 +308,20 @@ def crowded(low: float, high: float, steps: Array) -> Iterator[Layout]:
         yield low + size * steps**power, factor * size * power * steps ** (power - 1) / len(steps)
 
 
+def tapered(high: float, steps: Array) -> Iterator[Layout]:
+    """Centres that thin out towards 0 like e^(-sigma (sqrt m - sqrt k)), each some times as wide as it is far from 0.
+
+    So cluster the poles of the best rational functions near the branch point of a root. For sqrt x from 0 to 16, 64 terms
+    are off by 5.4e-10, and 96 by 3.3e-12; centres crowded by a power by 2.3e-8 and 1.0e-8.
+    """
+    count = len(steps)
+    places = np.sqrt(count) - np.sqrt(np.arange(1, count + 1))
+    deepest = NEAREST * math.log(2.0) / max(float(places[0]), 1.0)
+    for sigma, reach, width in product((6.25, 6.0), (0.5, 0.3), (9.0, 6.0)):
+        centres = reach * high * np.exp(-min(sigma, deepest) * places)
+        yield centres, width * centres
+
+
 def spans(terms: int) -> tuple[float, ...]:
     """Widths in units of the spacing. Many terms can be wider, and their matrix still has the rank it needs."""
     return (4.0, 2.0, 8.0) if terms > 128 else (2.0, 4.0, 2.8, 1.4, 1.0)
@@ -261,6 +335,7 @@ def mirrored(layouts: Iterator[Layout], total: float) -> Iterator[Layout]:
 def grid(low: float, high: float, count: int, phase: float) -> Array:
     """Points of [low, high]: dense near the ends, crowded into them, even in log |x| where 0 is outside; and the ends.
 
+    An end at 0 has points even in log |x| down to where a root is below the rounding.
     Two grids with different counts and phases share the ends and no other point but by accident.
     """
     t = (np.arange(count) + phase) / count
@@ -271,6 +346,8 @@ def grid(low: float, high: float, count: int, phase: float) -> Array:
         parts.append(low * (high / low) ** bent)
     elif high < 0:
         parts.append(high * (low / high) ** bent)
+    elif low == 0 or high == 0:
+        parts.append((low + high) * 2.0 ** (-NEAREST * t))
     return np.unique(np.clip(np.concatenate(parts), low, high))
 
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from punchcard.machines.fleq.blocks.anchors import anchor_scales
-from punchcard.machines.fleq.blocks.fit import SigmoidSum
+from punchcard.machines.fleq.blocks.fit import SigmoidTerms
 from punchcard.machines.fleq.blocks.product import EXTRAPOLATION, best_c
+from punchcard.machines.fleq.blocks.sigmoids import score_gate, scores
 from punchcard.machines.fleq.functions import Array
 from punchcard.transformer.build import Part, assign, attend
 from punchcard.transformer.expression import Expression, Rows, relu, stack
@@ -92,28 +93,27 @@ def hand_over(bench: LemmaBench, asks: str, key: str, value: Expression, into: R
 
 
 class ElementwiseLemma(Lemma):
-    """Lemmas (addition) and (subtraction), 3 layers and 1 head.
+    """Lemmas (addition) and (subtraction), 3 layers and 1 head; corollary (percentage), of one operand, 2 layers.
 
-    Column 2 d + i takes column i, then column d + i, then applies the formula.
+    Column 2 d + i takes column i, then column d + i of the second operand, then applies the formula.
     """
 
-    depth = 3
-
-    def __init__(self, formula: Callable[[LemmaBench, Rows, Rows], Expression]) -> None:
-        self.formula = formula
+    def __init__(self, formula: Callable[[LemmaBench, Expression, Expression], Expression], operands: int = 2) -> None:
+        self.formula, self.operands = formula, operands
+        self.depth = 1 + operands
 
     def rows(self, d: int, height: int) -> dict[str, int]:
-        return {"first": height, "second": height}
+        return dict.fromkeys(("first", "second")[: self.operands], height)
 
     def layers(self, bench: LemmaBench) -> list[Part]:
-        x, first, second = bench.own("x"), bench.own("first"), bench.own("second")
+        x, first = bench.own("x"), bench.own("first")
+        second = bench.own("second") if self.operands == 2 else 0 * first
         result = gated(self.formula(bench, first, second), bench.off, bench.gate)
         rest = bench.own("result")[result.size :]
-        return [
-            hand_over(bench, "c_lane", "a_lane", x, first),
-            hand_over(bench, "c_lane", "b_lane", x, second),
-            assign(bench.own("result"), stack(result, 0 * rest) if rest.size else result),
-        ]
+        taken = [hand_over(bench, "c_lane", "a_lane", x, first)]
+        if self.operands == 2:
+            taken.append(hand_over(bench, "c_lane", "b_lane", x, bench.own("second")))
+        return [*taken, assign(bench.own("result"), stack(result, 0 * rest) if rest.size else result)]
 
 
 class AnchoredProductLemma(Lemma):
@@ -181,14 +181,13 @@ class TransposeLemma(Lemma):
 
 
 class MirrorProductLemma(Lemma):
-    """a^T b with keys A and -A and no anchors: 3 layers, and 1, 2 or 3 heads by extrapolation (see `product`).
+    """a^T b with keys A and -A and no anchors: 2 layers, and 1, 2 or 3 heads by extrapolation (see `product`).
 
-    1. Column d + i takes column i of a, for the key -a_i; column i has the key +a_i.
-    2. Column d + i asks with column i of b.
-    3. Column 2 d + i takes the product from column d + i.
+    1. Column d + i takes column i of a, for the key -a_i; column i has the key +a_i. Column 2 d + i takes column i of b.
+    2. Column 2 d + i asks with column i of b.
     """
 
-    depth = 3
+    depth = 2
     masks_height = True
     diagonal = False
     scalar = False
@@ -199,10 +198,10 @@ class MirrorProductLemma(Lemma):
         self.reach = reach
 
     def rows(self, d: int, height: int) -> dict[str, int]:
-        return {"copy": d, "key": d, "query": d, "asking": 1, "axis": d, "product": d, "moved": d}
+        return {"copy": d, "key": d, "query": d, "asking": 1, "axis": d, "product": d}
 
     def layers(self, bench: LemmaBench) -> list[Part]:
-        d, x = bench.size, bench.own("x")[: bench.size]
+        d = bench.size
         c = best_c(self.reach or bench.reach, self.heads, bench.unit)
         copy, key, query, asking, axis, product = (
             bench.own(n) for n in ("copy", "key", "query", "asking", "axis", "product"))
@@ -213,8 +212,8 @@ class MirrorProductLemma(Lemma):
         prepare = (
             self._bring(bench, copy)
             + assign(key, gated(held, shut + plus, gate) - gated(held, shut + minus, gate))
-            + assign(query, gated(x, off + bench.rows("not_b"), gate))
-            + assign(asking, relu(bench.rows("in_b") - off))
+            + assign(query, gated(copy, off + bench.rows("not_c"), gate))
+            + assign(asking, relu(bench.rows("in_c") - off))
             + assign(axis, gated(bench.rows("a_lane") - bench.rows("b_lane"), off, gate))
         )
         soft = Part()
@@ -223,18 +222,12 @@ class MirrorProductLemma(Lemma):
                 query=stack((h + 1) * c * query, -bench.big * asking), key=stack(key, bench.rows("not_ab")),
                 value=w * d / ((h + 1) * c) * axis, into=product, gap=1.0, temperature=1.0,
             )
-        moved = bench.own("moved")
-        return [
-            prepare,
-            soft,
-            hand_over(bench, "c_lane", "b_lane", product, moved)
-            + assign(bench.own("result"), gated(moved, off + bench.over, gate)),
-        ]
+        return [prepare, soft + assign(bench.own("result"), gated(product, off + bench.over, gate))]
 
     def _bring(self, bench: LemmaBench, copy: Rows) -> Part:
-        """Columns i and d + i both take column i of a."""
-        asks = bench.rows("a_lane") + bench.rows("b_lane")
-        return attend(query=asks, key=bench.rows("a_lane"), value=bench.own("x")[: bench.size], into=copy, gap=MATCH_GAP)
+        """Columns i and d + i both take column i of a, column 2 d + i takes column i of b."""
+        a, b, c = (bench.rows(f"{x}_lane") for x in "abc")
+        return attend(query=stack(a + b, c), key=stack(a, b), value=bench.own("x")[: bench.size], into=copy, gap=MATCH_GAP)
 
 
 class DiagonalProductLemma(MirrorProductLemma):
@@ -243,8 +236,9 @@ class DiagonalProductLemma(MirrorProductLemma):
     diagonal = True
 
     def _bring(self, bench: LemmaBench, copy: Rows) -> Part:
-        asks = (bench.rows("a_lane") + bench.rows("b_lane")).total()
-        return attend(query=asks, key=bench.rows("a_lane")[0], value=bench.own("x")[: bench.size], into=copy, gap=MATCH_GAP)
+        a, b, c = (bench.rows(f"{x}_lane") for x in "abc")
+        return attend(query=stack((a + b).total(), c), key=stack(a[0], b), value=bench.own("x")[: bench.size], into=copy,
+                      gap=MATCH_GAP)
 
 
 class ScaledProductLemma(DiagonalProductLemma):
@@ -262,6 +256,7 @@ class LaneProductLemma(MirrorProductLemma):
     mirrored keys are. 3. Column 2 d + i takes the sum of the columns (0, i), ..., (d - 1, i).
     """
 
+    depth = 3
     masks_height = False
 
     def columns(self, d: int) -> int:
@@ -297,7 +292,7 @@ class LaneProductLemma(MirrorProductLemma):
 class TermsLemma(Lemma):
     """Corollary (sums of sigmoids, one head): 3 layers, 1 head, m columns, the terms in the dimension.
 
-    1. Column k takes x, column 0 of a, and makes the score w_k x + b_k. 2. It finds the column that holds 1 with that
+    1. Column k takes x, column 0 of a, and makes the score x . a_k + b_k. 2. It finds the column that holds 1 with that
     score and the column of zeros with score 0. (Without the second, which the print
        leaves out, the softmax over a single column gives 1.)
     3. Column 2 d takes the sum of the m columns.
@@ -305,26 +300,27 @@ class TermsLemma(Lemma):
 
     depth = 3
 
-    def __init__(self, fit: SigmoidSum) -> None:
+    def __init__(self, fit: SigmoidTerms) -> None:
         self.fit = fit
-        self.terms = len(fit.weights)
+        self.terms, self.entries = (int(size) for size in fit.directions.shape)
 
     def columns(self, d: int) -> int:
         return max(3 * d, self.terms)
 
     def rows(self, d: int, height: int) -> dict[str, int]:
-        return {"copy": 1, "score": 1, "asking": 1, "weight": 1, "share": 1}
+        return {"copy": self.entries, "score": 1, "asking": 1, "weight": 1, "share": 1}
 
     def layers(self, bench: LemmaBench) -> list[Part]:
         m, off, one = self.terms, bench.off, bench.one
         copy, score, asking, weight, share = (bench.own(n) for n in ("copy", "score", "asking", "weight", "share"))
         term, shut, unit = bench.rows("term")[:m], bench.rows("not_term")[:m], bench.rows("unit")
-        forms = stack(*(float(w) * copy + float(b) * one for w, b in zip(self.fit.weights, self.fit.biases, strict=True)))
+        forms = scores(self.fit, copy, one)
         terms = gated(weight.repeat(m), off + shut, bench.gate).total(m * self.fit.coefficients)
         everywhere = gated(self.fit.constant * one, off, bench.gate)
         return [
-            attend(query=term.total(), key=bench.rows("a_lane")[0], value=bench.own("x")[0], into=copy, gap=MATCH_GAP)
-            + assign(score, gated(forms, off + shut, bench.gate * 2.0**20).total())
+            attend(query=term.total(), key=bench.rows("a_lane")[0], value=bench.own("x")[: self.entries], into=copy,
+                   gap=MATCH_GAP)
+            + assign(score, gated(forms, off + shut, score_gate(bench.gate, bench.big)).total())
             + assign(asking, relu(term.total() - off)),
             attend(query=stack(score, -bench.big * asking), key=stack(unit, bench.rows("not_constant")), value=unit,
                    into=weight, gap=1.0, temperature=1.0)
@@ -337,32 +333,32 @@ class TermsLemma(Lemma):
 class HeadsLemma(Lemma):
     """Lemma (sums of sigmoids): 3 layers and m heads, a term a head.
 
-    1. Column d takes x, column 0 of a. 2. In head k, column d finds the column that holds 1 with score w_k x + b_k +
+    1. Column d takes x, column 0 of a. 2. In head k, column d finds the column that holds 1 with score x . a_k + b_k +
     log(n - 1), every other column with score 0: n - 1 of
-       them, so the weight of the first is sigmoid(w_k x + b_k). (The print has - log(3 d - 1); n is the number of all
+       them, so the weight of the first is sigmoid(x . a_k + b_k). (The print has - log(3 d - 1); n is the number of all
        columns.)
     3. Column 2 d takes the sum.
     """
 
     depth = 3
 
-    def __init__(self, fit: SigmoidSum) -> None:
+    def __init__(self, fit: SigmoidTerms) -> None:
         self.fit = fit
-        self.heads = len(fit.weights)
+        self.heads, self.entries = (int(size) for size in fit.directions.shape)
 
     def rows(self, d: int, height: int) -> dict[str, int]:
-        return {"copy": 1, "ask": 1, "sum": 1}
+        return {"copy": self.entries, "ask": 1, "sum": 1}
 
     def layers(self, bench: LemmaBench) -> list[Part]:
         off, unit = bench.off, bench.rows("unit")
         copy, ask, total = (bench.own(n) for n in ("copy", "ask", "sum"))
         soft = Part()
-        for w, b, coefficient in zip(self.fit.weights, self.fit.biases, self.fit.coefficients, strict=True):
-            score = float(w) * copy + (float(b) + math.log(bench.columns - 1)) * ask
+        for a, b, coefficient in zip(self.fit.directions, self.fit.biases, self.fit.coefficients, strict=True):
+            score = copy.total(a) + (float(b) + math.log(bench.columns - 1)) * ask
             soft += attend(query=score, key=unit, value=float(coefficient) * unit, into=total, gap=1.0, temperature=1.0)
         asks = bench.rows("b_lane")[0]
         return [
-            attend(query=asks, key=bench.rows("a_lane")[0], value=bench.own("x")[0], into=copy, gap=MATCH_GAP)
+            attend(query=asks, key=bench.rows("a_lane")[0], value=bench.own("x")[: self.entries], into=copy, gap=MATCH_GAP)
             + assign(ask, relu(asks - off)),
             soft + assign(total, total + self.fit.constant * ask),
             attend(query=bench.rows("c_lane")[0], key=asks, value=total, into=bench.own("result")[:1], gap=MATCH_GAP),

@@ -14,7 +14,7 @@ from punchcard.machines.fleq.blocks.lemmas import ElementwiseLemma
 from punchcard.machines.fleq.blocks.transport import Beside
 from punchcard.machines.fleq.functions import Function, Shape
 from punchcard.primitives.bits import successor_bits
-from punchcard.transformer.expression import Expression, Rows, relu, stack
+from punchcard.transformer.expression import Expression, relu, stack
 from punchcard.transformer.gate import gated
 
 
@@ -32,7 +32,7 @@ class ResetPointer(Block):
         self.transport = Beside()
         self.lemma = ElementwiseLemma(lambda bench, a, b: self.formula(a, b, bench.one))
 
-    def formula(self, a: Rows, b: Rows, one: Rows) -> Expression:
+    def formula(self, a: Expression, b: Expression, one: Expression) -> Expression:
         """Rows beyond the instruction's own stay 0: x = 0 gives 2 * 0.5 - 1 = 0."""
         x = a + 2 * b
         return 2 * relu(x + 0.5 * one) - 2 * relu(x - 0.5 * one) - one
@@ -55,7 +55,7 @@ class IncrPointer(Block):
         self.lemma = ElementwiseLemma(lambda bench, a, b: self.formula(a, b, bench.one))
         self.fields = fields
 
-    def formula(self, a: Rows, b: Rows, one: Rows) -> Expression:
+    def formula(self, a: Expression, b: Expression, one: Expression) -> Expression:
         changes: list[Expression] = []
         end = 0
         for field in self.fields:

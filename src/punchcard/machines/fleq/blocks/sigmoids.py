@@ -1,27 +1,55 @@
-"""Sums of sigmoids of a scalar: two live keys with scores x and 0 have the weights sigmoid(x) and the rest."""
+"""Sums of sigmoids of a number or a vector: two live keys with scores x and 0 have the weights sigmoid(x) and the rest."""
 
 from __future__ import annotations
 
+from punchcard.errors import SizeError
 from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but
-from punchcard.machines.fleq.blocks.fit import SigmoidSum
+from punchcard.machines.fleq.blocks.fit import SigmoidTerms, largest_score
 from punchcard.machines.fleq.blocks.transport import Share, Transport, outputs
 from punchcard.transformer.build import Part, assign
-from punchcard.transformer.expression import Expression, relu, stack
+from punchcard.transformer.expression import Expression, relu
 from punchcard.transformer.gate import gated
 
 
+def scores(fit: SigmoidTerms, x: Expression, one: Expression) -> Expression:
+    """x . a_k + b_k for every term, one below the other."""
+    return x.through(fit.directions) + one.through(fit.biases[:, None])
+
+
+def score_gate(gate: float, big: float) -> float:
+    """Closes a score, which may be larger than any value: B exceeds all of them, by its choice."""
+    return max(gate * 2.0**20, big)
+
+
+def fitting(name: str, entries: int, d: int) -> None:
+    """Refuse an operand that is longer than a column of the machine."""
+    if entries > d:
+        raise SizeError(f"{name!r} takes a vector of {entries} entries, a machine with size={d} has columns of {d}: "
+                        f"build it with size={entries} or more")
+
+
 class Terms(Transport):
-    """A sum of m sigmoids of a scalar: term column k computes sigmoid(w_k x + b_k), by the same two live keys."""
+    """A sum of m sigmoids: term column k computes sigmoid(x . a_k + b_k), by the same two live keys.
+
+    Column 0 of a is x: a number, or a vector.
+    """
 
     soft = True
     live_constants = True
 
-    def __init__(self, name: str, fit: SigmoidSum) -> None:
+    def __init__(self, name: str, fit: SigmoidTerms) -> None:
         self.name = f"terms_{name}"
         self.fit = fit
-        self.terms = len(fit.weights)
+        self.terms, self.entries = (int(size) for size in fit.directions.shape)
+
+    def largest_score(self, limit: float) -> float:
+        return largest_score(self.fit, limit)
+
+    def units(self, d: int) -> int:
+        return 2 * self.terms
 
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
+        fitting(self.name, self.entries, d)
         return tuple(ScratchColumn("term", k, 0) for k in range(self.terms)) + outputs(d)
 
     def asks(self, column: ScratchColumn, d: int) -> bool:
@@ -41,18 +69,17 @@ class Terms(Transport):
         return ((f"{self.name}_score", 1), (f"{self.name}_weight", 1))
 
     def prepare(self, bench: Bench) -> Part:
-        """The score w_k x + b_k in term column k."""
-        x, one = bench.operand[0], bench.one
-        forms = stack(*(float(w) * x + float(b) * one for w, b in zip(self.fit.weights, self.fit.biases, strict=True)))
+        """The score x . a_k + b_k in term column k."""
+        forms = scores(self.fit, bench.operand[: self.entries], bench.one)
         closed = bench.off(self.name) + bench.rows(self._mask)
-        return assign(bench.rows(f"{self.name}_score"), gated(forms, closed, bench.gate * 2.0**20).total())
+        return assign(bench.rows(f"{self.name}_score"), gated(forms, closed, score_gate(bench.gate, bench.big)).total())
 
     def shares(self, bench: Bench) -> list[Share]:
         unit = bench.rows("unit")
         return [Share(bench.rows(f"{self.name}_score"), unit, unit, bench.rows(f"{self.name}_weight"))]
 
     def finish(self, bench: Bench, off: Expression) -> Expression:
-        """m c_k sigmoid(w_k x + b_k) + constant in term column k; the m columns are averaged when they are written."""
+        """m c_k sigmoid(x . a_k + b_k) + constant in term column k; the m columns are averaged when they are written."""
         closed = off + bench.rows(self._mask)
         weight = bench.rows(f"{self.name}_weight").repeat(self.terms)
         terms = relu(weight - bench.gate * closed).total(self.terms * self.fit.coefficients)

@@ -65,6 +65,10 @@ class Transport(ABC):
         """Hidden units of `prepare`, where they are more than its rows: what building is refused by."""
         return 0
 
+    def largest_score(self, limit: float) -> float:
+        """The largest score of a soft match, for operands within ±limit, where it is larger than the range."""
+        return 0.0
+
     @abstractmethod
     def prepare(self, bench: Bench) -> Part:
         """Formulas right after the operands were read."""

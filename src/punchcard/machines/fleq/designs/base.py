@@ -18,7 +18,6 @@ from punchcard.machines.design import Design
 from punchcard.machines.fleq.blocks.block import Block, product_reach
 from punchcard.machines.fleq.blocks.curves import Curve
 from punchcard.machines.fleq.blocks.entries import Entries
-from punchcard.machines.fleq.blocks.sigmoids import Terms
 from punchcard.primitives.add import number
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.bits import bit_of
@@ -229,8 +228,7 @@ class FleqDesign(Design[FleqSizes]):
 
     def _big(self, precision: Precision) -> float:
         """Decides every match beside the largest score of a soft one, also of values up to twice the range."""
-        fits = [block.transport.fit for block in self.blocks if isinstance(block.transport, Terms)]
-        scores = [float(np.max(np.abs(fit.weights) * self.range + np.abs(fit.biases))) for fit in fits]
+        scores = [block.transport.largest_score(self.range) for block in self.blocks]
         # The best score of a curve is 0 or more within its domain. An engine that knows no domain must see it above -B too:
         # for it an operand is a sum over all columns.
         scores += [-curve.best_score(2 * self.range * self.sizes.columns) for curve in self._curves()]

@@ -1,0 +1,240 @@
+"""Several functions in one block, chosen by an indicator in the data: the lemma of section 6.1 as it is stated.
+
+    f(x, e) = f_j(x) = c_j0 + sum_k c_jk sigmoid(a_jk . x + b_jk)         for e = e_j, the j-th unit vector
+
+x is column 0 of operand a, a number or a vector; e is column 0 of operand b. All functions share the m terms' columns, or
+the m heads: the key is made from e and the query from x, so the score is sum_j e_j (a_jk . x + b_jk), and what is taken is
+e_j. So the data choose, and nothing is switched: no gate, no branch, and the program is the same for every choice.
+
+A constant is one more term with the score 0: its sigmoid is 1/2, exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from punchcard.errors import FitError
+from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but
+from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.blocks.fit import SigmoidTerms
+from punchcard.machines.fleq.blocks.lemmas import MATCH_GAP, Lemma, LemmaBench, power_of_two
+from punchcard.machines.fleq.blocks.sigmoids import fitting, score_gate
+from punchcard.machines.fleq.blocks.transport import Share, Transport, outputs
+from punchcard.machines.fleq.functions import Array, Function
+from punchcard.transformer.build import Part, assign, attend
+from punchcard.transformer.expression import Expression, Rows, relu, stack
+from punchcard.transformer.gate import gated
+
+
+@dataclass(frozen=True, eq=False)
+class Several:
+    """N sums of m terms each, over vectors: a_jk, b_jk and c_jk. Shorter sums are filled up with zeros."""
+
+    directions: Array
+    biases: Array
+    coefficients: Array
+
+    @property
+    def choices(self) -> int:
+        return int(self.directions.shape[0])
+
+    @property
+    def terms(self) -> int:
+        return int(self.directions.shape[1])
+
+    @property
+    def entries(self) -> int:
+        return int(self.directions.shape[2])
+
+    def scores(self, x: Expression, one: Expression) -> list[Expression]:
+        """For every function, the scores of its terms, one below the other."""
+        return [x.through(a) + one.through(b[:, None]) for a, b in zip(self.directions, self.biases, strict=True)]
+
+
+def several(fits: Sequence[SigmoidTerms]) -> Several:
+    """Sums of sigmoids side by side; each constant is a term."""
+    widths = {fit.directions.shape[1] for fit in fits}
+    if len(widths) != 1:
+        raise FitError(f"functions of vectors of {sorted(widths)} entries in one block: all must take as many")
+    most, entries = max(len(fit.coefficients) for fit in fits) + 1, widths.pop()
+    a, b, c = np.zeros((len(fits), most, entries)), np.zeros((len(fits), most)), np.zeros((len(fits), most))
+    for j, fit in enumerate(fits):
+        used = len(fit.coefficients)
+        a[j, :used], b[j, :used], c[j, :used] = fit.directions, fit.biases, fit.coefficients
+        c[j, -1] = 2 * fit.constant
+    return Several(a, b, c)
+
+
+class ChosenTerms(Transport):
+    """Term column k asks output column 0, which holds the indicator, with its N scores; live is the cell 0 beside it."""
+
+    soft = True
+    live_constants = True
+
+    def __init__(self, name: str, sums: Several) -> None:
+        self.name, self.sums = f"chosen_{name}", sums
+
+    def largest_score(self, limit: float) -> float:
+        """Any entry of the indicator may be as large as the range, for an engine that knows no better."""
+        reach = np.abs(self.sums.directions).sum(axis=2) * limit + np.abs(self.sums.biases)
+        return float(reach.sum(axis=0).max()) * max(1.0, limit)
+
+    def columns(self, d: int) -> tuple[ScratchColumn, ...]:
+        fitting(self.name, max(self.sums.entries, self.sums.choices), d)
+        return tuple(ScratchColumn("term", k, 0) for k in range(self.sums.terms)) + outputs(d)
+
+    def asks(self, column: ScratchColumn, d: int) -> bool:
+        return column.kind == "term" and column.index < self.sums.terms
+
+    def gives(self, column: ScratchColumn, d: int) -> bool:
+        return self.asks(column, d)
+
+    def live(self, column: ScratchColumn) -> bool:
+        return column.kind == "output" and column.lane == 0
+
+    @property
+    def _mask(self) -> str:
+        return f"not_term_of_{self.sums.terms}"
+
+    def constants(self, d: int) -> tuple[Constant, ...]:
+        terms = self.sums.terms
+        return (Constant(self._mask, terms, lambda c: all_but(terms, c.index if c.kind == "term" else None)),
+                Constant("not_first_output", 1, lambda c: [float(not self.live(c))]))
+
+    def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
+        return tuple((f"{self.name}_{row}", self.sums.choices) for row in ("score", "choice", "weight"))
+
+    def units(self, d: int) -> int:
+        return 2 * self.sums.choices * self.sums.terms
+
+    def prepare(self, bench: Bench) -> Part:
+        """N scores in every term column, and the indicator in output column 0."""
+        off, x = bench.off(self.name), bench.operand
+        closed, gate = off + bench.rows(self._mask), score_gate(bench.gate, bench.big)
+        scores = (gated(s, closed, gate).total() for s in self.sums.scores(x[: self.sums.entries], bench.one))
+        choice = gated(x[: self.sums.choices], off + bench.rows("not_first_output"), bench.gate)
+        return assign(self._row(bench, "score"), stack(*scores)) + assign(self._row(bench, "choice"), choice)
+
+    def shares(self, bench: Bench) -> list[Share]:
+        """The cell 1 is kept out: beside the indicator only the cell 0 has a share."""
+        score, choice, weight = (self._row(bench, row) for row in ("score", "choice", "weight"))
+        return [Share(stack(score, -bench.big * bench.rows(f"active.{self.name}")), stack(choice, bench.rows("unit")),
+                      choice, weight)]
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        """m sum_j c_jk e_j sigmoid(...) in term column k; the m columns are averaged when they are written."""
+        return mixed(self.sums, self._row(bench, "weight"), off + bench.rows(self._mask), bench.gate)
+
+    def _row(self, bench: Bench, row: str) -> Rows:
+        return bench.rows(f"{self.name}_{row}")
+
+
+def mixed(sums: Several, weight: Rows, closed: Expression, gate: float) -> Expression:
+    """m sum_j c_jk weight_j in term column k, which `closed`, a row for each term, tells."""
+    shares = [gated(weight[j].repeat(sums.terms), closed, gate).total(sums.terms * c)
+              for j, c in enumerate(sums.coefficients)]
+    return sum(shares[1:], start=shares[0])
+
+
+class ChosenTermsLemma(Lemma):
+    """The corollary with an indicator: 3 layers, 1 head, m columns.
+
+    1. Column k takes x, column 0 of a, and makes its N scores; column d keeps the indicator, column 0 of b, as the key.
+    2. It finds column d and the column of zeros. 3. Column 2 d takes the sum of the m columns.
+    """
+
+    depth = 3
+
+    def __init__(self, sums: Several) -> None:
+        self.sums, self.terms = sums, sums.terms
+
+    def columns(self, d: int) -> int:
+        return max(3 * d, self.terms)
+
+    def rows(self, d: int, height: int) -> dict[str, int]:
+        return {"copy": self.sums.entries, "asking": 1, "share": 1,
+                **dict.fromkeys(("score", "choice", "weight"), self.sums.choices)}
+
+    def layers(self, bench: LemmaBench) -> list[Part]:
+        m, off, one, x = self.terms, bench.off, bench.one, bench.own("x")
+        copy, score, asking, choice, weight, share = (
+            bench.own(n) for n in ("copy", "score", "asking", "choice", "weight", "share"))
+        term, shut, first = bench.rows("term")[:m], bench.rows("not_term")[:m], bench.rows("b_lane")[0]
+        gate = score_gate(bench.gate, bench.big)
+        scores = (gated(s, off + shut, gate).total() for s in self.sums.scores(copy, one))
+        not_live = bench.rows("outside") - bench.rows("sink") + one - first
+        return [
+            attend(query=term.total(), key=bench.rows("a_lane")[0], value=x[: self.sums.entries], into=copy, gap=MATCH_GAP)
+            + assign(score, stack(*scores))
+            + assign(choice, kept_choice(bench, self.sums))
+            + assign(asking, relu(term.total() - off)),
+            attend(query=stack(score, -bench.big * asking), key=stack(choice, not_live), value=choice, into=weight,
+                   gap=1.0, temperature=1.0)
+            + assign(share, mixed(self.sums, weight, off + shut, bench.gate)),
+            attend(query=bench.rows("c_lane")[0], key=term.total(), value=share, into=bench.own("result")[:1],
+                   gap=MATCH_GAP, winners=power_of_two(m)),
+        ]
+
+
+class ChosenHeadsLemma(Lemma):
+    """The lemma (sums of sigmoids) itself: 3 layers and m heads, for N functions together.
+
+    1. Column d, which holds the indicator, takes x. 2. In head k it finds itself with the score
+    sum_j e_j (a_jk . x + b_jk) + log(n - 1), and every other column with 0; V brings sum_j c_jk e_j. 3. Column 2 d takes
+    the sum.
+    """
+
+    depth = 3
+
+    def __init__(self, sums: Several) -> None:
+        self.sums, self.heads = sums, sums.terms
+
+    def rows(self, d: int, height: int) -> dict[str, int]:
+        return {"copy": self.sums.entries, "ask": 1, "choice": self.sums.choices, "sum": 1}
+
+    def layers(self, bench: LemmaBench) -> list[Part]:
+        asks, sums = bench.rows("b_lane")[0], self.sums
+        copy, ask, choice, total = (bench.own(n) for n in ("copy", "ask", "choice", "sum"))
+        soft = Part()
+        for k in range(sums.terms):
+            key = stack(choice.through(sums.directions[:, k].T), choice.total(sums.biases[:, k]), asks)
+            soft += attend(query=stack(copy, ask, math.log(bench.columns - 1) * ask), key=key,
+                           value=choice.total(sums.coefficients[:, k]), into=total, gap=1.0, temperature=1.0)
+        return [
+            attend(query=asks, key=bench.rows("a_lane")[0], value=bench.own("x")[: sums.entries], into=copy, gap=MATCH_GAP)
+            + assign(ask, relu(asks - bench.off))
+            + assign(choice, kept_choice(bench, sums)),
+            soft,
+            attend(query=bench.rows("c_lane")[0], key=asks, value=total, into=bench.own("result")[:1], gap=MATCH_GAP),
+        ]
+
+
+def kept_choice(bench: LemmaBench, sums: Several) -> Expression:
+    """The indicator, in column d alone: in part b the other columns are 0, in part a stands x."""
+    return gated(bench.own("x")[: sums.choices], bench.off + bench.rows("not_b"), bench.gate)
+
+
+class ChosenFunction(Block):
+    """f_j(x) for the j that an indicator in the data names; `fits` are the sums of sigmoids of the f_j.
+
+    `head_each` is the lemma with m heads, in the paper's design.
+    """
+
+    def __init__(self, function: Function, fits: Sequence[SigmoidTerms], *, head_each: bool = False) -> None:
+        if not fits:
+            raise FitError(f"function {function.name!r} of no fits: it chooses among at least one")
+        self.function, self.fits, self.sums = function, tuple(fits), several(fits)
+        self.transport: ChosenTerms = ChosenTerms(function.name, self.sums)
+        self.lemma = ChosenHeadsLemma(self.sums) if head_each else ChosenTermsLemma(self.sums)
+        self._rounding = [fit.rounding() for fit in fits]
+
+    def finish(self, bench: Bench, off: Expression) -> Expression:
+        return self.transport.finish(bench, off)
+
+    def bound(self, scale: Scale) -> float:
+        """Of the worst choice: what the fit is off by, and its rounding, twice for the product with the indicator."""
+        return max(fit.truncation + 2 * scale.unit * units for fit, units in zip(self.fits, self._rounding, strict=True))
