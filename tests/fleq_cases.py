@@ -19,7 +19,7 @@ from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.thin_model import ThinModel
 
-DESIGNS = ("compact", "paper")
+DESIGNS = ("compact", "three-layer", "paper")
 POINTER_FUNCTIONS = ("incr_pointer", "reset_pointer")
 RANGE = 64.0
 

@@ -49,9 +49,10 @@ class RowBlock:
     `parts` names consecutive sub-blocks, reached as `block.part`. `holds` maps a region to its content when a loop
     begins; regions not named hold 0. `changes` names the regions in which a loop may change the block.
 
-    Three more facts help a compiler and are checked when they are used. `limit`: no entry exceeds it in size.
+    Four more facts help a compiler and are checked when they are used. `limit`: no entry exceeds it in size.
     `within`: what the block holds in the middle of a loop where it is not 0, though it is 0 when a loop begins.
     `selects`: parts of it that take few different values, which decide what the rest of the loop does.
+    `follows`: its entries when a loop begins are the same whenever those of all selecting parts are.
     """
 
     name: str
@@ -64,6 +65,7 @@ class RowBlock:
     limit: float | None = None
     within: Content | None = None
     selects: tuple[str, ...] = ()
+    follows: bool = False
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -398,7 +400,7 @@ class Layout:
             "rows": [
                 {"name": b.name, "start": self.rows(b.name).start, "size": b.size, "parts": dict(b.parts),
                  "holds": dict(b.holds), "changes": list(b.changes), "limit": b.limit, "within": b.within,
-                 "selects": list(b.selects)}
+                 "selects": list(b.selects), **({"follows": True} if b.follows else {})}
                 for b in self.blocks
             ],
             "regions": [

@@ -17,7 +17,7 @@ from llvmlite import ir
 from punchcard.card.layout import Layout
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis import tables
-from punchcard.engines.lowered.analysis.columns import Columns
+from punchcard.engines.lowered.analysis.columns import Columns, Slot
 from punchcard.engines.lowered.analysis.facts import Facts
 from punchcard.engines.lowered.analysis.fields import Field, Fields, StateWord, places
 from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
@@ -36,6 +36,7 @@ CASES = 1 << 12
 Buffer = npt.NDArray[np.uint8]
 KEY_BITS = 64
 Pointers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
 _AT, _COUNT = ctypes.c_void_p, ctypes.c_int64
 ONE = ctypes.CFUNCTYPE(_COUNT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _COUNT)
 MANY = ctypes.CFUNCTYPE(None, _AT, _AT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _COUNT)
@@ -123,10 +124,11 @@ class Computer:
         direct = self.kind_of_code(plan).direct
         return {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in direct]}
 
-    def _trace(self, case: dict[int, float] | None, part: str = "run", tables: list[Lookup] | None = None) -> LoopPlan:
+    def _trace(self, case: dict[int, float] | None, part: str = "run", tables: list[Lookup] | None = None,
+               follow: dict[Slot, Numbers] | None = None) -> LoopPlan:
         """The plan of a case, of what decides on one, or of a part of the loop that all cases share."""
         size = self.graph.size
-        trace = Trace(self.columns, self.layers, self.quiet, self.graph, case, self.significand, self.shared)
+        trace = Trace(self.columns, self.layers, self.quiet, self.graph, case, self.significand, self.shared, follow)
         trace.plan.tables = trace.plan.tables if tables is None else tables
         try:
             plan: LoopPlan = getattr(trace, part)()
@@ -160,25 +162,31 @@ class Computer:
         part.attributes.add("alwaysinline")
         return part
 
-    def add_case(self, key: int) -> bool:
-        """Compile the loop for one setting of the selectors, if it can be lowered."""
+    def add_case(self, key: int, buffer: Buffer) -> bool:
+        """Compile the loop for one setting of the selectors, if it can be lowered: that of a card in this buffer."""
         if key in self.refused:
             return False
         started = time.perf_counter()
         try:
             if len(self.known) >= CASES // 2:
                 raise LoweringError(f"a run has more than {CASES // 2} different cases")
-            self._add_case(key)
+            self._add_case(key, self._follow(buffer))
         except LoweringError as why:
             self.refused[key] = str(why)
         self.compile_seconds += time.perf_counter() - started
         return key not in self.refused
 
-    def _add_case(self, key: int) -> None:
+    def _follow(self, buffer: Buffer) -> dict[Slot, Numbers]:
+        """The numbers that follow from the selectors, as they are now."""
+        rows = self.columns.following()
+        return {slot: self._numbers(buffer, at, slot.width).astype(np.float64)
+                for slot, at in self.places.slots.items() if slot.row in rows}
+
+    def _add_case(self, key: int, follow: dict[Slot, Numbers]) -> None:
         bits = {row: 1.0 if key >> i & 1 else -1.0 for i, row in enumerate(self.selectors)}
 
         def build() -> tuple[ir.Module, dict[str, Any]]:
-            plan = self._trace(bits)
+            plan = self._trace(bits, follow=follow)
             read = self.driver.notes.get("read")
             if read is not None:
                 plan.keep_passing({slot for slot in self.shared.passing if slot.row in read})
@@ -186,7 +194,8 @@ class Computer:
             emit_loop(module, "loop", plan, self.real, self.places, self.kind_of_code(plan))
             return module, self._notes(plan)
 
-        compiled = self._obtain(code.name_of(b"case", str(key).encode(), *self.names), build)
+        supposed = b"".join(values.tobytes() for values in follow.values())
+        compiled = self._obtain(code.name_of(b"case", str(key).encode(), supposed, *self.names), build)
         asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
         pointers = self._pointers(asked, compiled.notes["direct"])
         self.known[key] = (compiled, asked, pointers)

@@ -157,7 +157,8 @@ class LiveCard:
         status, before = int(self.report[0]), self.computer.compile_seconds
         if status not in (FAILED, UNKNOWN):
             return True
-        goes_on = self.computer.look_up(*self._asked()) if status == FAILED else self.computer.add_case(int(self.report[1]))
+        goes_on = (self.computer.look_up(*self._asked()) if status == FAILED
+                   else self.computer.add_case(int(self.report[1]), self.buffer))
         self.seconds += self.computer.compile_seconds - before
         return goes_on
 

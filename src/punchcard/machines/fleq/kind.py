@@ -5,7 +5,7 @@ from __future__ import annotations
 from punchcard.machines.kind import Kind, Language, Option, Timing, later
 
 HOME = "punchcard.machines.fleq"
-DESIGNS = ("compact", "paper")
+DESIGNS = ("compact", "three-layer", "paper")
 
 FLEQ = Kind(
     "fleq", "matrices, function blocks, and pointers that programs change", f"{HOME}.isa:FleqProgram",

@@ -22,6 +22,7 @@ from punchcard.machines.fleq.blocks.pointers import IncrPointer, ResetPointer
 from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqDesign, FleqSizes, check_room
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
+from punchcard.machines.fleq.designs.three_layer import ThreeLayerDesign
 from punchcard.machines.fleq.fast import DecodedFleq
 from punchcard.machines.fleq.functions import BUILT_IN, POINTER_FUNCTIONS
 from punchcard.machines.fleq.guard import Guard, PartGuard, unseen
@@ -66,7 +67,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     kind: ClassVar[Kind] = FLEQ
     designs: ClassVar[Mapping[str, type[CompactDesign | PaperFleqDesign]]] = {
-        design.name: design for design in (CompactDesign, PaperFleqDesign)}
+        design.name: design for design in (CompactDesign, ThreeLayerDesign, PaperFleqDesign)}
     compared: ClassVar[Check | None] = "lockstep"
     design: FleqDesign
     sizes: FleqSizes

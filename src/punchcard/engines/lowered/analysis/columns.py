@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis.contents import row_of
 from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Linear, constant
+from punchcard.engines.lowered.graph.nodes import Array, Linear, constant
 from punchcard.engines.lowered.graph.operations import LOAD, STATE
 from punchcard.errors import LoweringError
 
@@ -80,6 +81,7 @@ class Columns:
             raise LoweringError("every region of the layout is busy")
         self.slots: list[Slot] = []
         self.uniform = uniform
+        self.layers = layers
         self.assumed: list[bytes] = []
         """What was taken from the card itself, and not only from the layout: part of the compiled code's name."""
 
@@ -101,15 +103,40 @@ class Columns:
         return found
 
     def shared_rows(self) -> set[int]:
-        """Rows that every busy column holds, with the same value in all of them on this card."""
+        """Rows that every busy column holds, with the same value in all of them on this card and after every loop."""
         if not self.uniform:
             return set()
         columns = [c for g in self.groups for c in range(g.start, g.stop)]
         return {
             row for block in self.layout.blocks if set(self.busy) <= set(block.changes)
             for row in range(*span(self.layout, block.name))
-            if bool(np.all((found := row_of(self.card, row, columns)) == found[0]))
+            if row not in self.parted and bool(np.all((found := row_of(self.card, row, columns)) == found[0]))
         }
+
+    @cached_property
+    def parted(self) -> set[int]:
+        """Rows that busy columns may come to hold differently: they depend on constants in which these columns differ.
+
+        A column takes by its query: equal queries find the same. Rows that are 0 between loops are equal again there.
+        """
+        columns = [c for g in self.groups for c in range(g.start, g.stop)]
+        if len(columns) == 1:
+            return set()
+        fixed, carried = set[int](), set[int]()
+        for block in self.layout.blocks:
+            rows, contents = range(*span(self.layout, block.name)), {block.holds.get(region) for region in self.busy}
+            if contents == {"fixed"}:
+                fixed |= {row for row in rows if not _equal(row_of(self.card, row, columns))}
+            elif contents & {"bits", "real"}:
+                carried |= set(rows)
+        found = fixed
+        while True:
+            after = set(found)
+            for layer in self.layers:
+                after = layer.spread(after)
+            if after & carried <= found:
+                return found
+            found = fixed | found | after & carried
 
     def _busy_row(self, graph: Graph, row: int, number: int, content: str, limit: float, shared: bool) -> Linear:
         group = self.groups[number]
@@ -190,6 +217,10 @@ class Columns:
                 for block in self.layout.blocks for row in range(*span(self.layout, block.name)) if row in wanted)
         ]
 
+    def following(self) -> set[int]:
+        """Rows whose entries follow from those of the selectors, as the layout says."""
+        return {row for block in self.layout.blocks if block.follows for row in range(*span(self.layout, block.name))}
+
     def selectors(self) -> list[int]:
         """Rows that decide what the rest of a loop does."""
         return [row for block in self.layout.blocks for part in block.selects
@@ -238,6 +269,10 @@ class Columns:
         """Rows that hold ±1 in the middle of a loop, where they are not 0; and the first row of their block."""
         return {row: self.layout.rows(block.name).start for block in self.layout.blocks if block.within == "bits"
                 for row in range(*span(self.layout, block.name))}
+
+
+def _equal(values: Array) -> bool:
+    return bool(np.all(values == values[0]))
 
 
 def limit_of(block: RowBlock, content: Content) -> float:

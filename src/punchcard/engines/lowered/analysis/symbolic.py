@@ -16,7 +16,7 @@ from punchcard.engines.lowered.analysis.plan import Check, LoopPlan, Store
 from punchcard.engines.lowered.analysis.quiet import Quiet
 from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import BIT, Linear, Node, constant, leaves, reachable
+from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves, reachable
 from punchcard.engines.lowered.graph.operations import BITS, GATHER, GIVEN, LOAD, MURK, STATE
 from punchcard.errors import LoweringError
 
@@ -50,8 +50,10 @@ class Trace:
     """
 
     def __init__(self, columns: Columns, layers: list[LayerLists], quiet: Quiet, graph: Graph,
-                 case: Mapping[int, float] | None, significand: int, shared: Shared | None = None) -> None:
+                 case: Mapping[int, float] | None, significand: int, shared: Shared | None = None,
+                 follow: Mapping[Slot, Array] | None = None) -> None:
         self.columns, self.layers, self.quiet, self.graph, self.case = columns, layers, quiet, graph, case
+        self.follow = follow or {}
         self.shared = shared or Shared(len(layers))
         self.cut, self.passing = self.shared.cut, self.shared.passing
         self.significand = significand
@@ -165,7 +167,23 @@ class Trace:
         if self.selected and self.case is None:
             self._select()
             return True
+        self._suppose()
         return False
+
+    def _suppose(self) -> None:
+        """What follows from a case is taken to be what it was when the case was first met, and that is checked."""
+        checked = set[Slot]()
+        for rows in self.groups:
+            for row, linear in rows.items():
+                single = linear.single
+                slot = single[0].data if single is not None and single[0].op is STATE else None
+                if slot is not None and slot in self.follow:
+                    rows[row] = constant(self.follow[slot])
+                    if slot not in checked:
+                        departs = linear.copy()
+                        departs.add(rows[row], -1.0)
+                        self.plan.checks.append(Check(departs, "real", 0.0))
+                    checked.add(slot)
 
     def _attend(self, number: int) -> bool:
         """All heads of a layer, in all groups; whether the selectors are known now and there is no case."""

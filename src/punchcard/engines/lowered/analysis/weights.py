@@ -79,6 +79,16 @@ class LayerLists:
         taken = {row for unit in bound for row, _ in self.outputs[unit]}
         return {row for entries in self.outputs for row, _ in entries} - taken
 
+    def spread(self, rows: set[int]) -> set[int]:
+        """Rows that may differ between two columns after the layer, where before it they differ in these rows only."""
+        found = set(rows)
+        for head in self.heads:
+            if any(row in rows for entries in head.query for row, _ in entries):
+                found |= set(head.value)
+        units, places, _ = self.entries
+        moved = set(units[np.isin(places, list(found))].tolist())
+        return found | {row for unit in moved for row, _ in self.outputs[unit]}
+
     def feed_forward(self, graph: Graph, rows: Rows, width: int, known: Rows | None = None,
                      only: set[int] | None = None) -> Rows:
         """x + W2 relu(W1 x + b1) + b2. Rows, which have at most one term, come back as they are where no unit opens.

@@ -271,9 +271,9 @@ class FleqDesign(Design[FleqSizes]):
     def row(self, name: str) -> Rows:
         return rows(self.card, name)
 
-    def field(self, name: str) -> Rows:
-        """A field of the instruction that has been read."""
-        return self.row(f"current.{name}")
+    def field(self, name: str, of: str = "current") -> Rows:
+        """A field of the instruction that has been read, or that stands in other rows."""
+        return self.row(f"{of}.{name}")
 
     def lane(self, bits: int) -> Expression:
         """The lowest bits of a column's lane, as a number."""
@@ -288,44 +288,54 @@ class FleqDesign(Design[FleqSizes]):
         return attend(query=stack(pc, outside), key=stack(position, 2 * sink), value=data[:length] + incoming[:length],
                       into=current, gap=ADDRESS_GAP)
 
-    def pointer(self, fields: Mapping[str, Expression | None]) -> Expression:
+    def pointer(self, fields: Mapping[str, Expression | None], of: str = "current") -> Expression:
         """±1 bits of field + lane, modulo 2^L. Of several fields, the one whose gate is 0 in the column."""
+        one = self.row("scratch")
+        closed = {name: None if gate is None else (8.0, gate) for name, gate in fields.items()}
+        return 2 * self.lane_bits({name: self.field(name, of) for name in fields}, closed) - one
+
+    def lane_bits(self, numbers: Mapping[str, Rows], closed: Mapping[str, tuple[float, Expression] | None]) -> Expression:
+        """0 or 1: the bits of a number + lane, modulo 2^L. A number whose gate, times 2^i for bit i, is closed counts as 0."""
         one, bits = self.row("scratch"), []
         for i in range(self.sizes.pointer_bits):
-            total: Expression = -1 * one
-            for name, closed in fields.items():
-                s = number(self.field(name)[: i + 1], one) + self.lane(i + 1)
-                if closed is not None:
-                    s = s - (8 << i) * closed
-                total = total + 2 * bit_of(s, i, 0, (4 << i) - 1, one)
+            total: Expression = 0 * one
+            for name, word in numbers.items():
+                s = number(word[: i + 1], one) + self.lane(i + 1)
+                gate = closed[name]
+                if gate is not None:
+                    s = s - gate[0] * 2.0**i * gate[1]
+                total = total + bit_of(s, i, 0, (4 << i) - 1, one)
             bits.append(total)
         return stack(*bits)
 
-    def beyond(self, width: str) -> Expression:
+    def beyond(self, width: str, of: str = "current") -> Expression:
         """1 in the columns whose lane is not below the instruction's `width`."""
-        return step(self.lane(self.sizes.width_bits) - number(self.field(width), self.row("scratch")), self.row("scratch"))
+        one = self.row("scratch")
+        return step(self.lane(self.sizes.width_bits) - number(self.field(width, of), one), one)
+
+    def below(self, field: str, of: str = "current") -> Expression:
+        """1 in the rows beyond a height of the instruction: that of operand a, or of the result."""
+        one = self.row("scratch")
+        height = number(self.field(field, of), one)
+        return stack(*(step(r * one - height, one) for r in range(self.sizes.size)))
 
     def heights(self) -> Part:
         """`deep` and `over`: 1 in the rows beyond the height of operand a, and of the result."""
-        one, part = self.row("scratch"), Part()
-        for name, field in (("deep", "a_height"), ("over", "c_height")):
-            height = number(self.field(field), one)
-            part += assign(self.row(name), stack(*(step(r * one - height, one) for r in range(self.sizes.size))))
-        return part
+        return assign(self.row("deep"), self.below("a_height")) + assign(self.row("over"), self.below("c_height"))
 
-    def off_rows(self, off: Mapping[str, Rows], users: Mapping[str, Sequence[str]]) -> Part:
+    def off_rows(self, off: Mapping[str, Rows], users: Mapping[str, Sequence[str]], of: str = "current") -> Part:
         """Exactly 0 where one of the users is called, else 1. A row, so that a gate of any size is exact."""
         part, one = Part(), self.row("scratch")
         for name, row in off.items():
-            calls = stack(*(0.5 * (self.field(f"call_{user}") + one) for user in users[name])).total()
+            calls = stack(*(0.5 * (self.field(f"call_{user}", of) + one) for user in users[name])).total()
             part += assign(row, one - calls)
         return part
 
-    def store(self, flag_query: Expression | None) -> Part:
+    def store(self, flag_query: Expression | None, flag_result: Expression | None = None) -> Part:
         """The head that writes: memory columns find the result that names them, or themselves.
 
         The scratchpad finds the flag's cell, or the result when it is written there, so that flag = c sees the new
-        value.
+        value: the result's first row, unless `flag_result` is another one.
         """
         data, incoming, position, outside, one, pointer, writes, result = self.rows(
             "data", "incoming", "position", "outside", "scratch", "write_pointer", "writes", "result")
@@ -337,7 +347,7 @@ class FleqDesign(Design[FleqSizes]):
         return attend(
             query=stack(query, outside + one),
             key=stack(store_factor(length) * position + pointer, far * writes - far * one),
-            value=stack(result, outside, data[0] + result[0]),
+            value=stack(result, outside, data[0] + (result[0] if flag_result is None else flag_result)),
             into=Rows("incoming, stale and flag", into, self.card.width),
             gap=store_gap(length),
         )

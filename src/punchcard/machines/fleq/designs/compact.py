@@ -97,16 +97,13 @@ class CompactDesign(FleqDesign):
     def _fetch(self, bench: Bench) -> Part:
         """Read the instruction and work out what it asks for; merge what was written before."""
         one, pc, halted, not_a, not_b = self.rows("scratch", "program_counter", "halted", "not_a", "not_b")
-        idle = [gated(self.beyond(f"{x}_width"), closed, 4.0 * (self.sizes.size + 1)) for x, closed in
-                (("a", not_a), ("b", not_b))]
-        users = {b.name: [b.name] for b in self.blocks} | {
-            t.name: [b.name for b in self.blocks if b.transport.name == t.name] for t in self.transports}
+        users = self._users()
         return (
             self.read_instruction()
             + self.merge()
             + assign(self.row("read_pointer"), self.pointer({"a": not_a, "b": not_b}))
             + assign(self.row("write_pointer"), self.pointer({"c": None}))
-            + assign(self.row("read_idle"), idle[0] + idle[1])
+            + assign(self.row("read_idle"), self._nothing_to_read())
             + assign(self.row("write_idle"), self.beyond("c_width"))
             + self.heights()
             + self.off_rows({name: bench.off(name) for name in users}, users)
@@ -114,13 +111,29 @@ class CompactDesign(FleqDesign):
             + assign(pc, increment_bits(pc, one))
         )
 
+    def _users(self) -> dict[str, list[str]]:
+        """For each row of `off` the functions that open it."""
+        return {b.name: [b.name] for b in self.blocks} | {
+            t.name: [b.name for b in self.blocks if b.transport.name == t.name] for t in self.transports}
+
+    def _nothing_to_read(self, of: str = "current") -> Expression:
+        """1 in the columns whose lane is beyond the width of their operand."""
+        idle = [gated(self.beyond(f"{x}_width", of), self.row(f"not_{x}"), 4.0 * (self.sizes.size + 1)) for x in "ab"]
+        return idle[0] + idle[1]
+
     def _read(self, bench: Bench) -> Part:
         """Read the operands; prepare them for the transports."""
-        data, position, outside, sink, pointer, idle = self.rows(
-            "data", "position", "outside", "sink", "read_pointer", "read_idle")
+        return self._operands(bench, self.row("data")) + self._prepare(bench)
+
+    def _operands(self, bench: Bench, content: Expression) -> Part:
+        """Every column reads its column of its operand, or finds the column of zeros."""
+        position, outside, sink, pointer, idle = self.rows("position", "outside", "sink", "read_pointer", "read_idle")
         far = 4.0 * self.sizes.pointer_bits
-        part = attend(query=stack(pointer, outside + idle), key=stack(position, far * sink), value=data[: self.height],
+        return attend(query=stack(pointer, outside + idle), key=stack(position, far * sink), value=content[: self.height],
                       into=bench.operand, gap=ADDRESS_GAP)
+
+    def _prepare(self, bench: Bench) -> Part:
+        part = Part()
         for t in self.transports:
             part += t.prepare(bench)
             part += assign(self.row(f"active.{t.name}"), gated(self.row(f"asks_{t.name}"), bench.off(t.name), bench.gate))
@@ -132,17 +145,21 @@ class CompactDesign(FleqDesign):
         shares = {t.name: t.shares(bench) for t in self.transports}
         for head in range(max(len(s) for s in shares.values())):
             part += self._head(bench, [(t, shares[t.name][head]) for t in self.transports if head < len(shares[t.name])])
-        total: Expression = bench.result
-        for block in self.blocks:
-            value = block.finish(bench, bench.off(block.name))
-            if value is not None:
-                rest = bench.result[value.size :]
-                total = total + (stack(value, 0 * rest) if rest.size else value)
         writes: Expression = 0 * bench.one
         for t in self.transports:
             closed = bench.off(t.name) + self.row("write_idle")
             writes = writes + gated(self.row(f"gives_{t.name}"), closed, bench.gate)
-        return part + assign(bench.result, total) + assign(self.row("writes"), writes)
+        return part + assign(bench.result, self._results(bench, self.blocks)) + assign(self.row("writes"), writes)
+
+    def _results(self, bench: Bench, blocks: Sequence[Block]) -> Expression:
+        """What the transports have brought into `result`, and what these blocks make: only the called one's is not 0."""
+        total: Expression = bench.result
+        for block in blocks:
+            value = block.finish(bench, bench.off(block.name))
+            if value is not None:
+                rest = bench.result[value.size :]
+                total = total + (stack(value, 0 * rest) if rest.size else value)
+        return total
 
     def _head(self, bench: Bench, shares: list[tuple[Transport, Share]]) -> Part:
         """One head for several transports: their keys and queries below each other, their values added up.
@@ -172,14 +189,17 @@ class CompactDesign(FleqDesign):
         one, pc, flag, p = bench.one, self.row("program_counter"), self.row("flag"), self.field("p")
         # flag <= 0 chooses p: pc + 2 [leq and p] - 2 [leq and pc]
         leq_p, leq_pc = (step_and(-flag, bits, one, scales.flag_bound) for bits in (p, pc))
-        own = [name for t in self.transports for name, _ in t.scratch_rows(self.sizes.size)]
         return (
             self.store(self.field("flag"))
             + self.erase(scales.gate)
             + assign(pc, pc + 2 * leq_p - 2 * leq_pc)
             + self.clear_all([*self.SHARED_TEMPORARIES, "read_pointer", "read_idle", "write_idle", "off", "operand", "left",
-                              "active", *own])
+                              "active", *self._own_rows()])
         )
+
+    def _own_rows(self) -> list[str]:
+        """The transports' rows, which are 0 between loops."""
+        return [name for t in self.transports for name, _ in t.scratch_rows(self.sizes.size)]
 
     def punch_constants(self, card: Card) -> None:
         self.punch_shared(card)

@@ -1,0 +1,251 @@
+"""Design "three-layer": one FLEQ instruction in three layers, the next one fetched while it computes.
+
+    layer       heads          scratchpad                                            memory
+    1 read      1              operand := mem[a + i] or mem[b + i]                   data := data + incoming
+    2 function  soft + 2 or 3  next := mem[pc + 1], jump := mem[p]; the function     -
+    3 write     1              v := mem[flag], or the result that goes there         incoming := result, data := 0
+
+The four layers of the compact design are fetch, read, function, write. Each waits for the one before, and the next fetch
+waits for the branch. So both instructions that may come next are fetched beside the function, in heads of their own, and
+both are worked out, in the scratchpad's column for lane i:
+
+    y.pointer = y.a + i or y.b + i,   y.idle, y.deep, y.over, y.off            for y = next, jump
+
+The last layer then only chooses, for every bit r of these registers and of the instruction itself,
+
+    r := next.r + 2 [v <= 0 and jump.r] - 2 [v <= 0 and next.r]
+
+(for a register of 0 and 1, without the 2). A loop begins with the registers of its instruction. What the gates of reals ask
+for are rows that are exactly 0, not ±1 bits: so these registers are 0 or 1, and the layout says that they follow from the
+instruction's bits. `program_counter` names the instruction that the registers are of.
+
+**An instruction that changes the next one** (a pointer function with c = pc + 1 or c = p). What was fetched is old. With
+m_y = [c is the column of y], found in layer 1, and v' = mem[flag] read in layer 2 (a pointer function writes no memory, so
+that v' = v):
+
+    forward = [m_next and v' >= 1] + [m_jump and v' <= 0]            the next instruction is the one that was changed
+    ask     = c if m_next or m_jump, else flag                       what the scratchpad asks for in layer 3
+
+The scratchpad finds the changed instruction by the store key, in its own rows `incoming`, and v is set beforehand, to 0 or 1.
+Where `forward` is 1, the five pointers are taken from there, and a + i, b + i are worked out once more. Widths, heights,
+calls and the halt bit are what they were: no function changes them.
+
+After the last instruction comes itself, so that every fetch finds a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from punchcard.card.encoding import decode_unsigned, encode_unsigned
+from punchcard.card.layout import Card, Layout, RowBlock, holding
+from punchcard.machines.fleq.blocks.bench import Bench
+from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqSizes, Scales
+from punchcard.machines.fleq.designs.compact import CompactDesign
+from punchcard.primitives.add import increment_bits, number
+from punchcard.primitives.address import ADDRESS_GAP
+from punchcard.primitives.step import step, step_and
+from punchcard.transformer.build import Part, assign, attend
+from punchcard.transformer.expression import Array, Expression, Rows, relu, stack
+from punchcard.transformer.gate import gated
+
+REGISTERS = ("read_idle", "write_idle", "deep", "over", "off")
+"""What follows from an instruction's bits, 0 or 1, in each column of the scratchpad; of the other one in rows `jump_...`."""
+REWRITES = "rewrites"
+"""The row of `off` that is 0 when a pointer function is called."""
+
+
+class ThreeLayerDesign(CompactDesign):
+    """Three layers; one head in the first and the last, two or three more than the soft product's in the second."""
+
+    name: ClassVar[str] = "three-layer"
+
+    @property
+    def pointer_functions(self) -> list[str]:
+        return [block.name for block in self.blocks if block.reads_instructions]
+
+    def _users(self) -> dict[str, list[str]]:
+        rewriting = {REWRITES: self.pointer_functions} if self.pointer_functions else {}
+        return super()._users() | rewriting
+
+    def _layout(self) -> Layout:
+        sizes, length, pad = self.sizes, self.sizes.pointer_bits, ("scratchpad",)
+        of_compact = super()._layout()
+        names, parts = list(self._users()), sizes.instruction_parts()
+        bits, flags = {"holds": holding("bits", *pad), "changes": pad}, {"holds": holding("real", *pad), "changes": pad}
+        off = RowBlock("off", len(names), "0 for the function that is called, and its transport", dict.fromkeys(names, 1))
+        blocks = []
+        for block in of_compact.blocks:
+            if block.name in ("current", "read_pointer"):
+                block = replace(block, within=None, **bits)
+            elif block.name in REGISTERS:
+                block = replace(off if block.name == "off" else block, limit=1.0, follows=True, **flags)
+            blocks.append(block)
+        sized = {block.name: block.size for block in blocks}
+        blocks += [
+            RowBlock("following", length, "pc + 1"),
+            RowBlock("next", sizes.instruction_rows, "the instruction after this one", parts, within="bits"),
+            RowBlock("jump", sizes.instruction_rows, "the instruction that p names", parts, within="bits"),
+            RowBlock("jump_pointer", length, "the column that it is to read"),
+            *(RowBlock(f"jump_{name}", sized[name], "of the instruction that p names") for name in REGISTERS),
+        ]
+        if self.pointer_functions:
+            blocks += [
+                RowBlock("meets", 2, "1: the instruction is changed that comes next", {"next": 1, "jump": 1}),
+                RowBlock("flag_before", 1, "mem[flag] before the write"),
+                RowBlock("ask", length, "what the scratchpad asks for when the result is written"),
+                RowBlock("forward", 1, "1: the next instruction is the one that was changed"),
+                RowBlock("as_fetched", 1, "1: it is not"),
+                RowBlock("plain", 1, "0: a pointer function is called"),
+                RowBlock("flag_result", 1, "the result's first row, of functions that may write a flag"),
+            ]
+        return Layout(blocks, sizes.regions)
+
+    def weights(self, sizes: FleqSizes, layout: Layout) -> int:
+        """Three heads of the fetch more than the compact design, and hidden units for two instructions."""
+        return super().weights(sizes, layout) + 4 * layout.width**2
+
+    def formulas(self, scales: Scales) -> list[Part]:
+        bench = Bench(self.card, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
+        return [self._first(bench), self._second(bench, scales), self._third(scales)]
+
+    def _first(self, bench: Bench) -> Part:
+        """Read the operands, prepare them; where to write, and what follows; merge what was written before."""
+        data, incoming, one, pc, halted = self.rows("data", "incoming", "scratch", "program_counter", "halted")
+        last = self.sizes.columns - 1
+        stays = encode_unsigned(last, pc.size)[:, 0] - encode_unsigned((last + 1) % (1 << pc.size), pc.size)[:, 0]
+        at_end = step(number(pc, one) - last * one, one)
+        part = (
+            self._operands(bench, data + incoming)
+            + self.merge()
+            + self._prepare(bench)
+            + assign(self.row("write_pointer"), self.pointer({"c": None}))
+            + assign(self.row("following"), increment_bits(pc, one) + stack(*(float(bit) * at_end for bit in stays)))
+            + assign(halted, self.field("halt"))
+        )
+        if self.pointer_functions:
+            shut = 4.0 * self.sizes.columns * self.row(f"off.{REWRITES}")
+            c = number(self.field("c"), one)
+            for name, column in (("next", number(pc, one) + one), ("jump", number(self.field("p"), one))):
+                # [c >= y] + [c <= y] is 2 or 1; all three are 0 where no pointer function is called
+                met = step(c - column - shut, one) + step(column - c - shut, one) - (one - self.row(f"off.{REWRITES}"))
+                part += assign(self.row(f"meets.{name}"), met)
+        return part
+
+    def _second(self, bench: Bench, scales: Scales) -> Part:
+        """The function; beside it, both instructions that may come next, and what follows from them."""
+        part = self._function(bench) + self._fetch_from(self.row("following"), "next") + self._fetch_from(self.field("p"), "jump")
+        part += assign(self.row("read_pointer"), self._read_pointer("next"))
+        part += assign(self.row("jump_pointer"), self._read_pointer("jump"))
+        for of, prefix in (("next", ""), ("jump", "jump_")):
+            part += assign(self.row(f"{prefix}read_idle"), self._nothing_to_read(of))
+            part += assign(self.row(f"{prefix}write_idle"), self.beyond("c_width", of))
+            part += assign(self.row(f"{prefix}deep"), self.below("a_height", of))
+            part += assign(self.row(f"{prefix}over"), self.below("c_height", of))
+            off, users = self.row(f"{prefix}off"), self._users()
+            part += self.off_rows({name: off[i : i + 1] for i, name in enumerate(users)}, users, of)
+        return part + (self._foresee(bench, scales) if self.pointer_functions else Part())
+
+    def _fetch_from(self, pointer: Rows, into: str) -> Part:
+        """Every scratchpad column reads an instruction; all others find the column of zeros."""
+        data, position, outside, sink = self.rows("data", "position", "outside", "sink")
+        target = self.row(into)
+        return attend(query=stack(pointer, outside), key=stack(position, 2 * sink), value=data[: target.size], into=target,
+                      gap=ADDRESS_GAP)
+
+    def _read_pointer(self, of: str) -> Expression:
+        return self.pointer({"a": self.row("not_a"), "b": self.row("not_b")}, of)
+
+    def _foresee(self, bench: Bench, scales: Scales) -> Part:
+        """Whether the instruction that comes next is being changed, and what the scratchpad asks for then."""
+        one, before, next_met, jump_met = self.rows("scratch", "flag_before", "meets.next", "meets.jump")
+        flag, c, bound = self.field("flag"), self.field("c"), 2 * scales.flag_bound
+
+        def goes_on(met: Expression) -> Expression:
+            return step(before - one - bound * (one - met), one)
+
+        forward = goes_on(next_met) + step(-before - bound * (one - jump_met), one)
+        met = 2 * (next_met + jump_met)
+        # c where the sum of the two is 1 or 2, else the flag
+        asks = relu(flag + one - met) - relu(c + one - met) + c
+        others = [block for block in self.blocks if not block.reads_instructions]
+        return (
+            self._fetch_from(flag, "flag_before")
+            + assign(self.row("forward"), forward)
+            + assign(self.row("as_fetched"), one - forward)
+            + assign(self.row("ask"), asks)
+            # the flag as far as it is known: 1 where an instruction that is met goes on, else 0
+            + assign(self.row("flag"), goes_on(next_met) + goes_on(jump_met) - goes_on(next_met + jump_met - one))
+            + assign(self.row("plain"), self.row(f"off.{REWRITES}"))
+            + assign(self.row("flag_result"), self._results(bench, others)[0])
+        )
+
+    def _third(self, scales: Scales) -> Part:
+        """Store the result, read the flag, choose the registers of the next instruction, leave the rest clean."""
+        flag, one, pc, following = self.rows("flag", "scratch", "program_counter", "following")
+
+        def chosen(go_on: Expression, jump: Expression, least: float) -> Expression:
+            """The bit of the instruction that comes next: 1 or `least`, -1 or 0."""
+            size = 1 - least
+            up = [step_and(-flag, 2 / size * (bits - one) + one, one, scales.flag_bound) for bits in (jump, go_on)]
+            return go_on + size * up[0] - size * up[1]
+
+        current, pointer = self.row("current"), self.row("read_pointer")
+        next_instruction = chosen(self.row("next"), self.row("jump"), -1.0)
+        next_pointer = chosen(pointer, self.row("jump_pointer"), -1.0)
+        temporary = ["following", "next", "jump", "jump_pointer", *(f"jump_{name}" for name in REGISTERS)]
+        if self.pointer_functions:
+            next_instruction, next_pointer = self._changed(next_instruction, next_pointer, scales)
+            temporary += ["meets", "flag_before", "ask", "forward", "as_fetched", "plain", "flag_result"]
+        part = (self.store(self.row("ask"), self.row("flag_result")) if self.pointer_functions
+                else self.store(self.field("flag")))
+        part += self.erase(scales.gate)
+        part += assign(pc, chosen(following, self.field("p"), -1.0))
+        part += assign(current, next_instruction) + assign(pointer, next_pointer)
+        for name in REGISTERS:
+            part += assign(self.row(name), chosen(self.row(name), self.row(f"jump_{name}"), 0.0))
+        kept = ("current", "deep", "over")
+        temporary += [name for name in self.SHARED_TEMPORARIES if name not in kept]
+        return part + self.clear_all([*temporary, "operand", "left", "active", *self._own_rows()])
+
+    def _changed(self, fetched: Expression, pointer: Expression, scales: Scales) -> tuple[Expression, Expression]:
+        """The same, where the instruction has just been changed: its pointers are in `incoming`."""
+        incoming, outside, forward, as_fetched, plain = self.rows("incoming", "outside", "forward", "as_fetched", "plain")
+        closing = 16 * scales.flag_bound  # more than the steps of a choice reach
+        # Two gates: bits need a small one, which keeps the sums exact; real numbers, of other functions, a large one.
+        small, large = 4.0, scales.gate
+        shut = as_fetched * (small / large) + plain + outside
+        fields = {name: incoming[self.sizes.field_rows(name)] for name in POINTERS}
+        bits = stack(*(gated(fields[name], shut, large) for name in POINTERS))
+        rest = fetched[bits.size :]
+        instruction = stack(gated(fetched[: bits.size], forward, closing) + bits, rest)
+        gates = {x: (8.0, self.row(f"not_{x}") + as_fetched + large / 8 * (plain + outside)) for x in "ab"}
+        lanes = self.lane_bits({x: fields[x] for x in "ab"}, gates)
+        return instruction, gated(pointer, forward, closing) + 2 * lanes - forward
+
+    def punch(self, sizes: FleqSizes, layout: Layout, content: FleqContent, card: Card) -> None:
+        super().punch(sizes, layout, content, card)
+        self._begin(card, content.code[: sizes.instruction_rows, 0])
+
+    def _begin(self, card: Card, instruction: Array) -> None:
+        """The registers of the first instruction."""
+        sizes, columns = self.sizes, self.columns
+        has = {name: int(decode_unsigned(instruction[sizes.field_rows(name)][:, None])[0]) for name in sizes.instruction_parts()}
+        lanes = np.array([column.lane for column in columns])
+        starts = np.array([has[column.operand] for column in columns])
+        widths = np.array([has[f"{column.operand}_width"] for column in columns])
+        self.card.put(card, "current", "scratchpad", np.repeat(instruction[:, None], len(columns), axis=1))
+        self.card.put_numbers(card, "scratchpad", {"read_pointer": (starts + lanes) % (1 << sizes.pointer_bits)})
+        rows = np.arange(sizes.size)
+        called = [any(has[f"call_{user}"] for user in users) for users in self._users().values()]
+        registers: Mapping[str, Array] = {
+            "read_idle": lanes >= widths, "write_idle": lanes >= has["c_width"], "deep": rows >= has["a_height"],
+            "over": rows >= has["c_height"], "off": ~np.array(called)}
+        for name, values in registers.items():
+            of_column = values[None, :] if name.endswith("idle") else np.repeat(values[:, None], len(columns), axis=1)
+            self.card.put(card, name, "scratchpad", of_column.astype(np.float64))
+
