@@ -1,0 +1,138 @@
+"""Which sizes of every design are exact in every number format, and the certificates that cover them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docs.draw.chart import Axis, Chart
+
+from benchmarks.report.certificates import Job, declared, proven
+from benchmarks.report.curves import charts, doublings, pair
+from benchmarks.report.section import Figures, Say, Shown
+from punchcard.errors import PrecisionError, SizeError
+from punchcard.machines.registry import built_in
+from punchcard.transformer.precision import DTYPES
+
+WORDS = range(2, 64)
+COLUMNS = (8, 16, 64, 256, 1024, 4096, 16384, 65536)
+SECONDS = 60
+"""The time that one certificate may take."""
+
+
+def options(kind: str, columns: int, bits: int | None) -> dict[str, Any]:
+    """A machine of about so many columns, by what its kind is built with."""
+    known = {option.name for option in built_in().kind(kind).options}
+    if "instructions" in known:
+        memory = max(1, (columns - 3) * 2 // 5)
+        sizes = {"memory": memory, "instructions": max(1, columns - 3 - memory)}
+    else:
+        sizes = {"memory": columns}
+    return sizes if bits is None else {**sizes, "word_bits": bits}
+
+
+def is_exact(kind: str, design: str, dtype: str, columns: int, bits: int | None) -> bool:
+    try:
+        built_in().kind(kind).machine_class()(design=design, precision=dtype, **options(kind, columns, bits))
+    except (PrecisionError, SizeError):
+        return False
+    return True
+
+
+def largest_word(kind: str, design: str, dtype: str, columns: int, quick: bool) -> int | None:
+    """The largest word that is exact, by halving; None: not even the least."""
+    found, low, high = None, WORDS.start, 12 if quick else WORDS.stop
+    while low < high:
+        middle = (low + high) // 2
+        if is_exact(kind, design, dtype, columns, middle):
+            found, low = middle, middle + 1
+        else:
+            high = middle
+    return found
+
+
+def measured(quick: bool, say: Say) -> Figures:
+    words: list[Figures] = []
+    memories: list[Figures] = []
+    for kind in built_in():
+        known = {option.name for option in kind.options}
+        for design in kind.designs:
+            for dtype in DTYPES if not quick else ("float32",):
+                say(f"{kind.name}, {design}, {dtype}")
+                if "word_bits" in known:
+                    at = COLUMNS[:1] if quick else COLUMNS
+                    found = [[n, largest_word(kind.name, design, dtype, n, quick)] for n in at]
+                    words.append({"machine": kind.name, "design": design, "dtype": dtype, "words": found})
+                elif "functions" not in known and not quick:  # words of 32 bits; FLEQ's numbers are real
+                    most = next((n for n in (1 << 20, 1 << 16, 1 << 12, 1 << 6) if is_exact(kind.name, design, dtype, n, None)),
+                                None)
+                    memories.append({"machine": kind.name, "design": design, "dtype": dtype, "words": most})
+    certificates = []
+    for job, found in proven(wanted(words, quick), SECONDS):
+        say(f"certificate: {job[0]}, {', '.join(map(str, job[1].values()))}: {found}")
+        certificates.append({"machine": job[0], **job[1], **found})
+    certificates.sort(key=lambda c: [line["design"] + line["machine"] for line in words].index(c["design"] + c["machine"]))
+    return {"words": words, "memories": memories, "certificates": certificates}
+
+
+def wanted(words: list[Figures], quick: bool) -> list[Job]:
+    """The largest exact word of each format on a short card, the usual sizes, and a card of 1,024 columns."""
+    if quick:
+        return [("subleq", {"design": "two-layer", "precision": "float32", **options("subleq", 8, 2)})]
+    jobs = []
+    for line in words:
+        name, largest = line["machine"], dict(map(tuple, line["words"])).get(COLUMNS[1])
+        if largest is None or not declared(name):
+            continue
+        sizes = [(COLUMNS[1], largest)]
+        sizes += [size for size in ((16, 4), (16, 8), (64, 16), (1024, 16)) if line["dtype"] == "float64"]
+        jobs += [(name, {"design": line["design"], "precision": line["dtype"], **options(name, *size)}) for size in sizes]
+    return jobs
+
+
+def shown(figures: Figures) -> Shown:
+    words, certificates = figures["words"], figures["certificates"]
+    done = [c for c in certificates if "claims" in c]
+    page = Shown("Exact sizes, and their certificates", (
+        f"{len(done)} of {len(certificates)} machines have a proof for every card within {SECONDS} s; a machine that is not exact is "
+        "refused when it is built."))
+    page.say("""Of machines that compute with bits, the largest word N in bits for which no sum is ever rounded, by design, number
+        format and columns n of the card. It is found by building: `PrecisionError` refuses one bit more. FLEQ has real numbers and
+        errors instead, and is refused in float16 and bfloat16.""")
+    designs = list(dict.fromkeys((line["machine"], line["design"]) for line in words))
+    page.picture("sizes", "The largest exact word against the columns of the card, by number format", charts(
+        "The largest exact word", "Bits of a word for which no sum is rounded, against the columns of the card.",
+        [_chart(machine, design, words) for machine, design in designs], width=190, names=84))
+    used = [n for n, _ in words[0]["words"]]
+    page.table(["machine", "design", "format", *(f"n = {n:,}" for n in used)],
+               [[line["machine"], line["design"], line["dtype"], *("–" if bits is None else bits for _, bits in line["words"])]
+                for line in words], numbers=3)
+    if figures["memories"]:
+        page.say("The RISC-V machine has words of 32 bits. So here the size is its memory:")
+        page.table(["machine", "design", "format", "exact with a memory of"],
+                   [[line["machine"], line["design"], line["dtype"],
+                     "–" if line["words"] is None else f"{line['words']:,} words"] for line in figures["memories"]], numbers=3)
+    page.heading("Certificates")
+    page.say(f"""A certificate is a proof from the weights, for every card on which the layout's facts hold: every head wins by its gap,
+        one loop is the instruction, no sum is rounded, and the facts hold again. One was tried for the largest exact word of each
+        number format on a card of 16 columns, and in float64 for usual sizes, each for {SECONDS} seconds on one core. Larger
+        ones take longer; that says nothing against them.""")
+    page.table(["machine", "design", "format", "N", "memory", "claims", "questions", "seconds"],
+               [[c["machine"], c["design"], c["precision"], c["word_bits"], _room(c),
+                 *([c["claims"], c["questions"], f"{c['seconds']:.0f}"] if "claims" in c else
+                   ["–", "–", c.get("none") or f"**failed: {c['failed']}**"])] for c in certificates], numbers=3)
+    return page
+
+
+def _room(certificate: Figures) -> str:
+    code = certificate.get("instructions")
+    return f"{certificate['memory']:,}" + (f" + {code:,}" if code else "")
+
+
+def _chart(machine: str, design: str, words: list[Figures]) -> Chart:
+    curves = []
+    for number, line in enumerate(line for line in words if (line["machine"], line["design"]) == (machine, design)):
+        points = [(n, bits) for n, bits in line["words"] if bits is not None]
+        if points:
+            curves += pair(number, line["dtype"], points)
+    return Chart(f"{machine}, {design}", doublings("columns", COLUMNS, 4),
+                 Axis("", 0, 56, range(0, 57, 8)), curves, "bits of a word")
