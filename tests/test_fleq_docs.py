@@ -26,7 +26,7 @@ def run_snippets(page: str, count: int) -> dict[str, Any]:
 
 
 def test_the_snippets_run() -> None:
-    names = run_snippets(OWN_BLOCK, 5)
+    names = run_snippets(OWN_BLOCK, 6)
     assert all(isinstance(block, Elementwise) for block in names["blocks"])
     assert isinstance(names["heads"], FittedFunction)
     assert isinstance(names["machine"], FleqMachine)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from punchcard.errors import ProgramError
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
@@ -363,3 +364,21 @@ def test_anchors(design: str) -> None:
     assert report.bound is not None
     assert 0 < report.max_step_error <= report.bound
     assert machine.bound("mul") > 100 * built_in("mul", 1).bound(machine.scale)
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_the_root_holds_from_0_on(precision: str) -> None:
+    """From 0 itself through 23 decades, within the bound that is stated."""
+    root, machine = BUILT_IN["sqrt"], machine_with("sqrt", d=1, limit=16.0, precision=precision)
+    operands = [(np.array([[x]]),) for x in (0.0, *np.geomspace(1e-22, 16.0, 60))]
+    assert root.domain == (0.0, 16.0)
+    assert max(error for error, _ in errors(machine, root, operands)) <= machine.bound("sqrt")
+    assert machine.bound("sqrt") < {"float64": 5e-12, "float32": 3e-6}[precision]
+
+
+@pytest.mark.parametrize("x", [-1e-3, -1e-300])
+def test_a_root_of_less_than_0_is_refused(x: float) -> None:
+    """However near 0 it is: there the slope of the root is infinite."""
+    program = assemble(f".data\nx scalar {x!r}\ny scalar\n.code\ny = sqrt(x)\nhalt")
+    with pytest.raises(ProgramError, match=rf"sqrt of {x:g}: its block is built for 0 to 16"):
+        FleqMachine.for_program(program).run(program, engine="dense")
