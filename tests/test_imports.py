@@ -26,7 +26,7 @@ FLOORS = (
     ("primitives", "engines", "trace"),
     ("machines",),
     ("checks",),
-    ("view", "export"),
+    ("view", "export", "proof"),
     ("python",),
     ("calculator", "linear_algebra", "learning", "benchmark"),
     ("api",),

@@ -17,6 +17,7 @@ from punchcard.cli.debug import make_debug
 from punchcard.cli.export import make_export
 from punchcard.cli.info import make_info
 from punchcard.cli.learn import learn, predict
+from punchcard.cli.prove import make_prove
 from punchcard.cli.run import make_run
 from punchcard.cli.terminal import Group
 from punchcard.cli.view import make_view
@@ -53,7 +54,7 @@ class Commands(Group):
     @cached_property
     def _made(self) -> dict[str, click.Command]:
         registry = installed(*self._machines)
-        makers = (make_run, make_view, make_debug, make_info, make_export, make_asm, make_disasm, make_bench)
+        makers = (make_run, make_view, make_debug, make_info, make_prove, make_export, make_asm, make_disasm, make_bench)
         made = [make(registry) for make in makers]
         for command in made:
             _refuse_twice(command)

@@ -320,6 +320,17 @@ class Machine(ABC, Generic[Program, State]):
         Without it a proof shows that every head is hard, that no sum is rounded and that nothing else changes.
         """
 
+    def prove(self, *, seconds: float | None = None, progress: Callable[[str, int], None] | None = None) -> Any:
+        """A `Certificate`: for every card on which the layout's facts hold, one loop of these weights is the machine's step.
+
+        seconds    the most that one question of the solver may take; None: as long as it needs
+        progress   is called with each claim as it begins, and how many questions were asked so far
+
+        A claim that fails gives a counter-example: a card, run by the model. Needs z3 (`pip install 'punchcard[proof]'`).
+        See docs/proof.md.
+        """
+        return above("proof.prover:prove")(self, seconds=seconds, progress=progress)
+
     # Running
 
     def host(self, begin: Mark, read: Read, write: Write, last: int, program: Program | None = None) -> Host | None:

@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 
 import z3
 
+from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
-from punchcard.proof.columns import Column
+from punchcard.proof.columns import Column, Columns
 from punchcard.proof.forms import Term
 from punchcard.proof.layers import Loop
 
@@ -46,8 +47,8 @@ class Before:
 class Meaning:
     """A card before a loop, and what is expected of it after."""
 
-    def __init__(self, loop: Loop) -> None:
-        self.loop, self.columns = loop, loop.columns
+    def __init__(self, columns: Columns, loop: Loop | None = None) -> None:
+        self.loop, self.columns = loop, columns
         self.expected: dict[tuple[str, str], Expected] = {}
 
     @property
@@ -87,6 +88,21 @@ class Meaning:
         self.columns.layout.rows(rows)
         self.columns.layout.region(region)
         self.expected[rows, region] = value if callable(value) else lambda column: value
+
+    def lemma(self, layer: int, rows: str, region: str, word: Term) -> Term:
+        """What stands at some rows once so many layers are done. Later questions are about this word, not what it is made of.
+
+        Gives a name for the word. It need not hold: then it is not used.
+        """
+        span = self.columns.layout.region(region)
+        if span.stop != span.start + 1:
+            raise ProofError(f"a lemma about {region!r}: it has {span.stop - span.start} columns, a lemma is about one")
+        if self.loop is None:
+            return word
+        name = z3.BitVec(f"{rows} after layer {layer}", word.size())
+        self.loop.solver.suppose(name == word)
+        self.loop.lemmas[layer, region, rows] = name
+        return name
 
     @staticmethod
     def choose(condition: Term, yes: Term, no: Term) -> Term:
@@ -137,6 +153,28 @@ class Meaning:
     def number(value: int, size: int) -> Term:
         """A number as a word of so many bits."""
         return z3.BitVecVal(value, size)
+
+
+def expected_words(meaning: Meaning, block: RowBlock, column: Column) -> dict[str, Term]:
+    """The words of a block and its parts in a column after the loop, as the machine means them."""
+    before = Before(meaning, column)
+    whole = meaning.expected.get((block.name, column.region))
+    if whole is not None:
+        word = z3.simplify(whole(before))
+        found, first = {block.name: word}, 0
+        for part, size in block.parts.items():
+            found[f"{block.name}.{part}"] = z3.simplify(z3.Extract(first + size - 1, first, word))
+            first += size
+        return found
+    found = {}
+    for part in block.parts:
+        name = f"{block.name}.{part}"
+        meant = meaning.expected.get((name, column.region))
+        found[name] = z3.simplify(meant(before)) if meant is not None else column.words[name]
+    pieces = list(found.values())
+    changed = any(word is not column.words[name] for name, word in found.items())
+    joined = z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0] if pieces else None
+    return {block.name: joined if changed else column.words[block.name], **found}
 
 
 def extended(word: Term, size: int) -> Term:

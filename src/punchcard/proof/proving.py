@@ -26,9 +26,9 @@ from punchcard.machines.base import Machine
 from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
-from punchcard.proof.layers import Failed, Loop, equal
-from punchcard.proof.meaning import Before, Meaning
-from punchcard.proof.solver import Solver
+from punchcard.proof.layers import Loop, equal
+from punchcard.proof.meaning import Meaning, expected_words
+from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.weights import LayerArrays, Weights
@@ -44,19 +44,26 @@ class Proof:
         self.solver = Solver(seconds)
         self.claims = Claims(self.solver, progress)
         self.loop = Loop(self.weights, self.layout, self.solver)
-        self.meaning = Meaning(self.loop)
+        self.meaning = Meaning(self.loop.columns, self.loop)
         self.any = {region.name: self.loop.columns.fresh(region.name, f"any {region.name}") for region in self.layout.regions}
         self.needed = 0
+        self._spoilt: Failed | None = None
+        """An entry that is not as it should be when a layer begins. What follows may show a card where this matters."""
         self._after: dict[str, dict[str, Term]] = {}
 
     def run(self) -> None:
         """Show all claims."""
         self.machine.meaning(self.meaning)
-        for layer in range(len(self.loop.layers)):
-            self._layer(layer)
-        self._step()
-        self._facts()
-        self._bits()
+        try:
+            for layer in range(len(self.loop.layers)):
+                self._layer(layer)
+            self._step()
+            self._facts()
+            self._bits()
+        except Failed as failed:
+            raise Failed((self._spoilt or failed).claim, failed.model, *failed.why) from None
+        if self._spoilt is not None:
+            raise self._spoilt
 
     def _layer(self, layer: int) -> None:
         def found() -> str:
@@ -67,23 +74,22 @@ class Proof:
         with self.claims.claim(f"heads of layer {layer + 1}", found):
             for column in self.any.values():
                 self.loop.attended(column, layer)
-        with self.claims.claim(f"entries after layer {layer + 1}", "integers within their limits"):
-            for column in self.any.values():
-                rows = self.loop.after(column, layer + 1)
-                for block in self.layout.blocks:
-                    for form in rows[self.layout.rows(block.name)]:
-                        self._check_entry(form, block, column, layer)
+        try:
+            with self.claims.claim(f"entries after layer {layer + 1}", "integers within their limits"):
+                for column in self.any.values():
+                    rows = self.loop.after(column, layer + 1)
+                    for block in self.layout.blocks:
+                        for form in rows[self.layout.rows(block.name)]:
+                            self._check_entry(form, block, column, layer)
+        except Failed as failed:
+            self._spoilt = self._spoilt or failed
 
     def _check_entry(self, form: Form, block: RowBlock, column: Column, layer: int) -> None:
         limit = Fraction(block.limit) if block.within == "real" and block.limit is not None else Fraction(1)
         where = f"{block.name} in {column.region} after layer {layer + 1}"
-        values = (form.constant, *form.terms.values())
-        if any(value.denominator != 1 for value in values):
-            raise Failed(f"{where} is an integer", None)
-        if form.low < -limit or form.high > limit:
-            model = self.solver.refutes(z3.Not(self.loop.between(form, -limit, limit)))
-            if model is not None:
-                raise Failed(f"{where} is at most {limit} in size", model)
+        for about, term in ((f"is at most {limit} in size", self.loop.between(form, -limit, limit)),
+                            ("is an integer", self.loop.is_integer(form))):
+            self.solver.never(f"{where} {about}", z3.Not(term))
 
     # The step
 
@@ -95,7 +101,7 @@ class Proof:
             for block in self.layout.blocks:
                 content = block.holds.get(region.name)
                 if content == "bits":
-                    words |= self.expected(block, column)
+                    words |= expected_words(self.meaning, block, column)
                     wanted = [signed(bit) for bit in self.loop.bits.of_word(words[block.name])]
                 else:
                     wanted = [number(1) if content == "one" else NOTHING] * block.size
@@ -105,35 +111,13 @@ class Proof:
                 about = self._told(block, region.name) if content == "bits" else f"is {1 if content == 'one' else 0}"
                 with self.claims.claim(f"step: {block.name} in {region.name}", about):
                     differs = [equal(f - w, self.loop.bits) for f, w in zip(found, wanted, strict=True) if f.key != w.key]
-                    model = self.solver.refutes(z3.Not(z3.And(*differs))) if differs else None
-                    if model is not None:
-                        raise Failed(f"step: {block.name} in {region.name} {about}", model)
+                    if differs:
+                        self.solver.never(f"step: {block.name} in {region.name} {about}", z3.Not(z3.And(*differs)))
             self._after[region.name] = words
 
     def _told(self, block: RowBlock, region: str) -> str:
         parts = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
         return "is what the step says" if any((name, region) in self.meaning.expected for name in parts) else "is as it was"
-
-    def expected(self, block: RowBlock, column: Column) -> dict[str, Term]:
-        """The words of a block and its parts after the loop, as the machine means them."""
-        before = Before(self.meaning, column)
-        whole = self.meaning.expected.get((block.name, column.region))
-        if whole is not None:
-            word = z3.simplify(whole(before))
-            found, first = {block.name: word}, 0
-            for part, size in block.parts.items():
-                found[f"{block.name}.{part}"] = z3.simplify(z3.Extract(first + size - 1, first, word))
-                first += size
-            return found
-        found = {}
-        for part in block.parts:
-            name = f"{block.name}.{part}"
-            meant = self.meaning.expected.get((name, column.region))
-            found[name] = z3.simplify(meant(before)) if meant is not None else column.words[name]
-        pieces = list(found.values())
-        changed = any(word is not column.words[name] for name, word in found.items())
-        joined = z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0] if pieces else None
-        return {block.name: joined if changed else column.words[block.name], **found}
 
     # The facts
 
@@ -146,9 +130,7 @@ class Proof:
                          else columns.meaning(fact, column.place, words, after=True))
                 if isinstance(fact, Holds) and words[fact.rows].eq(column.words[fact.rows]):
                     continue
-                model = self.solver.refutes(z3.Not(z3.And(*terms)))
-                if model is not None:
-                    raise Failed(f"again: {fact.about}", model)
+                self.solver.never(f"again: {fact.about}", z3.Not(z3.And(*terms)))
 
     def _copied_again(self, fact: Copies, words: dict[str, Term]) -> list[Term]:
         columns = self.loop.columns
@@ -158,7 +140,7 @@ class Proof:
         for region, content in block.holds.items():
             within = z3.simplify(columns.within(named, region))
             if content == "bits" and self.solver.possible(within):
-                word = self.expected(block, columns.at(region, named))[fact.of]
+                word = expected_words(self.meaning, block, columns.at(region, named))[fact.of]
                 found.append(z3.Implies(within, words[fact.rows] == word))
         return found
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from contextlib import contextmanager
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import z3
 
@@ -14,6 +12,14 @@ from punchcard.proof.forms import Term
 
 class Undecided(Exception):
     """The solver gave up, or ran out of the time that it was given."""
+
+
+class Failed(Exception):
+    """A claim that does not hold; `model` is a case, and `why` what holds in every such case."""
+
+    def __init__(self, claim: str, model: z3.ModelRef | None, *why: Term) -> None:
+        super().__init__(claim)
+        self.claim, self.model, self.why = claim, model, why
 
 
 class Solver:
@@ -57,6 +63,29 @@ class Solver:
         finally:
             self._solver.pop()
             self.seconds += time.perf_counter() - begin
+
+    def never(self, claim: str, *terms: Term) -> None:
+        """Show a claim: that these do not hold together."""
+        model = self.refutes(*terms)
+        if model is not None:
+            raise Failed(claim, model, *terms)
+
+    def case(self, terms: tuple[Term, ...], wishes: Sequence[Term]) -> z3.ModelRef:
+        """A case in which all terms hold, and as many wishes as can be granted in their order."""
+        self._solver.push()
+        try:
+            self._solver.add(*terms)
+            if self._solver.check() != z3.sat:
+                raise Undecided(self._solver.reason_unknown())
+            for wish in wishes:
+                self._solver.push()
+                self._solver.add(wish)
+                if self._solver.check() != z3.sat:
+                    self._solver.pop()
+            self._solver.check()
+            return self._solver.model()
+        finally:
+            self._solver.pop(self._solver.num_scopes())
 
     def holds(self, *terms: Term) -> bool:
         """Whether all of these follow."""

@@ -52,11 +52,12 @@ def meaning(sizes: AddressMap, offsets: tuple[str, ...], card: Any) -> None:
     ports = {port % (1 << length): first_port + i for i, port in enumerate(sizes.port_cells)}
     source, destination = (scratchpad[f"word.{x}"] for x in (sizes.source, sizes.destination))
     away = {x: scratchpad[f"away.{x}"] for x in "ab"}
-    difference = at(destination, away[sizes.destination]) - at(source, away[sizes.source])
+    difference = card.lemma(1, "difference", "scratchpad",
+                            at(destination, away[sizes.destination]) - at(source, away[sizes.source]))
     jumps = card.at_most_zero(difference)
     if not sizes.ports_branch:
         jumps = card.both(jumps, away["a"] == 0, away["b"] == 0)
-    counter = card.choose(jumps, scratchpad["word.c"], scratchpad["counter"])
+    counter = card.lemma(1, "counter", "scratchpad", card.choose(jumps, scratchpad["word.c"], scratchpad["counter"]))
     store, to_port = scratchpad["store.here"], scratchpad["away.store"] == 1
 
     def fetched(offset: int) -> Any:

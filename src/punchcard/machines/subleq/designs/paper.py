@@ -106,7 +106,8 @@ class PaperDesign(SubleqDesign):
         counter = card.only("scratchpad")["program_counter"]
         command = card.at("instructions", counter)
         a, b, c = (command[f"command.{x}"] for x in "abc")
-        difference = card.read("memory", EVERY_CELL, b) - card.read("memory", EVERY_CELL, a)
+        difference = card.lemma(5, "read_b", "scratchpad",
+                                card.read("memory", EVERY_CELL, b) - card.read("memory", EVERY_CELL, a))
         card.expect("memory", "memory", lambda cell: card.choose(cell.is_at(b), difference, cell["memory"]))
         card.expect("pointer", "scratchpad", command["command"])
         card.expect("program_counter", "scratchpad", card.choose(card.at_most_zero(difference), c, counter + 1))

@@ -111,8 +111,10 @@ class TwoLayerDesign(SubleqDesign):
         """The instruction in the registers is executed, and the one at the next program counter is read."""
         scratchpad = card.only("scratchpad")
         a, b, c = (scratchpad[f"pointer.{x}"] for x in "abc")
-        difference = card.read("memory", EVERY_CELL, b) - card.read("memory", EVERY_CELL, a)
-        target = card.choose(card.at_most_zero(difference), c, scratchpad["following"])
+        difference = card.lemma(1, "difference", "scratchpad",
+                                card.read("memory", EVERY_CELL, b) - card.read("memory", EVERY_CELL, a))
+        target = card.lemma(1, "following", "scratchpad",
+                            card.choose(card.at_most_zero(difference), c, scratchpad["following"]))
         card.expect("memory", "memory", lambda cell: card.choose(cell.is_at(b), difference, cell["memory"]))
         card.expect("pointer", "scratchpad", card.read("command", ("instructions",), target))
         card.expect("following", "scratchpad", target + 1)

@@ -1,0 +1,100 @@
+"""The command `prove`: what holds for every card, shown from the weights."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from punchcard.cli.options import (
+    Calling,
+    Given,
+    file_argument,
+    json_option,
+    language_options,
+    machine_options,
+    memory_option,
+)
+from punchcard.cli.run import load_program
+from punchcard.cli.terminal import out, print_json
+from punchcard.errors import PunchcardError
+from punchcard.machines.registry import Registry
+
+FAILED = 1
+"""The exit status where a claim does not hold."""
+
+
+def make_prove(registry: Registry) -> click.Command:
+    """The command, for these kinds of machines."""
+
+    @click.command(cls=Calling)
+    @file_argument
+    @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
+                  help="Which computer.  [default: FILE's, or the first of these]")
+    @click.option("-o", "--output", metavar="CERTIFICATE", help="Write the certificate to this file, as JSON.")
+    @click.option("--verify", "certificate", metavar="CERTIFICATE", type=click.Path(path_type=Path),
+                  help="Show all claims of a certificate again, for a machine built anew.")
+    @click.option("--seconds", type=click.FloatRange(min=0.001), help="The most that one question may take.")
+    @machine_options(registry)
+    @language_options(registry)
+    @memory_option
+    @json_option
+    def prove(
+        file: Path | None, kind_name: str | None, output: str | None, certificate: Path | None, seconds: float | None,
+        as_json: bool, **given: Any,
+    ) -> int:
+        """Prove from the weights that one loop is the machine's step, for every card and so for every program.
+
+        With FILE, the machine has room for that program; else it has its usual sizes. A claim that does not hold is shown with
+        a card on which it fails, and the exit status is 1.
+        """
+        from punchcard.proof.prover import prove as proven
+        from punchcard.proof.prover import rebuilt, require_solver
+
+        require_solver()
+        kept = None
+        if certificate is not None:
+            from punchcard.proof.certificate import load_certificate
+
+            if file is not None or kind_name is not None:
+                raise PunchcardError(f"--verify {str(certificate)!r} says which machine it is about: leave FILE and --machine away")
+            kept = load_certificate(certificate)
+            machine: Any = rebuilt(kept, registry, str(certificate))
+        else:
+            machine = _machine(registry, file, kind_name, Given(given))
+        found = proven(machine, seconds=seconds, progress=None if as_json or not sys.stderr.isatty() else _tell)
+        if output is not None:
+            found.save(output)
+        wrong = []
+        if kept is not None:
+            from punchcard.proof.certificate import disagreements
+
+            wrong = disagreements(kept, found)
+        if as_json:
+            print_json({**found.describe(), **({"disagreements": wrong} if kept is not None else {})})
+        else:
+            out(str(found))
+            if kept is not None:
+                out(f"{str(certificate)!r} is confirmed" if not wrong else
+                    f"{str(certificate)!r} is not confirmed: {'; '.join(wrong)}")
+        return FAILED if wrong or not found.proven else 0
+
+    return prove
+
+
+def _tell(name: str, questions: int) -> None:
+    """Which claim is being shown, on a terminal."""
+    print(f"\r\x1b[K{name} ({questions} questions so far)", end="\r", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _machine(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> Any:
+    """A machine with room for a program, or of a kind with its usual sizes."""
+    if file is None:
+        kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
+        return kind.machine_class()(**given.for_machine(kind))
+    program, kind, options = load_program(file, given, registry)
+    if kind_name not in (None, kind.name):
+        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a program for {kind.name}")
+    return kind.machine_class().for_program(program, **options)

@@ -1,0 +1,95 @@
+"""What was proven of a machine, as a file that anybody can check again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from punchcard.errors import ProofError
+from punchcard.files import read_whole, write_whole
+from punchcard.proof.claims import Claim
+from punchcard.proof.example import CounterExample
+
+FORMAT = "punchcard proof"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """All claims about one machine, or the first that failed.
+
+    machine   which machine: what `machine.describe()` says
+    digest    SHA-256 of its weights
+    facts     what is taken for granted when a loop begins, and shown again when it ends
+    failed    the claim that did not hold, with a card on which it does not, or None
+    """
+
+    machine: Mapping[str, Any]
+    title: str
+    digest: str
+    solver: str
+    facts: tuple[str, ...]
+    claims: tuple[Claim, ...]
+    seconds: float
+    failed: str | None = None
+    counter_example: CounterExample | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether every claim was shown."""
+        return self.failed is None
+
+    def __repr__(self) -> str:
+        state = f"{len(self.claims)} claims shown" if self.proven else f"failed: {self.failed}"
+        return f"<Certificate of {self.title}: {state}, {self.seconds:.1f} s>"
+
+    def __str__(self) -> str:
+        lines = [self.title, ""]
+        lines += [f"{claim.seconds:8.2f} s  {claim.name}: {claim.about}" for claim in self.claims]
+        lines += ["", f"{len(self.claims)} claims shown in {self.seconds:.1f} s, for every card on which the facts hold"]
+        if self.counter_example is not None:
+            lines.append(str(self.counter_example))
+        elif self.failed is not None:
+            lines.append(f"it is not so that {self.failed}")
+        return "\n".join(lines)
+
+    def describe(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "format": FORMAT, "version": VERSION, "machine": dict(self.machine), "title": self.title, "weights": self.digest,
+            "solver": self.solver, "facts": list(self.facts), "claims": [claim.describe() for claim in self.claims],
+            "seconds": round(self.seconds, 3), "proven": self.proven, "failed": self.failed,
+            "counter_example": None if self.counter_example is None else self.counter_example.describe(),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write it as JSON."""
+        write_whole(path, json.dumps(self.describe(), indent=1) + "\n")
+
+
+def load_certificate(path: str | Path) -> dict[str, Any]:
+    """A certificate's plain data, from a file."""
+    try:
+        found = json.loads(read_whole(path, "certificate", error=ProofError))
+    except (ValueError, RecursionError) as error:
+        raise ProofError(f"{str(path)!r} is not a certificate: it is not JSON ({error})") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise ProofError(f"{str(path)!r} is not a certificate: it does not say {FORMAT!r}")
+    if found.get("version") != VERSION:
+        raise ProofError(f"{str(path)!r} is a certificate of version {found.get('version')!r}: this is version {VERSION}")
+    return found
+
+
+def disagreements(kept: Mapping[str, Any], now: Certificate) -> list[str]:
+    """Where a certificate that was kept says something else than one that was made just now."""
+    fresh = now.describe()
+    found = [f"{name} differ" for name in ("weights", "machine", "facts") if kept.get(name) != fresh[name]]
+    names = [[str(claim.get("name")) for claim in each] for each in (kept.get("claims", []), fresh["claims"])]
+    found += [f"the claim {name!r} is not shown" for name in names[0] if name not in names[1]]
+    found += [f"the claim {name!r} is not in the file" for name in names[1] if name not in names[0]]
+    if kept.get("proven") != fresh["proven"]:
+        found.append(f"the file says that it is {'' if kept.get('proven') else 'not '}proven")
+    return found

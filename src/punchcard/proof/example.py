@@ -1,0 +1,186 @@
+"""A card on which a claim fails: made from the solver's answer, complete, and run by the model itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import z3
+
+from punchcard.card.facts import Holds
+from punchcard.card.formats import AnyArray
+from punchcard.card.layout import Layout
+from punchcard.proof.columns import Columns
+from punchcard.proof.forms import Bits
+from punchcard.proof.solver import Failed, Solver, Undecided
+from punchcard.proof.stepping import step
+from punchcard.transformer.weights import Weights
+
+if TYPE_CHECKING:
+    from punchcard.proof.proving import Proof
+
+TRIES = 12
+"""How many cards of a failed claim are run, to find one on which it matters."""
+
+Chosen = Mapping[tuple[str, int], Mapping[str, int]]
+"""Numbers that must stand on a card: by region and column, for each block."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Rows of a column that hold another number after the loop than they should."""
+
+    rows: str
+    column: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.rows} in {self.column} should be {self.expected}, and is {self.found}"
+
+
+@dataclass(frozen=True)
+class CounterExample:
+    """A claim that fails, a card on which it does, and what a loop of the model makes of that card.
+
+    card          the entries when the loop begins; the facts hold on it
+    after         the entries when it has ended, by the equation
+    differences   where that is not what the machine's step says; none where only a margin is missed
+    """
+
+    claim: str
+    card: AnyArray
+    after: AnyArray
+    differences: tuple[Difference, ...]
+    told: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"it is not so that {self.claim}", "for example, on a card with", *(f"  {line}" for line in self.told)]
+        if self.differences:
+            lines += ["one loop gives", *(f"  {difference}" for difference in self.differences[:8])]
+            if len(self.differences) > 8:
+                lines.append(f"  and {len(self.differences) - 8} more")
+        else:
+            lines.append("one loop of this card still gives what it should: the margin is missed, not the result")
+        return "\n".join(lines)
+
+    def describe(self) -> dict[str, Any]:
+        """As plain data; the card's rows as numbers."""
+        return {"claim": self.claim, "card": self.card.tolist(), "told": list(self.told),
+                "differences": [str(difference) for difference in self.differences]}
+
+
+def counter_example(proof: Proof, failed: Failed) -> CounterExample | None:
+    """A card for a failed claim; None where there is none to show, as for a claim about numbers of bits."""
+    if failed.model is None:
+        return None
+    model, tries = failed.model, random.Random(0)
+    for _ in range(TRIES):
+        chosen = _chosen(proof, model)
+        card = make_card(proof.layout, chosen)
+        after = _looped(proof.weights, card)
+        differences = _differences(proof, card, after)
+        if differences or not failed.why:
+            break
+        model = _another(proof, failed.why, tries)
+    told = [f"{proof.layout.column_name(number)}: " + ", ".join(f"{rows} {word}" for rows, word in words.items())
+            for (_, number), words in sorted(chosen.items(), key=lambda item: item[0][1])]
+    return CounterExample(failed.claim, card, after, tuple(differences), tuple(told))
+
+
+def _another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.ModelRef:
+    """Another case of the same failure, with words taken at random as far as they can be."""
+    wanted = []
+    for columns in proof.loop.columns.found.values():
+        for column in columns:
+            for word in (column.place, *column.words.values()):
+                if z3.is_const(word) and not z3.is_bv_value(word):
+                    wanted.append(word == z3.BitVecVal(tries.getrandbits(word.size()), word.size()))
+    tries.shuffle(wanted)
+    return proof.solver.case(why, wanted)
+
+
+def _looped(weights: Weights, card: AnyArray) -> AnyArray:
+    """The card after a loop of the equation, in the model's own number format."""
+    import torch
+
+    model = Weights(weights.width, weights.dtype, weights.layers).module
+    with torch.no_grad():
+        return np.asarray(model(torch.from_numpy(card).to(model.dtype)).to(torch.float64).numpy())
+
+
+def _chosen(proof: Proof, model: z3.ModelRef) -> Chosen:
+    """What the solver's answer says of the card."""
+    found: dict[tuple[str, int], dict[str, int]] = {}
+    for region, columns in proof.loop.columns.found.items():
+        span = proof.layout.region(region)
+        for column in columns:
+            number = model.eval(column.place, model_completion=True).as_long()
+            if span.start <= number < span.stop:
+                words = {name: model.eval(word, model_completion=True).as_long()
+                         for name, word in column.words.items() if not _has_parts(proof.layout, name)}
+                found.setdefault((region, number), words)
+    return found
+
+
+def _has_parts(layout: Layout, name: str) -> bool:
+    return any(block.name == name and block.parts for block in layout.blocks)
+
+
+def make_card(layout: Layout, chosen: Chosen) -> AnyArray:
+    """A card on which all facts hold, with these numbers on it; 0 where nothing else is said."""
+    card = np.zeros((layout.width, layout.columns))
+    solver = Solver(seconds=60)
+    columns = Columns(layout, Bits(), solver)
+    asked = {fact.region for fact in layout.facts if not isinstance(fact, Holds)}
+    for block in layout.blocks:
+        for region, content in block.holds.items():
+            if content == "one":
+                layout.put(card, block.name, region, 1.0)
+            elif content == "bits":
+                layout.put(card, block.name, region, -1.0)
+    for fact in layout.facts:
+        if isinstance(fact, Holds):
+            layout.put_numbers(card, fact.region, {fact.rows: [n % (1 << layout.place(fact.rows).size) for n in fact.numbers]})
+    for region in layout.regions:
+        span = layout.region(region.name)
+        for number in range(span.start, span.stop) if region.name in asked else ():
+            columns.at(region.name, columns.constant(number))
+    for (region, number), words in chosen.items():
+        column = columns.at(region, columns.constant(number))
+        solver.suppose(*(column.words[name] == z3.BitVecVal(word, column.words[name].size()) for name, word in words.items()))
+    model = solver.refutes()
+    if model is None:
+        raise Undecided("no card has all of these numbers")
+    for found in columns.found.values():
+        for column in found:
+            for name, word in column.words.items():
+                if not _has_parts(layout, name):
+                    value = model.eval(word, model_completion=True).as_long()
+                    layout.put_number_at(card, name, column.place.as_long(), value)
+    return card
+
+
+def _differences(proof: Proof, card: AnyArray, after: AnyArray) -> list[Difference]:
+    """Where the model's card departs from the step's."""
+    layout, expected = proof.layout, step(proof.machine, card)
+    found = []
+    for block in layout.blocks:
+        rows = layout.rows(block.name)
+        for number in np.flatnonzero(np.abs(after[rows] - expected[rows]).max(axis=0) > 1e-9):
+            content = next((block.holds.get(region.name) for region in layout.regions
+                            if layout.region(region.name).start <= number < layout.region(region.name).stop), None)
+            wanted = (str(layout.number_at(expected, block.name, int(number))) if content == "bits"
+                      else "1" if content == "one" else "0")
+            found.append(Difference(block.name, layout.column_name(int(number)), wanted, _number(after[rows, number])))
+    return found
+
+
+def _number(entries: AnyArray) -> str:
+    """Entries as a number where they are bits, else as they are."""
+    if np.abs(np.abs(entries) - 1).max() < 1e-9:
+        return str(sum(1 << place for place, entry in enumerate(entries) if entry > 0))
+    return f"[{', '.join(f'{entry:.6g}' for entry in entries)}]"

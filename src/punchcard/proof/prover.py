@@ -1,0 +1,62 @@
+"""The way in: a machine becomes a certificate, and a certificate is checked again."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from punchcard.errors import ProofError, StorageError
+from punchcard.machines import storage
+from punchcard.machines.base import Machine
+from punchcard.machines.registry import Registry
+from punchcard.transformer.weights import Weights
+
+INSTALL = "pip install 'punchcard[proof]'"
+
+
+def require_solver() -> None:
+    """Refuse where z3 is not installed."""
+    if importlib.util.find_spec("z3") is None:
+        raise ProofError(f"a proof needs the solver z3, which is not installed: {INSTALL}")
+
+
+def prove(
+    machine: Machine[Any, Any], *, weights: Weights | None = None, seconds: float | None = None, progress: Any = None,
+) -> Any:
+    """The certificate of a machine: see `Machine.prove`. `weights` are others than its own."""
+    require_solver()
+    import z3
+
+    from punchcard.proof.certificate import Certificate
+    from punchcard.proof.example import counter_example
+    from punchcard.proof.proving import Proof
+    from punchcard.proof.solver import Failed, Undecided
+
+    begin = time.perf_counter()
+    failed, example = None, None
+    proof = Proof(machine, weights, seconds=seconds, progress=progress)
+    try:
+        proof.run()
+    except Failed as failure:
+        failed, example = failure.claim, counter_example(proof, failure)
+    except Undecided as undecided:
+        raise ProofError(f"{machine.title()}: the solver did not decide within the time it was given ({undecided}); "
+                         f"{len(proof.claims.shown)} claims were shown: give it more, or take smaller sizes") from None
+    return Certificate(
+        machine.describe(), machine.title(), proof.weights.digest().hex(), f"z3 {z3.get_version_string()}",
+        tuple(fact.about for fact in machine.layout.facts), tuple(proof.claims.shown), time.perf_counter() - begin, failed,
+        example)
+
+
+def rebuilt(kept: Mapping[str, Any], registry: Registry, source: str) -> Machine[Any, Any]:
+    """The machine that a certificate is about, built anew from its description."""
+    description = kept.get("machine")
+    try:
+        if not isinstance(description, dict):
+            raise ProofError(f"{source!r} does not say which machine it is about")
+        kind = registry.kind(str(description.get("machine")))
+        return storage.rebuild(description, kind.name, kind.machine_class(), source)
+    except StorageError as error:
+        raise ProofError(str(error)) from None

@@ -1,0 +1,63 @@
+"""A machine's meaning on a card that one can see: the card after a loop, by words alone and without the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import z3
+
+from punchcard.card.formats import AnyArray, as_array
+from punchcard.card.layout import Card, Layout, RowBlock
+from punchcard.machines.base import Machine
+from punchcard.proof.columns import Column, Columns
+from punchcard.proof.forms import Bits, Term
+from punchcard.proof.meaning import Meaning, expected_words
+from punchcard.proof.solver import Solver
+
+
+class SeenColumns(Columns):
+    """Columns whose words stand on a card."""
+
+    def __init__(self, layout: Layout, card: AnyArray) -> None:
+        super().__init__(layout, Bits(), Solver())
+        self._card = card
+
+    def at(self, region: str, place: Term, name: str | None = None) -> Column:
+        place = z3.simplify(place)
+        span, number = self.layout.region(region), place.as_long()
+        words: dict[str, Term] = {}
+        if span.start <= number < span.stop:
+            for block in self.layout.blocks:
+                if block.holds.get(region) == "bits":
+                    names = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
+                    for rows in names:
+                        size = self.layout.place(rows).size
+                        words[rows] = z3.BitVecVal(self.layout.number_at(self._card, rows, number), size)
+        else:  # somebody asks for a column that is not there, and takes nothing from it
+            for block in self.layout.blocks:
+                words[block.name] = z3.BitVecVal(0, block.size)
+                words |= {f"{block.name}.{part}": z3.BitVecVal(0, size) for part, size in block.parts.items()}
+        return Column(region, place, words, [], f"{region}[{number - span.start}]")
+
+
+def step(machine: Machine[Any, Any], card: Card) -> AnyArray:
+    """The card after a loop, by the machine's meaning: blocks of bits as it says, all others as the layout does."""
+    layout, before = machine.layout, np.array(as_array(card), dtype=np.float64)
+    columns = SeenColumns(layout, before)
+    meaning = Meaning(columns)
+    machine.meaning(meaning)
+    after = before.copy()
+    for block in layout.blocks:
+        for region, content in block.holds.items():
+            if content == "bits" and _is_meant(meaning, block, region):
+                span = layout.region(region)
+                for number in range(span.start, span.stop):
+                    words = expected_words(meaning, block, columns.at(region, columns.constant(number)))
+                    layout.put_number_at(after, block.name, number, z3.simplify(words[block.name]).as_long())
+    return after
+
+
+def _is_meant(meaning: Meaning, block: RowBlock, region: str) -> bool:
+    names = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
+    return any((name, region) in meaning.expected for name in names)
