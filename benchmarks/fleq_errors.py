@@ -80,8 +80,8 @@ class Case:
         return p.program(self.range)
 
     def machine(self, d: int, precision: str | Precision, design: str) -> FleqMachine:
-        return FleqMachine(functions=[self.function], size=d, memory=self.program(d).columns, instructions=2, range=self.range,
-                           heads=self.heads, anchors=self.anchors, precision=precision, design=design)
+        return FleqMachine(functions=[self.function], size=d, memory=self.program(d).columns, instructions=2,
+                           range=self.range, heads=self.heads, anchors=self.anchors, precision=precision, design=design)
 
     def measure(self, d: int, dtype: str, design: str, trials: int, seed: int) -> tuple[float, float]:
         """The largest error and the bound."""

@@ -15,7 +15,7 @@ AGAINST_SIZE = ("mul, 1 head", "mul, 2 heads", "mul, 3 heads", "mul, anchors")
 
 
 def measured(quick: bool, say: Say) -> Figures:
-    designs, trials = built_in().kind("fleq").designs, 1 if quick else 40
+    designs, trials = built_in().kind("fleq").designs, 1 if quick else 20
     cases = [case for case in CASES if not quick or case.title in ("mul, 3 heads", "add")]
     lines = []
     for case in cases:
@@ -45,12 +45,13 @@ def shown(figures: Figures) -> Shown:
     beyond = sum(error > bound for error, bound in pairs)
     nearest = max((error / bound for error, bound in pairs if bound), default=0.0)
     page = Shown("Errors of the function blocks", (
-        f"{len(lines)} blocks in {len(designs)} designs and {len(DTYPES)} number formats: {beyond} of {len(pairs)} errors are beyond "
-        f"their bound; the nearest is at {nearest:.2g} of it."))
-    page.say(f"""Each trial is a program of one instruction on a machine of size d = {SIZE}, run once and compared with the exact function
-        of the operands on the card, {figures['trials']} times ({10 * figures['trials']} where the operand is a number). Errors are
-        absolute, of the worst entry; those of `mul` are in units of d times the largest entry of a and of b, which are 1. The
-        bound is what the machine promises for all operands within its range. An error beyond its bound would be in bold type.""")
+        f"{len(lines)} blocks in {len(designs)} designs and {len(DTYPES)} number formats: {beyond} of {len(pairs)} errors "
+        f"are beyond their bound; the nearest is at {nearest:.2g} of it."))
+    page.say(f"""Each trial is a program of one instruction on a machine of size d = {SIZE}, run once and compared with
+        the exact function of the operands on the card, {figures['trials']} times ({10 * figures['trials']} where the
+        operand is a number). Errors are absolute, of the worst entry; those of `mul` are in units of d times the
+        largest entry of a and of b, which are 1. The bound is what the machine promises for all operands within its
+        range. An error beyond its bound would be in bold type.""")
     page.table(["block", *(cell for dtype in DTYPES for cell in (*(f"{dtype}, {design}" for design in designs), "bound"))],
                [[line["block"], *(cell for dtype in DTYPES for cell in (
                    *(within(line["errors"][dtype][design], line["bounds"][dtype]) for design in designs),
@@ -62,9 +63,9 @@ def shown(figures: Figures) -> Shown:
     page.picture("size", "Error of a product against d, by heads and number format", charts(
         "The error of a product against its size", "Largest error of an entry, in units of d; entries up to 1.",
         [_against_size(figures["sizes"], dtype) for dtype in DTYPES], dashed="the bound."))
-    page.say("""Two heads cancel one more power of c than one head, and three cancel two more. So c may be larger, and the division by
-        c multiplies less rounding. The paper's own product, with anchors, has an error of first order in c. The constants are
-        chosen for products up to root d times the range, so in units of d the bound falls.""")
+    page.say("""Two heads cancel one more power of c than one head, and three cancel two more. So c may be larger, and
+        the division by c multiplies less rounding. The paper's own product, with anchors, has an error of first order
+        in c. The constants are chosen for products up to root d times the range, so in units of d the bound falls.""")
     return page
 
 

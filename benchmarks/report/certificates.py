@@ -11,11 +11,19 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from benchmarks.report.section import Figures
+from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.registry import built_in
 
 Job = tuple[str, dict[str, Any]]
 """A kind of machine, and the options that one is built with."""
+
+
+def built(kind: str, **options: Any) -> Machine[Any, Any]:
+    """A machine of a kind of the registry."""
+    make: Any = built_in().kind(kind).machine_class()
+    machine: Machine[Any, Any] = make(**options)
+    return machine
 
 
 def declared(kind: str) -> bool:
@@ -24,21 +32,16 @@ def declared(kind: str) -> bool:
 
 
 def prove(job: Job) -> Figures:
-    """Claims, questions to the solver and seconds of a proof; or the claim that failed, or why there is no proof."""
-    try:
-        from punchcard.proof.layers import Failed
-        from punchcard.proof.proving import Proof
-    except ImportError as missing:
-        return {"none": f"{missing.name} is not installed"}
+    """Claims, questions to the solver and seconds of a certificate; or the claim that failed, or why there is none."""
     kind, options = job
-    begin = time.perf_counter()
-    proof = Proof(built_in().kind(kind).machine_class()(**options))
     try:
-        proof.run()
-    except Failed as failed:
-        return {"failed": failed.claim}
-    return {"claims": len(proof.claims.shown), "questions": proof.solver.questions,
-            "seconds": round(time.perf_counter() - begin, 1)}
+        found = built(kind, **options).prove()
+    except ProofError as why:
+        return {"none": str(why)}
+    if not found.proven:
+        return {"failed": found.failed}
+    return {"claims": len(found.claims), "questions": sum(claim.questions for claim in found.claims),
+            "seconds": round(found.seconds, 1), "digest": found.digest}
 
 
 def _child(job: Job, answer: Connection) -> None:
@@ -53,7 +56,7 @@ def proven(jobs: Iterable[Job], seconds: float, at_once: int = 2) -> Iterator[tu
         while waiting or running:
             while waiting and len(running) < at_once:
                 receiver, sender = context.Pipe(duplex=False)
-                process = context.Process(target=_child, args=(waiting[0], sender), daemon=True)
+                process: BaseProcess = context.Process(target=_child, args=(waiting[0], sender), daemon=True)
                 process.start()
                 sender.close()
                 running[process] = waiting.pop(0), receiver, time.perf_counter()

@@ -1,4 +1,4 @@
-"""The error of blocks against what a machine is built with: temperature, the constant c, heads, range, and terms of a fit."""
+"""The error of blocks against what a machine is built with: temperature, the constant c, heads, range, terms of a fit."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ def at_range(heads: int, limit: float, trials: int) -> tuple[float, float]:
 
 def with_terms(function: Function, low: float, high: float, terms: int) -> tuple[float, float, float]:
     """Error and bound of a fit with so many sigmoids, run on a machine; and the error of the paper's partition."""
-    block = FittedFunction(replace(function, domain=(low, high)), fit(function.reference, low, high, terms, rounding=2 * UNIT))
+    fitted = fit(function.reference, low, high, terms, rounding=2 * UNIT)
+    block = FittedFunction(replace(function, domain=(low, high)), fitted)
     machine = FleqMachine(functions=[block], size=1, memory=2, instructions=2, range=16.0)
     p = Builder(functions=[block.function])
     p.call(block.function, p.matrix("a", shape=(1, 1)), into="c")
@@ -119,7 +120,8 @@ def with_terms(function: Function, low: float, high: float, terms: int) -> tuple
         values = {"a": np.array([[x]]), "c": np.zeros((1, 1))}
         card = machine.model(machine.punch(replace(program, values=values)))
         found = max(found, abs(float(program.named(machine.read(card).memory)["c"][0, 0] - function.reference(x))))
-    steps, points = fit_threshold(lambda x: np.asarray(function.reference(x)), low, high, terms), np.geomspace(low, high, 9999)
+    steps = fit_threshold(lambda x: np.asarray(function.reference(x)), low, high, terms)
+    points = np.geomspace(low, high, 9999)
     return found, machine.bound(block.name), float(np.abs(steps(points) - function.reference(points)).max())
 
 
@@ -129,12 +131,14 @@ def shown(figures: Figures) -> Shown:
     page = Shown("Errors against the constants", (
         "The best constant c leaves " + ", ".join(f"{short(value)} ({name})" for name, (_, value) in least.items())
         + " in one 4 × 4 product; a machine chooses it by the bound."))
-    page.say(f"""One instruction on operands of 4 × 4 with entries up to 1, compact design, float64. Left: the temperature of the heads that
-        must be hard, {TEMPERATURES[0]} to {TEMPERATURES[-1]}. A machine takes 512 or more, where nothing is left of the tail; the soft heads
-        of a product or a sigmoid have no temperature. The result goes into an empty cell: an old value is erased only at a machine's own temperature. The dashed line is the paper's condition, lambda > log(G d n³ / eps), read
-        as a bound: eps = G d n³ exp(-lambda), with G = 1, {figures['card'][0]} rows and {figures['card'][1]} columns. It is far above what is measured, since
-        the columns that lose do so by 2 or more, and are few. Right: the constant c of the soft product. To the left of the best c the
-        softmax is not linear enough, to the right of it rounding is divided by c.""")
+    page.say(f"""One instruction on operands of 4 × 4 with entries up to 1, compact design, float64. Left: the
+        temperature of the heads that must be hard, {TEMPERATURES[0]} to {TEMPERATURES[-1]}. A machine takes 512 or
+        more, where nothing is left of the tail; the soft heads of a product or a sigmoid have no temperature. The
+        result goes into an empty cell: an old value is erased only at a machine's own temperature. The dashed line is
+        the paper's condition, lambda > log(G d n³ / eps), read as a bound: eps = G d n³ exp(-lambda), with G = 1,
+        {figures['card'][0]} rows and {figures['card'][1]} columns. It is far above what is measured, since the columns
+        that lose do so by 2 or more, and are few. Right: the constant c of the soft product. To the left of the best c
+        the softmax is not linear enough, to the right of it rounding is divided by c.""")
     page.picture("constants", "Error of one instruction against the temperature, and of a product against c", charts(
         "The two constants of a product", "Largest error of an entry in one instruction, entries up to 1.",
         [_temperature(figures), _constant(constant)], dashed="the bound; on the left the paper's."))
@@ -142,12 +146,12 @@ def shown(figures: Figures) -> Shown:
                [[name, f"2^{round(math.log2(c))}", short(value), short(dict(map(tuple, constant["bound"][name]))[c])]
                 for name, (c, value) in least.items()])
     page.heading("Against the range, and against the terms of a fit")
-    page.say("""The range R is a size of a machine: all values of a program stay within ±R. The constants are chosen for it, so the error
-        grows with R. Left: the error over R, of products that fill the range. Right: a function as a sum of m sigmoids. The paper
-        partitions the domain into m steps; here the sigmoids are fitted by least squares.""")
+    page.say("""The range R is a size of a machine: all values of a program stay within ±R. The constants are chosen for
+        it, so the error grows with R. Left: the error over R, of products that fill the range. Right: a function as a
+        sum of m sigmoids. The paper partitions the domain into m steps; here the sigmoids are fitted by least squares.""")
     page.picture("range-terms", "Error over the range against the range, and error against the number of sigmoids", charts(
-        "What a range costs, and what sigmoids buy", "Left: products, error over the range. Right: largest error on the domain.",
-        [_range(ranges), _terms(terms)], names=210, dashed="the bound; for m sigmoids, in brown and ink, the paper's partition."))
+        "What a range costs, and what sigmoids buy", "Left: products, error over the range. Right: error on the domain.",
+        [_range(ranges), _terms(terms)], names=210, dashed="the bound."))
     rows = [[name, m, short(value), short(bound), short(partition)] for name, kinds in terms.items()
             for (m, value), (_, bound), (_, partition) in zip(*kinds.values(), strict=True)]
     page.table(["function", "sigmoids", "error", "bound", "error of the paper's partition"], rows)

@@ -107,12 +107,12 @@ def shown(figures: Figures) -> Shown:
     powers_found = [g for runs in figures.values() for run in runs.values() if (g := growth(run["points"])) is not None]
     beyond = sum(y > t * run["bound"] for runs in figures.values() for run in runs.values() for t, y in run["points"])
     page = Shown("Errors over loops", (
-        f"No error grows faster than T^{max(powers_found, default=0):.2f} in T loops; points above T times the bound of one instruction: "
-        f"{beyond}."))
-    page.say("""The paper says that errors over T operations grow at most linearly. Here they are measured after every loop: the largest
-        difference of any number in the memory from a plain interpreter in float64 that runs the same program, over the range of the
-        machine. A curve shows the largest so far. A contraction, such as Newton's iteration, forgets its errors; gradient
-        descent does too, once it is near its minimum.""")
+        f"No error grows faster than T^{max(powers_found, default=0):.2f} in T loops; {beyond} points are above T times the "
+        "bound of one instruction."))
+    page.say("""The paper says that errors over T operations grow at most linearly. Here they are measured after every
+        loop: the largest difference of any number in the memory from a plain interpreter in float64 that runs the same
+        program, over the range of the machine. A curve shows the largest so far. A contraction, such as Newton's
+        iteration, forgets its errors; gradient descent does too, once it is near its minimum.""")
     page.picture("loops", "The largest error so far against the number of loops, for three programs", charts(
         "Errors over loops", "Largest difference from the interpreter so far, over the range.",
         [_chart(title, runs) for title, runs in figures.items()], width=250, names=130,
@@ -123,8 +123,8 @@ def shown(figures: Figures) -> Shown:
             grown = growth(run["points"])
             rows.append([title, name, f"{run['loops']:,}", short(run["points"][-1][1]), short(run["bound"]),
                          "–" if grown is None else f"T^{grown:.2f}"])
-    page.table(["program", "machine", "loops T", "largest error", "bound of one instruction", "growth from root T to T"], rows,
-               numbers=2)
+    page.table(["program", "machine", "loops T", "largest error", "bound of one instruction", "growth from root T to T"],
+               rows, numbers=2)
     return page
 
 
@@ -134,5 +134,5 @@ def _chart(title: str, runs: Figures) -> Chart:
                                 [(t, t * run["bound"]) for t, _ in run["points"]], mark=False)]
     end = max(run["loops"] for run in runs.values())
     values = [y for run in runs.values() for _, y in run["points"]] + [run["bound"] for run in runs.values()]
-    return Chart(title, Axis("loops T", 1, end, powers(0, int(math.log10(end))), log=True), decades("", [*values, 1e-17]), curves,
-                 "largest error so far")
+    x = Axis("loops T", 1, end, powers(0, int(math.log10(end))), log=True)
+    return Chart(title, x, decades("", [*values, 1e-17]), curves, "largest error so far")

@@ -7,7 +7,6 @@ import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from benchmarks.report import blocks, constants, loops, shapes, sizes, slips, speed
 from benchmarks.report.section import Figures, Section, Shown
@@ -16,14 +15,15 @@ from punchcard.files import read_whole, write_whole
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 SECTIONS: dict[str, Section] = {
-    "blocks": blocks, "constants": constants, "loops": loops, "sizes": sizes, "shapes": shapes, "speed": speed, "slips": slips}
+    "blocks": blocks, "constants": constants, "loops": loops, "sizes": sizes, "shapes": shapes, "speed": speed,
+    "slips": slips}
 """In the order of the page."""
 HEAD = """# The report: errors, sizes and speeds, measured
 
-Everything on this page comes from runs: `make report` measures it again and writes the page. It takes about {minutes} on two
-cores. A section alone is `python -m benchmarks.report NAME`, with the name that stands below its heading; without
-measuring, `python -m benchmarks.report --draw` writes the page again from the figures in `docs/report/`. Random numbers have fixed
-seeds. So errors and sizes come out the same on another machine, up to the order in which its library adds; times do not.
+Everything on this page comes from runs: `make report` measures it again and writes the page, in about {minutes} on two
+cores. A section alone is `python -m benchmarks.report NAME`, as it stands below its heading. Without measuring,
+`python -m benchmarks.report --draw` writes the page again from the figures in `docs/report/`. Random numbers have fixed
+seeds, so errors and sizes come out the same on another machine, up to the order in which its library adds. Times do not.
 """
 
 
@@ -51,7 +51,7 @@ def keep(name: str, figures: Figures, folder: Path) -> None:
 def kept(name: str, folder: Path) -> Figures | None:
     """The figures of a section that was measured before."""
     path = folder / "report" / f"{name}.json"
-    found: Any = json.loads(read_whole(path, "file of figures")) if path.exists() else None
+    found: Figures | None = json.loads(read_whole(path, "file of figures")) if path.exists() else None
     return found
 
 

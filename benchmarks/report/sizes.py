@@ -6,7 +6,7 @@ from typing import Any
 
 from docs.draw.chart import Axis, Chart
 
-from benchmarks.report.certificates import Job, declared, proven
+from benchmarks.report.certificates import Job, built, declared, prove, proven
 from benchmarks.report.curves import charts, doublings, pair
 from benchmarks.report.section import Figures, Say, Shown
 from punchcard.errors import PrecisionError, SizeError
@@ -15,6 +15,8 @@ from punchcard.transformer.precision import DTYPES
 
 WORDS = range(2, 64)
 COLUMNS = (8, 16, 64, 256, 1024, 4096, 16384, 65536)
+MEMORIES = (1 << 6, 1 << 12, 1 << 16, 1 << 20)
+"""Words of a memory, of machines whose words have one size."""
 SECONDS = 60
 """The time that one certificate may take."""
 
@@ -32,7 +34,7 @@ def options(kind: str, columns: int, bits: int | None) -> dict[str, Any]:
 
 def is_exact(kind: str, design: str, dtype: str, columns: int, bits: int | None) -> bool:
     try:
-        built_in().kind(kind).machine_class()(design=design, precision=dtype, **options(kind, columns, bits))
+        built(kind, design=design, precision=dtype, **options(kind, columns, bits))
     except (PrecisionError, SizeError):
         return False
     return True
@@ -60,14 +62,15 @@ def measured(quick: bool, say: Say) -> Figures:
                 say(f"{kind.name}, {design}, {dtype}")
                 if "word_bits" in known:
                     at = COLUMNS[:1] if quick else COLUMNS
-                    found = [[n, largest_word(kind.name, design, dtype, n, quick)] for n in at]
-                    words.append({"machine": kind.name, "design": design, "dtype": dtype, "words": found})
+                    largest = [[n, largest_word(kind.name, design, dtype, n, quick)] for n in at]
+                    words.append({"machine": kind.name, "design": design, "dtype": dtype, "words": largest})
                 elif "functions" not in known and not quick:  # words of 32 bits; FLEQ's numbers are real
-                    most = next((n for n in (1 << 20, 1 << 16, 1 << 12, 1 << 6) if is_exact(kind.name, design, dtype, n, None)),
-                                None)
-                    memories.append({"machine": kind.name, "design": design, "dtype": dtype, "words": most})
+                    exact = [n for n in MEMORIES if is_exact(kind.name, design, dtype, n, None)]
+                    memories.append({"machine": kind.name, "design": design, "dtype": dtype,
+                                     "words": max(exact, default=None)})
     certificates = []
-    for job, found in proven(wanted(words, quick), SECONDS):
+    jobs = wanted(words, quick)
+    for job, found in ((job, prove(job)) for job in jobs) if quick else proven(jobs, SECONDS):
         say(f"certificate: {job[0]}, {', '.join(map(str, job[1].values()))}: {found}")
         certificates.append({"machine": job[0], **job[1], **found})
     certificates.sort(key=lambda c: [line["design"] + line["machine"] for line in words].index(c["design"] + c["machine"]))
@@ -93,29 +96,30 @@ def shown(figures: Figures) -> Shown:
     words, certificates = figures["words"], figures["certificates"]
     done = [c for c in certificates if "claims" in c]
     page = Shown("Exact sizes, and their certificates", (
-        f"{len(done)} of {len(certificates)} machines have a proof for every card within {SECONDS} s; a machine that is not exact is "
-        "refused when it is built."))
-    page.say("""Of machines that compute with bits, the largest word N in bits for which no sum is ever rounded, by design, number
-        format and columns n of the card. It is found by building: `PrecisionError` refuses one bit more. FLEQ has real numbers and
-        errors instead, and is refused in float16 and bfloat16.""")
+        f"{len(done)} of {len(certificates)} machines have a proof for every card within {SECONDS} s; a machine that is not "
+        "exact is refused when it is built."))
+    page.say("""Of machines that compute with bits, the largest word N in bits for which no sum is ever rounded, by
+        design, number format and columns n of the card. It is found by building: `PrecisionError` refuses one bit more.
+        FLEQ has real numbers and errors instead, and is refused in float16 and bfloat16.""")
     designs = list(dict.fromkeys((line["machine"], line["design"]) for line in words))
     page.picture("sizes", "The largest exact word against the columns of the card, by number format", charts(
         "The largest exact word", "Bits of a word for which no sum is rounded, against the columns of the card.",
         [_chart(machine, design, words) for machine, design in designs], width=190, names=84))
     used = [n for n, _ in words[0]["words"]]
     page.table(["machine", "design", "format", *(f"n = {n:,}" for n in used)],
-               [[line["machine"], line["design"], line["dtype"], *("–" if bits is None else bits for _, bits in line["words"])]
-                for line in words], numbers=3)
+               [[line["machine"], line["design"], line["dtype"],
+                 *("–" if bits is None else bits for _, bits in line["words"])] for line in words], numbers=3)
     if figures["memories"]:
         page.say("The RISC-V machine has words of 32 bits. So here the size is its memory:")
         page.table(["machine", "design", "format", "exact with a memory of"],
                    [[line["machine"], line["design"], line["dtype"],
-                     "–" if line["words"] is None else f"{line['words']:,} words"] for line in figures["memories"]], numbers=3)
+                     "–" if line["words"] is None else f"{line['words']:,} words"]
+                    for line in figures["memories"]], numbers=3)
     page.heading("Certificates")
-    page.say(f"""A certificate is a proof from the weights, for every card on which the layout's facts hold: every head wins by its gap,
-        one loop is the instruction, no sum is rounded, and the facts hold again. One was tried for the largest exact word of each
-        number format on a card of 16 columns, and in float64 for usual sizes, each for {SECONDS} seconds on one core. Larger
-        ones take longer; that says nothing against them.""")
+    page.say(f"""A certificate is a proof from the weights, for every card on which the layout's facts hold: every head
+        wins by its gap, one loop is the instruction, no sum is rounded, and the facts hold again. One was tried for the
+        largest exact word of each number format on a card of 16 columns, and in float64 for usual sizes, each for
+        {SECONDS} seconds on one core. Larger ones take longer; that says nothing against them.""")
     page.table(["machine", "design", "format", "N", "memory", "claims", "questions", "seconds"],
                [[c["machine"], c["design"], c["precision"], c["word_bits"], _room(c),
                  *([c["claims"], c["questions"], f"{c['seconds']:.0f}"] if "claims" in c else
