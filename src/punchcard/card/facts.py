@@ -6,7 +6,7 @@ shows that they hold again when it ends. A condition is about one column; its ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -77,7 +77,37 @@ class Both:
     conditions: tuple[Condition, ...]
 
 
-Condition: TypeAlias = Equals | Names | Below | Same | Own | Either | Both
+@dataclass(frozen=True)
+class Not:
+    """The condition does not hold."""
+
+    condition: Condition
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Each bit is decided by bits of other rows: it is 1 where one of its sources is 1 and its literals hold.
+
+    A source is a place in `of`, with the bits that other places there must hold. A bit without sources is 0.
+    """
+
+    rows: str
+    of: str
+    sources: tuple[tuple[tuple[int, Mapping[int, int]], ...], ...]
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The number is the sum of the lowest bits of others and a constant, from a bit on, modulo 2^rows."""
+
+    rows: str
+    of: tuple[str, ...]
+    bits: int
+    constant: int = 0
+    shift: int = 0
+
+
+Condition: TypeAlias = Equals | Names | Below | Same | Own | Either | Both | Not | Bits | Sum
 
 
 def either(*conditions: Condition) -> Either:
@@ -88,6 +118,11 @@ def either(*conditions: Condition) -> Either:
 def both(*conditions: Condition) -> Both:
     """All of them."""
     return Both(conditions)
+
+
+def implies(condition: Condition, then: Condition) -> Either:
+    """Where the condition holds, the other does."""
+    return Either((Not(condition), then))
 
 
 @dataclass(frozen=True)
@@ -155,7 +190,10 @@ def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
     """Whether a fact holds, in each column of its region that it is about."""
     place = layout.region(fact.region)
     columns = np.arange(place.start, place.stop)
-    read = lambda rows: layout.numbers(card, rows, fact.region)  # noqa: E731
+
+    def read(rows: str) -> Any:
+        return layout.numbers(card, rows, fact.region)
+
     if isinstance(fact, Holds):
         return read(fact.rows) == np.asarray(fact.numbers) % (1 << layout.place(fact.rows).size)
     if isinstance(fact, Copies):
@@ -176,15 +214,32 @@ def _holds(layout: Layout, condition: Condition, read: Words, columns: Any) -> T
         return reduce(np.logical_or, [_holds(layout, each, read, columns) for each in condition.conditions])
     if isinstance(condition, Both):
         return reduce(np.logical_and, [_holds(layout, each, read, columns) for each in condition.conditions])
+    if isinstance(condition, Not):
+        return ~_holds(layout, condition.condition, read, columns)
     numbers, size = read(condition.rows), 1 << layout.place(condition.rows).size
     if isinstance(condition, Equals):
         kept = min(size, 1 << (condition.low if condition.low is not None else layout.place(condition.rows).size))
         return numbers % kept == condition.number % kept
     if isinstance(condition, Own):
         return numbers == columns % size
+    if isinstance(condition, Bits):
+        return numbers == _decided(condition, read(condition.of))
+    if isinstance(condition, Sum):
+        total = sum(read(rows) % (1 << condition.bits) for rows in condition.of) + condition.constant
+        return numbers == (total >> condition.shift) % size
     if isinstance(condition, Same):
         return numbers == (read(condition.other) + condition.offset) % size
     if isinstance(condition, Below):
         return numbers < condition.number
     spans = [layout.region(region) for region in condition.regions]
     return reduce(np.logical_or, [(numbers >= span.start) & (numbers < span.stop) for span in spans])
+
+
+def _decided(condition: Bits, of: Any) -> Any:
+    """The number that the bits of others decide."""
+    found = np.zeros_like(of)
+    for place, sources in enumerate(condition.sources):
+        for source, literals in sources:
+            holds = reduce(np.logical_and, [of >> other & 1 == bit for other, bit in literals.items()], of >> source & 1 == 1)
+            found = found | holds.astype(of.dtype) << place
+    return found

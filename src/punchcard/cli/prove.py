@@ -47,8 +47,8 @@ def make_prove(registry: Registry) -> click.Command:
     ) -> int:
         """Prove from the weights that one loop is the machine's step, for every card and so for every program.
 
-        With FILE, the machine has room for that program; else it has its usual sizes. A claim that does not hold is shown with
-        a card on which it fails, and the exit status is 1.
+        With FILE, the machine has room for that program; else it has its usual sizes. A claim that does not hold is shown
+        with a card on which it fails, and the exit status is 1.
         """
         from punchcard.proof.prover import prove as proven
         from punchcard.proof.prover import rebuilt, require_solver
@@ -59,7 +59,8 @@ def make_prove(registry: Registry) -> click.Command:
             from punchcard.proof.certificate import load_certificate
 
             if file is not None or kind_name is not None:
-                raise PunchcardError(f"--verify {str(certificate)!r} says which machine it is about: leave FILE and --machine away")
+                raise PunchcardError(f"--verify {str(certificate)!r} says which machine it is about: leave FILE and "
+                                     "--machine away")
             kept = load_certificate(certificate)
             machine: Any = rebuilt(kept, registry, str(certificate))
         else:

@@ -36,6 +36,7 @@ from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Reason, Result, Seen
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, run_parts
 from punchcard.machines.shown import Shown, values_of_layout
+from punchcard.machines.stages import Stage
 from punchcard.machines.streams import Input, Output, Read, Waiting, Write, reader, writer
 from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
@@ -330,6 +331,10 @@ class Machine(ABC, Generic[Program, State]):
         See docs/proof.md.
         """
         return above("proof.prover:prove")(self, seconds=seconds, progress=progress)
+
+    def stages(self) -> Sequence[Stage]:
+        """How a proof of a loop is cut into stages and cases, each with a meaning of its own; without any, it is not."""
+        return ()
 
     # Running
 

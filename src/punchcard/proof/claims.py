@@ -33,14 +33,14 @@ class Claims:
 
     def __init__(self, solver: Solver, progress: Progress | None = None) -> None:
         self.shown: list[Claim] = []
-        self._solver, self._progress = solver, progress
+        self.solver, self._progress = solver, progress
 
     @contextmanager
     def claim(self, name: str, about: str | Callable[[], str]) -> Iterator[None]:
         """What is done within shows the claim, or raises `Failed`."""
         if self._progress is not None:
-            self._progress(name, self._solver.questions)
-        begin, asked = time.perf_counter(), self._solver.questions
+            self._progress(name, self.solver.questions)
+        begin, asked = time.perf_counter(), self.solver.questions
         yield
         told = about() if callable(about) else about
-        self.shown.append(Claim(name, told, self._solver.questions - asked, time.perf_counter() - begin))
+        self.shown.append(Claim(name, told, self.solver.questions - asked, time.perf_counter() - begin))

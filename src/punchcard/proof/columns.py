@@ -6,12 +6,15 @@ columns, and the size of a card costs nothing but longer pointers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import z3
 
-from punchcard.card.facts import Below, Both, Condition, Copies, Either, Equals, Fact, Holds, Names, Own, Same
+from punchcard.card import facts
+from punchcard.card.facts import Below, Both, Condition, Copies, Either, Equals, Fact, Holds, Names, Not, Own, Same, Sum
 from punchcard.card.layout import Layout
+from punchcard.machines.stages import Case
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.solver import Solver
 
@@ -25,16 +28,21 @@ class Column:
     words: dict[str, Term]
     rows: list[Form]
     name: str
-    attended: list[list[Form]] = field(default_factory=list)
+    attended: list[Sequence[Form]] = field(default_factory=list)
     """Its rows after the attention of each layer, as far as they were asked for."""
-    later: list[list[Form]] = field(default_factory=list)
+    later: list[Sequence[Form]] = field(default_factory=list)
     """Its rows after each layer."""
+    taken: dict[tuple[int, int], list[Form]] = field(default_factory=dict)
+    """What each head of each layer gives to it."""
+    units: dict[int, dict[int, Form]] = field(default_factory=dict)
+    """What the hidden units of each layer take, before the ReLU."""
 
 
 @dataclass(frozen=True)
 class Code:
     """A block that holds the columns' numbers, but for an offset: which bit is which, and how a code becomes a number."""
 
+    rows: str
     places: dict[int, int]
     size: int
     first: int
@@ -52,8 +60,10 @@ class Code:
 class Columns:
     """All columns that a proof has had to do with. Two that may be the same column hold the same words if they are."""
 
-    def __init__(self, layout: Layout, bits: Bits, solver: Solver) -> None:
+    def __init__(self, layout: Layout, bits: Bits, solver: Solver, case: Case | None = None) -> None:
         self.layout, self.bits, self.solver = layout, bits, solver
+        self._case = case
+        self._parts = {block.name: block.parts for block in layout.blocks}
         self.place_bits = max(1, (layout.columns - 1).bit_length())
         self.found: dict[str, list[Column]] = {region.name: [] for region in layout.regions}
         self._held = {(fact.rows, fact.region): fact for fact in layout.facts if isinstance(fact, Holds)}
@@ -94,6 +104,12 @@ class Columns:
                 column.rows[rows] = [number(1)] * block.size
             elif content == "bits":
                 self._punch(column, block.name, block.size, dict(block.parts))
+        self._suppose_case(column)
+        self._define(column)
+        for block in self.layout.blocks:
+            if block.holds.get(region) == "bits":
+                bits = self.bits.of_word(column.words[block.name])
+                column.rows[self.layout.rows(block.name)] = [signed(bit) for bit in bits]
         self._congruence(column, inside)
         for fact in self.layout.facts:
             if fact.region == region and not isinstance(fact, Holds):
@@ -103,7 +119,7 @@ class Columns:
 
     def _is_single(self, region: str) -> bool:
         span = self.layout.region(region)
-        return span.stop == span.start + 1
+        return bool(span.stop == span.start + 1)
 
     def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
         """Give a block its word: known where a fact says so, else unknown."""
@@ -120,8 +136,14 @@ class Columns:
             column.words[block] = self._known(whole, column.place, size)
         elif parts:
             column.words[block] = z3.simplify(z3.Concat(*reversed(words))) if len(words) > 1 else words[0]
-        forms = [signed(bit) for bit in self.bits.of_word(column.words[block])]
-        column.rows[self.layout.rows(block)] = forms
+
+    def _suppose_case(self, column: Column) -> None:
+        """What a case says of a region of one column."""
+        case = self._case
+        if case is not None and case.region == column.region:
+            word = masked(column.words[case.rows], case.mask, case.match)
+            self._put(column, case.rows, word)
+            self.solver.suppose(*(z3.Not(has_bits(word, mask, match)) for mask, match in case.but))
 
     def _known(self, held: Holds, place: Term, size: int) -> Term:
         """The number that a block holds in a column, by the column's number."""
@@ -170,13 +192,18 @@ class Columns:
 
     def codes(self, column: Column) -> list[Code]:
         """The blocks that say which column of its region it is."""
-        found = []
-        for (rows, region), held in self._held.items():
-            if region == column.region and isinstance(held.numbers, range) and len(held.numbers) > 1:
-                bits = self.bits.of_word(column.words[rows])
-                places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
-                found.append(Code(places, len(bits), held.numbers.start, self.layout.region(region).start, self.place_bits))
-        return found
+        named = [rows for rows, region in self._held if region == column.region]
+        return [code for code in (self.code(column.region, rows, column) for rows in named) if code is not None]
+
+    def code(self, region: str, rows: str, column: Column | None = None) -> Code | None:
+        """What a block says of which column it is, with its bits in one column; None where it does not say it."""
+        held = self._held.get((rows, region))
+        if held is None or not isinstance(held.numbers, range) or len(held.numbers) < 2:
+            return None
+        bits = self.bits.of_word(column.words[rows]) if column is not None else []
+        places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
+        return Code(rows, places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start,
+                    self.place_bits)
 
     def as_place(self, word: Term) -> Term:
         """A word as a column's number. One that is longer must be short enough: who asks has to show it."""
@@ -191,7 +218,11 @@ class Columns:
             return z3.Or(*(self.condition(each, place, words) for each in condition.conditions))
         if isinstance(condition, Both):
             return z3.And(*(self.condition(each, place, words) for each in condition.conditions))
+        if isinstance(condition, Not):
+            return z3.Not(self.condition(condition.condition, place, words))
         word = words[condition.rows]
+        if isinstance(condition, facts.Bits | Sum):
+            return word == self._decided(condition, words)
         if isinstance(condition, Equals):
             word = word if condition.low is None else z3.Extract(min(condition.low, word.size()) - 1, 0, word)
             return word == z3.BitVecVal(condition.number, word.size())
@@ -200,10 +231,92 @@ class Columns:
         if isinstance(condition, Same):
             return word == words[condition.other] + z3.BitVecVal(condition.offset, word.size())
         if isinstance(condition, Below):
-            return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if condition.number < 1 << word.size() else z3.BoolVal(True)
+            short = condition.number < 1 << word.size()
+            return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if short else z3.BoolVal(True)
         assert isinstance(condition, Names)
         fits = [] if word.size() <= self.place_bits else [z3.Extract(word.size() - 1, self.place_bits, word) == 0]
         return z3.And(*fits, z3.Or(*(self.within(self.as_place(word), region) for region in condition.regions)))
+
+    def _decided(self, condition: facts.Bits | Sum, words: dict[str, Term]) -> Term:
+        """The number that other words decide."""
+        size = self.layout.place(condition.rows).size
+        if isinstance(condition, facts.Bits):
+            of = words[condition.of]
+
+            def is_one(place: int, bit: int = 1) -> Term:
+                return z3.Extract(place, place, of) == bit
+
+            bits = [z3.Or(*(z3.And(is_one(source), *(is_one(*literal) for literal in literals.items()))
+                            for source, literals in sources)) for sources in condition.sources]
+            one, none = z3.BitVecVal(1, 1), z3.BitVecVal(0, 1)
+            parts = [z3.If(bit, one, none) for bit in reversed(bits)]
+            return z3.simplify(z3.Concat(*parts) if len(parts) > 1 else parts[0])
+        wide = max(condition.bits, condition.constant.bit_length()) + len(condition.of) + 1
+        total = z3.BitVecVal(condition.constant, wide)
+        for rows in condition.of:
+            total = total + z3.ZeroExt(wide - condition.bits, z3.Extract(condition.bits - 1, 0, words[rows]))
+        whole = z3.ZeroExt(condition.shift + size, total)
+        return z3.simplify(z3.Extract(condition.shift + size - 1, condition.shift, whole))
+
+    def _definitions(self, condition: Condition, place: Term, words: dict[str, Term]) -> Iterator[tuple[str, Term]]:
+        """Rows that a condition leaves one number, with that number."""
+        if isinstance(condition, Both):
+            for each in condition.conditions:
+                yield from self._definitions(each, place, words)
+        elif isinstance(condition, Either):
+            left = [each for each in condition.conditions
+                    if not z3.is_false(z3.simplify(self.condition(each, place, words)))]
+            if len(left) == 1:
+                yield from self._definitions(left[0], place, words)
+        elif isinstance(condition, facts.Bits | Sum):
+            yield condition.rows, self._decided(condition, words)
+        elif isinstance(condition, Equals) and condition.low is None:
+            yield condition.rows, z3.BitVecVal(condition.number, self.layout.place(condition.rows).size)
+
+    def _define(self, column: Column) -> None:
+        """Put numbers that facts decide in place of unknown ones."""
+        for fact in self.layout.facts:
+            if isinstance(fact, Fact) and fact.region == column.region and not fact.last:
+                for rows, term in list(self._definitions(fact.condition, column.place, column.words)):
+                    if is_unknown(column.words[rows]):
+                        self._put(column, rows, term)
+
+    def _put(self, column: Column, rows: str, term: Term) -> None:
+        block, _, part = rows.partition(".")
+        pieces = {block: term} if not part else {}
+        sizes, first = self._parts[block], 0
+        for name, size in sizes.items():
+            whole = f"{block}.{name}"
+            if part == name:
+                pieces[whole] = term
+            elif not part:
+                pieces[whole] = z3.simplify(z3.Extract(first + size - 1, first, term))
+            first += size
+        column.words |= pieces
+        if part:
+            joined = [column.words[f"{block}.{name}"] for name in reversed(list(sizes))]
+            column.words[block] = z3.simplify(z3.Concat(*joined)) if len(joined) > 1 else joined[0]
+
+
+def is_unknown(word: Term) -> bool:
+    """Whether nothing is known of a word: it is a name, or names put together."""
+    if z3.is_app_of(word, z3.Z3_OP_CONCAT):
+        return all(is_unknown(word.arg(i)) for i in range(word.num_args()))
+    return bool(z3.is_const(word) and word.decl().kind() == z3.Z3_OP_UNINTERPRETED)
+
+
+def has_bits(word: Term, mask: int, match: int) -> Term:
+    """Whether a word has these bits in the mask."""
+    return word & z3.BitVecVal(mask, word.size()) == z3.BitVecVal(match, word.size())
+
+
+def masked(word: Term, mask: int, match: int) -> Term:
+    """A word whose bits in the mask are known."""
+    parts = []
+    for place in reversed(range(word.size())):
+        known = mask >> place & 1
+        parts.append(z3.BitVecVal(match >> place & 1, 1) if known else z3.Extract(place, place, word))
+    return z3.simplify(z3.Concat(*parts))
 
 
 def parts(layout: Layout, block: str) -> list[str]:

@@ -94,7 +94,7 @@ def counter_example(proof: Proof, failed: Failed) -> CounterExample | None:
 def _another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.ModelRef:
     """Another case of the same failure, with words taken at random as far as they can be."""
     wanted = []
-    for columns in proof.loop.columns.found.values():
+    for columns in proof.part.loop.columns.found.values():
         for column in columns:
             for word in (column.place, *column.words.values()):
                 if z3.is_const(word) and not z3.is_bv_value(word):
@@ -115,7 +115,7 @@ def _looped(weights: Weights, card: AnyArray) -> AnyArray:
 def _chosen(proof: Proof, model: z3.ModelRef) -> Chosen:
     """What the solver's answer says of the card."""
     found: dict[tuple[str, int], dict[str, int]] = {}
-    for region, columns in proof.loop.columns.found.items():
+    for region, columns in proof.part.loop.columns.found.items():
         span = proof.layout.region(region)
         for column in columns:
             number = model.eval(column.place, model_completion=True).as_long()
@@ -144,14 +144,15 @@ def make_card(layout: Layout, chosen: Chosen) -> AnyArray:
                 layout.put(card, block.name, region, -1.0)
     for fact in layout.facts:
         if isinstance(fact, Holds):
-            layout.put_numbers(card, fact.region, {fact.rows: [n % (1 << layout.place(fact.rows).size) for n in fact.numbers]})
-    for region in layout.regions:
-        span = layout.region(region.name)
-        for number in range(span.start, span.stop) if region.name in asked else ():
-            columns.at(region.name, columns.constant(number))
+            size = 1 << layout.place(fact.rows).size
+            layout.put_numbers(card, fact.region, {fact.rows: [n % size for n in fact.numbers]})
+    for region in asked:
+        span = layout.region(region)
+        for number in range(span.start, span.stop):
+            columns.at(region, columns.constant(number))
     for (region, number), words in chosen.items():
         column = columns.at(region, columns.constant(number))
-        solver.suppose(*(column.words[name] == z3.BitVecVal(word, column.words[name].size()) for name, word in words.items()))
+        solver.suppose(*(column.words[name] == word for name, word in words.items()))
     model = solver.refutes()
     if model is None:
         raise Undecided("no card has all of these numbers")

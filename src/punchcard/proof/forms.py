@@ -147,7 +147,7 @@ def signed(bit: Form) -> Form:
     return bit * Fraction(2) + Form(-ONE)
 
 
-def weighted(weights: Iterable[tuple[int, Fraction]], rows: list[Form]) -> Form:
+def weighted(weights: Iterable[tuple[int, Fraction]], rows: Sequence[Form]) -> Form:
     """A row of a matrix times a column."""
     constant, found = ZERO, dict[int, Fraction]()
     for place, weight in weights:

@@ -9,13 +9,17 @@ is shown of a head is that all columns but the winners lose by that much.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+from typing import overload
 
 import z3
 
 from punchcard.card.layout import Layout
+from punchcard.machines.stages import Case
 from punchcard.proof.columns import Code, Column, Columns
 from punchcard.proof.forms import (
     NOTHING,
@@ -34,9 +38,10 @@ from punchcard.proof.forms import (
     width,
 )
 from punchcard.proof.solver import Solver
+from punchcard.proof.steps import Step, above, at_least, equal, jumps_of, steps_of, summed
 from punchcard.transformer.expression import Array
 from punchcard.transformer.precision import hard_product
-from punchcard.transformer.weights import LayerArrays, Weights
+from punchcard.transformer.weights import LayerArrays
 
 FEW = 6
 """Functions of so many bits are tried on all their settings; others are words for the solver."""
@@ -63,13 +68,38 @@ def least_lead(dtype: str, temperature: float) -> Fraction:
     return Fraction(hard_product(dtype)) / Fraction(temperature) if temperature > 0 else Fraction(1 << 64)
 
 
+class Rows(Sequence[Form]):
+    """The rows of a column, each worked out when it is first asked for."""
+
+    def __init__(self, make: Callable[[int], Form], size: int) -> None:
+        self._make, self._found = make, list[Form | None]([None] * size)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @overload
+    def __getitem__(self, place: int) -> Form: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Form]: ...
+
+    def __getitem__(self, place: int | slice) -> Form | list[Form]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        found = self._found[place]
+        if found is None:
+            found = self._found[place] = self._make(place)
+        return found
+
+
 class Layer:
     """The weights of a layer as exact fractions."""
 
     def __init__(self, arrays: LayerArrays, dtype: str) -> None:
         self.heads = [
-            HeadWeights(sparse(key), sparse(query), sparse(value), least_lead(dtype, float(temperature)))
-            for key, query, value, temperature in zip(arrays.key, arrays.query, arrays.value, arrays.temperature, strict=True)
+            HeadWeights(sparse(arrays.key[head]), sparse(arrays.query[head]), sparse(arrays.value[head]),
+                        least_lead(dtype, float(arrays.temperature[head])))
+            for head in range(arrays.heads)
         ]
         self.w1, self.w2 = sparse(arrays.w1), sparse(arrays.w2)
         self.b1 = [Fraction(float(b)) for b in arrays.b1.ravel()]
@@ -87,47 +117,48 @@ class HeadWeights:
 
 
 class Loop:
-    """One loop of a model, on columns of unknown bits, followed as far as anybody asks."""
+    """Layers of a loop, on columns of unknown bits, followed as far as anybody asks.
 
-    def __init__(self, weights: Weights, layout: Layout, solver: Solver) -> None:
+    It was shown before that columns of the regions `still` stay as they are.
+    """
+
+    def __init__(
+        self, layers: Sequence[Layer], layout: Layout, solver: Solver, case: Case | None = None,
+        still: Collection[str] = (),
+    ) -> None:
         self.bits, self.solver, self.layout = Bits(), solver, layout
-        self.columns = Columns(layout, self.bits, solver)
-        self.layers = [Layer(arrays, weights.dtype) for arrays in weights.layers]
+        self.columns = Columns(layout, self.bits, solver, case)
+        self.layers, self._still = layers, still
         self.others = {region.name: self.columns.fresh(region.name, f"other {region.name}") for region in layout.regions}
         """Any column of each region, as one that a head might find."""
         self.shares = [[1] * len(layer.heads) for layer in self.layers]
         """How many columns may share a head's best score."""
         self.lemmas: dict[tuple[int, str, str], Term] = {}
         """By layer, region and rows: the word that should stand there once so many layers are done."""
-        self.used: list[tuple[int, str, str]] = []
-        """The lemmas that were shown, and so may be used."""
         self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
         """For each layer and head: what a column of each region finds."""
 
-    def after(self, column: Column, layer: int) -> list[Form]:
+    def after(self, column: Column, layer: int) -> Sequence[Form]:
         """The rows of a column after so many layers."""
-        if layer == 0:
+        if layer == 0 or column.region in self._still:
             return column.rows
         while len(column.later) < layer:
             number = len(column.later)
-            rows = self._feed_forward(number, self.attended(column, number))
-            column.later.append(self._by_lemmas(number + 1, column, rows))
+            column.later.append(Rows(partial(self._after_units, number, column), self.layout.width))
         return column.later[layer - 1]
 
-    def _by_lemmas(self, layer: int, column: Column, rows: list[Form]) -> list[Form]:
-        """The rows, with the words of lemmas in place of what was computed, once the two are shown to be the same.
+    def _by_lemma(self, layer: int, column: Column, place: int, found: Form) -> Form:
+        """A row, with the bit of a lemma in place of what was computed, once the two are shown to be the same.
 
         A lemma that does not hold is not used: it is there to make later questions shorter, and nothing depends on it.
         """
         for (number, region, name), word in self.lemmas.items():
-            if number == layer and region == column.region:
-                place = self.layout.rows(name)
-                wanted = [signed(bit) for bit in self.bits.of_word(word)]
-                terms = [equal(f - w, self.bits) for f, w in zip(rows[place], wanted, strict=True) if f.key != w.key]
-                if self.solver.holds(*terms):
-                    rows = [*rows[: place.start], *wanted, *rows[place.stop :]]
-                    self.used.append((number, region, name))
-        return rows
+            rows = self.layout.rows(name)
+            if number == layer and region == column.region and rows.start <= place < rows.stop:
+                wanted = signed(self.bits.of_word(word)[place - rows.start])
+                if found.key == wanted.key or self.solver.holds(equal(found - wanted, self.bits)):
+                    return wanted
+        return found
 
     def is_integer(self, form: Form) -> Term:
         """Whether the form is an integer."""
@@ -143,16 +174,27 @@ class Loop:
 
     # Attention
 
-    def attended(self, column: Column, number: int) -> list[Form]:
+    def attended(self, column: Column, number: int) -> Sequence[Form]:
         """The rows of a column between the attention of a layer, counted from 0, and its feed-forward."""
-        rows = self.after(column, number)
-        if len(column.attended) > number:
-            return column.attended[number]
+        while len(column.attended) <= number:
+            layer = len(column.attended)
+            column.attended.append(Rows(partial(self._after_heads, layer, column), self.layout.width))
+        return column.attended[number]
+
+    def _after_heads(self, number: int, column: Column, place: int) -> Form:
+        """A row after the attention of a layer."""
+        total = self.after(column, number)[place]
         for head, weights in enumerate(self.layers[number].heads):
-            taken = self._take(number, head, weights, column)
-            rows = [old + new if new.terms or new.constant else old for old, new in zip(rows, taken, strict=True)]
-        column.attended.append(rows)
-        return rows
+            if weights.value[place]:
+                total = total + self.taken(number, head, column)[place]
+        return total
+
+    def taken(self, number: int, head: int, column: Column) -> list[Form]:
+        """What a head gives to a column."""
+        key = number, head
+        if key not in column.taken:
+            column.taken[key] = self._take(number, head, self.layers[number].heads[head], column)
+        return column.taken[key]
 
     def _take(self, number: int, head: int, weights: HeadWeights, column: Column) -> list[Form]:
         """What a head gives to a column: the value of the one that it finds, or the mean of two."""
@@ -180,7 +222,7 @@ class Loop:
     def _candidates(self, number: int, weights: HeadWeights, column: Column, query: Sequence[Form]) -> list[Candidate]:
         """Columns that might win: those of a region of one column, the column itself, and those that the query names.
 
-        A query names a column where its entries are the bits of a code, and the keys of a region are the codes of its columns.
+        A query names a column where its entries are the bits of a code, and a region's keys are the codes of its columns.
         """
         found: list[Candidate] = []
 
@@ -257,7 +299,8 @@ class Loop:
         return found
 
     def _others_lose(
-        self, number: int, head: int, weights: HeadWeights, column: Column, query: Sequence[Form], candidates: list[Candidate],
+        self, number: int, head: int, weights: HeadWeights, column: Column, query: Sequence[Form],
+        candidates: list[Candidate],
     ) -> None:
         """Every column that is not a candidate loses to one of them by the gap."""
         near = []
@@ -270,8 +313,8 @@ class Loop:
             score = self._score(number, weights, other, query)
             close = [z3.Not(z3.And(each.when, at_least(each.score - score, weights.gap, self.bits))) for each in candidates]
             near.append(z3.And(*distinct, *close))
-        self.solver.never(f"layer {number + 1}, head {head + 1}: {column.name} finds one column, or shares two, and no other "
-                          "comes near", z3.Or(*near))
+        self.solver.never(f"layer {number + 1}, head {head + 1}: {column.name} finds one column, or shares two, and no "
+                          "other comes near", z3.Or(*near))
 
     def _wins(
         self, number: int, head: int, weights: HeadWeights, column: Column, candidates: list[Candidate],
@@ -281,7 +324,7 @@ class Loop:
             return [((0,), z3.BoolVal(True))]
         beats = {(i, j): z3.Or(z3.Not(b.when), above(a.score - b.score, ZERO, self.bits))
                  for i, a in enumerate(candidates) for j, b in enumerate(candidates) if i != j}
-        for i, best in enumerate(candidates):
+        for best in candidates:
             leads = [z3.Or(z3.Not(each.when), at_least(best.score - each.score, ZERO, self.bits))
                      for each in candidates if each is not best]
             for each in candidates:
@@ -331,11 +374,18 @@ class Loop:
 
     # Feed-forward
 
-    def _feed_forward(self, number: int, rows: list[Form]) -> list[Form]:
-        layer = self.layers[number]
-        units = [weighted(row, rows) + Form(bias) for row, bias in zip(layer.w1, layer.b1, strict=True)]
-        return [self._summed(old, bias, [(weight, units[unit]) for unit, weight in row])
-                for old, bias, row in zip(rows, layer.b2, layer.w2, strict=True)]
+    def _after_units(self, number: int, column: Column, place: int) -> Form:
+        """A row after the feed-forward of a layer."""
+        layer, rows = self.layers[number], self.attended(column, number)
+        if not layer.w2[place]:
+            return rows[place] + Form(layer.b2[place])
+        units = column.units.setdefault(number, {})
+        found = []
+        for hidden, weight in layer.w2[place]:
+            if hidden not in units:
+                units[hidden] = weighted(layer.w1[hidden], rows) + Form(layer.b1[hidden])
+            found.append((weight, units[hidden]))
+        return self._by_lemma(number + 1, column, place, self._summed(rows[place], layer.b2[place], found))
 
     def _summed(self, old: Form, bias: Fraction, units: list[tuple[Fraction, Form]]) -> Form:
         """old + bias + sum of weight * relu(form), as a form."""
@@ -353,15 +403,17 @@ class Loop:
                 form = turned
             before = open_units.get(form.key, (ZERO, form))[0]
             open_units[form.key] = before + weight, form
-        left = [(weight, form) for weight, form in open_units.values() if weight]
-        steps, left = self._steps(left)
-        total += steps
+        start, steps, left = self._steps([(weight, form) for weight, form in open_units.values() if weight])
+        total += Form(start)
+        conditions = summed(steps, self.bits)
+        for weight, condition in conditions:
+            total += (self._named_bit(condition) if len(conditions) == 1 else self.bits.form(condition)) * weight
         if left:
             return self._closed(total, left)
-        return self._settled(total) if steps.terms else total
+        return self._settled(total) if conditions and len(total.terms) > 1 else total
 
-    def _steps(self, units: list[tuple[Fraction, Form]]) -> tuple[Form, list[tuple[Fraction, Form]]]:
-        """ReLUs of one form with different biases that together are flat but for steps, as comparisons; and all others."""
+    def _steps(self, units: list[tuple[Fraction, Form]]) -> tuple[Fraction, list[Step], list[tuple[Fraction, Form]]]:
+        """ReLUs of one form with different biases that together are flat but for steps: a start, the steps; and others."""
         groups: dict[object, list[tuple[Fraction, Fraction, Fraction, Form]]] = {}
         for weight, form in units:
             first = min(form.terms)
@@ -371,25 +423,23 @@ class Loop:
             if (-base).key in groups:
                 base, sign = -base, -ONE
             groups.setdefault(base.key, []).append((weight, slope * sign, form.constant, base))
-        total, left = NOTHING, []
+        total, found, left = ZERO, list[Step](), []
         for group in groups.values():
             base = group[0][3]
-            steps = _jumps(base, [(weight, slope, bias) for weight, slope, bias, _ in group])
+            steps = jumps_of(base, [(weight, slope, bias) for weight, slope, bias, _ in group])
             if steps is None or len(base.terms) == 1:
                 left += [(weight, base * slope + Form(bias)) for weight, slope, bias, _ in group]
-                continue
-            start, jumps = steps
-            total += Form(start)
-            for at, jump in jumps:
-                total += self.bits.form(at_least(base, at, self.bits)) * jump
-        return total, left
+            else:
+                total += steps[0]
+                found += steps_of(base, steps[1], self.bits) if steps[1] else []
+        return total, found, left
 
     def _settled(self, total: Form) -> Form:
         """A sum of comparisons as one bit, where it has two values only."""
         used = sorted(total.terms)
         if len(used) > FEW:
             return self._values(*self._as_word(total))
-        values = {}
+        values = dict[Fraction, list[dict[int, int]]]()
         for each in settings(used):
             values.setdefault(total.value(each), []).append(each)
         linear = len(used) == 1
@@ -398,7 +448,7 @@ class Loop:
         terms = {value: z3.Or(*(self._setting(each) for each in some)) for value, some in values.items()}
         possible = [value for value in sorted(values) if self.solver.possible(terms[value])]
         found = Form(possible[0])
-        for low, high in zip(possible, possible[1:], strict=False):
+        for low, high in pairwise(possible):
             reached = z3.Or(*(terms[value] for value in possible if value >= high))
             found += self._named_bit(reached) * (high - low)
         return found
@@ -428,7 +478,8 @@ class Loop:
             # What is linear stays so; only what the ReLUs' bits decide is looked at.
             own = Form(total.constant, {bit: c for bit, c in total.terms.items() if bit in used})
             rest = Form(ZERO, {bit: c for bit, c in total.terms.items() if bit not in used})
-            values = [own.value(each) + sum((w * max(f.value(each), ZERO) for w, f in units), ZERO) for each in settings(used)]
+            values = [own.value(each) + sum((w * max(f.value(each), ZERO) for w, f in units), ZERO)
+                      for each in settings(used)]
             return rest + self._table(used, values)
         return self._word(total, units)
 
@@ -439,7 +490,7 @@ class Loop:
             return linear
         steps = sorted(set(values))
         found = Form(steps[0])
-        for low, high in zip(steps, steps[1:], strict=False):
+        for low, high in pairwise(steps):
             terms = [self._setting(each)
                      for each, reached in zip(settings(used), values, strict=True) if reached >= high]
             found += self.bits.form(z3.Or(*terms)) * (high - low)
@@ -489,56 +540,3 @@ class Loop:
 def _told(found: Column, by: Column) -> str:
     """A column that was found, as it is told."""
     return "itself" if found is by else found.region
-
-
-def _jumps(
-    base: Form, units: list[tuple[Fraction, Fraction, Fraction]],
-) -> tuple[Fraction, list[tuple[Fraction, Fraction]]] | None:
-    """sum of weight * relu(slope * base + bias) as a start and jumps, each at a least value; None where it is not flat.
-
-    The base is a multiple of its unit. Between two kinks the sum is linear, so it is flat if it is equal at both ends.
-    """
-    scale = unit([base])
-    kinks = {-bias / slope for _, slope, bias in units}
-    points = {base.low, base.high}
-    for kink in kinks:
-        below = (kink // scale) * scale
-        points |= {below, below + scale}
-    ordered = sorted(point for point in points if base.low <= point <= base.high)
-    values = [sum((w * max(slope * point + bias, ZERO) for w, slope, bias in units), ZERO) for point in ordered]
-    jumps = []
-    for (low, before), (high, after) in zip(zip(ordered, values, strict=True), zip(ordered[1:], values[1:], strict=True), strict=False):
-        if before != after:
-            if high - low != scale:
-                return None
-            jumps.append((high, after - before))
-    return values[0], jumps
-
-
-def above(form: Form, limit: Fraction, bits: Bits) -> Term:
-    """form > limit."""
-    if len(form.terms) == 1:
-        (bit, coefficient), = form.terms.items()
-        values = form.constant > limit, form.constant + coefficient > limit
-        if values[0] != values[1]:
-            return bits.terms[bit] if values[1] else z3.Not(bits.terms[bit])
-    return z3.Not(at_least(-form, -limit, bits))
-
-
-def at_least(form: Form, limit: Fraction, bits: Bits) -> Term:
-    """form >= limit. The form is a multiple of its unit, so the limit may be raised to one."""
-    if form.low >= limit:
-        return z3.BoolVal(True)
-    if form.high < limit:
-        return z3.BoolVal(False)
-    scale = unit([form])
-    needed = form - Form(-(-limit // scale) * scale)
-    return vector(needed, scale, width(needed.low, needed.high, scale), bits) >= 0
-
-
-def equal(form: Form, bits: Bits) -> Term:
-    """form = 0."""
-    if form.is_constant:
-        return z3.BoolVal(form.constant == 0)
-    scale = unit([form])
-    return vector(form, scale, width(form.low, form.high, scale), bits) == 0

@@ -5,8 +5,8 @@ A machine says for blocks of rows what number stands there after a loop, by the 
     difference = card.read("memory", CELLS, b) - card.read("memory", CELLS, a)
     card.expect("memory", "memory", lambda column: card.choose(column.is_at(b), difference, column["memory"]))
 
-Words are of a fixed length and wrap around: `+`, `-`, `*`, `&`, `|`, `^`, `~`, `==`, `!=`. What a machine does not mention must
-stay as it is, or be 0 where the layout says so.
+Words are of a fixed length and wrap around: `+`, `-`, `*`, `&`, `|`, `^`, `~`, `==`, `!=`. What a machine does not mention
+must stay as it is, or be 0 where the layout says so.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ class Before:
 class Meaning:
     """A card before a loop, and what is expected of it after."""
 
-    def __init__(self, columns: Columns, loop: Loop | None = None) -> None:
-        self.loop, self.columns = loop, columns
+    def __init__(self, columns: Columns, loop: Loop | None = None, case: str | None = None) -> None:
+        self.loop, self.columns, self.case = loop, columns, case
         self.expected: dict[tuple[str, str], Expected] = {}
+        self.where: dict[tuple[str, str], Term] = {}
 
     @property
     def place_bits(self) -> int:
@@ -58,7 +59,7 @@ class Meaning:
 
     def first(self, region: str) -> int:
         """The number of a region's first column."""
-        return self.columns.layout.region(region).start
+        return int(self.columns.layout.region(region).start)
 
     def word(self, column: Column, rows: str) -> Term:
         """The number at some rows of a column."""
@@ -83,14 +84,39 @@ class Meaning:
             found = z3.If(self.columns.within(place, region), self.at(region, number)[rows], found)
         return z3.simplify(found)
 
-    def expect(self, rows: str, region: str, value: Term | Expected) -> None:
-        """What stands at a block, or a part of one, in a region after the loop: a word, or a word for each column."""
+    def named(self, region: str, rows: str, code: Term) -> Before:
+        """The column of a region whose own number at some rows is this one."""
+        found = self.columns.code(region, rows)
+        if found is None:
+            raise ProofError(f"no numbers of columns at {rows!r} in {region}: the layout does not say that they are a range")
+        return Before(self, self.columns.at(region, found.place(code)))
+
+    def read_named(self, rows: str, regions: Sequence[str], by: str, code: Term) -> Term:
+        """The number at some rows of the column of one of these regions whose own number at `by` is this one."""
+        columns = [self.named(region, by, code) for region in regions]
+        found = columns[-1][rows]
+        for region, column in reversed(list(zip(regions[:-1], columns[:-1], strict=True))):
+            found = z3.If(self.columns.within(column.number, region), column[rows], found)
+        return z3.simplify(found)
+
+    def expect(self, rows: str, region: str, value: Term | Expected, where: Term | None = None) -> None:
+        """What stands at a block, or a part of one, in a region after the loop: a word, or a word for each column.
+
+        With `where` it stands there where the condition holds, and else any bits do.
+        """
         self.columns.layout.rows(rows)
         self.columns.layout.region(region)
         self.expected[rows, region] = value if callable(value) else lambda column: value
+        if where is not None:
+            self.where[rows, region] = where
+
+    def leave(self, rows: str, region: str) -> None:
+        """Any bits may stand at a block in a region after the loop, as far as the facts let them."""
+        self.columns.layout.rows(rows)
+        self.where[rows, region] = z3.BoolVal(False)
 
     def lemma(self, layer: int, rows: str, region: str, word: Term) -> Term:
-        """What stands at some rows once so many layers are done. Later questions are about this word, not what it is made of.
+        """What stands at some rows once so many layers are done. Later questions are about this word, not its parts.
 
         Gives a name for the word. It need not hold: then it is not used.
         """
@@ -118,6 +144,31 @@ class Meaning:
     def is_at_least(word: Term, least: int) -> Term:
         """Whether a word is this number or more, unsigned."""
         return z3.UGE(word, least) if least < 1 << word.size() else z3.BoolVal(False)
+
+    @staticmethod
+    def is_less(word: Term, other: Term, signed: bool = False) -> Term:
+        """Whether a word is less than another."""
+        return word < other if signed else z3.ULT(word, other)
+
+    @staticmethod
+    def part(word: Term, first: int, size: int) -> Term:
+        """So many bits of a word, from one on."""
+        return z3.Extract(first + size - 1, first, word)
+
+    @staticmethod
+    def joined(*words: Term) -> Term:
+        """Words one above the other, the lowest first."""
+        return z3.Concat(*reversed(words)) if len(words) > 1 else words[0]
+
+    @staticmethod
+    def signed(word: Term, size: int) -> Term:
+        """A word with its highest bit repeated above."""
+        return z3.SignExt(size - word.size(), word)
+
+    @staticmethod
+    def shifted_right(word: Term, by: Term, signed: bool = False) -> Term:
+        """A word shifted to the right, with zeros or its highest bit coming in."""
+        return word >> by if signed else z3.LShR(word, by)
 
     @staticmethod
     def low(word: Term, size: int) -> Term:
@@ -160,21 +211,31 @@ def expected_words(meaning: Meaning, block: RowBlock, column: Column) -> dict[st
     before = Before(meaning, column)
     whole = meaning.expected.get((block.name, column.region))
     if whole is not None:
-        word = z3.simplify(whole(before))
-        found, first = {block.name: word}, 0
-        for part, size in block.parts.items():
-            found[f"{block.name}.{part}"] = z3.simplify(z3.Extract(first + size - 1, first, word))
-            first += size
-        return found
+        return with_parts(block, z3.simplify(whole(before)))
     found = {}
     for part in block.parts:
         name = f"{block.name}.{part}"
         meant = meaning.expected.get((name, column.region))
-        found[name] = z3.simplify(meant(before)) if meant is not None else column.words[name]
+        found[name] = z3.simplify(meant(before)) if meant is not None else _as_it_was(name, column)
+    if all(word is column.words.get(name) for name, word in found.items()):
+        return {block.name: _as_it_was(block.name, column), **found}
     pieces = list(found.values())
-    changed = any(word is not column.words[name] for name, word in found.items())
-    joined = z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0] if pieces else None
-    return {block.name: joined if changed else column.words[block.name], **found}
+    return {block.name: z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0], **found}
+
+
+def with_parts(block: RowBlock, word: Term) -> dict[str, Term]:
+    """A block's word, and those of its parts."""
+    found, first = {block.name: word}, 0
+    for part, size in block.parts.items():
+        found[f"{block.name}.{part}"] = z3.simplify(z3.Extract(first + size - 1, first, word))
+        first += size
+    return found
+
+
+def _as_it_was(rows: str, column: Column) -> Term:
+    if rows not in column.words:
+        raise ProofError(f"nothing is said of {rows!r} in {column.region}, which held no bits: `expect` it, or `leave` it")
+    return column.words[rows]
 
 
 def extended(word: Term, size: int) -> Term:

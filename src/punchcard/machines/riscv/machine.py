@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,9 +36,11 @@ from punchcard.machines.riscv.kind import DEFAULT_MEMORY, RISCV
 from punchcard.machines.riscv.lagging import LaggingInterpreter
 from punchcard.machines.riscv.oracle import RiscvInterpreter, RiscvState
 from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine
+from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.running import Course, Mark
 from punchcard.machines.shown import Pending, Shown
+from punchcard.machines.stages import Stage
 from punchcard.machines.streams import Read, Write
 
 MOST_LISTED = 20_000
@@ -174,6 +176,9 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         if int(counter) != oracle.program_counter:
             found.append(f"the program counter is {int(counter):#x}, the interpreter's {oracle.program_counter:#x}")
         return found
+
+    def stages(self) -> Sequence[Stage]:
+        return stages_of(self.sizes, self.layout, self.design, len(self.weights.layers))
 
     # Showing
 

@@ -21,6 +21,14 @@ from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import EVENTS, HALF, NOTHING, SCRATCH, SINK, RiscvDesign, RiscvSizes, looking
 from punchcard.machines.riscv.designs.execute import Execute
 from punchcard.machines.riscv.designs.extension import extended, extension_blocks
+from punchcard.machines.riscv.designs.facts import (
+    address_facts,
+    aligned_fact,
+    half_facts,
+    immediate_facts,
+    kind_fact,
+    operand_facts,
+)
 from punchcard.machines.riscv.designs.fetch import Fetch
 from punchcard.machines.riscv.designs.finish import Finish
 from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
@@ -84,6 +92,7 @@ class ThreeLayerDesign(RiscvDesign):
                 *extension_blocks(sizes),
             ],
             sizes.regions,
+            [*address_facts(sizes), aligned_fact(), kind_fact(sizes), *immediate_facts(sizes), *operand_facts(sizes), *half_facts()],
         )
 
     def layers(self, sizes: RiscvSizes, layout: Layout, precision: Precision) -> list[Part]:

@@ -150,12 +150,13 @@ def card_facts(sizes: SubleqSizes, a: str, b: str, c: str) -> tuple[AnyFact, ...
     `a`, `b` and `c` are the rows of an instruction's pointers. The last instruction is EOF, so no program runs past it.
     """
     eof = Both((*is_eof(sizes, a, b).conditions, Own(c)))
-    starts = {region: start for region, start in zip(OUTSIDE, (1, sizes.memory_column, sizes.instruction_column), strict=True)}
+    starts = dict(zip(OUTSIDE, (sizes.zero_column, sizes.memory_column, sizes.instruction_column), strict=True))
     ends = (*list(starts.values())[1:], sizes.columns)
     return (
         *(Holds("position", region, range(start, end)) for (region, start), end in zip(starts.items(), ends, strict=True)),
         Holds("memory", "constants", CONSTANTS),
-        Fact("instructions", either(eof, is_instruction(a, b, c)), "an instruction is EOF, or names two cells and an instruction"),
+        Fact("instructions", either(eof, is_instruction(a, b, c)),
+             "an instruction is EOF, or names two cells and an instruction"),
         Fact("instructions", eof, "the last instruction is EOF", last=True),
     )
 

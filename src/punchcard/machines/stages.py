@@ -1,0 +1,51 @@
+"""How a machine cuts the proof of its loop: into stages of layers, and a stage into cases. Plain data, without a solver.
+
+A stage takes a card from one layout to the next. What stands on the card in the middle of a loop is a layout of its own,
+with facts of its own: what the stage before has shown of them, the stage after takes for granted. A case is what some
+bits hold in a region of one column, such as the opcode of an instruction. The cases of a stage cover every card; that
+they do is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from punchcard.card.layout import Layout
+
+
+@dataclass(frozen=True)
+class Case:
+    """Cards on which the number at some rows, in a region of one column, has these bits in the mask.
+
+    `but` has masks and bits that it does not have: so is a case that is all the rest.
+    """
+
+    name: str
+    region: str
+    rows: str
+    mask: int
+    match: int
+    but: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Layers from one to another, counted from 0, between two layouts.
+
+    layers    the first, and the one after the last
+    begin     the layout when it begins, with the facts that are taken for granted
+    end       the layout when it ends, with the facts that are shown
+    meaning   says what the stage does, as `Machine.meaning` does for a loop
+    cases     each is shown by itself; without any, all cards are shown at once
+    by_case   blocks of the cases' region that depend on the case; without any, all of them. All else is shown once
+    """
+
+    name: str
+    layers: tuple[int, int]
+    begin: Layout
+    end: Layout
+    meaning: Callable[[Any], None]
+    cases: tuple[Case, ...] = ()
+    by_case: tuple[str, ...] = ()

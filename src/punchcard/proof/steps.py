@@ -1,0 +1,169 @@
+"""Sums of ReLUs that are flat but for steps, as gated conditions.
+
+A hidden unit of a design of bits is mostly part of a step: relu(f + 1) - relu(f) is [f >= 0] for an integer form. A step
+often has a gate, bits without which it cannot hold:
+
+    [f >= least]  =  [all literals hold]  and  [the rest of f >= least]
+
+Steps of one row whose literals contradict each other never hold together, so that their sum is one bit: the alternatives of
+a design. That is seen without a solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import z3
+
+from punchcard.proof.forms import ONE, ZERO, Bits, Form, Term, unit, vector, width
+
+
+@dataclass(frozen=True)
+class Step:
+    """A weight where all literals (bits by their numbers) and the condition hold, else 0."""
+
+    weight: Fraction
+    literals: Mapping[int, int]
+    condition: Term
+
+    @property
+    def is_gate(self) -> bool:
+        """Whether the literals are all there is."""
+        return bool(z3.is_true(self.condition))
+
+    def excludes(self, other: Step) -> bool:
+        """Whether the two never hold together, by their literals alone."""
+        few, many = sorted((self.literals, other.literals), key=len)
+        return any(many.get(bit, value) != value for bit, value in few.items())
+
+    def term(self, bits: Bits) -> Term:
+        """Where it holds."""
+        held = [bits.terms[bit] if value else z3.Not(bits.terms[bit]) for bit, value in self.literals.items()]
+        return z3.And(*held, self.condition)
+
+
+def steps_of(base: Form, jumps: Sequence[tuple[Fraction, Fraction]], bits: Bits) -> list[Step]:
+    """A function of a form by its jumps, each at a least value, as steps. It is 0 below the first."""
+    first = jumps[0][0]
+    literals = {bit: int(c > 0) for bit, c in base.terms.items() if base.high - abs(c) < first}
+    rest = _set(base, literals)
+    alternate = all(jump == jumps[0][1] * (-1) ** i for i, (_, jump) in enumerate(jumps))
+    if alternate and jumps[0][1] > 0:
+        return [Step(jumps[0][1], literals, _alternating(rest, [at for at, _ in jumps], bits))]
+    return [Step(jump, literals, at_least(rest, at, bits)) for at, jump in jumps]
+
+
+def _set(form: Form, literals: Mapping[int, int]) -> Form:
+    constant = form.constant + sum((form.terms[bit] for bit, value in literals.items() if value), ZERO)
+    return Form(constant, {bit: c for bit, c in form.terms.items() if bit not in literals})
+
+
+def _alternating(form: Form, places: Sequence[Fraction], bits: Bits) -> Term:
+    """Whether a form is from one place to the next, from the third to the fourth, and so on: a bit, if they are regular."""
+    scale = unit([form])
+    period = places[1] - places[0] if len(places) > 1 else ZERO
+    power = int(period / scale) if period else 0
+    if (len(places) > 2 and power * scale == period and power & power - 1 == 0
+            and all(after - before == period for before, after in pairwise(places))
+            and form.low >= places[0] - period and form.high < places[-1] + period
+            and (places[0] - form.constant) % scale == 0):
+        moved = form - Form(places[0] - period)
+        size = max(width(moved.low, moved.high, scale), power.bit_length() + 1)
+        place = power.bit_length() - 1
+        return z3.Extract(place, place, vector(moved, scale, size, bits)) == 1
+    reached = [at_least(form, place, bits) for place in places]
+    spans = [z3.And(start, z3.Not(stop)) for start, stop in zip(reached[::2], reached[1::2], strict=False)]
+    if len(places) % 2:
+        spans.append(reached[-1])
+    return z3.simplify(z3.Or(*spans))
+
+
+def summed(steps: Sequence[Step], bits: Bits) -> list[tuple[Fraction, Term]]:
+    """A sum of steps as few conditions with weights: those that exclude each other are one."""
+    left = _taken_away([step for step in steps if step.weight > 0], [step for step in steps if step.weight < 0], bits)
+    found = []
+    groups: dict[Fraction, list[Step]] = {}
+    for step in left:
+        groups.setdefault(step.weight, []).append(step)
+    for weight, group in groups.items():
+        pools: list[list[Step]] = []
+        for step in group:
+            for pool in pools:
+                if all(step.excludes(other) for other in pool):
+                    pool.append(step)
+                    break
+            else:
+                pools.append([step])
+        found += [(weight, z3.simplify(z3.Or(*(step.term(bits) for step in pool)))) for pool in pools]
+    return found
+
+
+def _taken_away(more: list[Step], less: list[Step], bits: Bits) -> list[Step]:
+    """A gate less a step that has the gate's literals and more is the gate without that step."""
+    left = []
+    for step in less:
+        for i, gate in enumerate(more):
+            if gate.is_gate and gate.weight == -step.weight and gate.literals.items() <= step.literals.items():
+                more[i] = Step(gate.weight, gate.literals, z3.Not(step.term(bits)))
+                break
+        else:
+            left.append(step)
+    return more + left
+
+
+def jumps_of(
+    base: Form, units: Sequence[tuple[Fraction, Fraction, Fraction]],
+) -> tuple[Fraction, list[tuple[Fraction, Fraction]]] | None:
+    """sum of weight * relu(slope * base + bias) as a start and jumps, each at a least value; None where it is not flat.
+
+    The base is a multiple of its unit. Between two kinks the sum is linear, so it is flat if it is equal at both ends.
+    """
+    scale = unit([base])
+    points = {base.low, base.high}
+    for _, slope, bias in units:
+        below = (-bias / slope // scale) * scale
+        points |= {below, below + scale}
+    ordered = sorted(point for point in points if base.low <= point <= base.high)
+    values = [sum((w * max(slope * point + bias, ZERO) for w, slope, bias in units), ZERO) for point in ordered]
+    jumps = []
+    for low, high, before, after in zip(ordered, ordered[1:], values, values[1:], strict=False):
+        if before != after:
+            if high - low != scale:
+                return None
+            jumps.append((high, after - before))
+    return values[0], jumps
+
+
+def above(form: Form, limit: Fraction, bits: Bits) -> Term:
+    """form > limit."""
+    if len(form.terms) == 1:
+        (bit, coefficient), = form.terms.items()
+        values = form.constant > limit, form.constant + coefficient > limit
+        if values[0] != values[1]:
+            return bits.terms[bit] if values[1] else z3.Not(bits.terms[bit])
+    return z3.Not(at_least(-form, -limit, bits))
+
+
+def at_least(form: Form, limit: Fraction, bits: Bits) -> Term:
+    """form >= limit. The form is a multiple of its unit, so the limit may be raised to one."""
+    if form.low >= limit:
+        return z3.BoolVal(True)
+    if form.high < limit:
+        return z3.BoolVal(False)
+    scale = unit([form])
+    needed = form - Form(-(-limit // scale) * scale)
+    return vector(needed, scale, width(needed.low, needed.high, scale), bits) >= 0
+
+
+def equal(form: Form, bits: Bits) -> Term:
+    """form = 0."""
+    if form.is_constant:
+        return z3.BoolVal(form.constant == 0)
+    scale = unit([form])
+    return vector(form, scale, width(form.low, form.high, scale), bits) == 0
+
+
+__all__ = ["ONE", "Step", "above", "at_least", "equal", "jumps_of", "steps_of", "summed"]
