@@ -1,9 +1,11 @@
-"""Proofs with a limit of time: each runs in a process of its own, which is ended when the time is over."""
+"""Proofs with a limit of time: each runs in a process of its own, which ends when it has used its seconds of CPU."""
 
 from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.connection
+import resource
+import signal
 import time
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection
@@ -28,12 +30,14 @@ def built(kind: str, **options: Any) -> Machine[Any, Any]:
 
 def declared(kind: str) -> bool:
     """Whether machines of a kind say what a loop means, so that a proof shows that."""
-    return built_in().kind(kind).machine_class().meaning is not Machine.meaning
+    machine = built_in().kind(kind).machine_class()
+    return machine.meaning is not Machine.meaning or machine.stages is not Machine.stages
 
 
 def prove(job: Job) -> Figures:
     """Claims, questions to the solver and seconds of a certificate; or the claim that failed, or why there is none."""
     kind, options = job
+    begin = time.process_time()
     try:
         found = built(kind, **options).prove()
     except ProofError as why:
@@ -41,43 +45,42 @@ def prove(job: Job) -> Figures:
     if not found.proven:
         return {"failed": found.failed}
     return {"claims": len(found.claims), "questions": sum(claim.questions for claim in found.claims),
-            "seconds": round(found.seconds, 1), "digest": found.digest}
+            "seconds": round(time.process_time() - begin, 1), "digest": found.digest}
 
 
-def _child(job: Job, answer: Connection) -> None:
+def _child(job: Job, seconds: int, answer: Connection) -> None:
+    """The system ends this process when it has used its time."""
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     answer.send(prove(job))
 
 
-def proven(jobs: Iterable[Job], seconds: float, at_once: int = 2) -> Iterator[tuple[Job, Figures]]:
-    """Each job with its proof, as they end; one that takes longer than `seconds` is given up."""
+def proven(jobs: Iterable[Job], seconds: int, at_once: int = 2) -> Iterator[tuple[Job, Figures]]:
+    """Each job with its proof, as they end; one that takes more than so many seconds of CPU has none."""
     context = multiprocessing.get_context("spawn")
-    waiting, running = list(jobs), dict[BaseProcess, tuple[Job, Connection, float]]()
+    waiting, running = list(jobs), dict[Connection, tuple[Job, BaseProcess]]()
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
                 receiver, sender = context.Pipe(duplex=False)
-                process: BaseProcess = context.Process(target=_child, args=(waiting[0], sender), daemon=True)
+                process: BaseProcess = context.Process(target=_child, args=(waiting[0], seconds, sender), daemon=True)
                 process.start()
-                sender.close()
-                running[process] = waiting.pop(0), receiver, time.perf_counter()
-            multiprocessing.connection.wait([receiver for _, receiver, _ in running.values()], timeout=0.5)
-            for process, (job, receiver, begin) in list(running.items()):
-                late = time.perf_counter() - begin > seconds
-                if receiver.poll() or late or not process.is_alive():
-                    yield job, _answer(receiver, seconds)
-                    process.terminate()
-                    process.join()
-                    del running[process]
+                sender.close()  # so that the end of the process is the end of the pipe
+                running[receiver] = waiting.pop(0), process
+            for receiver in multiprocessing.connection.wait(list(running)):
+                assert isinstance(receiver, Connection)
+                job, process = running.pop(receiver)
+                yield job, _answer(receiver, process, seconds)
     finally:
-        for process in running:
+        for _, process in running.values():
             process.terminate()
 
 
-def _answer(receiver: Connection, seconds: float) -> Figures:
-    if not receiver.poll():
-        return {"none": f"not within {seconds:g} s"}
+def _answer(receiver: Connection, process: BaseProcess, seconds: int) -> Figures:
     try:
         found: Figures = receiver.recv()
     except EOFError:
-        return {"none": "the process ended without an answer"}
+        process.join()
+        late = process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL)
+        return {"none": f"not within {seconds} s" if late else f"ended with the status {process.exitcode}"}
+    process.join()
     return found

@@ -32,7 +32,7 @@ PEERS = (
     ("[torchwright](https://github.com/physicsrob/torchwright)", "computation graphs, compiled to weights", "–"),
 )
 """Published projects: what they execute, and their layers, as they state them."""
-WIDTHS = tuple(1 << k for k in range(4, 21, 2))
+WIDTHS = tuple(1 << k for k in range(4, 19, 2))
 
 
 def measured(quick: bool, say: Say) -> Figures:
@@ -101,7 +101,7 @@ def shown(figures: Figures) -> Shown:
             rows.append([name, stated, "; ".join(f"{m['design']}: {m['layers']}, {max(m['heads'])}" for m in own)])
     page.table(["statement", "stated", "built: layers, most heads"], rows, numbers=3)
     page.picture("widths", "Rows of a SUBLEQ card against columns and against the bits of a word", charts(
-        "Widths grow as the theorem says", "Rows of a SUBLEQ card. O(log n + N) is a straight line in both charts.",
+        "Widths grow as the theorem says", "Rows of a SUBLEQ card: O(log n + N) in both charts.",
         [_width("columns n, words of 16 bits", figures["columns"], log=True),
          _width("bits N of a word, 1,024 columns", figures["words"], log=False)],
         dashed="8 log n + 3 N + 1 rows, which the paper's proof counts; it leaves out v_new."))

@@ -17,8 +17,10 @@ WORDS = range(2, 64)
 COLUMNS = (8, 16, 64, 256, 1024, 4096, 16384, 65536)
 MEMORIES = (1 << 6, 1 << 12, 1 << 16, 1 << 20)
 """Words of a memory, of machines whose words have one size."""
-SECONDS = 60
-"""The time that one certificate may take."""
+FUNCTIONS = ["add", "sub", "mul", "transpose"]
+"""Those of the inverse of a matrix, for machines with functions."""
+SECONDS = 120
+"""The time of CPU that one certificate may take."""
 
 
 def options(kind: str, columns: int, bits: int | None) -> dict[str, Any]:
@@ -68,20 +70,20 @@ def measured(quick: bool, say: Say) -> Figures:
                     exact = [n for n in MEMORIES if is_exact(kind.name, design, dtype, n, None)]
                     memories.append({"machine": kind.name, "design": design, "dtype": dtype,
                                      "words": max(exact, default=None)})
-    certificates = []
-    jobs = wanted(words, quick)
-    for job, found in ((job, prove(job)) for job in jobs) if quick else proven(jobs, SECONDS):
-        say(f"certificate: {job[0]}, {', '.join(map(str, job[1].values()))}: {found}")
-        certificates.append({"machine": job[0], **job[1], **found})
-    certificates.sort(key=lambda c: [line["design"] + line["machine"] for line in words].index(c["design"] + c["machine"]))
+    jobs = wanted(words, memories, quick)
+    found: dict[int, Figures] = {}
+    for job, answer in ((job, prove(job)) for job in jobs) if quick else proven(jobs, SECONDS):
+        say(f"certificate of {job[0]}, {', '.join(map(str, job[1].values()))}: {answer.get('claims') or answer}")
+        found[jobs.index(job)] = {"machine": job[0], **job[1], **answer}
+    certificates = [found[number] for number in range(len(jobs))]
     return {"words": words, "memories": memories, "certificates": certificates}
 
 
-def wanted(words: list[Figures], quick: bool) -> list[Job]:
-    """The largest exact word of each format on a short card, the usual sizes, and a card of 1,024 columns."""
+def wanted(words: list[Figures], memories: list[Figures], quick: bool) -> list[Job]:
+    """The largest exact word of each format on a short card, in float64 usual sizes and a long card; what has no words."""
     if quick:
         return [("subleq", {"design": "two-layer", "precision": "float32", **options("subleq", 8, 2)})]
-    jobs = []
+    jobs: list[Job] = []
     for line in words:
         name, largest = line["machine"], dict(map(tuple, line["words"])).get(COLUMNS[1])
         if largest is None or not declared(name):
@@ -89,6 +91,13 @@ def wanted(words: list[Figures], quick: bool) -> list[Job]:
         sizes = [(COLUMNS[1], largest)]
         sizes += [size for size in ((16, 4), (16, 8), (64, 16), (1024, 16)) if line["dtype"] == "float64"]
         jobs += [(name, {"design": line["design"], "precision": line["dtype"], **options(name, *size)}) for size in sizes]
+    jobs += [(line["machine"], {"design": line["design"], "precision": line["dtype"], "memory": line["words"]})
+             for line in memories if line["words"] is not None and declared(line["machine"])]
+    for kind in built_in():
+        if "functions" in {option.name for option in kind.options} and declared(kind.name):
+            given = {"functions": FUNCTIONS, "size": 2, "memory": 8, "instructions": 8}
+            jobs += [(kind.name, {"design": design, "precision": dtype, **given}) for design in kind.designs
+                     for dtype in ("float64", "float32")]
     return jobs
 
 
@@ -119,9 +128,9 @@ def shown(figures: Figures) -> Shown:
     page.say(f"""A certificate is a proof from the weights, for every card on which the layout's facts hold: every head
         wins by its gap, one loop is the instruction, no sum is rounded, and the facts hold again. One was tried for the
         largest exact word of each number format on a card of 16 columns, and in float64 for usual sizes, each for
-        {SECONDS} seconds on one core. Larger ones take longer; that says nothing against them.""")
+        {SECONDS} seconds of CPU. Larger ones take longer; that says nothing against them.""")
     page.table(["machine", "design", "format", "N", "memory", "claims", "questions", "seconds"],
-               [[c["machine"], c["design"], c["precision"], c["word_bits"], _room(c),
+               [[c["machine"], c["design"], c["precision"], c.get("word_bits", "–"), _room(c),
                  *([c["claims"], c["questions"], f"{c['seconds']:.0f}"] if "claims" in c else
                    ["–", "–", c.get("none") or f"**failed: {c['failed']}**"])] for c in certificates], numbers=3)
     return page
