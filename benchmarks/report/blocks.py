@@ -47,7 +47,7 @@ def shown(figures: Figures) -> Shown:
     nearest = max((error / bound for error, bound in pairs if bound), default=0.0)
     page = Shown("Errors of the function blocks", (
         f"{len(lines)} blocks in {len(designs)} designs and {len(DTYPES)} number formats: {beyond} of {len(pairs)} errors "
-        f"are beyond their bound; the nearest is at {nearest:.2g} of it."))
+        f"are beyond their bound; the largest is {100 * nearest:.0f} % of it."))
     page.say(f"""Each trial is a program of one instruction on a machine of size d = {SIZE}, run once and compared with
         the exact function of the operands on the card, {figures['trials']} times (50 or more where the
         operand is a number). Errors are absolute, of the worst entry; those of `mul` are in units of d times the

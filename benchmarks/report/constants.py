@@ -132,13 +132,15 @@ def shown(figures: Figures) -> Shown:
         "The best constant c leaves " + ", ".join(f"{short(value)} ({name})" for name, (_, value) in least.items())
         + " in one 4 × 4 product; a machine chooses it by the bound."))
     page.say(f"""One instruction on operands of 4 × 4 with entries up to 1, compact design, float64. Left: the
-        temperature of the heads that must be hard, {TEMPERATURES[0]} to {TEMPERATURES[-1]}. A machine takes 512 or
-        more, where nothing is left of the tail; the soft heads of a product or a sigmoid have no temperature. The
-        result goes into an empty cell: an old value is erased only at a machine's own temperature. The dashed line is
-        the paper's condition, lambda > log(G d n³ / eps), read as a bound: eps = G d n³ exp(-lambda), with G = 1,
-        {figures['card'][0]} rows and {figures['card'][1]} columns. It is far above what is measured, since the columns
-        that lose do so by 2 or more, and are few. Right: the constant c of the soft product. To the left of the best c
-        the softmax is not linear enough, to the right of it rounding is divided by c.""")
+        temperature of the heads that must be hard. A machine takes 512 or more, where nothing is left of the tail; the
+        soft heads of a product or a sigmoid have no temperature. Below 20 the instruction fails altogether: gates
+        multiply what the tail leaves by 2^60. The dashed line is the paper's condition, lambda > log(G d n³ / eps),
+        read as a bound on what one head leaves: eps = G d n³ exp(-lambda), with G = 1, {figures['card'][0]} rows and
+        {figures['card'][1]} columns. From 20 on it is far above what is measured. The result goes into an empty cell
+        here: an old value is erased only where the tail is exactly 0.""")
+    page.say("""Right: the constant c of the soft product. To the left of the best c the softmax is not linear enough,
+        to the right of it rounding is divided by c. The bounds count the first powers of c, so they hold around the
+        best c and to the right.""")
     page.picture("constants", "Error of one instruction against the temperature, and of a product against c", charts(
         "The two constants of a product", "Largest error of an entry in one instruction, entries up to 1.",
         [_temperature(figures), _constant(constant)], dashed="the bound; on the left the paper's."))
@@ -146,9 +148,12 @@ def shown(figures: Figures) -> Shown:
                [[name, f"2^{round(math.log2(c))}", short(value), short(dict(map(tuple, constant["bound"][name]))[c])]
                 for name, (c, value) in least.items()])
     page.heading("Against the range, and against the terms of a fit")
-    page.say("""The range R is a size of a machine: all values of a program stay within ±R. The constants are chosen for
-        it, so the error grows with R. Left: the error over R, of products that fill the range. Right: a function as a
-        sum of m sigmoids. The paper partitions the domain into m steps; here the sigmoids are fitted by least squares.""")
+    page.say("""Left: the range R is a size of a machine, and all values of a program stay within ±R. The constants are
+        chosen for it. So the error of products that fill the range is, from R = 1 on, the same part of R; the bound
+        counts the rounding of the dot product, too, which grows with the square of R. Right: a function as a sum of m
+        sigmoids. The paper partitions the domain into m steps; here the sigmoids are fitted by least squares. With 192
+        terms or more a fit may have a sigmoid that is nearly a step, and the bound counts its rounding in full: there
+        it is loose.""")
     page.picture("range-terms", "Error over the range against the range, and error against the number of sigmoids", charts(
         "What a range costs, and what sigmoids buy", "Left: products, error over the range. Right: error on the domain.",
         [_range(ranges), _terms(terms)], names=210, dashed="the bound."))
@@ -178,7 +183,8 @@ def _constant(constant: dict[str, Curves]) -> Chart:
     curves = [curve for number, (name, points) in enumerate(constant["error"].items())
               for curve in pair(number, name, points, constant["bound"][name])]
     used = [c for points in constant["error"].values() for c, _ in points]
-    x = replace(decades("c: scores are c times the product", used), low=max(used), high=min(used))
+    x = decades("c: scores are c times the product", used)
+    x = replace(x, low=max(used), high=min(used), ticks=[tick for tick in x.ticks if min(used) <= tick <= max(used)])
     return Chart("The constant c of the soft product", x, decades("", [1e-15, 10]), curves, "largest error")
 
 

@@ -20,8 +20,8 @@ SECTIONS: dict[str, Section] = {
 """In the order of the page."""
 HEAD = """# The report: errors, sizes and speeds, measured
 
-Everything on this page comes from runs: `make report` measures it again and writes the page, in about {minutes} on two
-cores. A section alone is `python -m benchmarks.report NAME`, as it stands below its heading. Without measuring,
+Everything on this page comes from runs: `make report` measures it again and writes the page, in about {minutes} of
+CPU. A section alone is `python -m benchmarks.report NAME`, as it stands below its heading. Without measuring,
 `python -m benchmarks.report --draw` writes the page again from the figures in `docs/report/`. Random numbers have fixed
 seeds, so errors and sizes come out the same on another machine, up to the order in which its library adds. Times do not.
 """
@@ -91,4 +91,4 @@ def anchor(title: str) -> str:
 
 
 def _took(seconds: float) -> str:
-    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+    return f"{seconds:.0f} s of CPU"
