@@ -11,6 +11,8 @@ from punchcard.machines.registry import built_in
 
 DTYPES = ("float64", "float32")
 SIZE, SEED = 4, 0
+APART = 1.1
+"""Errors of two designs that differ by this factor are shown apart."""
 AGAINST_SIZE = ("mul, 1 head", "mul, 2 heads", "mul, 3 heads", "mul, anchors")
 
 
@@ -49,14 +51,23 @@ def shown(figures: Figures) -> Shown:
         f"{len(lines)} blocks in {len(designs)} designs and {len(DTYPES)} number formats: {beyond} of {len(pairs)} errors "
         f"are beyond their bound; the largest is {100 * nearest:.0f} % of it."))
     page.say(f"""Each trial is a program of one instruction on a machine of size d = {SIZE}, run once and compared with
-        the exact function of the operands on the card, {figures['trials']} times (50 or more where the
-        operand is a number). Errors are absolute, of the worst entry; those of `mul` are in units of d times the
-        largest entry of a and of b, which are 1. The bound is what the machine promises for all operands within its
-        range. An error beyond its bound would be in bold type.""")
-    page.table(["block", *(cell for dtype in DTYPES for cell in (*(f"{dtype}, {design}" for design in designs), "bound"))],
+        the exact function of the operands on the card, {figures['trials']} times (50 or more where the operand is a
+        number). Errors are absolute, of the worst entry; those of `mul` are in units of d times the largest entry of a
+        and of b, which are 1. The bound is what the machine promises for all operands within its range. An error beyond
+        its bound would be in bold type.""")
+    page.table(["block", *(cell for dtype in DTYPES for cell in (dtype, "bound"))],
                [[line["block"], *(cell for dtype in DTYPES for cell in (
-                   *(within(line["errors"][dtype][design], line["bounds"][dtype]) for design in designs),
-                   short(line["bounds"][dtype])))] for line in lines])
+                   within(max(line["errors"][dtype].values()), line["bounds"][dtype]), short(line["bounds"][dtype])))]
+                for line in lines])
+    apart = [(line["block"], dtype, line["errors"][dtype]) for line in lines for dtype in DTYPES
+             if max(line["errors"][dtype].values()) > APART * min(line["errors"][dtype].values())]
+    page.say(f"""An error there is the largest of the designs {', '.join(designs)}. They have the same formulas in other
+        columns. In {len(lines) * len(DTYPES) - len(apart)} of {len(lines) * len(DTYPES)} cases they are within
+        {round(100 * (APART - 1))} % of each other{'; these are not:' if apart else '.'}""")
+    if apart:
+        page.table(["block", "format", *designs],
+                   [[block, dtype, *(short(errors[design]) for design in designs)] for block, dtype, errors in apart],
+                   numbers=2)
     wrong = sum(count for by_design in figures["pointers"].values() for count in by_design.values())
     page.say(f"""`incr_pointer` and `reset_pointer` change bits, so they are right or wrong: {wrong} of
         {figures['trials'] * len(designs) * len(DTYPES)} changed instructions are not, bit by bit, what they should be.""")

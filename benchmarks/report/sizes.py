@@ -14,7 +14,7 @@ from punchcard.machines.registry import built_in
 from punchcard.transformer.precision import DTYPES
 
 WORDS = range(2, 64)
-COLUMNS = (8, 16, 64, 256, 1024, 4096, 16384, 65536)
+COLUMNS = (8, 16, 64, 256, 1024, 16384, 65536)
 MEMORIES = (1 << 6, 1 << 12, 1 << 16, 1 << 20)
 """Words of a memory, of machines whose words have one size."""
 FUNCTIONS = ["add", "sub", "mul", "transpose"]
