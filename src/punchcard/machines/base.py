@@ -321,6 +321,10 @@ class Machine(ABC, Generic[Program, State]):
         Without it a proof shows that every head is hard, that no sum is rounded and that nothing else changes.
         """
 
+    def stages(self) -> Sequence[Stage]:
+        """How a proof of a loop is cut into stages and cases, each with a meaning of its own; without any, it is not."""
+        return ()
+
     def prove(self, *, seconds: float | None = None, progress: Callable[[str, int], None] | None = None) -> Any:
         """A `Certificate`: for every card on which the layout's facts hold, one loop of these weights is the machine's step.
 
@@ -331,10 +335,6 @@ class Machine(ABC, Generic[Program, State]):
         See docs/proof.md.
         """
         return above("proof.prover:prove")(self, seconds=seconds, progress=progress)
-
-    def stages(self) -> Sequence[Stage]:
-        """How a proof of a loop is cut into stages and cases, each with a meaning of its own; without any, it is not."""
-        return ()
 
     # Running
 

@@ -34,6 +34,8 @@ class Column:
     """Its rows after each layer."""
     taken: dict[tuple[int, int], list[Form]] = field(default_factory=dict)
     """What each head of each layer gives to it."""
+    lemmas: dict[tuple[int, str], Sequence[Form]] = field(default_factory=dict)
+    """Rows that a lemma was tried on, by layer and name."""
     units: dict[int, dict[int, Form]] = field(default_factory=dict)
     """What the hidden units of each layer take, before the ReLU."""
 
@@ -42,7 +44,6 @@ class Column:
 class Code:
     """A block that holds the columns' numbers, but for an offset: which bit is which, and how a code becomes a number."""
 
-    rows: str
     places: dict[int, int]
     size: int
     first: int
@@ -108,8 +109,7 @@ class Columns:
         self._define(column)
         for block in self.layout.blocks:
             if block.holds.get(region) == "bits":
-                bits = self.bits.of_word(column.words[block.name])
-                column.rows[self.layout.rows(block.name)] = [signed(bit) for bit in bits]
+                column.rows[self.layout.rows(block.name)] = [signed(bit) for bit in self.bits.of_word(column.words[block.name])]
         self._congruence(column, inside)
         for fact in self.layout.facts:
             if fact.region == region and not isinstance(fact, Holds):
@@ -119,7 +119,7 @@ class Columns:
 
     def _is_single(self, region: str) -> bool:
         span = self.layout.region(region)
-        return bool(span.stop == span.start + 1)
+        return span.stop == span.start + 1
 
     def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
         """Give a block its word: known where a fact says so, else unknown."""
@@ -192,18 +192,17 @@ class Columns:
 
     def codes(self, column: Column) -> list[Code]:
         """The blocks that say which column of its region it is."""
-        named = [rows for rows, region in self._held if region == column.region]
-        return [code for code in (self.code(column.region, rows, column) for rows in named) if code is not None]
+        names = [rows for rows, region in self._held if region == column.region]
+        return [code for rows in names if (code := self.code(rows, column.region, column)) is not None]
 
-    def code(self, region: str, rows: str, column: Column | None = None) -> Code | None:
-        """What a block says of which column it is, with its bits in one column; None where it does not say it."""
+    def code(self, rows: str, region: str, column: Column | None = None) -> Code | None:
+        """How the numbers at some rows say which column of a region it is; with a column, which bit of it is which."""
         held = self._held.get((rows, region))
         if held is None or not isinstance(held.numbers, range) or len(held.numbers) < 2:
             return None
         bits = self.bits.of_word(column.words[rows]) if column is not None else []
         places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
-        return Code(rows, places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start,
-                    self.place_bits)
+        return Code(places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start, self.place_bits)
 
     def as_place(self, word: Term) -> Term:
         """A word as a column's number. One that is longer must be short enough: who asks has to show it."""
@@ -231,8 +230,7 @@ class Columns:
         if isinstance(condition, Same):
             return word == words[condition.other] + z3.BitVecVal(condition.offset, word.size())
         if isinstance(condition, Below):
-            short = condition.number < 1 << word.size()
-            return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if short else z3.BoolVal(True)
+            return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if condition.number < 1 << word.size() else z3.BoolVal(True)
         assert isinstance(condition, Names)
         fits = [] if word.size() <= self.place_bits else [z3.Extract(word.size() - 1, self.place_bits, word) == 0]
         return z3.And(*fits, z3.Or(*(self.within(self.as_place(word), region) for region in condition.regions)))
@@ -270,6 +268,8 @@ class Columns:
                 yield from self._definitions(left[0], place, words)
         elif isinstance(condition, facts.Bits | Sum):
             yield condition.rows, self._decided(condition, words)
+        elif isinstance(condition, Same):
+            yield condition.rows, words[condition.other] + condition.offset
         elif isinstance(condition, Equals) and condition.low is None:
             yield condition.rows, z3.BitVecVal(condition.number, self.layout.place(condition.rows).size)
 
@@ -294,7 +294,7 @@ class Columns:
             first += size
         column.words |= pieces
         if part:
-            joined = [column.words[f"{block}.{name}"] for name in reversed(list(sizes))]
+            joined = [column.words[f"{block}.{name}"] for name in reversed(sizes)]
             column.words[block] = z3.simplify(z3.Concat(*joined)) if len(joined) > 1 else joined[0]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import z3
 
-from punchcard.card.facts import Holds
+from punchcard.card.facts import Copies, Holds
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.proof.columns import Columns
@@ -74,8 +74,8 @@ class CounterExample:
 
 
 def counter_example(proof: Proof, failed: Failed) -> CounterExample | None:
-    """A card for a failed claim; None where there is none to show, as for a claim about numbers of bits."""
-    if failed.model is None:
+    """A card for a failed claim; None where there is none to show, as for numbers of bits, or in the middle of a loop."""
+    if failed.model is None or proof.part.begin is not proof.layout:
         return None
     model, tries = failed.model, random.Random(0)
     for _ in range(TRIES):
@@ -136,6 +136,9 @@ def make_card(layout: Layout, chosen: Chosen) -> AnyArray:
     solver = Solver(seconds=60)
     columns = Columns(layout, Bits(), solver)
     asked = {fact.region for fact in layout.facts if not isinstance(fact, Holds)}
+    for fact in layout.facts:
+        if isinstance(fact, Copies):  # what is copied must be the same as what a pointer finds
+            asked |= set(layout.place(fact.of).block.holds)
     for block in layout.blocks:
         for region, content in block.holds.items():
             if content == "one":
@@ -158,6 +161,8 @@ def make_card(layout: Layout, chosen: Chosen) -> AnyArray:
         raise Undecided("no card has all of these numbers")
     for found in columns.found.values():
         for column in found:
+            if not z3.is_bv_value(column.place):
+                continue  # one that a pointer names: it is among the others, too
             for name, word in column.words.items():
                 if not _has_parts(layout, name):
                     value = model.eval(word, model_completion=True).as_long()

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import z3
 
-from punchcard.card.facts import AnyFact, Both, Condition, Copies, Either, Holds, Not
+from punchcard.card.facts import AnyFact, Both, Condition, Copies, Either, Fact, Holds, Not
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
@@ -38,15 +38,16 @@ class Part:
         self.meaning = Meaning(self.loop.columns, self.loop, case.name if case is not None else None)
         self.any = {name: self.loop.columns.fresh(name, f"any {name}") for name in regions}
         self._own = own
-        self._after: dict[str, dict[str, Term]] = {}
         self._spoilt: Failed | None = None
         """An entry that is not as it should be when a layer begins. What follows may show a card where this matters."""
+        self._after: dict[str, dict[str, Term]] = {}
 
     def run(self) -> None:
         """Show all claims of this part."""
         self.stage.meaning(self.meaning)
         if self.case is None and self.stage.cases:
             self._cover()
+            self._stand_alone()
         try:
             for layer in range(len(self.loop.layers)):
                 self._layer(layer)
@@ -71,6 +72,13 @@ class Part:
                                    *(z3.Not(has_bits(word, mask, match)) for mask, match in case.but)))
             self.solver.never(self._name("the cases are all"), z3.Not(z3.Or(*held)))
 
+    def _stand_alone(self) -> None:
+        """A case is about one column: what is shown of a region with several would be about one of them alone."""
+        for name in self._own:
+            span = self.begin.region(name)
+            if span.stop != span.start + 1:
+                raise ProofError(f"a case about {name!r}: it has {span.stop - span.start} columns, a case is about one")
+
     # Layers
 
     def _layer(self, layer: int) -> None:
@@ -90,13 +98,20 @@ class Part:
         try:
             with self.claims.claim(self._name(f"entries after layer {first + layer + 1}"), "integers within their limits"):
                 for column in columns:
-                    rows = self.loop.after(column, layer + 1)
-                    for block in self.begin.blocks:
-                        if layer + 1 < len(self.loop.layers) or self._is_here(block, column.region):
-                            for form in rows[self.begin.rows(block.name)]:
-                                self._check_entry(form, block, column, first + layer)
+                    self._check_entries(column, layer)
         except Failed as failed:
             self._spoilt = self._spoilt or failed
+        if self.stage.cases and self.case is None and layer + 1 < len(self.loop.layers):
+            with self.claims.claim(self._name(f"still after layer {first + layer + 1}"), "columns without cases are as they were"):
+                for column in columns:
+                    self._compare(None, column, self.loop.after(column, layer + 1)[:], column.rows, z3.BoolVal(True))
+
+    def _check_entries(self, column: Column, layer: int) -> None:
+        rows = self.loop.after(column, layer + 1)
+        for block in self.begin.blocks:
+            if layer + 1 < len(self.loop.layers) or self._is_here(block, column.region):
+                for form in rows[self.begin.rows(block.name)]:
+                    self._check_entry(form, block, column, self.stage.layers[0] + layer)
 
     def _is_here(self, block: RowBlock, region: str) -> bool:
         """Whether a block after the last layer is shown in this part."""
@@ -127,8 +142,7 @@ class Part:
         if content != "bits":
             wanted = [number(1) if content == "one" else NOTHING] * block.size
             if list(found) != column.rows[self.end.rows(block.name)] or list(found) != wanted:
-                about = f"is {1 if content == 'one' else 0}"
-                with self.claims.claim(self._name(f"step: {block.name} in {column.region}"), about):
+                with self.claims.claim(self._name(f"step: {block.name} in {column.region}"), f"is {1 if content == 'one' else 0}"):
                     self._compare(block, column, found, wanted, z3.BoolVal(True))
             return {}
         parts = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
@@ -142,8 +156,7 @@ class Part:
                                    "is what the step says" if told else "is as it was"):
                 self._compare(block, column, found, wanted, z3.BoolVal(True))
             return words
-        with self.claims.claim(self._name(f"step: {block.name} in {column.region}"),
-                               "is bits, and where the step says what, that"):
+        with self.claims.claim(self._name(f"step: {block.name} in {column.region}"), "is bits, and where the step says what, that"):
             words = self._as_found(block, column, found)
             for name in parts:
                 meant = self.meaning.expected.get((name, column.region))
@@ -155,19 +168,21 @@ class Part:
                     self._compare(block, column, found[place.start - first : place.stop - first], bits, where)
         return words
 
-    def _compare(self, block: RowBlock, column: Column, found: Sequence[Form], wanted: Sequence[Form], where: Term) -> None:
+    def _compare(
+        self, block: RowBlock | None, column: Column, found: Sequence[Form], wanted: Sequence[Form], where: Term,
+    ) -> None:
+        about = f"step: {block.name} in {column.region} is what the step says" if block else f"still: {column.region} is as it was"
         for place, (form, meant) in enumerate(zip(found, wanted, strict=True)):
-            if form.key == meant.key:
-                continue
-            self.solver.never(self._name(f"step: {block.name} in {column.region} is what the step says, row {place + 1}"),
-                              where, z3.Not(equal(form - meant, self.loop.bits)))
+            if form.key != meant.key:
+                self.solver.never(self._name(f"{about}, row {place + 1}"), where,
+                                  z3.Not(equal(form - meant, self.loop.bits)))
 
     def _as_found(self, block: RowBlock, column: Column, found: Sequence[Form]) -> dict[str, Term]:
         """The words of a block that holds any bits."""
         bits = []
         for form in found:
             is_on = equal(form - number(1), self.loop.bits)
-            if len(form.terms) != 1 or form.low != -1 or form.high != 1:
+            if len(form.terms) != 1 or (form.low, form.high) != (-1, 1):
                 self.solver.never(self._name(f"step: {block.name} in {column.region} is bits"),
                                   z3.Not(z3.Or(is_on, equal(form + number(1), self.loop.bits))))
             bits.append(self.loop.bits.form(is_on))
@@ -181,9 +196,11 @@ class Part:
             if fact.region not in self._after:
                 continue
             column, words = self.any[fact.region], self._after[fact.region]
-            if not all(rows in words for rows in mentioned(fact)):
-                if not self.stage.cases:
-                    raise ProofError(f"the fact {fact.about!r} is about rows that hold no bits")
+            here = {self._is_here(self.end.place(rows).block, fact.region) for rows in mentioned(fact)}
+            if len(here) > 1:
+                raise ProofError(f"the fact {fact.about!r} is about rows that depend on the case, and others: "
+                                 "let all of them depend on it, or none")
+            if here == {False}:
                 continue
             with self.claims.claim(self._name(f"again: {fact.about}"), "holds after the loop"):
                 if isinstance(fact, Holds) and words[fact.rows].eq(column.words.get(fact.rows)):

@@ -13,14 +13,17 @@ So the claims hold after every loop, by induction, for every program and any num
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from punchcard.card.facts import Fact
+from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims, Progress
-from punchcard.proof.layers import Layer
+from punchcard.proof.layers import Layer, Loop
 from punchcard.proof.part import Part
 from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
@@ -42,10 +45,23 @@ class Proof:
         self.layers = [Layer(arrays, self.weights.dtype) for arrays in self.weights.layers]
         self.stages = tuple(machine.stages()) or (
             Stage("", (0, len(self.layers)), self.layout, self.layout, machine.meaning),)
+        self._check_stages()
         self.shares = [[1] * len(layer.heads) for layer in self.layers]
         self.needed = 0
         self._seconds, self._only = seconds, only
         self.part = self._part(self.stages[0])
+
+    def _check_stages(self) -> None:
+        """Each stage begins where the one before ends; and a host acts between loops only, so `unless` has no place within."""
+        for before, after in pairwise(self.stages):
+            if before.end is not after.begin or before.layers[1] != after.layers[0]:
+                raise ProofError(f"the stage {after.name!r} does not begin where {before.name!r} ends")
+            for fact in after.begin.facts:
+                if isinstance(fact, Fact) and fact.unless is not None:
+                    raise ProofError(f"the fact {fact.about!r} has `unless` in the middle of a loop: say it with `either`")
+        first, last = self.stages[0], self.stages[-1]
+        if (first.begin, last.end) != (self.layout, self.layout) or (first.layers[0], last.layers[1]) != (0, len(self.layers)):
+            raise ProofError("the stages are not the whole loop, from the machine's layout to its layout")
 
     def _part(self, stage: Stage, case: Case | None = None) -> Part:
         return Part(stage, self.layers[slice(*stage.layers)], self.claims, self._seconds, case)
@@ -53,6 +69,20 @@ class Proof:
     @property
     def solver(self) -> Solver:
         return self.part.solver
+
+    @property
+    def loop(self) -> Loop:
+        return self.part.loop
+
+    def show(self, stage: str, case: str | None = None) -> None:
+        """Show the claims of one part: a stage without its cases, or one case of it."""
+        for each in self.stages:
+            for one in (None, *each.cases):
+                if each.name == stage and (one.name if one is not None else None) == case:
+                    self.part = self._part(each, one)
+                    self._show(each)
+                    return
+        raise ProofError(f"there is no stage {stage!r}" + (f" with a case {case!r}" if case else ""))
 
     def run(self) -> None:
         """Show all claims."""
@@ -84,7 +114,7 @@ class Proof:
 
 def _with_winners(arrays: LayerArrays, shares: list[int]) -> LayerWeights:
     """A layer's arrays with what was shown of its heads."""
-    key, query, value, w1, b1, w2, b2 = (np.asarray(getattr(arrays, name), dtype=np.float64)
-                                         for name in ("key", "query", "value", "w1", "b1", "w2", "b2"))
-    return LayerWeights(key, query, value, np.ones(len(shares)), np.array(shares, dtype=np.float64), (None,) * len(shares),
+    wide = [np.asarray(getattr(arrays, name), dtype=np.float64) for name in ("key", "query", "value")]
+    w1, b1, w2, b2 = (np.asarray(getattr(arrays, name), dtype=np.float64) for name in ("w1", "b1", "w2", "b2"))
+    return LayerWeights(*wide, np.ones(len(shares)), np.array(shares, dtype=np.float64), (None,) * len(shares),
                         w1, b1.ravel(), w2, b2.ravel())

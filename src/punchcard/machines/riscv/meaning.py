@@ -34,11 +34,19 @@ class Operands:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an instruction comes to. `result` goes to the register `rd`, or to the word at the address, or nowhere."""
+    """What an instruction comes to. `result` goes to the register `rd`, or to the word at the address, or nowhere.
 
-    refused: Truth
+    An instruction is refused where an address that it uses is misaligned, or outside the memory.
+    """
+
     next: Word
-    result: Word | None = None
+    result: Word | None
+    misaligned: Truth
+    outside: Truth
+
+    def refused(self, card: Meaning) -> Truth:
+        """Whether nothing of it is done."""
+        return card.either(self.misaligned, self.outside)
 
 
 def immediate_of(card: Meaning, format: Format, word: Word) -> Word:
@@ -54,32 +62,34 @@ def immediate_of(card: Meaning, format: Format, word: Word) -> Word:
 
 def executed(card: Meaning, sizes: RiscvSizes, instruction: Instruction, given: Operands) -> Outcome:
     """An instruction, by its opcode."""
-    on = given.counter + WORD_BYTES
-    never = card.is_less(on, card.number(0, WORD_BITS))
+    on, never = given.counter + WORD_BYTES, card.either()
     if instruction.opcode == isa.JAL:
         return _jump(card, given.counter + given.immediate, on)
     if instruction.opcode == isa.JALR:
         return _jump(card, given.address & card.number(0xFFFFFFFE, WORD_BITS), on)
     if instruction.opcode == isa.BRANCH:
         taken, target = condition(card, instruction.name, given.x, given.y), given.counter + given.immediate
-        return Outcome(card.both(taken, misaligned(card, target, WORD_BYTES)), card.choose(taken, target, on))
+        return Outcome(card.choose(taken, target, on), None, card.both(taken, misaligned(card, target, WORD_BYTES)), never)
     if instruction.access_bytes:
-        refused = card.either(misaligned(card, given.address, instruction.access_bytes),
-                              card.negated(is_within(card, sizes, given.address)))
-        return Outcome(refused, on, (_stored if instruction.writes_memory else _loaded)(card, instruction, given))
+        moved = (_stored if instruction.writes_memory else _loaded)(card, instruction, given)
+        return Outcome(on, moved, misaligned(card, given.address, instruction.access_bytes),
+                       card.negated(is_within(card, sizes, given.address)))
+    return Outcome(on, computed(card, instruction, given), never, never)
+
+
+def computed(card: Meaning, instruction: Instruction, given: Operands) -> Word | None:
+    """What an instruction of the arithmetic unit gives."""
     if instruction.opcode == isa.LUI:
-        return Outcome(never, on, given.immediate)
+        return given.immediate
     if instruction.opcode == isa.AUIPC:
-        return Outcome(never, on, given.counter + given.immediate)
+        return given.counter + given.immediate
     if instruction.opcode == isa.OP_IMM:
-        return Outcome(never, on, operation(card, operation_of(instruction), given.x, given.immediate))
-    if instruction.opcode == isa.OP:
-        return Outcome(never, on, operation(card, instruction.name, given.x, given.y))
-    return Outcome(never, on)
+        return operation(card, operation_of(instruction), given.x, given.immediate)
+    return operation(card, instruction.name, given.x, given.y) if instruction.opcode == isa.OP else None
 
 
 def _jump(card: Meaning, target: Word, link: Word) -> Outcome:
-    return Outcome(misaligned(card, target, WORD_BYTES), target, link)
+    return Outcome(target, link, misaligned(card, target, WORD_BYTES), card.either())
 
 
 def misaligned(card: Meaning, address: Word, size: int) -> Truth:

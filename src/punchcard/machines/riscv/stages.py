@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
-from punchcard.card.facts import Fact
+from punchcard.card.facts import Equals, Fact, Same, either
 from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.riscv import isa
-from punchcard.machines.riscv.designs.base import SINK, RiscvSizes
-from punchcard.machines.riscv.designs.facts import FAULT, address_facts, aligned_fact, goes_to_a_cell
-from punchcard.machines.riscv.isa import WORD_BITS, Instruction
+from punchcard.machines.riscv.designs.base import OTHER_SINK, SINK, RiscvSizes
+from punchcard.machines.riscv.designs.facts import (
+    FAULT,
+    address_facts,
+    aligned_fact,
+    goes_to_a_cell,
+    immediate_facts,
+    kind_fact,
+    lost_fact,
+    pending_fact,
+)
+from punchcard.machines.riscv.designs.pending import PENDING
+from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
 from punchcard.machines.riscv.meaning import (
     ELSE,
     Meaning,
     Operands,
-    Outcome,
     Word,
+    computed,
     executed,
     immediate_of,
     is_call,
@@ -25,6 +35,9 @@ from punchcard.machines.riscv.meaning import (
     register,
 )
 from punchcard.machines.stages import Case, Stage
+
+GOOD = ("lawful", "aligned", "reached")
+"""The flags of an instruction that is not refused."""
 
 
 def instruction_cases(sizes: RiscvSizes) -> tuple[Case, ...]:
@@ -53,7 +66,8 @@ class ThreeLayerStages:
         self.sizes, self.layout, self.layers = sizes, layout, layers
         self.middle = middle(layout, sizes, ("fetched",), [
             aligned_fact(), aligned_fact("next", FAULT),
-            Fact("scratchpad", goes_to_a_cell(sizes, "goal"), "the result goes to a word, to a register but x0, or to the sink")])
+            Fact("scratchpad", goes_to_a_cell(sizes, "goal"), "the result goes to a word, to a register but x0, or to the sink"),
+            lost_fact(sizes, "goal")])
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -62,39 +76,24 @@ class ThreeLayerStages:
                 Stage("fetch", (last, self.layers), self.middle, self.layout, self._fetch))
 
     def _execute(self, card: Meaning) -> None:
-        for block in self.middle.blocks:
-            if block.within == "bits" and block.holds:
-                card.leave(block.name, "scratchpad")
+        leave_passing(card, self.middle)
         if card.case is None:
             return
         scratchpad = card.only("scratchpad")
         word, counter = scratchpad["word"], scratchpad["counter"]
         if card.case == ELSE:
             card.expect("event.fault", "scratchpad", card.number(1, 1))
-            self._goes(card, None, word, Outcome(card.both(), counter), word)
             return
         one = isa.BY_NAME[card.case]
         given = operands(card, self.sizes, one, word, counter)
         found = executed(card, self.sizes, one, given)
-        card.expect("event.fault", "scratchpad", card.bit(found.refused))
-        card.expect("next", "scratchpad", found.next, where=card.negated(found.refused))
-        self._goes(card, one, word, found, given.address)
-
-    def _goes(self, card: Meaning, one: Instruction | None, word: Word, found: Outcome, address: Word) -> None:
-        """Where the result goes, and what it is, unless it goes to the sink."""
-        length = self.sizes.pointer_bits
-        nowhere, place, lost = card.number(SINK, length), card.number(SINK, length), card.both()
-        space = card.number(1, 1)
-        if found.result is not None and one is not None:
-            if one.writes_memory:
-                lost, place = found.refused, card.part(address, 2, length)
-                space = card.bit(found.refused)
-            else:
-                rd = register(card, word, "rd")
-                lost = card.either(found.refused, rd == card.number(0, 5))
-                place = card.wide(rd, length)
+        refused = found.refused(card)
+        card.expect("event.fault", "scratchpad", card.bit(refused))
+        card.expect("next", "scratchpad", found.next, where=card.negated(refused))
+        goal, lost = goes(card, self.sizes, one, word, given.address, refused)
+        card.expect("goal", "scratchpad", goal)
+        if found.result is not None:
             card.expect("value", "scratchpad", found.result, where=card.negated(lost))
-        card.expect("goal", "scratchpad", card.joined(card.choose(lost, nowhere, place), space))
 
     def _fetch(self, card: Meaning) -> None:
         scratchpad = card.only("scratchpad")
@@ -106,33 +105,170 @@ class ThreeLayerStages:
             card.leave(rows, "scratchpad")
 
 
-def operands(card: Meaning, sizes: RiscvSizes, one: Instruction, word: Word, counter: Word) -> Operands:
+class TwoLayerStages:
+    """Layer A reads the operands and chooses the next program counter.
+
+    Layer B stores what is pending, makes the result, which is pending from then on, and fetches and decodes.
+    """
+
+    def __init__(self, sizes: RiscvSizes, layout: Layout) -> None:
+        self.sizes, self.layout = sizes, layout
+        refused = either(*(Equals(f"flag.{name}", 0) for name in GOOD))
+        self.middle = middle(layout, sizes, ("brought", "fetched"), [
+            aligned_fact(), aligned_fact("next", refused), kind_fact(sizes), *immediate_facts(sizes),
+            Fact("scratchpad", Same("following", "counter", WORD_BYTES), "following is pc + 4"), pending_fact(sizes)])
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        cases = instruction_cases(self.sizes)
+        return (Stage("choose", (0, 1), self.layout, self.middle, self._choose, cases),
+                Stage("complete", (1, 2), self.middle, self.layout, self._complete, cases, ("value", PENDING)))
+
+    def _choose(self, card: Meaning) -> None:
+        leave_passing(card, self.middle)
+        if card.case is None:
+            return
+        if card.case == ELSE:
+            card.expect("flag.lawful", "scratchpad", card.number(0, 1))
+            return
+        scratchpad, one = card.only("scratchpad"), isa.BY_NAME[card.case]
+        word, counter = scratchpad["word"], scratchpad["counter"]
+        pending = scratchpad[PENDING], scratchpad["value"]
+        given = operands(card, self.sizes, one, word, counter, pending)
+        found = executed(card, self.sizes, one, given)
+        flags = {"lawful": card.both(), "aligned": card.negated(found.misaligned), "reached": card.negated(found.outside),
+                 "stalls": card.either() if not one.writes_memory else
+                 card.part(given.address, 2, self.sizes.pointer_bits) == card.part(counter + WORD_BYTES, 2, self.sizes.pointer_bits)}
+        for name, holds in flags.items():
+            card.expect(f"flag.{name}", "scratchpad", card.bit(holds))
+        card.expect("next", "scratchpad", found.next, where=card.negated(found.refused(card)))
+        x, y = arithmetic_operands(card, one, given)
+        if x is not None:
+            card.expect("x", "scratchpad", x)
+        if y is not None:
+            card.expect("y", "scratchpad", y)
+        if one.access_bytes:
+            card.expect("reference", "scratchpad", card.low(given.address, self.sizes.pointer_bits + 2))
+
+    def _complete(self, card: Meaning) -> None:
+        scratchpad = card.only("scratchpad")
+        pending, value, following = (scratchpad[rows] for rows in (PENDING, "value", "next"))
+        refused = card.either(*(scratchpad[f"flag.{name}"] == card.number(0, 1) for name in GOOD))
+        stalls = scratchpad["flag.stalls"] == card.number(1, 1)
+        fetched(card, self.sizes, pending, value, following, stalls)
+        card.expect("counter", "scratchpad", card.choose(refused, scratchpad["counter"], following))
+        card.expect("event.fault", "scratchpad", card.bit(refused))
+        for rows in ("kind", "immediate", "following", "target", "value", PENDING):
+            card.leave(rows, "scratchpad")
+        if card.case is not None:
+            self._result(card, refused)
+
+    def _result(self, card: Meaning, refused: Any) -> None:
+        """The result of an instruction, from the operands that layer A has left, and where it goes."""
+        scratchpad = card.only("scratchpad")
+        word = scratchpad["word"]
+        if card.case == ELSE:
+            card.expect(PENDING, "scratchpad", nowhere(card, self.sizes, word), where=refused)
+            return
+        one = isa.BY_NAME[card.case]
+        address = card.wide(scratchpad["reference"], WORD_BITS)
+        goal, lost = goes(card, self.sizes, one, word, address, refused)
+        card.expect(PENDING, "scratchpad", goal)
+        given = Operands(word, scratchpad["counter"], scratchpad["x"], scratchpad["y"], scratchpad["y"], address, word)
+        if one.access_bytes:
+            position = card.part(address, 2, self.sizes.pointer_bits)
+            given = replace(given, loaded=read_word(card, self.sizes, position, (scratchpad[PENDING], scratchpad["value"])))
+            result = executed(card, self.sizes, one, given).result
+        elif one.opcode in (isa.JAL, isa.JALR):
+            result = scratchpad["following"]
+        else:
+            result = scratchpad["x"] + scratchpad["y"] if one.opcode in (isa.LUI, isa.AUIPC) else computed(card, one, given)
+        if result is not None:
+            card.expect("value", "scratchpad", result, where=card.negated(lost))
+
+
+def leave_passing(card: Meaning, layout: Layout) -> None:
+    """Rows that hold bits in the middle of a loop may hold any."""
+    for block in layout.blocks:
+        if block.within == "bits" and block.holds:
+            card.leave(block.name, "scratchpad")
+
+
+def arithmetic_operands(card: Meaning, one: Instruction, given: Operands) -> tuple[Word | None, Word | None]:
+    """What the arithmetic unit works on: registers, 0 or the program counter, and the immediate; None: it does not matter."""
+    zero = card.number(0, WORD_BITS)
+    x = {isa.LUI: zero, isa.AUIPC: given.counter}.get(one.opcode, given.x if "rs1" in one.uses else None)
+    if one.opcode in (isa.OP_IMM, isa.LUI, isa.AUIPC):
+        return x, given.immediate
+    return x, given.y if "rs2" in one.uses else None
+
+
+def goes(card: Meaning, sizes: RiscvSizes, one: Instruction, word: Word, address: Word, refused: Any) -> tuple[Word, Any]:
+    """The address where a result goes, and whether it is lost."""
+    length = sizes.pointer_bits
+    if one.writes_memory:
+        place, lost, space = card.part(address, 2, length), refused, card.number(0, 1)
+    elif "rd" in one.uses:
+        rd = register(card, word, "rd")
+        place, lost, space = card.wide(rd, length), card.either(refused, rd == card.number(0, 5)), card.number(1, 1)
+    else:
+        return nowhere(card, sizes, word, one), card.both()
+    return card.choose(lost, nowhere(card, sizes, word, one), card.joined(place, space)), lost
+
+
+def nowhere(card: Meaning, sizes: RiscvSizes, word: Word, one: Instruction | None = None) -> Word:
+    """The address of the sink; where there are two, an instruction without a result takes one of them by a bit of its own."""
+    place = card.number(SINK, sizes.pointer_bits)
+    if sizes.multiply and one is not None and not one.writes_memory and "rd" not in one.uses:
+        other = card.part(word, FIELDS["rd"], 1) == card.number(1, 1)
+        place = card.choose(other, card.number(OTHER_SINK, sizes.pointer_bits), place)
+    return card.joined(place, card.number(1, 1))
+
+
+Pending: TypeAlias = tuple[Word, Word] | None
+"""A word that is not stored yet: its address, and what it is."""
+
+
+def operands(
+    card: Meaning, sizes: RiscvSizes, one: Instruction, word: Word, counter: Word, pending: Pending = None,
+) -> Operands:
     """What an instruction reads: registers by their numbers, and the word of the memory at its address."""
     def read(field: str) -> Word:
         if field not in one.uses:
             return card.number(0, WORD_BITS)
         number = card.wide(register(card, word, field), sizes.pointer_bits)
-        return card.named("registers", "address.position", number)["memory"]
+        held = card.named("registers", "address.position", number)["memory"]
+        return as_if_stored(card, pending, card.joined(number, card.number(1, 1)), held)
 
     x, y, immediate = read("rs1"), read("rs2"), immediate_of(card, one.format, word)
     address = x + immediate
-    loaded = x if not one.access_bytes else read_word(card, sizes, card.part(address, 2, sizes.pointer_bits))
+    loaded = x if not one.access_bytes else read_word(
+        card, sizes, card.part(address, 2, sizes.pointer_bits), pending)
     return Operands(word, counter, x, y, immediate, address, loaded)
 
 
-def read_word(card: Meaning, sizes: RiscvSizes, position: Word) -> Word:
+def read_word(card: Meaning, sizes: RiscvSizes, position: Word, pending: Pending = None) -> Word:
     """The word at a position of the memory."""
     regions = [region for region in sizes.cells if region in ("memory", "spare")]
-    return card.read_named("memory", regions, "address.position", position)
+    held = card.read_named("memory", regions, "address.position", position)
+    return as_if_stored(card, pending, card.joined(position, card.number(0, 1)), held)
 
 
-def fetched(card: Meaning, sizes: RiscvSizes, goal: Word, value: Word, following: Word) -> None:
-    """A value is stored at a column's address, and the word at the next program counter is read as it is then."""
+def as_if_stored(card: Meaning, pending: Pending, address: Word, held: Word) -> Word:
+    """What stands at an address once the pending word is stored."""
+    return held if pending is None else card.choose(pending[0] == address, pending[1], held)
+
+
+def fetched(card: Meaning, sizes: RiscvSizes, goal: Word, value: Word, following: Word, stalls: Any = None) -> None:
+    """A value is stored at a column's address, and the word at the next program counter is read as it is then.
+
+    Where the machine stalls, it is a jump to itself.
+    """
     for region in sizes.cells:
         card.expect("memory", region, lambda cell: card.choose(cell["address"] == goal, value, cell["memory"]))
-    position = card.part(following, 2, sizes.pointer_bits)
-    stored = goal == card.joined(position, card.number(0, 1))
-    word = card.choose(stored, value, read_word(card, sizes, position))
+    word = read_word(card, sizes, card.part(following, 2, sizes.pointer_bits), (goal, value))
+    if stalls is not None:
+        word = card.choose(stalls, card.number(isa.STALL, WORD_BITS), word)
     card.expect("word", "scratchpad", word)
     card.expect("event.call", "scratchpad", card.bit(is_call(card, word)))
     inside = card.both(is_within(card, sizes, following), card.part(following, 0, 2) == card.number(0, 2))
@@ -141,4 +277,4 @@ def fetched(card: Meaning, sizes: RiscvSizes, goal: Word, value: Word, following
 
 def stages_of(sizes: RiscvSizes, layout: Layout, design: Any, layers: int) -> tuple[Stage, ...]:
     """The stages of a design, by its name."""
-    return ThreeLayerStages(sizes, layout, layers).stages if design.name == "three-layer" else ()
+    return TwoLayerStages(sizes, layout).stages if design.lags else ThreeLayerStages(sizes, layout, layers).stages

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 from punchcard.card.layout import Layout
@@ -112,10 +112,14 @@ class Choose(Execute):
 
     # What may be done
 
+    def _alignment(self, instruction: Instruction) -> Hashable:
+        """Branches have a class of their own: so a word that is not an instruction is never misaligned in two ways at once."""
+        return BRANCHES.get(instruction.name) or super()._alignment(instruction)
+
     def _misses(self) -> Expression:
         """1 where a branch is taken to an address that is not a multiple of four: that is bit 1 of its immediate."""
         total = 0.0 * self.one
-        for way, closed in self.gates.each(way_of):
+        for way, closed in self.gates.each(self._alignment):
             if isinstance(way, Branch):
                 total = total + self._where(way, True, self.immediate[1], closed)
         return total

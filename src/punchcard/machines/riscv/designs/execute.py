@@ -5,6 +5,8 @@ Every alternative is closed by the literals of the instruction's kind, so that o
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from punchcard.card.layout import Layout
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
@@ -124,6 +126,12 @@ class Execute:
             units.append(conjunction(missing, one))
         return stack(*units).total()
 
+    def _alignment(self, instruction: Instruction) -> Hashable:
+        """What must be aligned."""
+        if instruction.opcode in (isa.JAL, isa.JALR):
+            return "jump" if instruction.opcode == isa.JAL else "register jump"
+        return {2: "half", 4: "word"}.get(instruction.access_bytes, "any")
+
     def _misaligned(self) -> Expression:
         """1 where the address of a load, a store or a jump is not a multiple of what it must be."""
         one, x, immediate = self.one, self.x, self.immediate
@@ -131,13 +139,8 @@ class Execute:
         two = last + 2 * as_numbers(x[1], one) + 2 * as_numbers(immediate[1], one)  # 0 to 6
         ranges = {"half": (last, ((1, 2),)), "word": (two, ((1, 4), (5, 7))), "register jump": (two, ((2, 4), (6, 7)))}
 
-        def sort(instruction: Instruction) -> str:
-            if instruction.opcode in (isa.JAL, isa.JALR):
-                return "jump" if instruction.opcode == isa.JAL else "register jump"
-            return {2: "half", 4: "word"}.get(instruction.access_bytes, "any")
-
         total = 0.0 * one
-        for name, closed in self.gates.each(sort):
+        for name, closed in self.gates.each(self._alignment):
             if name == "jump":
                 total = total + conjunction(closed + 0.5 * (one - immediate[1]), one)
             elif name in ranges:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from punchcard.card.facts import AnyFact, Below, Bits, Condition, Equals, Fact, Holds, Not, Sum, both, either, implies
+from punchcard.card.facts import AnyFact, Below, Bits, Condition, Equals, Fact, Holds, Not, Same, Sum, both, either, implies
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import HALF, NOTHING, OTHER_SINK, REGISTER_COUNT, SINK, RiscvSizes
 from punchcard.machines.riscv.designs.decode import immediate_sources
-from punchcard.machines.riscv.isa import FIELDS, WORD_BYTES, Instruction
+from punchcard.machines.riscv.designs.pending import PENDING
+from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
 
 FAULT = Equals("event.fault", 1)
 """A card after which no loop follows: the host ends the run."""
@@ -31,6 +32,29 @@ def goes_to_a_cell(sizes: RiscvSizes, rows: str) -> Condition:
     sinks = [Equals(f"{rows}.position", OTHER_SINK)] if sizes.multiply else []
     register = both(Not(Equals(f"{rows}.position", 0)), Below(f"{rows}.position", SINK + 1))
     return either(Equals(f"{rows}.space", 0), register, *sinks)
+
+
+def lost_fact(sizes: RiscvSizes, rows: str) -> Fact:
+    """A refused instruction changes nothing: its result goes to the sink."""
+    sink = both(Equals(f"{rows}.space", 1), either(*(Equals(f"{rows}.position", place) for place in sizes.sinks)))
+    return Fact("scratchpad", implies(FAULT, sink), "the result of a refused instruction goes to the sink")
+
+
+def pending_fact(sizes: RiscvSizes) -> Fact:
+    """What is pending goes somewhere."""
+    return Fact("scratchpad", goes_to_a_cell(sizes, PENDING), "what is pending goes to a word, to a register but x0, or to the sink")
+
+
+def whole_facts() -> list[Fact]:
+    """pc + 4, and pc + immediate for jumps and branches."""
+    target = Sum("target", ("counter", "immediate"), WORD_BITS)
+    return [Fact("scratchpad", Same("following", "counter", WORD_BYTES), "following is pc + 4", unless=FAULT),
+            Fact("scratchpad", implies(_jumps(), target), "target is pc + immediate", unless=FAULT)]
+
+
+def _jumps() -> Condition:
+    """Whether the word is a jump or a branch that goes to pc + immediate."""
+    return either(*(Equals("word", opcode, OPCODE_BITS) for opcode in (isa.JAL, isa.BRANCH)))
 
 
 def aligned_fact(rows: str = "counter", *others: Condition) -> Fact:
@@ -81,7 +105,6 @@ def operand_facts(sizes: RiscvSizes) -> list[Fact]:
 def half_facts() -> list[Fact]:
     """The low half of pc + 4 and its carry, and the carry of pc + immediate, for jumps and branches."""
     carried = Sum("carried", ("counter", "immediate"), HALF, shift=HALF)
-    jumps = either(*(Equals("word", opcode, OPCODE_BITS) for opcode in (isa.JAL, isa.BRANCH)))
     return [Fact("scratchpad", Sum("following", ("counter",), HALF, WORD_BYTES), "following is pc + 4, its low half and carry",
                  unless=FAULT),
-            Fact("scratchpad", implies(jumps, carried), "carried is the carry of pc + immediate", unless=FAULT)]
+            Fact("scratchpad", implies(_jumps(), carried), "carried is the carry of pc + immediate", unless=FAULT)]

@@ -28,6 +28,14 @@ from punchcard.errors import SizeError
 from punchcard.machines.riscv.designs.base import EVENTS, SCRATCH, RiscvDesign, RiscvSizes, looking
 from punchcard.machines.riscv.designs.choose import FLAGS, Choose
 from punchcard.machines.riscv.designs.complete import Complete, Decode
+from punchcard.machines.riscv.designs.facts import (
+    address_facts,
+    aligned_fact,
+    immediate_facts,
+    kind_fact,
+    pending_fact,
+    whole_facts,
+)
 from punchcard.machines.riscv.designs.pending import PENDING, SETTLED, pending_word
 from punchcard.machines.riscv.isa import FIELDS, STALL, WORD_BITS, WORD_BYTES
 from punchcard.primitives.address import store_factor, store_gap
@@ -84,6 +92,8 @@ class TwoLayerDesign(RiscvDesign):
                 passing("fetched", n, "the next instruction, as a head brings it"),
             ],
             sizes.regions,
+            [*address_facts(sizes), aligned_fact(), kind_fact(sizes), *immediate_facts(sizes), *whole_facts(),
+             pending_fact(sizes)],
         )
 
     def layers(self, sizes: RiscvSizes, layout: Layout, precision: Precision) -> list[Part]:

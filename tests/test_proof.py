@@ -1,0 +1,236 @@
+"""Proofs: every claim holds for the machines as they are built, and fails, or is shown all the same, for other weights."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+from punchcard.card.layout import Layout, Region, RowBlock, holding
+from punchcard.card.facts import Copies, Equals, Fact, Holds, Names, Own, either
+from punchcard.cli import main
+from punchcard.errors import ProofError
+from punchcard.machines.base import Machine
+from punchcard.machines.subleq.machine import SubleqMachine
+from punchcard.machines.von_neumann.machine import VonNeumannMachine
+from tests.mutations import mutations
+from tests.random_images import random_image
+from tests.random_programs import random_program
+
+pytest.importorskip("z3")
+
+from punchcard.proof.certificate import disagreements, load_certificate  # noqa: E402
+from punchcard.proof.example import make_card  # noqa: E402
+from punchcard.proof.prover import prove  # noqa: E402
+from punchcard.proof.stepping import step  # noqa: E402
+
+SMALL = {"word_bits": 3, "memory": 3, "instructions": 4}
+DESIGNS = tuple(SubleqMachine.designs)
+
+
+@cache
+def small(name: str) -> Machine[Any, Any]:
+    """A machine of every kind and design of bits, as small as it may be without being special."""
+    return VonNeumannMachine(word_bits=4, memory=11) if name == "von-neumann" else SubleqMachine(**SMALL, design=name)
+
+
+@pytest.mark.parametrize("name", [*DESIGNS, "von-neumann"])
+def test_a_machine_is_proven(name: str) -> None:
+    found = small(name).prove()
+    assert found.proven, found
+    names = [claim.name for claim in found.claims]
+    assert any(each.startswith("heads of layer 1") for each in names)
+    assert any(each.startswith("step: memory in memory") for each in names)
+    assert sum(each.startswith("again: ") for each in names) == len(small(name).layout.facts)
+    assert names[-1] == "bits"
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_facts_hold_on_cards_of_programs(name: str) -> None:
+    """What a proof takes for granted is true of every card of a run, and of a card made of the facts alone."""
+    machine = SubleqMachine(word_bits=6, memory=5, instructions=9, design=name)
+    for seed in range(8):
+        card = machine.punch(random_program(random.Random(seed), 6, 5, 9))
+        for _ in range(12):
+            assert machine.layout.violations(card) == []
+            assert np.array_equal(step(machine, card), (after := machine.model(card)).numpy())
+            card = after
+    assert machine.layout.violations(make_card(machine.layout, {})) == []
+
+
+def test_the_meaning_of_an_image_is_what_the_model_does() -> None:
+    machine = small("von-neumann")
+    for seed in range(6):
+        card = machine.punch(random_image(random.Random(seed), 4, 11))
+        for _ in range(6):
+            layout = machine.layout
+            if layout.number_at(card, "event", 0) & 0b111:
+                break  # a host would take over
+            assert layout.violations(card) == []
+            after = machine.model(card)
+            assert np.array_equal(step(machine, card), after.numpy())
+            card = after
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_one_changed_weight(name: str) -> None:
+    """A claim fails, on a card that has all facts; or everything is shown, and then the model does the same on cards."""
+    machine, seen = small(name), set()
+    for about, weights in mutations(machine.weights, 5 if name == "one-layer" else 8, seed=7):
+        found = prove(machine, weights=weights, seconds=60)
+        seen.add(_judge(machine, weights, found, about))
+    assert "refuted" in seen
+
+
+def _judge(machine: Machine[Any, Any], weights: Any, found: Any, about: str) -> str:
+    """How a proof for other weights ended; that it ended rightly is checked by running cards."""
+    if not found.proven:
+        example = found.counter_example
+        if example is None:
+            assert found.failed.startswith("bits: "), about
+            return "rounded"
+        assert machine.layout.violations(example.card) == [], about
+        after = weights.module(torch.from_numpy(example.card).to(weights.module.dtype)).double().numpy()
+        differs = bool(np.abs(after - step(machine, example.card)).max() > 1e-9)
+        assert differs == bool(example.differences), about
+        return "refuted" if differs else "margin"
+    for seed in range(6):
+        program = random_program(random.Random(seed), SMALL["word_bits"], SMALL["memory"], SMALL["instructions"])
+        card = machine.punch(program)
+        for _ in range(20):
+            after = machine.model(card)
+            assert torch.equal(weights.module(card), after), about
+            card = after
+    return "equivalent"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [*DESIGNS, "von-neumann"])
+def test_sixty_changed_weights(name: str) -> None:
+    machine, counts = small(name), dict[str, int]()
+    for about, weights in mutations(machine.weights, 60, seed=1):
+        found = prove(machine, weights=weights, seconds=600)
+        if name == "von-neumann":
+            ending = "equivalent" if found.proven else "refuted"
+            assert found.proven or found.counter_example is None or not machine.layout.violations(found.counter_example.card)
+        else:
+            ending = _judge(machine, weights, found, about)
+        counts[ending] = counts.get(ending, 0) + 1
+    print(name, counts)  # noqa: T201
+    assert sum(counts.values()) == 60
+    assert counts["refuted"] >= 30
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("design", "bits", "columns"), [
+    ("two-layer", 16, 1024), ("paper", 16, 64), ("paper", 16, 1024), ("one-layer", 8, 16), ("one-layer", 16, 256)])
+def test_large_machines_are_proven(design: str, bits: int, columns: int) -> None:
+    instructions = columns // 2
+    machine = SubleqMachine(word_bits=bits, memory=columns - 3 - instructions, instructions=instructions, design=design)
+    assert machine.layout.columns == columns
+    assert machine.prove().proven
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("options", [{"word_bits": 16, "memory": 1024}, {"word_bits": 16, "memory": 1000},
+                                     {"dialect": "sic1"}, {"dialect": "subtracts", "word_bits": 32, "memory": 4096}])
+def test_large_images_are_proven(options: dict[str, Any]) -> None:
+    assert VonNeumannMachine(**options).prove().proven
+
+
+def test_a_number_format_that_rounds_is_refused() -> None:
+    """The step is right over the integers, and float32 has too few bits: said by the last claim, without a card."""
+    machine = SubleqMachine(word_bits=20, memory=3, instructions=4, design="two-layer")
+    short = type(machine.weights)(machine.weights.width, "float32", machine.weights.layers)
+    machine.precision.__dict__["name"] = "float32"
+    found = prove(machine, weights=short)
+    assert not found.proven
+    assert found.failed is not None
+    assert found.failed.startswith("bits: sums need 26 bits, float32 has 24")
+
+
+def test_a_temperature_that_is_too_low_is_refuted() -> None:
+    machine = SubleqMachine(**SMALL, design="two-layer", precision=_soft())
+    found = machine.prove()
+    assert not found.proven
+    assert found.counter_example is not None
+    assert "finds one column" in str(found)
+
+
+def _soft() -> Any:
+    from punchcard.transformer.precision import Precision
+
+    return Precision("float64", temperature=24.0)
+
+
+def test_a_certificate_is_kept_and_checked(tmp_path: Path) -> None:
+    path, runner = tmp_path / "proof.json", CliRunner()
+    options = ["prove", "--machine", "subleq", "--design", "two-layer", "--bits", "3", "--memory", "3",
+               "--instructions", "4"]
+    made = runner.invoke(main, [*options, "-o", str(path)])
+    assert made.exit_code == 0, made.output
+    assert "18 claims shown" in made.output
+    kept = load_certificate(path)
+    assert kept["proven"] is True
+    assert len(kept["weights"]) == 64
+    assert kept["solver"].startswith("z3 ")
+    again = runner.invoke(main, ["prove", "--verify", str(path)])
+    assert again.exit_code == 0, again.output
+    assert again.output.endswith("is confirmed\n")
+    kept["weights"] = "0" * 64
+    path.write_text(json.dumps(kept))
+    wrong = runner.invoke(main, ["prove", "--verify", str(path), "--json"])
+    assert wrong.exit_code == 1
+    assert json.loads(wrong.output)["disagreements"] == ["weights differ"]
+
+
+def test_what_a_certificate_lacks_is_said() -> None:
+    found = small("two-layer").prove()
+    kept = found.describe()
+    assert disagreements(kept, found) == []
+    assert disagreements({**kept, "claims": kept["claims"][1:]}, found) == [
+        "the claim 'heads of layer 1' is not in the file"]
+    assert disagreements({**kept, "proven": False}, found) == ["the file says that it is not proven"]
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("{", "it is not JSON"), ("[]", "it does not say 'punchcard proof'"),
+    ('{"format": "punchcard proof", "version": 9}', "a certificate of version 9"),
+    ('{"format": "punchcard proof", "version": 1}', "does not say which machine"),
+    ('{"format": "punchcard proof", "version": 1, "machine": {"machine": "subleq"}}', "cannot be built"),
+])
+def test_what_is_not_a_certificate(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "proof.json"
+    path.write_text(text)
+    result = CliRunner().invoke(main, ["prove", "--verify", str(path)])
+    assert result.exit_code == 2
+    assert why in result.output
+
+
+def test_facts_are_checked_on_cards() -> None:
+    layout = Layout(
+        [RowBlock("name", 3, holds=holding("bits", "cells", "head")), RowBlock("copy", 3, holds=holding("bits", "head"))],
+        [Region("head", 1), Region("cells", 4)],
+        [Holds("name", "cells", range(1, 5)), Fact("head", either(Names("name", ("cells",)), Equals("name", 7)), "it points"),
+         Copies("copy", "head", "name", "name"), Fact("cells", Own("name"), "each knows itself")])
+    card = make_card(layout, {("head", 0): {"name": 3}})
+    assert layout.violations(card) == []
+    assert layout.number_at(card, "copy", 0) == 3
+    layout.put_number_at(card, "name", 0, 6)
+    assert layout.violations(card) == ["head: it is not so that it points",
+                                       "head: it is not so that copy in head is name of the column that name names"]
+    layout.put_number_at(card, "name", 3, 1)
+    assert "cells[2]: it is not so that name in cells holds its numbers" in layout.violations(card)
+
+
+def test_without_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ProofError, match="needs the solver z3"):
+        small("two-layer").prove()
