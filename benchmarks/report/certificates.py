@@ -66,10 +66,10 @@ def proven(jobs: Iterable[Job], seconds: int, at_once: int = 2) -> Iterator[tupl
                 process.start()
                 sender.close()  # so that the end of the process is the end of the pipe
                 running[receiver] = waiting.pop(0), process
-            for receiver in multiprocessing.connection.wait(list(running)):
-                assert isinstance(receiver, Connection)
-                job, process = running.pop(receiver)
-                yield job, _answer(receiver, process, seconds)
+            ready = multiprocessing.connection.wait(list(running))
+            for answered in [receiver for receiver in running if receiver in ready]:
+                job, process = running.pop(answered)
+                yield job, _answer(answered, process, seconds)
     finally:
         for _, process in running.values():
             process.terminate()
