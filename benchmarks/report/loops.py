@@ -25,6 +25,8 @@ from punchcard.machines.fleq.oracle import FleqInterpreter
 MACHINES = {"float64, 1 head": (1, "float64"), "float64, 2 heads": (2, "float64"), "float64, 3 heads": (3, "float64"),
             "float32, 3 heads": (3, "float32")}
 SEED, D = 0, 4
+LEAST = 1e-16
+"""Where an error of 0 is drawn."""
 
 
 def newton(quick: bool) -> FleqProgram:
@@ -130,9 +132,9 @@ def shown(figures: Figures) -> Shown:
 
 def _chart(title: str, runs: Figures) -> Chart:
     curves = [curve for number, (name, run) in enumerate(runs.items())
-              for curve in pair(number, name.replace("float", "f"), [(t, max(y, 1e-17)) for t, y in run["points"]],
+              for curve in pair(number, name.replace("float", "f"), [(t, max(y, LEAST)) for t, y in run["points"]],
                                 [(t, t * run["bound"]) for t, _ in run["points"]], mark=False)]
     end = max(run["loops"] for run in runs.values())
-    values = [y for run in runs.values() for _, y in run["points"]] + [run["bound"] for run in runs.values()]
+    values = [value for run in runs.values() for t, y in run["points"] for value in (max(y, LEAST), t * run["bound"])]
     x = Axis("loops T", 1, end, powers(0, int(math.log10(end))), log=True)
-    return Chart(title, x, decades("", [*values, 1e-17]), curves, "largest error so far")
+    return Chart(title, x, decades("", values), curves, "largest error so far")
