@@ -1,4 +1,4 @@
-"""The paper's calculator: its sample expression on both designs, and what its errors are.
+"""The paper's calculator: its sample expression on all designs, and what its errors are.
 
     python examples/calculator.py
 """
@@ -9,7 +9,7 @@ import punchcard
 
 
 def main() -> None:
-    for design in ("compact", "paper"):
+    for design in ("compact", "three-layer", "paper"):
         result = punchcard.calc("sqrt(1/((a+b-c)*d))/100", a=3, b=2, c=1, d=0.5, design=design)
         print(f"{design}: {result.value!r}, error {result.error:.1e}, bound {result.bound:.1e}, {result.steps} instructions")
     print(result.text)

@@ -1,4 +1,4 @@
-"""A function block of one's own: the maximum of two matrices, entry by entry, in both designs of the FLEQ machine.
+"""A function block of one's own: the maximum of two matrices, entry by entry, in all designs of the FLEQ machine.
 
     python examples/own_block.py
 """
@@ -28,7 +28,7 @@ c  matrix 2x2
 
 def main() -> None:
     program = punchcard.assemble_fleq(TEXT, functions={"maximum": MAXIMUM})
-    for design in ("compact", "paper"):
+    for design in ("compact", "three-layer", "paper"):
         report = punchcard.run(program, design=design, blocks=[BLOCK])
         print(design, report.result.memory["c"].tolist(), "largest error", report.max_error)
 

@@ -25,12 +25,15 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "subleq two-layer": (PRODUCT, {"design": "two-layer", "word_bits": 8}),
     "subleq one-layer": (PRODUCT, {"design": "one-layer", "word_bits": 8}),
     "fleq compact": ("newton.fleq", {"design": "compact"}),
+    "fleq three-layer": ("newton.fleq", {"design": "three-layer"}),
     "fleq paper": ("newton.fleq", {"design": "paper"}),
     "von-neumann two-layer": ("von_neumann/hello.asq", {"memory": 64}),
     "riscv three-layer": ("riscv/hi.s", {"memory": 64}),
     "riscv two-layer": ("riscv/hi.s", {"memory": 64, "design": "two-layer"}),
 }
 """Every machine and every design."""
+LONG = ("fleq three-layer",)
+"""Left to `make soak`."""
 SCRIPT = Path(__file__).with_name("fresh_export.py")
 EXACT = [name for name in CASES if not name.startswith("fleq")]
 TOLERANCE = 1e-7

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 import torch
 
 from punchcard.card.encoding import decode_unsigned
@@ -20,6 +21,8 @@ from punchcard.machines.fleq.text.assembler import assemble
 from tests.thin_model import ThinModel
 
 DESIGNS = ("compact", "three-layer", "paper")
+MANY = ("compact", pytest.param("three-layer", marks=pytest.mark.soak), "paper")
+"""For tests of many functions: the design in three layers computes them with the compact one's formulas."""
 POINTER_FUNCTIONS = ("incr_pointer", "reset_pointer")
 RANGE = 64.0
 

@@ -59,9 +59,9 @@ def _riscv(memory: int) -> Subject:
     return Subject(machine.weights, machine.layout, lambda rng: machine.punch(endless(rng, memory, memory // 2)))
 
 
-def _fleq(*functions: str, heads: int = 1) -> Subject:
+def _fleq(*functions: str, heads: int = 1, design: str = "compact") -> Subject:
     machine = FleqMachine(functions=(*functions, *fleq_cases.POINTER_FUNCTIONS), size=2, memory=14, instructions=8,
-                          range=fleq_cases.RANGE, heads=heads)
+                          range=fleq_cases.RANGE, heads=heads, design=design)
     return Subject(machine.weights, machine.layout,
                    lambda rng: machine.punch(fleq_cases.random_program(rng, machine, 60)), 1e-6)
 
@@ -88,6 +88,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "painters": lambda: _own(lambda rng: painters(16, 4)),
     "operations": lambda: _own(lambda rng: operations([rng.randrange(4) for _ in range(16)], 4)),
     "FLEQ": lambda: _fleq("add", "sub", "transpose", "mul", "sigmoid"),
+    "FLEQ, three-layer": lambda: _fleq("add", "mul", design="three-layer"),
 }
 
 

@@ -1,7 +1,8 @@
-"""Random array programs over the subset, as text: expressions, nested loops, conditions, parts of arrays.
+"""Random array programs over the subset, as text: expressions, loops, conditions, parts of arrays, calls of programs.
 
-Values are kept small by clipping with a sigmoid or by halving, so that most programs stay in a range. What a program
-may not say is made too, now and then: it must be refused by name, not run wrongly.
+Sizes are 1 to 5, and arguments are floats, integers, arrays of three types and lists. Values are kept small by clipping
+with a sigmoid or by scaling, so that most programs stay in a range. What a program may not say is made too, now and
+then: it must be refused by name, not run wrongly.
 """
 
 from __future__ import annotations
@@ -10,78 +11,221 @@ import linecache
 import types
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 import punchcard as pc
 
-N = 3
-PARAMETERS = {"a": (), "b": (), "u": (N,), "v": (N,), "A": (N, N), "B": (N, N)}
+Shape: TypeAlias = tuple[int, ...]
+HELPERS = (
+    "def helper(x, y, k=2):\n    return {0}(x) * y - 0.25 * k\n",
+    "def helper(x, y, k=2):\n    for _ in range(k):\n        x = 0.5 * x + {0}(y)\n    return x\n",
+    "def helper(x, y, k=2):\n    t = {0}(x)\n    if k > 1:\n        t = t - y\n    return t\n",
+    "def helper(x, y, k=2):\n    z = 1.0 * x\n    z += y\n    return {0}(z)\n",
+)
+SMOOTH = ("pc.sigmoid({})", "np.tanh({})", "np.sin({})", "np.cos({})", "pc.relu({})", "np.abs({})", "abs({})",
+          "np.sqrt(0.5 + pc.abs({}))", "pc.log(1.5 + np.abs({}))", "np.exp(-pc.abs({}))", "(1.0 / (1.0 + ({}) ** 2))",
+          "np.square({})", "np.negative({})", "pc.exp(pc.sigmoid({}))")
+"""Functions of every entry whose values and domains are small."""
 
 
 @dataclass
 class Writer:
-    """Writes one program; `kinds` has the shape of each variable that is certain to have a value."""
+    """Writes one program; `shapes` has each variable that is certain to have a value, `indices` what each is below."""
 
     random: Random
+    sizes: tuple[int, int, int] = (1, 1, 1)
     lines: list[str] = field(default_factory=list)
-    kinds: dict[str, str] = field(default_factory=lambda: {"a": "s", "b": "s", "u": "v", "v": "v", "A": "m", "B": "m"})
-    indices: list[str] = field(default_factory=list)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    indices: dict[str, int] = field(default_factory=dict)
+    loops: int = 0
     in_loop: bool = False
+    helper: bool = False
+
+    @classmethod
+    def of(cls, seed: int) -> Writer:
+        """The writer of a seed: sizes, and the types of parameters."""
+        writer = cls(Random(seed))
+        n, m, k = writer.sizes = tuple(writer.random.randint(1, 5) for _ in range(3))  # type: ignore[assignment]
+        for name, shape, kinds in (
+            ("a", (), "ff"), ("b", (), "fcib"), ("u", (n,), "fffl"), ("v", (m,), "fff4"), ("w", (n,), "ffi"),
+            ("t", (k,), "fiblt"), ("A", (n, m), "fff4l"), ("B", (m, k), "fffi"), ("S", (n, n), "ffl"), ("M", (n, m), "fib"),
+        ):
+            writer.shapes[name], writer.types[name] = shape, writer.pick(*kinds)
+        return writer
 
     def pick(self, *options: Any) -> Any:
         return options[self.random.randrange(len(options))]
 
-    def name(self, kind: str) -> str:
-        return str(self.pick(*(name for name, k in self.kinds.items() if k == kind)))
+    def chance(self, share: float) -> bool:
+        return self.random.random() < share
 
-    def number(self) -> str:
-        return str(self.pick("0.5", "-0.25", "1.0", "2", "-1", "0.125", "3"))
+    def named(self, shape: Shape, *, changed: bool = False) -> str | None:
+        """A variable; mostly one of real numbers where it is to be changed in place."""
+        names = [name for name, own in self.shapes.items() if own == shape and (not changed or self.may_change(name))]
+        return str(self.pick(*names)) if names else None
 
-    def index(self) -> str:
-        options = ["0", "1", "-1", str(N - 1), *self.indices, *self.indices]
+    def may_change(self, name: str) -> bool:
+        return self.types.get(name, "f") in "f4l" or self.chance(0.01)
+
+    def leaf(self, shape: Shape) -> str:
+        """A variable, or a constant array."""
+        name = self.named(shape)
+        if name is not None and not (shape == () and self.chance(0.3)):
+            return f"(1.0 * {name})" if self.types.get(name) == "b" and self.chance(0.9) else name
+        if shape == ():
+            return str(self.pick("0.5", "-0.25", "1.0", "2", "-1", "0.125", "3", *self.indices))
+        size = str(shape[0]) if len(shape) == 1 else str(shape)
+        options = [f"pc.ones({size})", f"pc.zeros({size})", f"np.full({size}, 0.5)", f"np.ones({size}, dtype=int)"]
+        if len(shape) == 1:
+            options += [f"np.arange({size})", f"np.linspace(0, 1, {size})"]
+        elif shape[0] == shape[1]:
+            options += [f"pc.eye({shape[0]})", f"np.eye({shape[0]})"]
         return str(self.pick(*options))
 
-    def expression(self, kind: str, depth: int) -> str:
-        """An expression of a kind: s, v or m."""
-        if depth <= 0 or self.random.random() < 0.15:
-            return self.number() if kind == "s" and self.random.random() < 0.3 else self.name(kind)
-        e = self.expression
+    def size(self) -> int:
+        return int(self.pick(*self.sizes))
+
+    def index(self, length: int) -> str:
+        """An index of an axis, nearly always within it."""
+        options = [str(self.random.randrange(-length, length))]
+        for name, bound in self.indices.items():
+            if bound <= length:
+                options += [name, name, name, f"{name} - 1", f"{length - 1} - {name}"]
+            if bound < length:
+                options.append(f"{name} + 1")
+        return str(self.pick(*options) if self.chance(0.997) else length)
+
+    def span(self, length: int, wanted: int) -> str | None:
+        """A slice of an axis that takes so many entries; None where there is none."""
+        if wanted == length:
+            return str(self.pick(":", "::-1", f":{length}", "0:"))
+        if wanted > length:
+            return None
+        first = self.random.randint(0, length - wanted)
+        spans = [f"{first}:{first + wanted}", f"{first - length}:{first + wanted}"]
+        if first + 2 * wanted - 1 <= length:
+            spans.append(f"{first}:{first + 2 * wanted - 1}:2")
+        return str(self.pick(*spans))
+
+    def part(self, shape: Shape, *, changed: bool = False) -> str | None:
+        """A part of a variable, with that shape: an entry, a row, a column or a slice."""
+        found: list[str] = []
+        for name, own in self.shapes.items():
+            if changed and not self.may_change(name):
+                continue
+            if len(own) == 1 and shape == ():
+                found.append(f"{name}[{self.index(own[0])}]")
+            elif len(own) == 2 and shape == ():
+                found.append(f"{name}[{self.index(own[0])}, {self.index(own[1])}]")
+            elif len(own) == 1 and len(shape) == 1 and (span := self.span(own[0], shape[0])):
+                found.append(f"{name}[{span}]")
+            elif len(own) == 2 and len(shape) == 1:
+                if span := self.span(own[1], shape[0]):
+                    row = self.index(own[0])
+                    found.append(f"{name}[{row}]" if own[1] == shape[0] and self.chance(0.5) else f"{name}[{row}, {span}]")
+                if span := self.span(own[0], shape[0]):
+                    found.append(f"{name}[{span}, {self.index(own[1])}]")
+            elif len(own) == 2 and len(shape) == 2:
+                spans = self.span(own[0], shape[0]), self.span(own[1], shape[1])
+                if all(spans):
+                    found.append(f"{name}[{spans[0]}, {spans[1]}]")
+        return str(self.pick(*found)) if found else None
+
+    def expression(self, shape: Shape, depth: int) -> str:
+        if depth <= 0 or self.chance(0.15):
+            return self.leaf(shape)
         d = depth - 1
+
+        def e(of: Shape = shape) -> str:
+            return self.expression(of, d)
+
+        def compared() -> str:
+            return f"{e()} {self.pick('<', '>=', '>', '<=')} {e(self.pick(shape, ()))}"
+
         common = [
-            lambda: f"({e(kind, d)} {self.pick('+', '-', '*')} {e(kind, d)})",
-            lambda: f"({e('s', d)} {self.pick('+', '-', '*')} {e(kind, d)})",
-            lambda: f"({e(kind, d)} {self.pick('+', '-', '*')} {e('s', d)})",
-            lambda: f"(-{e(kind, d)})",
-            lambda: f"({e(kind, d)} / {self.pick('2.0', '4', '-0.5')})",
-            lambda: f"pc.{self.pick('relu', 'abs', 'sigmoid')}({e(kind, d)})",
-            lambda: f"np.{self.pick('maximum', 'minimum')}({e(kind, d)}, {e(self.pick(kind, 's'), d)})",
-            lambda: f"({e(kind, d)}) ** {self.pick('2', '3')}",
-            lambda: f"pc.where({e(kind, d)} {self.pick('<', '>=')} {e(kind, d)}, {e(kind, d)}, {e('s', d)})",
+            lambda: f"({e()} {self.pick('+', '-', '*')} {e()})", lambda: f"({e(())} {self.pick('+', '-', '*')} {e()})",
+            lambda: f"({e()} {self.pick('+', '-', '*')} {e(())})", lambda: f"({e()} {self.pick('+', '-', '*')} {e()})",
+            lambda: f"(-{e()})", lambda: f"({e()} / {self.pick('2.0', '4', '-0.5', '(1.5 + pc.sigmoid(a))')})",
+            lambda: self.pick(*SMOOTH).format(e()), lambda: self.pick(*SMOOTH).format(e()),
+            lambda: f"{self.pick('np', 'pc')}.{self.pick('maximum', 'minimum')}({e()}, {e(self.pick(shape, ()))})",
+            lambda: f"({e()}) ** {self.pick('2', '3', '2.0')}",
+            lambda: f"{self.pick('np', 'pc')}.where({compared()}, {e()}, {e(self.pick(shape, ()))})",
+            lambda: f"({compared()}) * {e()}", lambda: self.part(shape) or self.leaf(shape),
+            lambda: self.part(shape) or self.leaf(shape),
         ]
-        own = {
-            "s": [lambda: f"({e('v', d)} @ {e('v', d)})", lambda: f"{self.name('v')}[{self.index()}]",
-                  lambda: f"{self.name('m')}[{self.index()}, {self.index()}]",
-                  lambda: f"pc.sum({e(self.pick('v', 'm'), d)})",
-                  lambda: f"({e('s', d)} if {self.condition(d)} else {e('s', d)})", lambda: f"({e('v', d)}).max()",
-                  lambda: str(self.pick(*self.indices)) if self.indices else "0.5"],
-            "v": [lambda: f"({e('m', d)} @ {e('v', d)})", lambda: f"({e('v', d)} @ {e('m', d)})",
-                  lambda: f"{self.name('m')}[{self.index()}]", lambda: f"{self.name('m')}[:, {self.index()}]",
-                  lambda: f"np.sum({e('m', d)}, axis={self.pick('0', '1')})", lambda: f"pc.ones({N})"],
-            "m": [lambda: f"({e('m', d)} @ {e('m', d)})", lambda: f"({e('m', d)}).T",
-                  lambda: f"np.outer({e('v', d)}, {e('v', d)})",
-                  lambda: f"({e('m', d)} + {e('v', d)})", lambda: f"({e('v', d)} * {e('m', d)})", lambda: f"pc.eye({N})"],
-        }[kind]
-        return str(self.pick(*common, *own, *own)())
+        if self.helper:
+            common.append(lambda: f"helper({e()}, {e(self.pick(shape, ()))}{self.pick('', ', 1', ', k=3')})")
+        own = (self._scalar, self._vector, self._matrix)[len(shape)](shape, d)
+        return str(self.pick(*common, *own)())
+
+    def _scalar(self, shape: Shape, d: int) -> list[Any]:
+        def e(*of: int) -> str:
+            return self.expression(of, d)
+
+        def any_array() -> str:
+            return self.expression(self.pick((self.size(),), (self.size(), self.size())), d)
+
+        def product() -> str:
+            n = self.size()
+            return str(self.pick(f"({e(n)} @ {e(n)})", f"np.dot({e(n)}, {e(n)})", f"np.inner({e(n)}, {e(n)})"))
+
+        n = self.size()
+        return [product, product, lambda: f"{self.pick('np', 'pc')}.sum({any_array()})",
+                lambda: f"({any_array()}).{self.pick('sum', 'mean', 'max', 'min')}()", lambda: f"pc.norm({any_array()})",
+                lambda: f"np.trace({e(n, n)})", lambda: f"({e()} if {self.condition(d)} else {e()})",
+                lambda: f"{self.pick('max', 'min')}({e()}, {e()})", lambda: f"float({e()})",
+                lambda: f"len({self.named((n,)) or 'u'})", lambda: self.pick("A.shape[1]", "S.size", "u.ndim")]
+
+    def _vector(self, shape: Shape, d: int) -> list[Any]:
+        (n,) = shape
+
+        def e(*of: int) -> str:
+            return self.expression(of, d)
+
+        def product() -> str:
+            k = self.size()
+            return f"({e(n, k)} @ {e(k)})" if self.chance(0.5) else f"({e(k)} @ {e(k, n)})"
+
+        def reduced() -> str:
+            k, how = self.size(), self.pick("sum", "mean", "max", "min")
+            return f"np.{how}({e(k, n)}, axis=0)" if self.chance(0.5) else f"({e(n, k)}).{how}(axis={self.pick('1', '-1')})"
+
+        return [product, product, reduced, lambda: f"np.diag({e(n, n)})", lambda: f"pc.softmax({e(n)})",
+                lambda: f"np.{self.pick('zeros', 'ones')}_like({e(n)})", lambda: f"({e(n)}).copy()"]
+
+    def _matrix(self, shape: Shape, d: int) -> list[Any]:
+        n, m = shape
+
+        def e(*of: int) -> str:
+            return self.expression(of, d)
+
+        def product() -> str:
+            k = self.size()
+            return f"({e(n, k)} @ {e(k, m)})"
+
+        def kept() -> str:
+            axis, how = self.pick(0, 1), self.pick("sum", "mean", "max")
+            return f"({e(n, m)} - np.{how}({e(n, m)}, axis={axis}, keepdims=True))"
+
+        square = [lambda: f"np.diag({e(n)})"] if n == m else []
+        return [product, product, lambda: f"({e(m, n)}).T", lambda: f"np.transpose({e(m, n)})",
+                lambda: f"np.outer({e(n)}, {e(m)})", lambda: f"({e(n, m)} {self.pick('+', '*')} {e(m)})",
+                lambda: f"({e(n, m)} - {self.leaf((n,))}[:, None])", kept,
+                lambda: f"pc.softmax({e(n, m)}, axis={self.pick('0', '1')})", *square]
 
     def condition(self, depth: int) -> str:
-        simple = f"{self.expression('s', depth - 1)} {self.pick('<', '>', '<=', '>=')} {self.expression('s', depth - 1)}"
-        if self.indices and self.random.random() < 0.4:
-            simple = f"{self.pick(*self.indices)} {self.pick('<', '==', '!=', '>=')} {self.pick('0', '1', '2')}"
-        if self.random.random() < 0.2:
+        simple = f"{self.expression((), depth - 1)} {self.pick('<', '>', '<=', '>=')} {self.expression((), depth - 1)}"
+        if self.indices and self.chance(0.4):
+            other = self.pick("0", "1", "2", *self.indices)
+            simple = f"{self.pick(*self.indices)} {self.pick('<', '==', '!=', '>=')} {other}"
+        if self.chance(0.2):
             return f"{self.pick('not', '')} ({simple}) {self.pick('and', 'or')} {self.condition(depth - 1)}"
         return simple
+
+    # Statements
 
     def write(self, indent: int, text: str) -> None:
         self.lines.append("    " * indent + text)
@@ -90,70 +234,100 @@ class Writer:
         for _ in range(self.random.randint(1, most)):
             self.statement(indent, depth)
 
+    def shape(self) -> Shape:
+        return self.pick((), *self.shapes.values())  # type: ignore[no-any-return]
+
     def statement(self, indent: int, depth: int) -> None:
         roll = self.random.random()
-        kind = str(self.pick("s", "v", "m"))
-        if depth > 0 and roll < 0.15:
+        if depth > 0 and roll < 0.17:
             self.loop(indent, depth)
         elif depth > 0 and roll < 0.3:
-            kept = dict(self.kinds)
+            kept = dict(self.shapes)
             self.write(indent, f"if {self.condition(2)}:")
             self.block(indent + 1, depth - 1, 2)
-            if self.random.random() < 0.6:
-                self.kinds = dict(kept)
+            if self.chance(0.6):
+                self.shapes = dict(kept)
                 self.write(indent, "else:")
                 self.block(indent + 1, depth - 1, 2)
-            self.kinds = kept
+            self.shapes = kept
         elif roll < 0.36 and self.in_loop:
             self.write(indent, f"if {self.condition(1)}:")
             self.write(indent + 1, str(self.pick("break", "continue")))
-        elif roll < 0.46:
-            part, value = self.pick((f"{self.name('v')}[{self.index()}]", "s"), (f"{self.name('m')}[{self.index()}]", "v"),
-                                    (f"{self.name('m')}[:, {self.index()}]", "v"),
-                                    (f"{self.name('m')}[{self.index()}, {self.index()}]", "s"))
-            self.write(indent, f"{part} {self.pick('=', '=', '+=')} {self.small(value)}")
-        elif roll < 0.54:
-            self.write(indent, f"{self.name(kind)} {self.pick('+=', '-=', '*=')} {self.small('s')}")
-        elif roll < 0.6:
-            other = str(self.pick("s", "v"))
-            self.write(indent, f"{self.name(other)}, {self.name(kind)} = {self.small(other)}, {self.small(kind)}")
+        elif roll < 0.5:
+            shape = self.pick((), (), (self.size(),), (self.size(),), (self.size(), self.size()))
+            part = self.part(shape, changed=True)
+            stored = f"{part} {self.pick('=', '=', '+=', '*=')} {self.small(self.pick(shape, ()))}"
+            self.write(indent, stored if part else "pass")
+        elif roll < 0.58:
+            name = str(self.pick(*filter(self.may_change, self.shapes)))
+            self.write(indent, f"{name} {self.pick('+=', '-=', '*=')} {self.small(self.pick(self.shapes[name], ()))}")
+        elif roll < 0.64:
+            names = [str(self.pick(*self.shapes)) for _ in range(2)]
+            self.write(indent, f"{', '.join(names)} = {', '.join(self.small(self.shapes[name]) for name in names)}")
         else:
-            target = str(self.pick(self.name(kind), f"{kind}{self.random.randint(1, 2)}"))
-            self.write(indent, f"{target} = {self.small(kind)}")
-            self.kinds[target] = kind
+            shape = self.shape()
+            target = str(self.pick(self.named(shape) or "x0", f"x{len(shape)}{self.random.randint(1, 3)}"))
+            if self.shapes.get(target, shape) != shape:
+                target = self.named(shape) or "x9"
+            self.write(indent, f"{target} = {self.small(shape)}")
+            self.shapes[target] = shape
 
-    def small(self, kind: str) -> str:
+    def small(self, shape: Shape) -> str:
         """An expression whose values are small, so that loops do not make them grow."""
-        text = self.expression(kind, 2)
-        return f"pc.sigmoid({text})" if self.random.random() < 0.6 else f"0.25 * {text}"
+        text = self.expression(shape, 2)
+        return f"pc.sigmoid({text})" if self.chance(0.6) else f"0.25 * {text}" if self.chance(0.9) else text
 
     def loop(self, indent: int, depth: int) -> None:
-        kept, outer, before = dict(self.kinds), self.in_loop, list(self.indices)
-        name = "ijk"[min(2, len(self.indices))]
-        computed = [bound for i in self.indices for bound in (i, f"{i}, {N}")]
-        bounds = self.pick(f"{N}", "1, 3", "2", f"{N - 1}, -1, -1", *computed)
-        form = self.random.random()
-        if form < 0.7:
+        shapes, outer, before = dict(self.shapes), self.in_loop, dict(self.indices)
+        name, n, form = "ijk"[min(2, len(self.indices))], self.size(), self.random.random()
+        vectors = [name for name, shape in self.shapes.items() if len(shape) == 1]
+        matrix = self.pick(*(name for name, shape in self.shapes.items() if len(shape) == 2))
+        if form < 0.6:
+            least = self.random.randint(0, n - 1)
+            ranges = [(f"{n}", n), (f"{least}, {n}", n), (f"{n - 1}, -1, -1", n), (f"0, {n}, 2", n), ("2", 2),
+                      (f"len({matrix})", self.shapes[matrix][0]), (f"{matrix}.shape[1]", self.shapes[matrix][1])]
+            ranges += [(text, bound) for i, bound in self.indices.items() for text in (i, f"{i}, {bound}", f"{i} + 1")]
+            bounds, below = self.pick(*ranges)
             self.write(indent, f"for {name} in range({bounds}):")
-            self.indices = [*before, name]
-        elif form < 0.85:
-            self.write(indent, f"for x in {self.name('v')}:")
-            self.kinds["x"] = "s"
+            self.indices[name] = below
+        elif form < 0.68:
+            self.write(indent, f"for y in {self.pick(*vectors)}{self.pick('', '.copy()')}:")
+            self.shapes["y"] = ()
+        elif form < 0.76:
+            self.write(indent, f"for r{depth} in {matrix}.copy():")
+            self.shapes[f"r{depth}"] = self.shapes[matrix][1:]
+        elif form < 0.82:
+            first, second = self.pick(*vectors), self.pick(*vectors)
+            self.write(indent, f"for y, z in zip({first}.copy(), {second}.copy()):")
+            self.shapes |= {"y": (), "z": ()}
+        elif form < 0.88:
+            self.write(indent, f"for {name}, r{depth} in enumerate({matrix}.copy()):")
+            self.indices[name], self.shapes[f"r{depth}"] = self.shapes[matrix][0], self.shapes[matrix][1:]
         else:
             self.write(indent, "n = 0")
             self.write(indent, "while n < 3:")
             self.write(indent + 1, "n = n + 1")
-        self.in_loop = form < 0.85 or self.random.random() < 0.5
+        self.in_loop = form < 0.88 or self.chance(0.5)
         self.block(indent + 1, depth - 1, 3)
-        self.kinds, self.in_loop, self.indices = kept, outer, before
+        self.shapes, self.in_loop, self.indices = shapes, outer, before
 
 
 def random_program(seed: int) -> str:
-    """The text of a function `made` of all parameters."""
-    writer = Writer(Random(seed))
-    writer.write(0, f"def made({', '.join(PARAMETERS)}):")
-    writer.block(1, 2, 6)
-    writer.write(1, f"return {', '.join(writer.name(kind) for kind in ('s', 'v', 'm'))}")
+    """The text of a function `made` of all parameters, below a helper that it may call."""
+    writer = Writer.of(seed)
+    parameters = ", ".join(writer.shapes)
+    if writer.chance(0.4):
+        writer.helper = True
+        text = writer.pick(*HELPERS).format(writer.pick("pc.sigmoid", "np.tanh", "pc.relu", "np.cos"))
+        writer.lines += ["@pc.program", *text.splitlines(), ""]
+    writer.write(0, f"def made({parameters}):")
+    writer.block(1, 2, 5)
+    shapes = [(), *(writer.shape() for _ in range(2))]
+    if writer.chance(0.15):
+        writer.write(1, f"if {writer.condition(1)}:")
+        writer.write(2, f"return {', '.join(writer.small(shape) for shape in shapes)}")
+    names = [writer.named(shape) or writer.leaf(shape) for shape in shapes]
+    writer.write(1, f"return {', '.join(names)}")
     return "\n".join(writer.lines) + "\n"
 
 
@@ -168,6 +342,20 @@ def function_of(text: str, seed: int) -> Any:
 
 
 def arguments(seed: int) -> dict[str, Any]:
-    random = np.random.default_rng(seed)
-    return {name: random.uniform(-1, 1, shape) if shape else float(random.uniform(-1, 1)) for name,
-            shape in PARAMETERS.items()}
+    """Arguments of the types that the seed's program has: f, c, i and b are of Python where they are scalars."""
+    writer, random = Writer.of(seed), np.random.default_rng(seed)
+    return {name: _argument(random, shape, writer.types[name]) for name, shape in writer.shapes.items()}
+
+
+def _argument(random: np.random.Generator, shape: Shape, kind: str) -> Any:
+    numbers = random.uniform(-1, 1, shape)
+    if kind in "ict":
+        whole = random.integers(-2, 4, shape)
+        if shape:
+            return whole if kind == "i" else whole.tolist()
+        return int(whole) if kind == "c" else np.int64(whole)
+    if kind == "b":
+        return numbers > 0 if shape else bool(numbers > 0)
+    if kind == "l":
+        return numbers.tolist()
+    return numbers.astype(np.float32) if kind == "4" else numbers if shape else float(numbers)

@@ -311,7 +311,7 @@ def test_bench_shows_tables() -> None:
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--columns", "64,x"], "'64,x': write positive integers separated by commas"),
     (["--columns", "0"], "write positive integers"),
-    (["--design", "huge"], "'huge' is not one of paper, two-layer, one-layer, compact"),
+    (["--design", "huge"], "'huge' is not one of paper, two-layer, one-layer, compact, three-layer"),
     (["--engine", ","], "write names separated by commas"),
     (["--engine", "dence"], "unknown engine 'dence' (did you mean 'dense'?)"),
     (["--seconds", "0"], "--seconds"),

@@ -45,7 +45,7 @@ def compiled(expression: str, *, newton: int | None = None, **values: float) -> 
 
 # The paper's calculator
 
-@pytest.mark.parametrize("design", ["compact", "paper"])
+@pytest.mark.parametrize("design", ["compact", "three-layer", "paper"])
 def test_the_sample_program_of_the_paper(design: str) -> None:
     result = punchcard.calc(PAPER, OPERANDS, design=design)
     assert lines(result.text) == ["t = add(a, b)", "t = sub(t, c)", "t = mul(t, d)", "t = inverse(t)", "t = sqrt(t)",
@@ -55,7 +55,8 @@ def test_the_sample_program_of_the_paper(design: str) -> None:
     assert abs(result.value - result.exact) <= result.error * 1.01 + 1e-18
     assert result.error <= result.bound < 1e-11 * result.exact
     assert result.ok
-    assert len(result.machine.model.shapes) == {"compact": 4, "paper": 12}[design]  # 12 is the theorem's figure
+    layers = {"compact": 4, "three-layer": 3, "paper": 12}  # 12 is the theorem's figure
+    assert len(result.machine.model.shapes) == layers[design]
 
 
 def test_the_text_runs_on_a_plain_machine() -> None:

@@ -36,8 +36,9 @@ from tests.test_cli import invoke
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     *(("multiply.subleq", {"design": design}) for design in DESIGNS),
-    *(("newton.fleq", {"design": design, "heads": 2}) for design in ("compact", "paper")),
+    *(("newton.fleq", {"design": design, "heads": 2}) for design in ("compact", "three-layer", "paper")),
     ("columns.fleq", {"design": "compact"}),  # changes its own pointers
+    ("columns.fleq", {"design": "three-layer"}),
     ("columns.fleq", {"design": "paper", "precision": "float32"}),
 ]
 LONG = ("newton.fleq", "columns.fleq")

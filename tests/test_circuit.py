@@ -25,12 +25,13 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "subleq two-layer": ("multiply.subleq", {"design": "two-layer"}),
     "subleq one-layer": ("multiply.subleq", {"design": "one-layer"}),
     "fleq compact": ("newton.fleq", {"design": "compact"}),
+    "fleq three-layer": ("newton.fleq", {"design": "three-layer"}),
     "fleq paper": ("newton.fleq", {"design": "paper"}),
     "von-neumann": ("von_neumann/hello.asq", {"memory": 256}),
     "riscv three-layer": ("riscv/hi.s", {"memory": 64, "design": "three-layer"}),
     "riscv two-layer": ("riscv/hi.s", {"memory": 64, "design": "two-layer"}),
 }
-SLOW = ("riscv three-layer", "riscv two-layer")
+SLOW = ("fleq three-layer", "riscv three-layer", "riscv two-layer")
 every_machine = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.soak] * (name in SLOW)) for name in CASES])
 SMALL = "subleq two-layer"

@@ -10,6 +10,7 @@ import pytest
 from punchcard.api import load
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import EXAMPLES
+from tests.fleq_cases import MANY
 from tests.test_cli import invoke
 
 NEWTON = str(EXAMPLES / "newton.fleq")
@@ -54,6 +55,8 @@ def test_status_1_and_no_check() -> None:
 def test_info() -> None:
     compact = json.loads(invoke("info", "--machine", "fleq", "--json").stdout)
     assert (compact["layers"], compact["heads"]) == (4, [1, 1, 1, 1])
+    three = json.loads(invoke("info", "--machine", "fleq", "--design", "three-layer", "--json").stdout)
+    assert (three["layers"], three["heads"]) == (3, [1, 3, 1])
     paper = json.loads(invoke("info", "--machine", "fleq", "--design", "paper", "--json").stdout)
     assert (paper["layers"], paper["paper"]["layers"]) == (13, 13)
     few = json.loads(invoke("info", "--machine", "fleq", "--functions", "add, mul", "--size", "3", "--json").stdout)
@@ -90,7 +93,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("design", ["compact", "paper"])
+@pytest.mark.parametrize("design", MANY)
 @pytest.mark.parametrize("name", BAD)
 def test_bad_programs(tmp_path: Path, name: str, design: str) -> None:
     content, message = BAD[name]
@@ -129,7 +132,8 @@ def test_assembled_is_the_text_in_full(tmp_path: Path) -> None:
     (["run", NEWTON, "--set", "t=one"], "--set 't=one': found 'one'"),
     (["run", NEWTON, "--set", "t=99"], "variable 't' holds a value that is not within ±16"),
     (["run", NEWTON, "--input", "x"], "--input is not for fleq programs: they read nothing"),
-    (["run", NEWTON, "--design", "two-layer"], "--design two-layer is not for fleq machines: there are compact, paper"),
+    (["run", NEWTON, "--design", "two-layer"],
+     "--design two-layer is not for fleq machines: there are compact, three-layer, paper"),
     (["run", NEWTON, "--dtype", "float16"], "float16 has 11 significand bits"),
     (["info", "--machine", "fleq", "--functions", "ad"], "unknown function 'ad' (did you mean 'add'?)"),
     (["info", "--machine", "fleq", "--functions", "add,add"], "function 'add' is plugged in twice"),

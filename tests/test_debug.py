@@ -156,6 +156,28 @@ def test_stepping_marks_the_line_the_values_and_the_card(multiply: Opened) -> No
     driven(multiply.session, drive)
 
 
+def test_a_python_program_is_stepped_through_by_its_lines() -> None:
+    """Lines of Python are marked as they run, and a breakpoint at one stops there with the values of its variables."""
+    path = EXAMPLES / "python" / "gcd.py"
+    program = punchcard.load(path, call="gcd(12, 8)", word_bits=16, memory=4096)
+    machine = punchcard.build(program, word_bits=16, memory=4096)
+    debugger = Debugger(Session(machine, program, source=path.read_text(), name=path.name))
+    lines = path.read_text().splitlines()
+    line_of = {each["number"]: each["line"] for each in debugger.about["program"]["instructions"]}
+    seen: list[str] = []
+    for _ in range(60):
+        line = line_of.get(debugger.state["program_counter"] or 0)
+        if line is not None and (not seen or seen[-1] != lines[line - 1].strip()):
+            seen.append(lines[line - 1].strip())
+        debugger.step()
+    assert "while b:" in seen
+    assert "a, b = b, a % b" in seen
+    debugger.toggle(next(number for number, text in enumerate(lines, 1) if text.strip() == "return a"))
+    assert debugger.seek("breakpoint")
+    values = {value.name: value.text for value in debugger.values()}
+    assert [values[name] for name in values if name.endswith("_a")][:1] == ["4"]
+
+
 def test_the_card_strip_has_the_bits_of_the_card(multiply: Opened) -> None:
     card = multiply.machine.punch(multiply.program)
 

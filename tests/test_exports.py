@@ -20,7 +20,7 @@ from punchcard.errors import ArgumentError, PrecisionError, PunchcardError, Size
 from punchcard.export import targets
 from punchcard.export.folder import description
 from tests.cases import EXAMPLES
-from tests.export_runs import CASES, EXACT, PRODUCT, TOLERANCE, case, differs, loops, opened_elsewhere
+from tests.export_runs import CASES, EXACT, LONG, PRODUCT, TOLERANCE, case, differs, loops, opened_elsewhere
 
 SMALL = "subleq two-layer"
 HERE = tuple(name for name, target in targets.TARGETS.items() if not targets.missing_of(target.needs))
@@ -28,7 +28,8 @@ HERE = tuple(name for name, target in targets.TARGETS.items() if not targets.mis
 
 FORMATS = ("safetensors", "hf", "onnx", "transformer-lens")
 
-every_case = pytest.mark.parametrize("name", CASES)
+every_case = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.soak] * (name in LONG)) for name in CASES])
 
 
 def has(target: str) -> pytest.MarkDecorator:
@@ -153,7 +154,8 @@ def test_wrong_calls_are_refused_in_one_line(tmp_path: Path) -> None:
 
 
 @has("hf")
-@pytest.mark.parametrize("name", [each for each in CASES if each != "fleq paper"])
+@pytest.mark.parametrize("name", [
+    pytest.param(each, marks=[pytest.mark.soak] * (each in LONG)) for each in CASES if each != "fleq paper"])
 def test_the_hugging_face_model_is_the_equation(name: str) -> None:
     """Bit by bit, FLEQ included: it computes in the same order."""
     machine, _ = case(name)

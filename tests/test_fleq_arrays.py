@@ -1,4 +1,4 @@
-"""The functions for programs over arrays, in both designs: accuracy, error bounds, and what they leave alone."""
+"""The functions for programs over arrays, in every design: accuracy, error bounds, and what they leave alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from punchcard.machines.fleq.functions import ARRAY_FUNCTIONS, HADAMARD, Functio
 from punchcard.machines.fleq.isa import Array
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
-from tests.fleq_cases import DESIGNS, one_call, results
+from tests.fleq_cases import MANY, one_call, results
 from tests.thin_model import ThinModel
 
 RANGE, D = 16.0, 3
@@ -48,7 +48,7 @@ def drawn(function: Function, rng: np.random.Generator, d: int) -> tuple[Array, 
     return tuple(rng.uniform(low, high, (one.rows, one.columns)) for one in shapes)
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", MANY)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_within_its_bound_and_changes_nothing_else(design: str, name: str) -> None:
     """Junk of size 1,000 around the operands reaches nothing, and stays bit-identical."""

@@ -1,4 +1,4 @@
-"""The function blocks in both designs: accuracy, error bounds, and what they leave alone."""
+"""The function blocks in every design: accuracy, error bounds, and what they leave alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from punchcard.machines.fleq.machine import FleqMachine, pointer_constants
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.transformer.expression import relu
 from tests.audits import audited_run
-from tests.fleq_cases import DESIGNS, POINTER_FUNCTIONS, draw_operand, one_call, operand_shapes, results
+from tests.fleq_cases import DESIGNS, MANY, POINTER_FUNCTIONS, draw_operand, one_call, operand_shapes, results
 from tests.thin_model import ThinModel
 
 ALL = (*BUILT_IN, *POINTER_FUNCTIONS)
@@ -101,7 +101,7 @@ def test_percentage(d: int) -> None:
         assert np.all(np.abs(found - a * 0.01) <= np.spacing(np.abs(a * 0.01))), f"seed {seed}"
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", MANY)
 @pytest.mark.parametrize("name", ["inverse", "sqrt"])
 def test_fitted_functions(design: str, name: str) -> None:
     """64 sigmoids, over the whole domain and at both its ends."""
@@ -138,7 +138,7 @@ def junk_cases(machine: FleqMachine, rng: np.random.Generator) -> list[tuple[str
     return cases
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", MANY)
 @pytest.mark.parametrize("d", [1, 2, *(pytest.param(d, marks=pytest.mark.soak) for d in (3, 4))])
 def test_a_function_changes_its_result_and_nothing_else(design: str, d: int) -> None:
     """Numbers of size 1,000 in every neighbouring and every spare column reach nothing, and stay bit-identical."""
@@ -184,7 +184,7 @@ def test_a_function_changes_its_result_and_nothing_else(design: str, d: int) -> 
             assert not changed.any(), about
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", MANY)
 def test_a_thin_model_is_the_model(design: str) -> None:
     """Where values only move, bit for bit; elsewhere within the bounds of the functions."""
     machine = FleqMachine(functions=ALL, size=2, memory=12, instructions=3, range=16.0, heads=2, design=design)
@@ -275,9 +275,9 @@ A[0] = add(v, A[1])
 """
 
 
-@pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize(("design", "precision", "heads"), [
+    pytest.param(design, precision, heads, marks=[pytest.mark.soak] * (design == "three-layer" and precision == "float32"))
+    for design in DESIGNS for precision in ("float64", "float32") for heads in (1, 3)])
 def test_a_run_of_all_functions_stays_within_the_bounds(design: str, precision: str, heads: int) -> None:
     program = assemble(CHAIN)
     machine = FleqMachine(functions=program.used_functions(), size=2, memory=program.columns, instructions=10,
@@ -319,7 +319,7 @@ def fitted_exp() -> SigmoidSum:
     return fit(np.exp, -3.0, 3.0, 32)
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", MANY)
 def test_a_fitted_function_of_ones_own(design: str) -> None:
     """exp as 32 sigmoids, beside the 64 of another fitted function and a product."""
     machine = FleqMachine(functions=[FittedFunction(EXP, fitted_exp()), "inverse", "mul"], size=2, memory=4,

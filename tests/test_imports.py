@@ -139,7 +139,7 @@ def test_building_cannot_see_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"{program}.__getattribute__", refuse)
     for design in ("paper", "two-layer", "one-layer"):
         SubleqMachine(word_bits=4, memory=2, instructions=2, design=design)
-    for design in ("compact", "paper"):
+    for design in ("compact", "three-layer", "paper"):
         FleqMachine(functions=["add", "mul"], size=2, memory=2, instructions=2, design=design)
     for dialect in DIALECTS:
         VonNeumannMachine(word_bits=8, memory=256, dialect=dialect)
@@ -165,7 +165,7 @@ def test_only_the_registry_names_the_machines() -> None:
     shared = [path for path in files() if path.parent == SOURCE / "machines" or room_of(path) in rooms]
     named = {path.relative_to(SOURCE) for path in shared for name in imports_of(path)
              if name.startswith(tuple(f"punchcard.machines.{folder}" for folder in folders))}
-    assert {str(path) for path in named} == {"machines/registry.py", "cli/learn.py"}, "learn is of FLEQ programs"
+    assert {str(path) for path in named} == {"machines/registry.py", "cli/learn.py", "cli/calc.py"}, "two are of FLEQ"
 
 
 def test_higher_rooms_are_found_by_name_from_three_places() -> None:

@@ -23,6 +23,7 @@ from punchcard.machines.fleq.functions import HADAMARD, MUL, STANDARD_FUNCTIONS
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
 from tests.cases import ROOT
+from tests.fleq_cases import MANY
 from tests.learning_cases import distance, outputs, torch_descend, xor
 
 PRECISE = {"float64": 5e-12, "float32": 2e-5}
@@ -143,7 +144,7 @@ def test_the_default_engine() -> None:
     assert default.loops == dense.loops
 
 
-@pytest.mark.parametrize("design", ["compact", "paper"])
+@pytest.mark.parametrize("design", MANY)
 def test_products_with_the_reach_of_the_range(design: str) -> None:
     """Within their bound, which is below that of a machine's own products by nearly root d."""
     d, generator = 4, np.random.default_rng(0)

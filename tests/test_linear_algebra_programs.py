@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punchcard.errors import ConvergenceError, ProgramError, SourceError
+from punchcard.linear_algebra.newton import inverse_program, least_squares_program
 from punchcard.linear_algebra.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds
-from punchcard.linear_algebra.programs.inverse import inverse_program, newton_rounds, safe_step
+from punchcard.linear_algebra.programs.inverse import newton_rounds, safe_step
 from punchcard.linear_algebra.programs.krylov import arnoldi_program
-from punchcard.linear_algebra.programs.least_squares import least_squares_program
 from punchcard.linear_algebra.programs.power_iteration import norm_bound, power_program, power_rounds
 from punchcard.linear_algebra.programs.qr import qr_program
 from punchcard.machines.fleq.builder import Builder
@@ -89,7 +89,8 @@ def test_newton_converges_for_any_regular_matrix(seed: int) -> None:
         matrix = rng.normal(size=(d, d)) * 10 ** rng.uniform(-3, 3)
         rounds = newton_rounds(matrix, 100)
         assert rounds is not None
-        found = dry_run(inverse_program(matrix, rounds)).memory["X"]
+        program = inverse_program(matrix, rounds)
+        found = program.results[0].of(dry_run(program).memory)
         assert np.abs(found @ matrix - np.eye(d)).max() < 1e-15 * np.linalg.cond(matrix) ** 2 * d
 
 
@@ -142,7 +143,8 @@ def test_equations_in_the_interpreter(seed: int) -> None:
         tall = rng.normal(size=(d, (d + 1) // 2))
         rounds = newton_rounds(tall, 100)
         assert rounds is not None
-        found = dry_run(least_squares_program(tall, right, rounds)).memory["x"][:, 0]
+        program = least_squares_program(tall, right, rounds)
+        found = np.asarray(program.results[0].of(dry_run(program).memory))
         assert np.abs(found - np.linalg.lstsq(tall, right, rcond=None)[0]).max() < 1e-10
 
 

@@ -11,7 +11,10 @@ import torch
 from torch import Tensor
 
 from punchcard.api import build
+from punchcard.card.packed import PackedCard
 from punchcard.engines import prepare
+from punchcard.engines.lowered.computer import Computer
+from punchcard.engines.lowered.live import LiveCard
 from punchcard.machines.fleq import oracle
 from punchcard.machines.fleq.isa import Call, FleqProgram, PointerUpdate, Step
 from punchcard.machines.fleq.machine import FleqMachine
@@ -64,6 +67,13 @@ MACHINES = [
     (2, ("add", "mul", "transpose"), {"anchors": True}),
     (2, ("add", "inverse", "sqrt", "percentage", "hadamard"), {"heads": 2, "precision": "float32"}),
     (3, ("add", "mul", "transpose", "hadamard"), {"heads": 3, "precision": "float32"}),
+    (1, ("add", "reset_pointer"), {"design": "three-layer"}),
+    pytest.param(1, ("add", "mul", "sigmoid", *POINTER_FUNCTIONS), {"design": "three-layer"}, marks=pytest.mark.soak),
+    pytest.param(2, ("add", "sub", "mul", "transpose", "sigmoid", *POINTER_FUNCTIONS),
+                 {"heads": 2, "design": "three-layer"}, marks=pytest.mark.soak),
+    pytest.param(2, ("add", "inverse", "hadamard", "percentage"), {"design": "three-layer", "precision": "float32"},
+                 marks=pytest.mark.soak),
+    pytest.param(3, ("add", "mul", "transpose"), {"heads": 3, "design": "three-layer"}, marks=pytest.mark.soak),
     pytest.param(3, ("add", "mul", "sub"), {"heads": 3}, marks=pytest.mark.soak),
     pytest.param(4, ("add", "sub", "transpose", "sigmoid"), {}, marks=pytest.mark.soak),
 ]
@@ -149,10 +159,11 @@ back scalar -4
 """
 
 
-def test_a_program_that_changes_its_own_pointers() -> None:
+@pytest.mark.parametrize("design", ["compact", pytest.param("three-layer", marks=pytest.mark.soak)])
+def test_a_program_that_changes_its_own_pointers(design: str) -> None:
     """It adds up the columns of a matrix, again and again: an instruction is stored to, and read from there."""
     program = assemble(COLUMNS)
-    machine = build(program)
+    machine = build(program, design=design)
     card = machine.punch(program)
     assert_the_equation(machine.model, card, machine.layout, 45)
     for loops in (12, 13, 29, 10_000):
@@ -160,6 +171,23 @@ def test_a_program_that_changes_its_own_pointers() -> None:
         found, expected = machine.read(ran.card), oracle.run(program, loops).state
         assert np.array_equal(found.memory[:2, : program.columns], expected.memory[:, : program.columns])
         assert found.program_counter == expected.program_counter
+
+
+def test_what_follows_is_checked() -> None:
+    """Registers that do not fit their instruction: the code made for those that do is not used for them."""
+    program = assemble(".data\nx scalar 3\ny scalar 1\n.code\ny = add(x, y)\nhalt")
+    machine = build(program, design="three-layer", memory=12)
+    card = machine.punch(program)
+    odd = card.clone()
+    machine.layout.get(odd, "write_idle", "scratchpad")[...] = 1.0
+    packed, strange = (PackedCard.of(machine.layout, one) for one in (card, odd))
+    computer = Computer(machine.weights, machine.layout, packed)
+    live, other = LiveCard(computer, packed), LiveCard(computer, strange)
+    assert live.advance(1)[0] == 1
+    assert machine.read(live.tensor()).memory[0, 1] == 4.0
+    assert other.advance(1)[0] == 0
+    assert "beyond its limit" in other.why()
+    assert torch.equal(other.tensor(), odd)
 
 
 def test_a_block_of_ones_own() -> None:

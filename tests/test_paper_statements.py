@@ -251,7 +251,7 @@ def test_subleq_has_width_log_n_plus_n(design: str, formula: list[int] | None) -
     assert all(width <= 16 * (f[0] + f[1]) for f, width in zip(features, found, strict=True)), "O(log n + N)"
 
 
-@pytest.mark.parametrize("design", ["compact", "paper"])
+@pytest.mark.parametrize("design", ["compact", "three-layer", "paper"])
 def test_fleq_has_width_m_d_plus_log_n(design: str) -> None:
     """rows = a L + b d + c M + e M d + w log d + constant, exactly, for M / 2 sums and as many products.
 

@@ -12,6 +12,8 @@ pytestmark = pytest.mark.usefixtures("shared_code")
 
 PERTURBED = {"von Neumann": 5, "one-layer": 4, "FLEQ": 2, "RISC-V": 1}
 FEW, MANY, SOME = 8, 400, 20
+LONG = ("FLEQ, three-layer",)
+"""Left to `make soak`: its loops take long to compile."""
 LOOPS = 24
 
 
@@ -24,7 +26,7 @@ def check(name: str, subject: Subject, seeds: range, loops: int) -> Counter[str]
     return found
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("name", [name for name in SUBJECTS if name not in LONG])
 def test_one_weight_changed(name: str) -> None:
     """Bits exactly; real numbers within rounding. Where the equation itself rounds, its own error is allowed."""
     found = check(name, SUBJECTS[name](), range(PERTURBED.get(name, FEW)), LOOPS)
@@ -43,6 +45,6 @@ def test_what_was_different_once(name: str, seed: int) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_many_weights_changed(name: str) -> None:
-    count = SOME if name == "RISC-V" else MANY  # its loops take long to compile
+    count = SOME if name in ("RISC-V", *LONG) else MANY  # their loops take long to compile
     found = check(name, SUBJECTS[name](), range(1000, 1000 + count), 60)
     assert found["rounded"] <= max(1, count // 100), found

@@ -32,6 +32,22 @@ def main():
     print("hello,", name)
     print(double(len(name)))
 """
+CALLING = """RATE = 0.5
+
+def half(x, times=1):
+    for _ in range(times):
+        x = RATE * x
+    return x
+
+def both(u):
+    return half(u) + half(half(u), times=2)
+
+def count(n: int) -> int:
+    return n
+
+def wrong(u):
+    return count(u)
+"""
 SMALL = ("--bits", "16", "--memory", "4096")
 
 
@@ -206,7 +222,7 @@ def test_a_run_shows_what_the_function_returns_and_not_its_temporaries(tmp_path:
     path = tmp_path / "both.py"
     path.write_text(RETURNS)
     shown = invoke("run", path, "--call", "both", matrix, "--engine", "dense").stdout
-    assert shown.startswith("result[0] = [[0.5 1.5]\n             [1.  2. ]]\nresult[1] = 3.5\nhalted")
+    assert shown.startswith("result[0] = [[0.5 1.5]\n             [1.  2. ]]\nresult[1] = 3.5\ndifference from NumPy ")
     program = punchcard.load(path, call="both([[1, 2], [3, 4]])")
     assert punchcard.build(program).options["heads"] == 2
     assert punchcard.build(program, heads=1).options["heads"] == 1
@@ -229,3 +245,42 @@ def test_a_refusal_shows_its_line_with_a_caret(tmp_path: Path) -> None:
     assert said[0].startswith("punchcard: ")
     assert "wrong.py:2:11: " in said[0]
     assert said[1:] == ["    print(1 / 2)", "          ^"]
+
+
+def test_an_error_of_a_program_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text("def pick(i: int) -> int:\n    items = [1, 2, 3]\n    return items[i]\n")
+    result = invoke("run", tmp_path / "wrong.py", *SMALL, "--call", "pick", "7")
+    assert result.exit_code == 1
+    assert "wrong.py:3: IndexError: index out of range" in result.stdout
+    assert ": wrong.py:3: IndexError: index out of range" in result.stderr
+    assert "operand" not in result.stderr
+    facts = json.loads(invoke("run", tmp_path / "wrong.py", *SMALL, "--call", "pick", "7", "--json").stdout)
+    assert facts["fault"] == "wrong.py:3: IndexError: index out of range"
+
+
+def test_what_a_function_of_arrays_returns_is_compared_with_numpy(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = invoke("run", file, "--call", "scaled", "1 2 ; 3 4", "--check", "--engine", "dense")
+    assert result.exit_code == 0
+    assert "difference from NumPy 0.0e+00, relative to the range 16" in result.stdout
+    facts = json.loads(invoke("run", file, "--call", "scaled", "1 2 ; 3 4", "--engine", "dense", "--json").stdout)
+    assert facts["result"] == [[2.0, 4.0], [6.0, 8.0]]
+    assert facts["numpy_difference"] == 0.0
+    monkeypatch.setattr("punchcard.machines.fleq.isa.Returned.difference", lambda self, memory: 1.0)
+    wrong = invoke("run", file, "--call", "scaled", "1 2 ; 3 4", "--check", "--engine", "dense")
+    assert wrong.exit_code == 1
+    assert "the result is 6.2e-02 of the range away from NumPy's" in wrong.stdout
+
+
+def test_functions_of_a_file_call_each_other(tmp_path: Path) -> None:
+    (tmp_path / "two.py").write_text(CALLING)
+    facts = json.loads(invoke("run", tmp_path / "two.py", "--call", "both", "8 16", "--engine", "dense", "--json").stdout)
+    assert facts["result"] == pytest.approx([5.0, 10.0])
+    refused = invoke("run", tmp_path / "two.py", "--call", "wrong", "8 16")
+    assert "a call of 'count', which is not a function of array programs" in refused.stderr
+
+
+def test_values_that_are_set_are_not_those_that_numpy_had(file: Path) -> None:
+    program = punchcard.load(file, call="scaled [1.5]")
+    assert program.results[0].expected is not None
+    name = next(name for name, value in program.values.items() if value[0, 0] == 1.5)
+    assert program.with_values({name: [2.5]}).results[0].expected is None

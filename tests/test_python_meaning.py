@@ -79,6 +79,13 @@ def g(n: int) -> int:
 def f() -> int:
     return g(0) + g(1)
 """,
+    "the remainder fits where the quotient does not": "def f(a: int = -32768, b: int = -1) -> int:\n    return a % b + 5\n",
+    "the number of a text of one character": """
+def g(c: str) -> int:
+    return ord(c) * 2
+def f() -> int:
+    return g("a") + ord("b") - g(chr(65))
+""",
     "one list in two places": "T = [[0] * 2] * 2\nU = T\ndef f() -> int:\n    T[0][0] = 5\n    return U[1][0]\n",
 }
 REFUSED = {
@@ -104,8 +111,9 @@ def test_programs_mean_what_they_mean_in_python(name: str) -> None:
     with contextlib.redirect_stdout(out):
         exec(SAME[name], names)
         expected = names["f"]()
-    code = compiled(PythonFile.parsed(SAME[name], "x.py").functions["f"], word_bits=16)
-    assert run_compiled(code) == (expected, out.getvalue())
+    for check in (False, True):
+        code = compiled(PythonFile.parsed(SAME[name], "x.py").functions["f"], word_bits=16, check=check)
+        assert run_compiled(code) == (expected, out.getvalue())
 
 
 LIMIT = 3

@@ -18,6 +18,7 @@ from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.running import At, Mark
 from tests.cases import DESIGNS, EXAMPLES, load_subleq
+from tests.fleq_cases import MANY
 
 PROGRAM = load_subleq("multiply.subleq")
 
@@ -140,7 +141,7 @@ PASSING = [
 
 
 @pytest.mark.parametrize("engine", ["scratchpad", "auto"])
-@pytest.mark.parametrize("design", ["compact", "paper"])
+@pytest.mark.parametrize("design", MANY)
 @pytest.mark.parametrize(("code", "message"), LASTING)
 def test_what_lasts_is_found_after_any_part(look_every: int, design: str, engine: str, code: str, message: str) -> None:
     program = assemble(COUNT + code)
@@ -148,7 +149,7 @@ def test_what_lasts_is_found_after_any_part(look_every: int, design: str, engine
         punchcard.build(program, design=design).run(program, engine=engine, max_steps=40)
 
 
-@pytest.mark.parametrize("design", ["compact", "paper"])
+@pytest.mark.parametrize("design", MANY)
 @pytest.mark.parametrize(("code", "message"), PASSING)
 def test_what_passes_is_found_right_after_it(
     design: str, code: str, message: str, monkeypatch: pytest.MonkeyPatch

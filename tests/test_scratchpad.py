@@ -211,7 +211,7 @@ def test_what_a_busy_column_leaves_for_one_loop_is_gone_in_the_next() -> None:
     (3, ("mul", "hadamard", "add")),
     (2, ("sigmoid", "sqrt", "add", "sub")),
 ])
-@pytest.mark.parametrize("design", fleq_cases.DESIGNS)
+@pytest.mark.parametrize("design", fleq_cases.MANY)
 def test_soft_heads_within_the_error_bound_of_the_functions(design: str, heads: int, functions: tuple[str, ...]) -> None:
     """A product is a small difference of large terms: their sum in another order differs by the rounding that its bound has.
 

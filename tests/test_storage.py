@@ -99,7 +99,7 @@ def test_files_that_are_no_machines(tmp_path: Path) -> None:
         SubleqMachine(word_bits=4, memory=1, instructions=1).save(tmp_path / "nowhere" / "m")
 
 
-@pytest.mark.parametrize("design", ["compact", "paper"])
+@pytest.mark.parametrize("design", ["compact", "three-layer", "paper"])
 def test_fleq_round_trip(tmp_path: Path, design: str) -> None:
     """A FLEQ machine, with a block of one's own, which is code and so is given again."""
     twice = Elementwise(Function("twice", 1, same_shape, lambda a: 2 * a), lambda a, b, one: 2 * a)

@@ -33,8 +33,9 @@ from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.fleq_cases import DESIGNS, one_call, results
 
-VARIANTS = [("compact", False), ("paper", False), ("paper", True)]
-"""One head with the terms in the dimension, in either design, and the paper's head for each term."""
+VARIANTS = [("compact", False), ("three-layer", False), ("paper", False), ("paper", True)]
+"""One head with the terms in the dimension, in every design, and the paper's head for each term."""
+DEPTHS = {"compact": 4, "three-layer": 3, "paper": 12}
 
 
 def bell(x: Array) -> Array:
@@ -84,7 +85,8 @@ def test_a_sum_of_sigmoids_of_a_vector(design: str, head_each: bool) -> None:
     assert np.abs(found - plain).max() <= 2.0**-53 * total.rounding()
     assert np.abs(found - bell(np.array(x)[:, :, 0])).max() <= machine.bound("bell")
     most = max(shape.heads for shape in machine.model.shapes)
-    assert (len(machine.model.shapes), most) == ((4, 1) if design == "compact" else (12, 25 if head_each else 2))
+    assert len(machine.model.shapes) == DEPTHS[design]
+    assert most == (25 if head_each else {"compact": 1, "three-layer": 3, "paper": 2}[design])
 
 
 @pytest.mark.parametrize(("design", "head_each"), VARIANTS)
@@ -98,7 +100,7 @@ def test_several_functions_chosen_by_an_indicator(design: str, head_each: bool) 
         assert np.abs(found - total(np.array(x)[:, :, 0])).max() <= 2 * 2.0**-53 * total.rounding(), f"choice {j}"
         assert np.abs(found - f(np.array(x)[:, :, 0])).max() <= machine.bound("one_of"), f"choice {j}"
     heads = max(shape.heads for shape in machine.model.shapes)
-    assert heads == (26 if head_each else 2 if design == "paper" else 1), "as many as for one function, not three times"
+    assert heads == (26 if head_each else {"compact": 1, "three-layer": 3, "paper": 2}[design]), "as for one function"
 
 
 def test_functions_of_a_number_can_be_chosen_too() -> None:

@@ -76,6 +76,7 @@ def test_other_designs_bit_for_bit(watched: Watched, tmp_path: Path, name: str, 
     compare(watched, tmp_path, name, design=design)
 
 
-@pytest.mark.parametrize("design", ["compact", pytest.param("paper", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("design", [
+    "compact", *(pytest.param(name, marks=pytest.mark.soak) for name in ("three-layer", "paper"))])
 def test_real_numbers(watched: Watched, tmp_path: Path, design: str) -> None:
     compare(watched, tmp_path, "newton.fleq", tolerance=1e-12, design=design)

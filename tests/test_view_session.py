@@ -34,6 +34,7 @@ FORMATTED = {100000.5: "100001", 1e-7: "1e-7", 1.23e-6: "0.00000123", 1e21: "1e+
 CASES: dict[str, tuple[str, dict[str, Any], bytes]] = {
     **{design: ("multiply.subleq", {"design": design}, b"") for design in DESIGNS},
     "fleq": ("newton.fleq", {}, b""),
+    "fleq-three-layer": ("newton.fleq", {"design": "three-layer"}, b""),
     "fleq-paper": ("newton.fleq", {"design": "paper"}, b""),
     "image": ("von_neumann/echo.asq", {"memory": 125}, b"ab"),
     "riscv": ("riscv/hi.s", {"memory": 64}, b""),
@@ -42,7 +43,7 @@ CASES: dict[str, tuple[str, dict[str, Any], bytes]] = {
     "turing": ("turing/increment.tm", {}, b""),
 }
 pytestmark = pytest.mark.usefixtures("shared_code")
-SLOW = ("riscv-two-layer", "riscv-multiply")
+SLOW = ("fleq-three-layer", "riscv-two-layer", "riscv-multiply")
 every_case = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.soak) if name in SLOW else name for name in CASES])
 

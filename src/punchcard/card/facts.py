@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from punchcard.card.contents import AnyContent, Contents, Stands, Uniform, held_numbers, held_size
+
 if TYPE_CHECKING:
     from punchcard.card.layout import Card, Layout
 
@@ -36,6 +38,15 @@ class Names:
     """The number is a column of one of these regions."""
 
     rows: str
+    regions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Spans:
+    """The columns from this number on, as many as the number at `width` says, belong to one of these regions."""
+
+    rows: str
+    width: str
     regions: tuple[str, ...]
 
 
@@ -107,7 +118,7 @@ class Sum:
     shift: int = 0
 
 
-Condition: TypeAlias = Equals | Names | Below | Same | Own | Either | Both | Not | Bits | Sum
+Condition: TypeAlias = Equals | Names | Spans | Below | Same | Own | Either | Both | Not | Bits | Sum
 
 
 def either(*conditions: Condition) -> Either:
@@ -143,6 +154,7 @@ class Fact:
     """A condition that holds in every column of a region; with `last`, in its last column.
 
     A loop may leave a card on which `unless` holds in place of it: then a host takes over before the next loop begins.
+    What is `promised` is the program's to keep, and watched while it runs: a proof takes it for granted in every loop.
     """
 
     region: str
@@ -150,6 +162,7 @@ class Fact:
     about: str
     last: bool = False
     unless: Condition | None = None
+    promised: bool = False
 
     @property
     def after(self) -> Condition:
@@ -171,7 +184,7 @@ class Copies:
         return f"{self.rows} in {self.region} is {self.of} of the column that {self.by} names"
 
 
-AnyFact: TypeAlias = Holds | Fact | Copies
+AnyFact: TypeAlias = Holds | Fact | Copies | AnyContent
 
 
 def departures(layout: Layout, card: Card) -> list[str]:
@@ -188,11 +201,13 @@ def departures(layout: Layout, card: Card) -> list[str]:
 
 def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
     """Whether a fact holds, in each column of its region that it is about."""
+    if isinstance(fact, Stands | Uniform | Contents):
+        return fact.truths(layout, card)
     place = layout.region(fact.region)
     columns = np.arange(place.start, place.stop)
 
     def read(rows: str) -> Any:
-        return layout.numbers(card, rows, fact.region)
+        return held_numbers(layout, card, rows, fact.region)
 
     if isinstance(fact, Holds):
         return read(fact.rows) == np.asarray(fact.numbers) % (1 << layout.place(fact.rows).size)
@@ -216,9 +231,10 @@ def _holds(layout: Layout, condition: Condition, read: Words, columns: Any) -> T
         return reduce(np.logical_and, [_holds(layout, each, read, columns) for each in condition.conditions])
     if isinstance(condition, Not):
         return ~_holds(layout, condition.condition, read, columns)
-    numbers, size = read(condition.rows), 1 << layout.place(condition.rows).size
+    bits = held_size(layout, condition.rows)
+    numbers, size = read(condition.rows), 1 << bits
     if isinstance(condition, Equals):
-        kept = min(size, 1 << (condition.low if condition.low is not None else layout.place(condition.rows).size))
+        kept = min(size, 1 << (condition.low if condition.low is not None else bits))
         return numbers % kept == condition.number % kept
     if isinstance(condition, Own):
         return numbers == columns % size
@@ -232,6 +248,10 @@ def _holds(layout: Layout, condition: Condition, read: Words, columns: Any) -> T
     if isinstance(condition, Below):
         return numbers < condition.number
     spans = [layout.region(region) for region in condition.regions]
+    if isinstance(condition, Spans):
+        width = read(condition.width)
+        inside = [(numbers >= span.start) & (numbers + width <= span.stop) for span in spans]
+        return (width == 0) | reduce(np.logical_or, inside)
     return reduce(np.logical_or, [(numbers >= span.start) & (numbers < span.stop) for span in spans])
 
 
@@ -240,6 +260,7 @@ def _decided(condition: Bits, of: Any) -> Any:
     found = np.zeros_like(of)
     for place, sources in enumerate(condition.sources):
         for source, literals in sources:
-            holds = reduce(np.logical_and, [of >> other & 1 == bit for other, bit in literals.items()], of >> source & 1 == 1)
+            held = [of >> other & 1 == bit for other, bit in literals.items()]
+            holds = reduce(np.logical_and, held, of >> source & 1 == 1)
             found = found | holds.astype(of.dtype) << place
     return found

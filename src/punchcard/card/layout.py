@@ -50,7 +50,7 @@ class RowBlock:
     begins; regions not named hold 0. `changes` names the regions in which a loop may change the block.
 
     Four more facts help a compiler and are checked when they are used. `limit`: no entry exceeds it in size.
-    `within`: what the block holds in the middle of a loop where it is not 0, though it is 0 when a loop begins.
+    `within`: what the block holds in the middle of a loop where it is not 0, though it may be 0 when a loop begins.
     `selects`: parts of it that take few different values, which decide what the rest of the loop does.
     `follows`: its entries when a loop begins are the same whenever those of all selecting parts are.
     """

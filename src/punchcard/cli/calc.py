@@ -12,6 +12,7 @@ import click
 
 from punchcard.cli.options import memory_option
 from punchcard.errors import ProgramError
+from punchcard.machines.fleq.kind import DESIGNS
 
 if TYPE_CHECKING:
     from punchcard.calculator.calculation import Calculation
@@ -32,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
               help="Newton steps after each inverse and root.  [default: as many as needed]")
 @click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True,
               help="Number format.")
-@click.option("--design", type=click.Choice(["compact", "paper"]), default="compact", show_default=True,
+@click.option("--design", type=click.Choice(DESIGNS), default="compact", show_default=True,
               help="Which transformer.")
 @memory_option
 @click.option("--program", "show_program", is_flag=True, help="Print the .fleq text and do not run it (with --json: both).")

@@ -64,7 +64,7 @@ class Progress:
             self._next = now + REMARK_EVERY
 
 
-def report_facts(machine: AnyMachine, report: Report[Any], checkpoint: str | None) -> dict[str, Any]:
+def report_facts(program: Any, machine: AnyMachine, report: Report[Any], checkpoint: str | None) -> dict[str, Any]:
     """A run as plain data: what `--json` prints and `--stats` writes."""
     result = report.result
     facts: dict[str, Any] = {
@@ -77,11 +77,13 @@ def report_facts(machine: AnyMachine, report: Report[Any], checkpoint: str | Non
         "seconds": result.seconds, "compile_seconds": result.compile_seconds, "notes": list(result.notes),
         "begun": result.begun, "checkpoint": checkpoint, "differences": list(report.differences), "why": report.why,
     }
+    facts |= machine.returned(program, result)
     if report.bound is not None:
         facts |= {"max_error": report.max_error, "max_step_error": report.max_step_error, "bound": report.bound}
     if machine.has_ports:
         facts |= {"output": result.output.decode("utf-8", "backslashreplace"),
-                  "fault": None if result.fault is None else str(result.fault), "status": result.status,
+                  "fault": None if result.fault is None else machine.why_stopped(program, result),
+                  "status": result.status,
                   "errors": result.errors.decode("utf-8", "backslashreplace")}
     return facts
 
@@ -97,7 +99,7 @@ def show_report(
     elif not machine.has_ports:
         for line in (machine.shown(program, result), *_summary(machine, report)):
             out(line)
-    for why in _why_not(machine, report):
+    for why in _why_not(program, machine, report):
         remark(f"{name}: {why}" if machine.has_ports else why)
     if result.reason in ("steps", "interrupted") and not report.differences and checkpoint is not None:
         more = "" if result.interrupted else " --max-steps N, with a larger N"
@@ -137,7 +139,7 @@ def _engine(result: Result[Any]) -> str:
     return ", ".join(parts)
 
 
-def _why_not(machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
+def _why_not(program: Any, machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
     """Why a run is not a success."""
     result, counter = report.result, report.result.program_counter
     next_one = f": instruction {counter} would have been next" if counter is not None else ""
@@ -148,7 +150,7 @@ def _why_not(machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
         yield from report.differences
     at = f"after {counted(result.steps, 'instruction')}, at {counter}"
     if result.fault is not None:
-        yield f"stopped {at}: {result.fault}"
+        yield f"stopped {at}: {machine.why_stopped(program, result)}"
     elif result.interrupted:
         yield f"interrupted {at}" if machine.has_ports else f"interrupted{next_one}"
     elif result.reason == "steps":

@@ -15,12 +15,12 @@ from punchcard.cli.options import MOST_DIGITS, memory_option, whole_numbers
 from punchcard.cli.patience import heard
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
+from punchcard.machines.fleq.kind import DESIGNS
 
 if TYPE_CHECKING:
     from punchcard.learning import Learned, Stage
 
 DTYPES = ("float64", "float32")
-DESIGNS = ("compact", "paper")
 REMARK_EVERY = 10.0  # seconds between remarks when standard error is not a terminal
 
 

@@ -30,7 +30,7 @@ class RunOptions(TypedDict, total=False):
     """How a program is run.
 
     machine        one that is there already, in place of one built to the program's sizes
-    heads          of the products, 3 by default;  precision  "float64" or "float32";  design  "compact" or "paper"
+    heads          of the products, 3 by default;  precision  "float64" or "float32";  design  a FLEQ machine's
     size           d, by default the least that holds the network
     engine         what applies the model, by default the fastest
     range          every value stays within ±range; by default the power of two above what occurs in NumPy

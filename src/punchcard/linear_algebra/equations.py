@@ -22,9 +22,10 @@ from punchcard.linear_algebra.execution import (
     execute,
     power_of_two,
 )
+from punchcard.linear_algebra.newton import first_step, inverse_program, least_squares_program
 from punchcard.linear_algebra.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds, sweeps_needed
-from punchcard.linear_algebra.programs.inverse import inverse_program, newton_rounds
-from punchcard.linear_algebra.programs.least_squares import least_squares_program
+from punchcard.linear_algebra.programs.inverse import newton, newton_rounds
+from punchcard.linear_algebra.programs.least_squares import pseudo_inverse
 from punchcard.machines.fleq.dry_run import dry_run
 from punchcard.machines.fleq.isa import Array
 
@@ -43,11 +44,11 @@ def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[
     a = as_matrix(matrix, "inverse", square=True)
     at_least_one(iterations, "inverse", "iterations")
     rounds = _rounds(a, iterations, "inverse")
-    scale = _balance(a, dry_run(inverse_program(a, rounds)).memory["X"])
+    scale = _balance(a, newton(a, first_step(a), rounds))
     done = execute(inverse_program(scale * a, rounds), condition=float(np.linalg.cond(a)), **options)
-    value = scale * done.memory["X"]
+    value = scale * done.returned()
     residual = float(np.abs(np.eye(len(a)) - a @ value).max())
-    return _checked(Computed(value, distance(value, np.linalg.inv(a)), done.machine_error("X"), residual, done),
+    return _checked(Computed(value, distance(value, np.linalg.inv(a)), done.machine_error(), residual, done),
                     "inverse", a, iterations)
 
 
@@ -65,7 +66,7 @@ def least_squares(
     done, value, pseudo_inverse = _by_newton(a, b, iterations, "least_squares", options)
     residual = float(np.abs(np.eye(a.shape[1]) - pseudo_inverse @ a).max())
     true = np.linalg.lstsq(a, b, rcond=None)[0]
-    return _checked(Computed(value, distance(value, true), done.machine_error("x"), residual, done), "least_squares", a,
+    return _checked(Computed(value, distance(value, true), done.machine_error(), residual, done), "least_squares", a,
                     iterations)
 
 
@@ -88,9 +89,11 @@ def solve(
     needed = None if why_not else sweeps or sweeps_needed(a, b, MOST_SWEEPS)
     if needed is None:
         done, value, _ = _by_newton(a, b, None, "solve", options)
+        error = done.machine_error()
     else:
         done, value = _by_gauss_seidel(a, b, needed, options)
-    computed = Computed(value, distance(value, np.linalg.solve(a, b)), done.machine_error("x"), distance(a @ value, b), done)
+        error = done.machine_error("x")
+    computed = Computed(value, distance(value, np.linalg.solve(a, b)), error, distance(a @ value, b), done)
     return _checked(computed, "solve", a, sweeps)
 
 
@@ -111,11 +114,11 @@ def _by_newton(
 ) -> tuple[Execution, Array, Array]:
     """A run of Newton's iteration for the pseudo-inverse, x, and the pseudo-inverse itself."""
     rounds = _rounds(a, iterations, call)
-    plain = dry_run(least_squares_program(a, b, rounds)).memory
-    scale = _balance(a, plain["Z"])
-    shrink = scale / power_of_two(max(float(np.abs(plain["x"]).max()), scale * float(np.abs(b).max())))
+    x, z = pseudo_inverse(a, first_step(a), b, rounds)
+    scale = _balance(a, z)
+    shrink = scale / power_of_two(max(float(np.abs(x).max()), scale * float(np.abs(b).max())))
     done = execute(least_squares_program(scale * a, shrink * b, rounds), condition=float(np.linalg.cond(a)), **options)
-    return done, done.memory["x"][:, 0] * (scale / shrink), scale * done.memory["Z"].T
+    return done, done.returned() * (scale / shrink), scale * done.returned(1).T
 
 
 def _rounds(a: Array, iterations: int | None, call: str) -> int:

@@ -30,7 +30,7 @@ class AlgebraOptions(TypedDict, total=False):
     """How a program is run.
 
     machine        one that is there already, in place of one built to the program's sizes
-    heads          of the products, 3 by default;  precision  "float64" or "float32";  design  "compact" or "paper"
+    heads          of the products, 3 by default;  precision  "float64" or "float32";  design  a FLEQ machine's
     engine         what applies the model
     check          compare every instruction with the exact function, as `punchcard.run` does
     """
@@ -63,8 +63,13 @@ class Execution:
         """A residual below the square root of the unit roundoff counts as convergence."""
         return math.sqrt(self.machine.unit)
 
-    def machine_error(self, name: str) -> float:
-        """The largest distance of a variable from the interpreter's, over its largest entry."""
+    def returned(self, number: int = 0) -> Array:
+        """A value that the program returns, of one that is written in Python."""
+        return np.asarray(self.program.results[number].of(self.memory))
+
+    def machine_error(self, name: str | None = None) -> float:
+        """The largest distance of a variable, or of the first value returned, from the interpreter's, over its largest."""
+        name = self.program.results[0].variable if name is None else name
         return distance(self.memory[name], self.reference[name])
 
 

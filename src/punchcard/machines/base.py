@@ -318,12 +318,13 @@ class Machine(ABC, Generic[Program, State]):
     def meaning(self, card: Any) -> None:
         """Say what a loop does, for a proof: `card` is a `punchcard.proof.meaning.Meaning`. See docs/proof.md.
 
-        Without it a proof shows that every head is hard, that no sum is rounded and that nothing else changes.
+        Without it a proof shows that every head is hard, that no sum is rounded, that what the layout says of bits holds
+        again, and that nothing changes but what may.
         """
-
-    def stages(self) -> Sequence[Stage]:
-        """How a proof of a loop is cut into stages and cases, each with a meaning of its own; without any, it is not."""
-        return ()
+        for block in self.layout.blocks:
+            for region in block.changes:
+                if block.holds.get(region) == "bits":
+                    card.leave(block.name, region)
 
     def prove(self, *, seconds: float | None = None, progress: Callable[[str, int], None] | None = None) -> Any:
         """A `Certificate`: for every card on which the layout's facts hold, one loop of these weights is the machine's step.
@@ -335,6 +336,10 @@ class Machine(ABC, Generic[Program, State]):
         See docs/proof.md.
         """
         return above("proof.prover:prove")(self, seconds=seconds, progress=progress)
+
+    def stages(self) -> Sequence[Stage]:
+        """How a proof of a loop is cut into stages and cases, each with a meaning of its own; without any, it is not."""
+        return ()
 
     # Running
 
@@ -563,6 +568,14 @@ class Machine(ABC, Generic[Program, State]):
         """The values at the end of a run, as lines of text."""
         width = max(map(len, result.memory), default=0)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in result.memory.items()) or str(result.state)
+
+    def why_stopped(self, program: Program, result: Result[State]) -> str:
+        """Why a run stopped with a fault, as the program says it, or else as the machine does."""
+        return str(result.fault)
+
+    def returned(self, program: Program, result: Result[State]) -> dict[str, Any]:
+        """What a program is run for, where it says so, as plain data by name: `--json` has it beside the values."""
+        return {}
 
     def shown_values(self, program: Program) -> list[Shown]:
         """The values that a view shows, and where they stand; by default what the layout says.

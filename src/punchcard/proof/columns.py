@@ -12,7 +12,22 @@ from dataclasses import dataclass, field
 import z3
 
 from punchcard.card import facts
-from punchcard.card.facts import Below, Both, Condition, Copies, Either, Equals, Fact, Holds, Names, Not, Own, Same, Sum
+from punchcard.card.facts import (
+    Below,
+    Both,
+    Condition,
+    Copies,
+    Either,
+    Equals,
+    Fact,
+    Holds,
+    Names,
+    Not,
+    Own,
+    Same,
+    Spans,
+    Sum,
+)
 from punchcard.card.layout import Layout
 from punchcard.machines.stages import Case
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
@@ -34,8 +49,6 @@ class Column:
     """Its rows after each layer."""
     taken: dict[tuple[int, int], list[Form]] = field(default_factory=dict)
     """What each head of each layer gives to it."""
-    lemmas: dict[tuple[int, str], Sequence[Form]] = field(default_factory=dict)
-    """Rows that a lemma was tried on, by layer and name."""
     units: dict[int, dict[int, Form]] = field(default_factory=dict)
     """What the hidden units of each layer take, before the ReLU."""
 
@@ -44,6 +57,7 @@ class Column:
 class Code:
     """A block that holds the columns' numbers, but for an offset: which bit is which, and how a code becomes a number."""
 
+    rows: str
     places: dict[int, int]
     size: int
     first: int
@@ -99,8 +113,18 @@ class Columns:
         column = Column(region, place, {}, [NOTHING] * self.layout.width, name)
         self.found[region].append(column)
         inside = z3.simplify(self.within(place, region))
+        self._fill(column)
+        self._congruence(column, inside)
+        for fact in self.layout.facts:
+            if fact.region == region and isinstance(fact, Fact | Copies):
+                for term in self.meaning(fact, column.place, column.words):
+                    self.solver.suppose(z3.Implies(inside, term))
+        return column
+
+    def _fill(self, column: Column) -> None:
+        """Give a column its rows and words."""
         for block in self.layout.blocks:
-            content, rows = block.holds.get(region), self.layout.rows(block.name)
+            content, rows = block.holds.get(column.region), self.layout.rows(block.name)
             if content == "one":
                 column.rows[rows] = [number(1)] * block.size
             elif content == "bits":
@@ -108,18 +132,13 @@ class Columns:
         self._suppose_case(column)
         self._define(column)
         for block in self.layout.blocks:
-            if block.holds.get(region) == "bits":
-                column.rows[self.layout.rows(block.name)] = [signed(bit) for bit in self.bits.of_word(column.words[block.name])]
-        self._congruence(column, inside)
-        for fact in self.layout.facts:
-            if fact.region == region and not isinstance(fact, Holds):
-                for term in self.meaning(fact, column.place, column.words):
-                    self.solver.suppose(z3.Implies(inside, term))
-        return column
+            if block.holds.get(column.region) == "bits":
+                bits = self.bits.of_word(column.words[block.name])
+                column.rows[self.layout.rows(block.name)] = [signed(bit) for bit in bits]
 
     def _is_single(self, region: str) -> bool:
         span = self.layout.region(region)
-        return span.stop == span.start + 1
+        return bool(span.stop == span.start + 1)
 
     def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
         """Give a block its word: known where a fact says so, else unknown."""
@@ -192,17 +211,18 @@ class Columns:
 
     def codes(self, column: Column) -> list[Code]:
         """The blocks that say which column of its region it is."""
-        names = [rows for rows, region in self._held if region == column.region]
-        return [code for rows in names if (code := self.code(rows, column.region, column)) is not None]
+        named = [rows for rows, region in self._held if region == column.region]
+        return [code for code in (self.code(column.region, rows, column) for rows in named) if code is not None]
 
-    def code(self, rows: str, region: str, column: Column | None = None) -> Code | None:
-        """How the numbers at some rows say which column of a region it is; with a column, which bit of it is which."""
+    def code(self, region: str, rows: str, column: Column | None = None) -> Code | None:
+        """What a block says of which column it is, with its bits in one column; None where it does not say it."""
         held = self._held.get((rows, region))
         if held is None or not isinstance(held.numbers, range) or len(held.numbers) < 2:
             return None
         bits = self.bits.of_word(column.words[rows]) if column is not None else []
         places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
-        return Code(places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start, self.place_bits)
+        return Code(rows, places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start,
+                    self.place_bits)
 
     def as_place(self, word: Term) -> Term:
         """A word as a column's number. One that is longer must be short enough: who asks has to show it."""
@@ -230,10 +250,24 @@ class Columns:
         if isinstance(condition, Same):
             return word == words[condition.other] + z3.BitVecVal(condition.offset, word.size())
         if isinstance(condition, Below):
-            return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if condition.number < 1 << word.size() else z3.BoolVal(True)
+            short = condition.number < 1 << word.size()
+            return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if short else z3.BoolVal(True)
+        if isinstance(condition, Spans):
+            return self._spans(condition, word, words[condition.width])
         assert isinstance(condition, Names)
         fits = [] if word.size() <= self.place_bits else [z3.Extract(word.size() - 1, self.place_bits, word) == 0]
         return z3.And(*fits, z3.Or(*(self.within(self.as_place(word), region) for region in condition.regions)))
+
+    def _spans(self, condition: Spans, word: Term, width: Term) -> Term:
+        """The first column and the one behind the last are within a region, counted with room to spare."""
+        size = max(word.size(), width.size(), self.place_bits) + 2
+        first, count = z3.ZeroExt(size - word.size(), word), z3.ZeroExt(size - width.size(), width)
+        inside = []
+        for region in condition.regions:
+            span = self.layout.region(region)
+            start, stop = (z3.BitVecVal(edge, size) for edge in (span.start, span.stop))
+            inside.append(z3.And(z3.ULE(start, first), z3.ULE(first + count, stop)))
+        return z3.Or(width == 0, *inside)
 
     def _decided(self, condition: facts.Bits | Sum, words: dict[str, Term]) -> Term:
         """The number that other words decide."""
@@ -271,14 +305,14 @@ class Columns:
         elif isinstance(condition, Same):
             yield condition.rows, words[condition.other] + condition.offset
         elif isinstance(condition, Equals) and condition.low is None:
-            yield condition.rows, z3.BitVecVal(condition.number, self.layout.place(condition.rows).size)
+            yield condition.rows, z3.BitVecVal(condition.number, words[condition.rows].size())
 
     def _define(self, column: Column) -> None:
         """Put numbers that facts decide in place of unknown ones."""
         for fact in self.layout.facts:
             if isinstance(fact, Fact) and fact.region == column.region and not fact.last:
                 for rows, term in list(self._definitions(fact.condition, column.place, column.words)):
-                    if is_unknown(column.words[rows]):
+                    if rows.partition(".")[0] in self._parts and is_unknown(column.words[rows]):
                         self._put(column, rows, term)
 
     def _put(self, column: Column, rows: str, term: Term) -> None:
@@ -294,7 +328,7 @@ class Columns:
             first += size
         column.words |= pieces
         if part:
-            joined = [column.words[f"{block}.{name}"] for name in reversed(sizes)]
+            joined = [column.words[f"{block}.{name}"] for name in reversed(list(sizes))]
             column.words[block] = z3.simplify(z3.Concat(*joined)) if len(joined) > 1 else joined[0]
 
 

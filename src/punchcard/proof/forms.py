@@ -5,7 +5,7 @@ Every number that a card of bits can hold, and every sum that a layer makes of s
     constant + sum of coefficient * bit,            each bit 0 or 1, each coefficient a fraction.
 
 A bit is a term of the solver. So sums and products by weights are exact, and nothing is assumed about the order in which
-a library adds.
+a library adds. In place of a bit a real number within an interval may stand, where a bit of the solver says so, else 0.
 """
 
 from __future__ import annotations
@@ -25,11 +25,27 @@ Term: TypeAlias = Any
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
+@dataclass(frozen=True, eq=False)
+class Real:
+    """A real number that nobody knows, from `low` to `high`.
+
+    `noise` is one beside bits, such as the error of a flag: what is made of it is looked at case by case of the bits.
+    """
+
+    name: str
+    low: Fraction
+    high: Fraction
+    noise: bool = False
+
+
 class Bits:
     """The bits that forms are made of, by number. A negated bit is never one of its own."""
 
     def __init__(self) -> None:
         self.terms: list[Term] = []
+        self.reals: dict[int, Real] = {}
+        """Which of the numbers are reals; their term says where they stand, elsewhere they are 0."""
+        self._real_numbers: dict[tuple[int, int], int] = {}
         self._numbers: dict[int, int] = {}
         self._places: dict[int, tuple[Term, int, bool]] = {}
 
@@ -41,6 +57,22 @@ class Bits:
         if z3.is_not(term):
             return Form(ONE, {self._number(term.arg(0)): -ONE})
         return Form(ZERO, {self._number(term): ONE})
+
+    def real(self, real: Real, where: Term | None = None) -> Form:
+        """A real number where the condition holds, else 0."""
+        where = z3.BoolVal(True) if where is None else z3.simplify(where)
+        if z3.is_false(where):
+            return NOTHING
+        number = self._real_numbers.setdefault((id(real), where.get_id()), len(self.terms))
+        if number == len(self.terms):
+            self.terms.append(where)
+            self.reals[number] = real
+        return Form(ZERO, {number: ONE})
+
+    def where(self, condition: Term, number: int) -> Form:
+        """A bit or a real number of a form where a condition holds, else 0."""
+        both = z3.And(condition, self.terms[number])
+        return self.real(self.reals[number], both) if number in self.reals else self.form(both)
 
     def of_word(self, word: Term) -> list[Form]:
         """The bits of a word, the lowest first, each as 0 or 1."""
@@ -190,7 +222,7 @@ def gated(condition: Term, form: Form, bits: Bits) -> Form:
     """The form where the condition holds, else 0."""
     total = bits.form(condition) * form.constant
     for bit, coefficient in form.terms.items():
-        total += bits.form(z3.And(condition, bits.terms[bit])) * coefficient
+        total += bits.where(condition, bit) * coefficient
     return total
 
 
@@ -203,7 +235,7 @@ def choose(condition: Term, yes: Form, no: Form, bits: Bits) -> Form:
         return no
     if len(yes.terms) == len(no.terms) == 1 and yes.constant == no.constant:
         (a, ca), (b, cb) = next(iter(yes.terms.items())), next(iter(no.terms.items()))
-        if ca == cb:
+        if ca == cb and a not in bits.reals and b not in bits.reals:
             return Form(yes.constant) + bits.form(z3.If(condition, bits.terms[a], bits.terms[b])) * ca
     return no + gated(condition, yes - no, bits)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from typing import overload
 
 import z3
@@ -62,6 +63,11 @@ def sparse(matrix: Array) -> list[Row]:
     return [[(int(i), Fraction(float(row[i]))) for i in row.nonzero()[0]] for row in matrix]
 
 
+def least_lead(dtype: str, temperature: float) -> Fraction:
+    """By how much a score must lead so that nothing is left of another; without a temperature nothing ever leads enough."""
+    return Fraction(hard_product(dtype)) / Fraction(temperature) if temperature > 0 else Fraction(1 << 64)
+
+
 class Rows(Sequence[Form]):
     """The rows of a column, each worked out when it is first asked for."""
 
@@ -86,18 +92,14 @@ class Rows(Sequence[Form]):
         return found
 
 
-def least_lead(dtype: str, temperature: float) -> Fraction:
-    """By how much a score must lead so that nothing is left of another; without a temperature nothing ever leads enough."""
-    return Fraction(hard_product(dtype)) / Fraction(temperature) if temperature > 0 else Fraction(1 << 64)
-
-
 class Layer:
     """The weights of a layer as exact fractions."""
 
     def __init__(self, arrays: LayerArrays, dtype: str) -> None:
         self.heads = [
-            HeadWeights(sparse(key), sparse(query), sparse(value), least_lead(dtype, float(temperature)))
-            for key, query, value, temperature in zip(arrays.key, arrays.query, arrays.value, arrays.temperature, strict=True)
+            HeadWeights(sparse(arrays.key[head]), sparse(arrays.query[head]), sparse(arrays.value[head]),
+                        least_lead(dtype, float(arrays.temperature[head])))
+            for head in range(arrays.heads)
         ]
         self.w1, self.w2 = sparse(arrays.w1), sparse(arrays.w2)
         self.b1 = [Fraction(float(b)) for b in arrays.b1.ravel()]
@@ -133,8 +135,6 @@ class Loop:
         """How many columns may share a head's best score."""
         self.lemmas: dict[tuple[int, str, str], Term] = {}
         """By layer, region and rows: the word that should stand there once so many layers are done."""
-        self.used: list[tuple[int, str, str]] = []
-        """The lemmas that were shown, and so may be used."""
         self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
         """For each layer and head: what a column of each region finds."""
 
@@ -144,26 +144,21 @@ class Loop:
             return column.rows
         while len(column.later) < layer:
             number = len(column.later)
-            computed = Rows(partial(self._after_units, number, column), self.layout.width)
-            column.later.append(Rows(partial(self._by_lemmas, number + 1, column, computed), self.layout.width))
+            column.later.append(Rows(partial(self._after_units, number, column), self.layout.width))
         return column.later[layer - 1]
 
-    def _by_lemmas(self, layer: int, column: Column, computed: Rows, place: int) -> Form:
-        """A row, with the word of a lemma in place of what was computed, once the two are shown to be the same.
+    def _by_lemma(self, layer: int, column: Column, place: int, found: Form) -> Form:
+        """A row, with the bit of a lemma in place of what was computed, once the two are shown to be the same.
 
         A lemma that does not hold is not used: it is there to make later questions shorter, and nothing depends on it.
         """
         for (number, region, name), word in self.lemmas.items():
             rows = self.layout.rows(name)
-            if (number, region) == (layer, column.region) and rows.start <= place < rows.stop:
-                if (number, name) not in column.lemmas:
-                    wanted = [signed(bit) for bit in self.bits.of_word(word)]
-                    terms = [equal(f - w, self.bits) for f, w in zip(computed[rows], wanted, strict=True) if f.key != w.key]
-                    holds = self.solver.holds(*terms)
-                    column.lemmas[number, name] = wanted if holds else computed[rows]
-                    self.used += [(number, region, name)] if holds else []
-                return column.lemmas[number, name][place - rows.start]
-        return computed[place]
+            if number == layer and region == column.region and rows.start <= place < rows.stop:
+                wanted = signed(self.bits.of_word(word)[place - rows.start])
+                if found.key == wanted.key or self.solver.holds(equal(found - wanted, self.bits)):
+                    return wanted
+        return found
 
     def is_integer(self, form: Form) -> Term:
         """Whether the form is an integer."""
@@ -227,7 +222,7 @@ class Loop:
     def _candidates(self, number: int, weights: HeadWeights, column: Column, query: Sequence[Form]) -> list[Candidate]:
         """Columns that might win: those of a region of one column, the column itself, and those that the query names.
 
-        A query names a column where its entries are the bits of a code, and the keys of a region are the codes of its columns.
+        A query names a column where its entries are the bits of a code, and a region's keys are the codes of its columns.
         """
         found: list[Candidate] = []
 
@@ -304,7 +299,8 @@ class Loop:
         return found
 
     def _others_lose(
-        self, number: int, head: int, weights: HeadWeights, column: Column, query: Sequence[Form], candidates: list[Candidate],
+        self, number: int, head: int, weights: HeadWeights, column: Column, query: Sequence[Form],
+        candidates: list[Candidate],
     ) -> None:
         """Every column that is not a candidate loses to one of them by the gap."""
         near = []
@@ -328,7 +324,7 @@ class Loop:
             return [((0,), z3.BoolVal(True))]
         beats = {(i, j): z3.Or(z3.Not(b.when), above(a.score - b.score, ZERO, self.bits))
                  for i, a in enumerate(candidates) for j, b in enumerate(candidates) if i != j}
-        for i, best in enumerate(candidates):
+        for best in candidates:
             leads = [z3.Or(z3.Not(each.when), at_least(best.score - each.score, ZERO, self.bits))
                      for each in candidates if each is not best]
             for each in candidates:
@@ -385,11 +381,11 @@ class Loop:
             return rows[place] + Form(layer.b2[place])
         units = column.units.setdefault(number, {})
         found = []
-        for unit, weight in layer.w2[place]:
-            if unit not in units:
-                units[unit] = weighted(layer.w1[unit], rows) + Form(layer.b1[unit])
-            found.append((weight, units[unit]))
-        return self._summed(rows[place], layer.b2[place], found)
+        for hidden, weight in layer.w2[place]:
+            if hidden not in units:
+                units[hidden] = weighted(layer.w1[hidden], rows) + Form(layer.b1[hidden])
+            found.append((weight, units[hidden]))
+        return self._by_lemma(number + 1, column, place, self._summed(rows[place], layer.b2[place], found))
 
     def _summed(self, old: Form, bias: Fraction, units: list[tuple[Fraction, Form]]) -> Form:
         """old + bias + sum of weight * relu(form), as a form."""
@@ -417,7 +413,7 @@ class Loop:
         return self._settled(total) if conditions and len(total.terms) > 1 else total
 
     def _steps(self, units: list[tuple[Fraction, Form]]) -> tuple[Fraction, list[Step], list[tuple[Fraction, Form]]]:
-        """ReLUs of one form with different biases that together are flat but for steps: a start and the steps; and all others."""
+        """ReLUs of one form with different biases that together are flat but for steps: a start, the steps; and others."""
         groups: dict[object, list[tuple[Fraction, Fraction, Fraction, Form]]] = {}
         for weight, form in units:
             first = min(form.terms)
@@ -443,7 +439,7 @@ class Loop:
         used = sorted(total.terms)
         if len(used) > FEW:
             return self._values(*self._as_word(total))
-        values = {}
+        values = dict[Fraction, list[dict[int, int]]]()
         for each in settings(used):
             values.setdefault(total.value(each), []).append(each)
         linear = len(used) == 1
@@ -452,7 +448,7 @@ class Loop:
         terms = {value: z3.Or(*(self._setting(each) for each in some)) for value, some in values.items()}
         possible = [value for value in sorted(values) if self.solver.possible(terms[value])]
         found = Form(possible[0])
-        for low, high in zip(possible, possible[1:], strict=False):
+        for low, high in pairwise(possible):
             reached = z3.Or(*(terms[value] for value in possible if value >= high))
             found += self._named_bit(reached) * (high - low)
         return found
@@ -482,7 +478,8 @@ class Loop:
             # What is linear stays so; only what the ReLUs' bits decide is looked at.
             own = Form(total.constant, {bit: c for bit, c in total.terms.items() if bit in used})
             rest = Form(ZERO, {bit: c for bit, c in total.terms.items() if bit not in used})
-            values = [own.value(each) + sum((w * max(f.value(each), ZERO) for w, f in units), ZERO) for each in settings(used)]
+            values = [own.value(each) + sum((w * max(f.value(each), ZERO) for w, f in units), ZERO)
+                      for each in settings(used)]
             return rest + self._table(used, values)
         return self._word(total, units)
 
@@ -493,7 +490,7 @@ class Loop:
             return linear
         steps = sorted(set(values))
         found = Form(steps[0])
-        for low, high in zip(steps, steps[1:], strict=False):
+        for low, high in pairwise(steps):
             terms = [self._setting(each)
                      for each, reached in zip(settings(used), values, strict=True) if reached >= high]
             found += self.bits.form(z3.Or(*terms)) * (high - low)

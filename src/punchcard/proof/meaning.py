@@ -5,8 +5,8 @@ A machine says for blocks of rows what number stands there after a loop, by the 
     difference = card.read("memory", CELLS, b) - card.read("memory", CELLS, a)
     card.expect("memory", "memory", lambda column: card.choose(column.is_at(b), difference, column["memory"]))
 
-Words are of a fixed length and wrap around: `+`, `-`, `*`, `&`, `|`, `^`, `~`, `==`, `!=`. What a machine does not mention must
-stay as it is, or be 0 where the layout says so.
+Words are of a fixed length and wrap around: `+`, `-`, `*`, `&`, `|`, `^`, `~`, `==`, `!=`. What a machine does not mention
+must stay as it is, or be 0 where the layout says so.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Meaning:
 
     def first(self, region: str) -> int:
         """The number of a region's first column."""
-        return self.columns.layout.region(region).start
+        return int(self.columns.layout.region(region).start)
 
     def word(self, column: Column, rows: str) -> Term:
         """The number at some rows of a column."""
@@ -86,9 +86,9 @@ class Meaning:
 
     def named(self, region: str, rows: str, code: Term) -> Before:
         """The column of a region whose own number at some rows is this one."""
-        found = self.columns.code(rows, region)
+        found = self.columns.code(region, rows)
         if found is None:
-            raise ProofError(f"no numbers of columns at {rows!r} in {region}: the layout does not say that a range stands there")
+            raise ProofError(f"no numbers of columns at {rows!r} in {region}: the layout does not say that they are a range")
         return Before(self, self.columns.at(region, found.place(code)))
 
     def read_named(self, rows: str, regions: Sequence[str], by: str, code: Term) -> Term:
@@ -110,13 +110,17 @@ class Meaning:
         if where is not None:
             self.where[rows, region] = where
 
+    def only_where(self, rows: str, region: str, where: Term) -> None:
+        """What is expected of a block stands there where the condition holds, and else any bits do."""
+        self.where[rows, region] = where
+
     def leave(self, rows: str, region: str) -> None:
         """Any bits may stand at a block in a region after the loop, as far as the facts let them."""
         self.columns.layout.rows(rows)
         self.where[rows, region] = z3.BoolVal(False)
 
     def lemma(self, layer: int, rows: str, region: str, word: Term) -> Term:
-        """What stands at some rows once so many layers are done. Later questions are about this word, not what it is made of.
+        """What stands at some rows once so many layers are done. Later questions are about this word, not its parts.
 
         Gives a name for the word. It need not hold: then it is not used.
         """
@@ -129,6 +133,11 @@ class Meaning:
         self.loop.solver.suppose(name == word)
         self.loop.lemmas[layer, region, rows] = name
         return name
+
+    @staticmethod
+    def settled(term: Term) -> Term:
+        """The same word or condition, as short as it can be said."""
+        return z3.simplify(term)
 
     @staticmethod
     def choose(condition: Term, yes: Term, no: Term) -> Term:
@@ -216,11 +225,11 @@ def expected_words(meaning: Meaning, block: RowBlock, column: Column) -> dict[st
     for part in block.parts:
         name = f"{block.name}.{part}"
         meant = meaning.expected.get((name, column.region))
-        found[name] = z3.simplify(meant(before)) if meant is not None else meaning.word(column, name)
+        found[name] = z3.simplify(meant(before)) if meant is not None else _as_it_was(name, column)
+    if all(word is column.words.get(name) for name, word in found.items()):
+        return {block.name: _as_it_was(block.name, column), **found}
     pieces = list(found.values())
-    changed = any(word is not column.words.get(name) for name, word in found.items())
-    joined = z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0] if pieces else None
-    return {block.name: joined if changed else meaning.word(column, block.name), **found}
+    return {block.name: z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0], **found}
 
 
 def with_parts(block: RowBlock, word: Term) -> dict[str, Term]:
@@ -230,6 +239,12 @@ def with_parts(block: RowBlock, word: Term) -> dict[str, Term]:
         found[f"{block.name}.{part}"] = z3.simplify(z3.Extract(first + size - 1, first, word))
         first += size
     return found
+
+
+def _as_it_was(rows: str, column: Column) -> Term:
+    if rows not in column.words:
+        raise ProofError(f"nothing is said of {rows!r} in {column.region}, which held no bits: `expect` it, or `leave` it")
+    return column.words[rows]
 
 
 def extended(word: Term, size: int) -> Term:

@@ -11,7 +11,8 @@ from fractions import Fraction
 
 import z3
 
-from punchcard.card.facts import AnyFact, Both, Condition, Copies, Either, Fact, Holds, Not
+from punchcard.card.contents import Contents, Stands, Uniform
+from punchcard.card.facts import Both, Condition, Copies, Either, Fact, Holds, Not
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
@@ -38,16 +39,16 @@ class Part:
         self.meaning = Meaning(self.loop.columns, self.loop, case.name if case is not None else None)
         self.any = {name: self.loop.columns.fresh(name, f"any {name}") for name in regions}
         self._own = own
+        self._after: dict[str, dict[str, Term]] = {}
         self._spoilt: Failed | None = None
         """An entry that is not as it should be when a layer begins. What follows may show a card where this matters."""
-        self._after: dict[str, dict[str, Term]] = {}
 
     def run(self) -> None:
         """Show all claims of this part."""
         self.stage.meaning(self.meaning)
         if self.case is None and self.stage.cases:
-            self._cover()
             self._stand_alone()
+            self._cover()
         try:
             for layer in range(len(self.loop.layers)):
                 self._layer(layer)
@@ -57,6 +58,8 @@ class Part:
             raise Failed((self._spoilt or failed).claim, failed.model, *failed.why) from None
         if self._spoilt is not None:
             raise self._spoilt
+        if not self.solver.possible():
+            raise ProofError(f"{self._name('')}the facts contradict each other: no card has them all")
 
     def _name(self, text: str) -> str:
         """A claim's name: with the stage, where there are several, and the case."""
@@ -102,7 +105,8 @@ class Part:
         except Failed as failed:
             self._spoilt = self._spoilt or failed
         if self.stage.cases and self.case is None and layer + 1 < len(self.loop.layers):
-            with self.claims.claim(self._name(f"still after layer {first + layer + 1}"), "columns without cases are as they were"):
+            about = "columns without cases are as they were"
+            with self.claims.claim(self._name(f"still after layer {first + layer + 1}"), about):
                 for column in columns:
                     self._compare(None, column, self.loop.after(column, layer + 1)[:], column.rows, z3.BoolVal(True))
 
@@ -142,7 +146,8 @@ class Part:
         if content != "bits":
             wanted = [number(1) if content == "one" else NOTHING] * block.size
             if list(found) != column.rows[self.end.rows(block.name)] or list(found) != wanted:
-                with self.claims.claim(self._name(f"step: {block.name} in {column.region}"), f"is {1 if content == 'one' else 0}"):
+                about = f"is {1 if content == 'one' else 0}"
+                with self.claims.claim(self._name(f"step: {block.name} in {column.region}"), about):
                     self._compare(block, column, found, wanted, z3.BoolVal(True))
             return {}
         parts = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
@@ -156,7 +161,8 @@ class Part:
                                    "is what the step says" if told else "is as it was"):
                 self._compare(block, column, found, wanted, z3.BoolVal(True))
             return words
-        with self.claims.claim(self._name(f"step: {block.name} in {column.region}"), "is bits, and where the step says what, that"):
+        with self.claims.claim(self._name(f"step: {block.name} in {column.region}"),
+                               "is bits, and where the step says what, that"):
             words = self._as_found(block, column, found)
             for name in parts:
                 meant = self.meaning.expected.get((name, column.region))
@@ -171,7 +177,8 @@ class Part:
     def _compare(
         self, block: RowBlock | None, column: Column, found: Sequence[Form], wanted: Sequence[Form], where: Term,
     ) -> None:
-        about = f"step: {block.name} in {column.region} is what the step says" if block else f"still: {column.region} is as it was"
+        about = (f"step: {block.name} in {column.region} is what the step says" if block is not None
+                 else f"still: {column.region} is as it was")
         for place, (form, meant) in enumerate(zip(found, wanted, strict=True)):
             if form.key != meant.key:
                 self.solver.never(self._name(f"{about}, row {place + 1}"), where,
@@ -182,7 +189,7 @@ class Part:
         bits = []
         for form in found:
             is_on = equal(form - number(1), self.loop.bits)
-            if len(form.terms) != 1 or (form.low, form.high) != (-1, 1):
+            if len(form.terms) != 1 or form.low != -1 or form.high != 1:
                 self.solver.never(self._name(f"step: {block.name} in {column.region} is bits"),
                                   z3.Not(z3.Or(is_on, equal(form + number(1), self.loop.bits))))
             bits.append(self.loop.bits.form(is_on))
@@ -193,6 +200,8 @@ class Part:
     def _facts(self) -> None:
         columns = self.loop.columns
         for fact in self.end.facts:
+            if isinstance(fact, Stands | Uniform | Contents):
+                raise ProofError(f"the fact {fact.about!r} is about real numbers, and the layout has none")
             if fact.region not in self._after:
                 continue
             column, words = self.any[fact.region], self._after[fact.region]
@@ -222,7 +231,7 @@ class Part:
         return found
 
 
-def mentioned(fact: AnyFact) -> set[str]:
+def mentioned(fact: Holds | Copies | Fact) -> set[str]:
     """The rows that a fact is about."""
     if isinstance(fact, Holds):
         return {fact.rows}

@@ -32,15 +32,17 @@ def prove(
     from punchcard.proof.certificate import Certificate
     from punchcard.proof.example import counter_example
     from punchcard.proof.proving import Proof
+    from punchcard.proof.real_proving import RealProof
     from punchcard.proof.solver import Failed, Undecided
 
     begin = time.perf_counter()
     failed, example = None, None
-    proof = Proof(machine, weights, seconds=seconds, progress=progress)
+    real = any(block.real for block in machine.layout.blocks)
+    proof: Any = (RealProof if real else Proof)(machine, weights, seconds=seconds, progress=progress)
     try:
         proof.run()
     except Failed as failure:
-        failed, example = failure.claim, counter_example(proof, failure)
+        failed, example = failure.claim, None if real else counter_example(proof, failure)
     except Undecided as undecided:
         raise ProofError(f"{machine.title()}: the solver did not decide within the time it was given ({undecided}); "
                          f"{len(proof.claims.shown)} claims were shown: give it more, or take smaller sizes") from None

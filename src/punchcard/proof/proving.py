@@ -23,7 +23,7 @@ from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims, Progress
-from punchcard.proof.layers import Layer, Loop
+from punchcard.proof.layers import Layer
 from punchcard.proof.part import Part
 from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
@@ -52,7 +52,7 @@ class Proof:
         self.part = self._part(self.stages[0])
 
     def _check_stages(self) -> None:
-        """Each stage begins where the one before ends; and a host acts between loops only, so `unless` has no place within."""
+        """Each stage begins where the one before ends. A host acts between loops only, so `unless` has no place within."""
         for before, after in pairwise(self.stages):
             if before.end is not after.begin or before.layers[1] != after.layers[0]:
                 raise ProofError(f"the stage {after.name!r} does not begin where {before.name!r} ends")
@@ -60,7 +60,8 @@ class Proof:
                 if isinstance(fact, Fact) and fact.unless is not None:
                     raise ProofError(f"the fact {fact.about!r} has `unless` in the middle of a loop: say it with `either`")
         first, last = self.stages[0], self.stages[-1]
-        if (first.begin, last.end) != (self.layout, self.layout) or (first.layers[0], last.layers[1]) != (0, len(self.layers)):
+        whole = first.begin is self.layout is last.end and (first.layers[0], last.layers[1]) == (0, len(self.layers))
+        if not whole:
             raise ProofError("the stages are not the whole loop, from the machine's layout to its layout")
 
     def _part(self, stage: Stage, case: Case | None = None) -> Part:
@@ -69,10 +70,6 @@ class Proof:
     @property
     def solver(self) -> Solver:
         return self.part.solver
-
-    @property
-    def loop(self) -> Loop:
-        return self.part.loop
 
     def show(self, stage: str, case: str | None = None) -> None:
         """Show the claims of one part: a stage without its cases, or one case of it."""
@@ -94,7 +91,7 @@ class Proof:
                 if self._only is None or case.name in self._only:
                     self.part = self._part(stage, case)
                     self._show(stage)
-        self._bits()
+        self.check_bits()
 
     def _show(self, stage: Stage) -> None:
         self.part.run()
@@ -103,7 +100,8 @@ class Proof:
 
     # The sums
 
-    def _bits(self) -> None:
+    def check_bits(self) -> None:
+        """Show that no sum is rounded, by what was shown of the heads."""
         significand = self.machine.precision.significand
         layers = [_with_winners(arrays, shares) for arrays, shares in zip(self.weights.layers, self.shares, strict=True)]
         self.needed = needed_bits(layers, self.layout)
@@ -114,7 +112,7 @@ class Proof:
 
 def _with_winners(arrays: LayerArrays, shares: list[int]) -> LayerWeights:
     """A layer's arrays with what was shown of its heads."""
-    wide = [np.asarray(getattr(arrays, name), dtype=np.float64) for name in ("key", "query", "value")]
-    w1, b1, w2, b2 = (np.asarray(getattr(arrays, name), dtype=np.float64) for name in ("w1", "b1", "w2", "b2"))
-    return LayerWeights(*wide, np.ones(len(shares)), np.array(shares, dtype=np.float64), (None,) * len(shares),
+    key, query, value, w1, b1, w2, b2 = (np.asarray(getattr(arrays, name), dtype=np.float64)
+                                         for name in ("key", "query", "value", "w1", "b1", "w2", "b2"))
+    return LayerWeights(key, query, value, np.ones(len(shares)), np.array(shares, dtype=np.float64), (None,) * len(shares),
                         w1, b1.ravel(), w2, b2.ravel())

@@ -9,7 +9,6 @@ import z3
 
 from punchcard.proof.forms import Term
 
-
 QUICK = 0.1
 """So many seconds has the solver that knows everything."""
 
@@ -88,6 +87,25 @@ class Solver:
         finally:
             self.seconds += time.perf_counter() - begin
 
+    def never(self, claim: str, *terms: Term) -> None:
+        """Show a claim: that these do not hold together."""
+        model = self.refutes(*terms)
+        if model is not None:
+            raise Failed(claim, model, *terms)
+
+    def case(self, terms: Sequence[Term], wishes: Sequence[Term]) -> z3.ModelRef:
+        """A case in which all terms hold, and as many wishes as can be granted in their order."""
+        solver = self._fresh(self._limit)
+        solver.add(*self.suppositions, *terms)
+        self._check(solver)
+        for wish in wishes:
+            solver.push()
+            solver.add(wish)
+            if solver.check() != z3.sat:
+                solver.pop()
+        self._check(solver)
+        return solver.model()
+
     def _check(self, solver: Term) -> Term:
         answer = solver.check()
         if answer == z3.unknown:
@@ -97,7 +115,8 @@ class Solver:
     def _related(self, terms: Iterable[Term]) -> list[Term]:
         """The suppositions that share words with these, or with one that does."""
         names: set[int] = set().union(*(self._names.of(term) for term in terms))
-        found, left = [], list(zip(self.suppositions, self._about, strict=True))
+        found = list[Term]()
+        left = list(zip(self.suppositions, self._about, strict=True))
         while True:
             near = [term for term, about in left if not names.isdisjoint(about)]
             if not near:
@@ -106,26 +125,6 @@ class Solver:
             names.update(*(about for _, about in left if not names.isdisjoint(about)))
             chosen = {term.get_id() for term in near}
             left = [pair for pair in left if pair[0].get_id() not in chosen]
-
-    def never(self, claim: str, *terms: Term) -> None:
-        """Show a claim: that these do not hold together."""
-        model = self.refutes(*terms)
-        if model is not None:
-            raise Failed(claim, model, *terms)
-
-    def case(self, terms: tuple[Term, ...], wishes: Sequence[Term]) -> z3.ModelRef:
-        """A case in which all terms hold, and as many wishes as can be granted in their order."""
-        whole = self._fresh(self._limit)
-        whole.add(*self.suppositions, *terms)
-        if self._check(whole) != z3.sat:
-            raise Undecided("the terms do not hold together")
-        for wish in wishes:
-            whole.push()
-            whole.add(wish)
-            if whole.check() != z3.sat:
-                whole.pop()
-        self._check(whole)
-        return whole.model()
 
     def holds(self, *terms: Term) -> bool:
         """Whether all of these follow."""

@@ -41,8 +41,11 @@ class SeenColumns(Columns):
         return Column(region, place, words, [], f"{region}[{number - span.start}]")
 
 
-def step(machine: Machine[Any, Any], card: Card) -> AnyArray:
-    """The card after a loop, by the machine's meaning: blocks of bits as it says, all others as the layout does."""
+def step(machine: Machine[Any, Any], card: Card, found: Card | None = None) -> AnyArray:
+    """The card after a loop, by the machine's meaning: blocks of bits as it says, all others as the layout does.
+
+    Rows that the meaning leaves open are taken from the card that was found.
+    """
     layout, before = machine.layout, np.array(as_array(card), dtype=np.float64)
     columns = SeenColumns(layout, before)
     meaning = Meaning(columns)
@@ -55,6 +58,10 @@ def step(machine: Machine[Any, Any], card: Card) -> AnyArray:
                 for number in range(span.start, span.stop):
                     words = expected_words(meaning, block, columns.at(region, columns.constant(number)))
                     layout.put_number_at(after, block.name, number, z3.simplify(words[block.name]).as_long())
+    for (rows, region), where in meaning.where.items():
+        if found is not None and not z3.is_true(z3.simplify(where)):
+            place = layout.rows(rows), layout.region(region)
+            after[place] = np.array(as_array(found), dtype=np.float64)[place]
     return after
 
 

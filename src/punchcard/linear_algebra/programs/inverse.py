@@ -2,16 +2,16 @@
 
 It converges quadratically from X = eps A^T for every regular A and 0 < eps < 2 / ||A||^2. The paper prints
 X = eps A, which converges only where |1 - eps lambda^2| < 1 for every eigenvalue lambda.
+
+It is written in Python, and becomes a program in `linear_algebra/newton.py`. By hand, with the `Builder`, it had 13 lines
+in place of 5, and at d = 4 about 7 loops of 90 more, and 27 columns of memory in place of 21.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from punchcard.machines.fleq.builder import Builder
-from punchcard.machines.fleq.counter import Counter
-from punchcard.machines.fleq.dry_run import UNBOUNDED
-from punchcard.machines.fleq.isa import Array, FleqProgram
+from punchcard.machines.fleq.isa import Array
 
 SMALL = 1e-3
 """A residual below this shrinks quadratically until only rounding is left."""
@@ -23,20 +23,12 @@ def safe_step(matrix: Array) -> float:
     return 1.0 / float(sums.sum(axis=0).max() * sums.sum(axis=1).max())
 
 
-def inverse_program(matrix: Array, iterations: int, limit: float = UNBOUNDED) -> FleqProgram:
-    """`X` becomes the inverse of a square matrix. `A` is replaced by its transpose, as in the paper."""
-    p, eye = Builder(), np.eye(len(matrix))
-    a, x, two = p.matrix("A", matrix), p.matrix("X", safe_step(matrix) * eye), p.matrix("P", 2 * eye)
-    xt, y = p.matrix("Xt", shape=matrix.shape), p.matrix("Y", shape=matrix.shape)
-    rounds = Counter(p, "t", iterations)
-    p.mul(a, x, into=x)  # eps A^T
-    p.transpose(a, into=a)
-    with rounds.repeat("loop"):
-        p.mul(a, x, into=y)  # A X, for A stands there transposed
-        p.sub(two, y, into=y)
-        p.transpose(x, into=xt)
-        p.mul(xt, y, into=x)  # X (2 I - A X)
-    return p.program(limit)
+def newton(A: Array, E: Array, rounds: int) -> Array:
+    """X after some rounds. E is eps I: a product with it needs no function beyond those of a standard machine."""
+    X = A.T @ E
+    for _ in range(rounds):
+        X = X @ (2 * np.eye(len(A)) - A @ X)
+    return X
 
 
 def newton_rounds(matrix: Array, most: int) -> int | None:

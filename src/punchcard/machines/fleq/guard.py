@@ -23,7 +23,7 @@ from punchcard.machines.running import Mark
 FEW_LOOPS = 256
 """A part as short as this is looked at loop by loop; so is a run, where operands have domains."""
 MOST_TOLERANCE = 1 / 16
-"""The compact machine takes a flag that is off by 1/4, the paper's one that is off by 1/8."""
+"""The compact machine and that of three layers take a flag that is off by 1/4, the paper's one that is off by 1/8."""
 
 
 class Guard:

@@ -110,17 +110,27 @@ class FleqState:
 
 @dataclass(frozen=True)
 class Returned:
-    """A value that a program is run for: the variable that holds it, its shape, and whether it is stored transposed."""
+    """A value that a program is run for: the variable that holds it, its shape, and whether it is stored transposed.
+
+    expected    what NumPy computes, where it was asked
+    """
 
     variable: str
     shape: tuple[int, ...]
     turned: bool = False
+    expected: Array | None = field(default=None, repr=False, compare=False)
 
     def of(self, memory: Mapping[str, Array]) -> Array | float:
         """The value in a memory by name."""
         stored = memory[self.variable]
         value = (stored.T if self.turned else stored).reshape(self.shape)
         return value.copy() if self.shape else float(value)
+
+    def difference(self, memory: Mapping[str, Array]) -> float | None:
+        """How far the value is from what NumPy computes, at most; None where it was not asked."""
+        if self.expected is None:
+            return None
+        return float(np.max(np.abs(self.of(memory) - self.expected.reshape(self.shape)), initial=0.0))
 
 
 @checked
@@ -225,7 +235,8 @@ class FleqProgram:
                 raise ProgramError(f"variable {name!r} is {shape}, and {' x '.join(map(str, given.shape)) or 'one number'} "
                                    "is given")
             changed[name] = given
-        return replace(self, values=changed, listing="")
+        unknown = tuple(replace(each, expected=None) for each in self.results)
+        return replace(self, values=changed, listing="", results=unknown)
 
     def column_name(self, column: int) -> str:
         """The variable that a memory column belongs to: `t`, or `A[2]` for a column of a matrix."""

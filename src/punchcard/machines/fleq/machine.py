@@ -164,6 +164,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return Guard(self.reader, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
                      rounding=4 * self.unit * self.range)
 
+    def meaning(self, card: Any) -> None:
+        self.design.meaning(card)
+
     def bound(self, function: str) -> float:
         """The largest error of an entry of a function's result, for operands and results within the range."""
         if function not in self.blocks:
@@ -327,7 +330,20 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         if result.halted and (wanted := program.results):
             names = ["result"] if len(wanted) == 1 else [f"result[{i}]" for i in range(len(wanted))]
             values = {name: each.of(result.memory) for name, each in zip(names, wanted, strict=True)}
-        return "\n".join(f"{name} = {_shown(value, indent=len(name) + 3)}" for name, value in values.items())
+        lines = [f"{name} = {_shown(value, indent=len(name) + 3)}" for name, value in values.items()]
+        away, against = self.returned(program, result).get("numpy_difference"), f"relative to the range {self.range:g}"
+        return "\n".join([*lines, f"difference from NumPy {away:.1e}, {against}"] if away is not None else lines)
+
+    def returned(self, program: FleqProgram, result: Result[FleqState]) -> dict[str, Any]:
+        """What a function returns, and how far it is from what NumPy computes, relative to the range."""
+        wanted = program.results
+        if not result.halted or not wanted:
+            return {}
+        found = [value.tolist() if isinstance(value, np.ndarray) else value for value in (
+            each.of(result.memory) for each in wanted)]
+        distances = [distance for each in wanted if (distance := each.difference(result.memory)) is not None]
+        return {"result": found[0] if len(found) == 1 else found,
+                "numpy_difference": max(distances) / self.range if distances else None}
 
     def shown_values(self, program: FleqProgram) -> list[Shown]:
         """The program counter, and the variables: of a long one the first columns."""

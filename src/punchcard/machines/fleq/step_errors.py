@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from punchcard.machines.fleq.machine import FleqMachine
 
 
+FAR = {"float64": 1e-6, "float32": 1e-2}
+"""What a function returns is refused if it is farther than this from what NumPy computes, relative to the range."""
+
+
 @dataclass(frozen=True)
 class Audit:
     """What the comparison of single instructions has found so far, relative to the machine's range."""
@@ -96,8 +100,17 @@ class StepErrors(Judge):
         if (expected.program_counter, expected.halted) != (result.state.program_counter, result.halted):
             why = why or (f"instruction {result.state.program_counter} is next, the interpreter is at "
                           f"{expected.program_counter}")
+        if result.halted and not why:
+            why = self._from_numpy(result) or why
         return Report(result, not why, (why,) if why else (), audit.max_step_error, float(largest) / self._machine.range,
                       audit.bound, audit.worst, self._machine.range)
+
+    def _from_numpy(self, result: Result[FleqState]) -> str:
+        """That what the program returns is far from what NumPy computes; nothing where it is near, or was not asked."""
+        distances = [each.difference(result.memory) for each in self._program.results]
+        away = max((distance for distance in distances if distance is not None), default=0.0) / self._machine.range
+        far = FAR[self._machine.precision.name]
+        return f"the result is {away:.1e} of the range away from NumPy's, more than {far:g}" if away > far else ""
 
     def kept(self) -> dict[str, Any]:
         return asdict(self.audit)

@@ -178,7 +178,11 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return found
 
     def stages(self) -> Sequence[Stage]:
-        return stages_of(self.sizes, self.layout, self.design, len(self.weights.layers))
+        return stages_of(self.sizes, self.layout, self.design.lags, len(self.weights.layers)).stages
+
+    def meaning(self, card: Any) -> None:
+        """The whole loop at once; a proof goes by `stages`."""
+        stages_of(self.sizes, self.layout, self.design.lags, len(self.weights.layers)).whole(card)
 
     # Showing
 

@@ -1,4 +1,4 @@
-"""What an instruction of RV32I does, in words of a proof (`punchcard.proof.meaning`): from the instruction set, not the layers.
+"""What an instruction does, in words of a proof (`punchcard.proof.meaning`): by the instruction set, not by the layers.
 
 `card` is a `Meaning`: its words are of fixed length, and all sums are modulo 2^32.
 """

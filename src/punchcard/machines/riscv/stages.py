@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from punchcard.card.facts import Equals, Fact, Same, either
@@ -32,10 +32,13 @@ from punchcard.machines.riscv.meaning import (
     immediate_of,
     is_call,
     is_within,
+    misaligned,
     register,
 )
 from punchcard.machines.stages import Case, Stage
 
+Pending: TypeAlias = tuple[Word, Word] | None
+"""A word that is not stored yet: its address, and what it is."""
 GOOD = ("lawful", "aligned", "reached")
 """The flags of an instruction that is not refused."""
 
@@ -66,7 +69,8 @@ class ThreeLayerStages:
         self.sizes, self.layout, self.layers = sizes, layout, layers
         self.middle = middle(layout, sizes, ("fetched",), [
             aligned_fact(), aligned_fact("next", FAULT),
-            Fact("scratchpad", goes_to_a_cell(sizes, "goal"), "the result goes to a word, to a register but x0, or to the sink"),
+            Fact("scratchpad", goes_to_a_cell(sizes, "goal"),
+                 "the result goes to a word, to a register but x0, or to the sink"),
             lost_fact(sizes, "goal")])
 
     @property
@@ -97,12 +101,26 @@ class ThreeLayerStages:
 
     def _fetch(self, card: Meaning) -> None:
         scratchpad = card.only("scratchpad")
-        goal, value, following, fault = (scratchpad[rows] for rows in ("goal", "value", "next", "event.fault"))
+        self._fetched(card, *(scratchpad[rows] for rows in ("goal", "value", "next", "event.fault")))
+
+    def _fetched(self, card: Meaning, goal: Word, value: Word, following: Word, fault: Word) -> None:
         fetched(card, self.sizes, goal, value, following)
         refused = fault == card.number(1, 1)
-        card.expect("counter", "scratchpad", card.choose(refused, scratchpad["counter"], following))
+        card.expect("counter", "scratchpad", card.choose(refused, card.only("scratchpad")["counter"], following))
         for rows in ("kind", "immediate", "first", "second", "following", "carried"):
             card.leave(rows, "scratchpad")
+
+    def whole(self, card: Meaning) -> None:
+        """Both stages at once, for a card that one can see."""
+        scratchpad = card.only("scratchpad")
+        word, counter = scratchpad["word"], scratchpad["counter"]
+        done = by_instruction(card, self.sizes, word, counter)
+        fault = card.bit(done.refused)
+        self._fetched(card, done.goal, done.value, done.next, fault)
+        card.expect("event.fault", "scratchpad", fault)
+        for rows in ("word", "event.call", "event.fetch"):  # where a program counter that was refused would have led
+            card.only_where(rows, "scratchpad", card.negated(done.refused))
+        card.only_where("memory", "sink", card.either())
 
 
 class TwoLayerStages:
@@ -136,9 +154,9 @@ class TwoLayerStages:
         pending = scratchpad[PENDING], scratchpad["value"]
         given = operands(card, self.sizes, one, word, counter, pending)
         found = executed(card, self.sizes, one, given)
+        stored, ahead = (card.part(address, 2, self.sizes.pointer_bits) for address in (given.address, counter + WORD_BYTES))
         flags = {"lawful": card.both(), "aligned": card.negated(found.misaligned), "reached": card.negated(found.outside),
-                 "stalls": card.either() if not one.writes_memory else
-                 card.part(given.address, 2, self.sizes.pointer_bits) == card.part(counter + WORD_BYTES, 2, self.sizes.pointer_bits)}
+                 "stalls": stored == ahead if one.writes_memory else card.either()}
         for name, holds in flags.items():
             card.expect(f"flag.{name}", "scratchpad", card.bit(holds))
         card.expect("next", "scratchpad", found.next, where=card.negated(found.refused(card)))
@@ -163,6 +181,24 @@ class TwoLayerStages:
         if card.case is not None:
             self._result(card, refused)
 
+    def whole(self, card: Meaning) -> None:
+        """Both stages at once, for a card that one can see."""
+        scratchpad = card.only("scratchpad")
+        word, counter, pending = scratchpad["word"], scratchpad["counter"], (scratchpad[PENDING], scratchpad["value"])
+        done = by_instruction(card, self.sizes, word, counter, pending)
+        length, goes_on = self.sizes.pointer_bits, card.negated(done.refused)
+        ahead = card.joined(card.part(counter + WORD_BYTES, 2, length), card.number(0, 1))
+        fetched(card, self.sizes, *pending, done.next, card.both(goes_on, done.goal == ahead))
+        card.expect("counter", "scratchpad", card.choose(done.refused, counter, done.next))
+        card.expect("event.fault", "scratchpad", card.bit(done.refused))
+        card.expect(PENDING, "scratchpad", done.goal)
+        lost = card.part(done.goal, 0, length) == card.number(SINK, length)
+        card.expect("value", "scratchpad", done.value, where=card.negated(lost))
+        for rows in ("kind", "immediate", "following", "target"):
+            card.leave(rows, "scratchpad")
+        for rows in ("word", "event.call", "event.fetch"):
+            card.only_where(rows, "scratchpad", goes_on)
+
     def _result(self, card: Meaning, refused: Any) -> None:
         """The result of an instruction, from the operands that layer A has left, and where it goes."""
         scratchpad = card.only("scratchpad")
@@ -179,12 +215,37 @@ class TwoLayerStages:
             position = card.part(address, 2, self.sizes.pointer_bits)
             given = replace(given, loaded=read_word(card, self.sizes, position, (scratchpad[PENDING], scratchpad["value"])))
             result = executed(card, self.sizes, one, given).result
+            lost = card.either(lost, misaligned(card, address, one.access_bytes))  # which the flag says, see `_choose`
         elif one.opcode in (isa.JAL, isa.JALR):
             result = scratchpad["following"]
         else:
             result = scratchpad["x"] + scratchpad["y"] if one.opcode in (isa.LUI, isa.AUIPC) else computed(card, one, given)
         if result is not None:
             card.expect("value", "scratchpad", result, where=card.negated(lost))
+
+
+@dataclass(frozen=True)
+class Done:
+    """What an instruction has done, whichever it is: where its result goes and what it is, and where to go on."""
+
+    refused: Any
+    goal: Word
+    value: Word
+    next: Word
+
+
+def by_instruction(card: Meaning, sizes: RiscvSizes, word: Word, counter: Word, pending: Pending = None) -> Done:
+    """The instruction that a word is: one choice for each that there is. A word that is none is refused."""
+    refused, goal, value, following = card.both(), nowhere(card, sizes, word), card.number(0, WORD_BITS), counter
+    for one in sizes.decoder.instructions:
+        given = operands(card, sizes, one, word, counter, pending)
+        found = executed(card, sizes, one, given)
+        this = word & card.number(one.mask, WORD_BITS) == card.number(one.match, WORD_BITS)
+        refused = card.either(card.both(this, found.refused(card)), card.both(card.negated(this), refused))
+        goal = card.choose(this, goes(card, sizes, one, word, given.address, found.refused(card))[0], goal)
+        value = value if found.result is None else card.choose(this, found.result, value)
+        following = card.choose(this, found.next, following)
+    return Done(*(card.settled(each) for each in (refused, goal, value, following)))
 
 
 def leave_passing(card: Meaning, layout: Layout) -> None:
@@ -195,7 +256,7 @@ def leave_passing(card: Meaning, layout: Layout) -> None:
 
 
 def arithmetic_operands(card: Meaning, one: Instruction, given: Operands) -> tuple[Word | None, Word | None]:
-    """What the arithmetic unit works on: registers, 0 or the program counter, and the immediate; None: it does not matter."""
+    """What the arithmetic unit works on: registers, 0 or the program counter, the immediate; None: it does not matter."""
     zero = card.number(0, WORD_BITS)
     x = {isa.LUI: zero, isa.AUIPC: given.counter}.get(one.opcode, given.x if "rs1" in one.uses else None)
     if one.opcode in (isa.OP_IMM, isa.LUI, isa.AUIPC):
@@ -217,16 +278,12 @@ def goes(card: Meaning, sizes: RiscvSizes, one: Instruction, word: Word, address
 
 
 def nowhere(card: Meaning, sizes: RiscvSizes, word: Word, one: Instruction | None = None) -> Word:
-    """The address of the sink; where there are two, an instruction without a result takes one of them by a bit of its own."""
+    """The address of the sink; of two, an instruction without a result takes one by a bit of its own."""
     place = card.number(SINK, sizes.pointer_bits)
     if sizes.multiply and one is not None and not one.writes_memory and "rd" not in one.uses:
         other = card.part(word, FIELDS["rd"], 1) == card.number(1, 1)
         place = card.choose(other, card.number(OTHER_SINK, sizes.pointer_bits), place)
     return card.joined(place, card.number(1, 1))
-
-
-Pending: TypeAlias = tuple[Word, Word] | None
-"""A word that is not stored yet: its address, and what it is."""
 
 
 def operands(
@@ -275,6 +332,6 @@ def fetched(card: Meaning, sizes: RiscvSizes, goal: Word, value: Word, following
     card.expect("event.fetch", "scratchpad", card.bit(card.negated(inside)))
 
 
-def stages_of(sizes: RiscvSizes, layout: Layout, design: Any, layers: int) -> tuple[Stage, ...]:
-    """The stages of a design, by its name."""
-    return TwoLayerStages(sizes, layout).stages if design.lags else ThreeLayerStages(sizes, layout, layers).stages
+def stages_of(sizes: RiscvSizes, layout: Layout, lags: bool, layers: int) -> ThreeLayerStages | TwoLayerStages:
+    """The stages of a design, in which results lag or not."""
+    return TwoLayerStages(sizes, layout) if lags else ThreeLayerStages(sizes, layout, layers)

@@ -174,6 +174,8 @@ class Image:
     """The memory that it was compiled for, where that matters."""
     listing: str = field(default="", compare=False, repr=False)
     """The `.asq` text that it was compiled to, where it was compiled."""
+    messages: Mapping[int, str] = field(default_factory=dict, compare=False, repr=False)
+    """Why it stops with a fault, by what it leaves in its cell `error`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.words))

@@ -125,6 +125,9 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         events = self.design.events(self.sizes)
         return VonNeumannHost(self.layout, self.sizes, self.dialect, events, begin, read, write, last)
 
+    def why_stopped(self, program: Image, result: Result[ImageState]) -> str:
+        return program.messages.get(result.memory.get("error", 0)) or super().why_stopped(program, result)
+
     def oracle(self, program: Image, read: Read, write: Write) -> ImageInterpreter:
         sizes = self.sizes
         return ImageInterpreter(program, sizes.word_bits, sizes.memory, dialect=self.dialect, read=read, write=write)

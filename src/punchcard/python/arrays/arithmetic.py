@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
+from punchcard.python.arrays.dtypes import REAL, TRUTH, WHOLE, Kinds, counted, promoted
 from punchcard.python.arrays.emitter import Emitter
 from punchcard.python.arrays.ir import Const, Index, Line, Operand, Pointer
 from punchcard.python.arrays.values import Real, Refusal, Shape, constant, shown
@@ -20,9 +22,9 @@ class Arithmetic:
         self.emitter = emitter
         self.line: Line
 
-    def _emit(self, function: str, operands: tuple[Operand, ...], shape: Shape, *, boolean: bool = False) -> Real:
+    def _emit(self, function: str, operands: tuple[Operand, ...], shape: Shape, kinds: Kinds = REAL) -> Real:
         rows, columns = matrix_shape(shape)
-        return Real(self.emitter.emit(function, operands, rows, columns, self.line), shape, boolean=boolean)
+        return Real(self.emitter.emit(function, operands, rows, columns, self.line), shape, kinds=kinds)
 
     # Broadcasting
 
@@ -42,13 +44,13 @@ class Arithmetic:
             operands = (operand, Const.of(np.ones((1, columns))))
         return self.emitter.emit("matmul", operands, rows, columns, self.line)
 
-    def elementwise(self, function: str, a: Real, b: Real, sign: str, *, boolean: bool = False) -> Real:
+    def elementwise(self, function: str, a: Real, b: Real, sign: str) -> Real:
         shape = together(a, b, sign)
-        return self._emit(function, (self.spread(a, shape), self.spread(b, shape)), shape, boolean=boolean)
+        return self._emit(function, (self.spread(a, shape), self.spread(b, shape)), shape, promoted(a.kinds, b.kinds))
 
     def entrywise(self, function: str, a: Real) -> Real:
         """A function of every entry."""
-        return self._emit(function, (a.operand,), a.shape)
+        return self._emit(function, (a.operand,), a.shape, a.kinds if function == "abs" else REAL)
 
     # Operators
 
@@ -61,25 +63,23 @@ class Arithmetic:
         return self.elementwise("sub", a, b, "-")
 
     def negative(self, a: Real) -> Real:
-        if a.boolean:
+        if a.kinds & TRUTH:
             raise Refusal("- of a comparison: NumPy has no minus for True and False", "write 0.0 - (...) * 1.0")
-        return self._emit("sub", (Const.of(np.zeros(matrix_shape(a.shape))), a.operand), a.shape)
+        return self._emit("sub", (Const.of(np.zeros(matrix_shape(a.shape))), a.operand), a.shape, a.kinds)
 
     def mul(self, a: Real, b: Real) -> Real:
-        if a.boolean and b.boolean:
-            return Real(self.elementwise("hadamard", a, b, "*").operand, together(a, b, "*"), boolean=True)
-        shape = together(a, b, "*")
+        shape, kinds = together(a, b, "*"), promoted(a.kinds, b.kinds)
         if a.operand.rows == a.operand.columns == 1:
-            return self.scaled(a.operand, Real(self.spread(b, shape), shape))
+            return self.scaled(a.operand, Real(self.spread(b, shape), shape), kinds)
         if b.operand.rows == b.operand.columns == 1:
-            return self.scaled(b.operand, Real(self.spread(a, shape), shape))
+            return self.scaled(b.operand, Real(self.spread(a, shape), shape), kinds)
         return self.elementwise("hadamard", a, b, "*")
 
-    def scaled(self, scalar: Operand, a: Real) -> Real:
+    def scaled(self, scalar: Operand, a: Real, kinds: Kinds = REAL) -> Real:
         """A 1x1 operand times an array."""
         if a.operand.rows == a.operand.columns == 1 and isinstance(a.operand, Const):
             scalar, a = a.operand, Real(scalar, a.shape)
-        return self._emit("scale", (scalar, a.operand), a.shape)
+        return self._emit("scale", (scalar, a.operand), a.shape, kinds)
 
     def div(self, a: Real, b: Real) -> Real:
         if isinstance(b.operand, Const):
@@ -89,24 +89,28 @@ class Arithmetic:
         inverse = self.entrywise("inverse", b)
         if isinstance(a.operand, Const) and a.operand.single == 1.0 and together(a, b, "/") == b.shape:
             return inverse
-        return self.mul(a, inverse)
+        return self.mul(a, inverse)  # a real number, whatever the types of a and b
 
     def power(self, a: Real, exponent: object) -> Real:
-        if isinstance(exponent, float) and exponent == int(exponent):
-            exponent = int(exponent)
+        if a.kinds & TRUTH:
+            raise Refusal("** of a comparison: NumPy computes it with integers of 8 bits", "multiply it by 1.0 first")
+        if isinstance(exponent, float) and exponent.is_integer():
+            exponent, a = int(exponent), replace(a, kinds=REAL)
         if exponent in (0.5, -0.5):
             root = self.entrywise("sqrt", a)
             return root if exponent == 0.5 else self.entrywise("inverse", root)
         if isinstance(exponent, bool) or not isinstance(exponent, int) or abs(exponent) > MOST_POWER:
             raise Refusal(f"** {exponent!r}: a power is a whole number from -{MOST_POWER} to {MOST_POWER}, or 0.5",
                           "write pc.exp(p * pc.log(x))")
+        if exponent < 0 and a.kinds & WHOLE:
+            raise Refusal(f"** {exponent} of integers: NumPy refuses it", f"write 1.0 / x, or ** {float(exponent)}")
         if exponent < 0:
             return self.entrywise("inverse", self.power(a, -exponent))
         if exponent == 0:
-            return constant(np.ones(matrix_shape(a.shape)), a.shape)
+            return replace(constant(np.ones(matrix_shape(a.shape)), a.shape), kinds=a.kinds)
         half = a if exponent == 1 else self.power(a, exponent // 2)
         if exponent == 1:
-            return Real(a.operand, a.shape)
+            return Real(a.operand, a.shape, kinds=a.kinds)
         square = self.mul(half, half)
         return self.mul(square, a) if exponent % 2 else square
 
@@ -115,36 +119,37 @@ class Arithmetic:
         if not a.shape or not b.shape:
             raise Refusal(f"{sign} of {shown(a.shape)} and {shown(b.shape)}: both sides must be vectors or matrices",
                           "write * for a product with a scalar")
-        if a.boolean and b.boolean:
-            raise Refusal(f"{sign} of two comparisons means something else in NumPy", "multiply one of them by 1.0 first")
+        _no_masks(sign, a, b)
         if a.shape[-1] != b.shape[0]:
             raise Refusal(f"{sign} of {shown(a.shape)} and {shown(b.shape)}: {a.shape[-1]} columns meet {b.shape[0]} rows")
-        shape = a.shape[:-1] + b.shape[1:]
+        shape, kinds = a.shape[:-1] + b.shape[1:], promoted(a.kinds, b.kinds)
         if len(a.shape) == 1 and len(b.shape) == 2:
-            return self._emit("matmul", (b.operand.flip, a.operand), shape)
+            return self._emit("matmul", (b.operand.flip, a.operand), shape, kinds)
         left = a.operand.flip if len(a.shape) == 1 else a.operand
-        return self._emit("matmul", (left, b.operand), shape)
+        return self._emit("matmul", (left, b.operand), shape, kinds)
 
     def outer(self, a: Real, b: Real) -> Real:
         if len(a.shape) != 1 or len(b.shape) != 1:
             raise Refusal(f"outer of {shown(a.shape)} and {shown(b.shape)}: both must be vectors")
-        return self._emit("matmul", (a.operand, b.operand.flip), (*a.shape, *b.shape))
+        return self._emit("matmul", (a.operand, b.operand.flip), (*a.shape, *b.shape), promoted(a.kinds, b.kinds))
 
     # Reductions
 
     def sum(self, a: Real, axis: int | None) -> Real:
+        kinds = counted(a.kinds)
         if a.is_scalar:
-            return Real(a.operand, ())
+            return Real(a.operand, (), kinds=kinds)
         if len(a.shape) == 1:
-            return self._emit("matmul", (_ones(1, a.shape[0]), a.operand), ())
+            return self._emit("matmul", (_ones(1, a.shape[0]), a.operand), (), kinds)
         if axis is None:
-            rows = self._emit("matmul", (a.operand, _ones(a.shape[1], 1)), a.shape[:1])
+            rows = self._emit("matmul", (a.operand, _ones(a.shape[1], 1)), a.shape[:1], kinds)
             return self.sum(rows, None)
         if axis % 2:
-            return self._emit("matmul", (a.operand, _ones(a.shape[1], 1)), a.shape[:1])
-        return self._emit("matmul", (a.operand.flip, _ones(a.shape[0], 1)), a.shape[1:])
+            return self._emit("matmul", (a.operand, _ones(a.shape[1], 1)), a.shape[:1], kinds)
+        return self._emit("matmul", (a.operand.flip, _ones(a.shape[0], 1)), a.shape[1:], kinds)
 
     def norm(self, a: Real) -> Real:
+        a = replace(a, kinds=REAL)
         square = self.matmul(a, a) if len(a.shape) == 1 else self.sum(self.power(a, 2), None)
         return self.entrywise("sqrt", square)
 
@@ -153,17 +158,17 @@ class Arithmetic:
         if a.is_scalar:
             return a
         if len(a.shape) == 1:
-            return self._fold(function, a.operand.flip, ())
+            return self._fold(function, a.operand.flip, (), a.kinds)
         if axis is None:
-            return self.extreme(function, self._fold(function, a.operand, a.shape[:1]), None)
-        return self._fold(function, a.operand if axis % 2 else a.operand.flip, (a.shape[0 if axis % 2 else 1],))
+            return self.extreme(function, self._fold(function, a.operand, a.shape[:1], a.kinds), None)
+        return self._fold(function, a.operand if axis % 2 else a.operand.flip, (a.shape[0 if axis % 2 else 1],), a.kinds)
 
-    def _fold(self, function: str, operand: Operand, shape: Shape) -> Real:
+    def _fold(self, function: str, operand: Operand, shape: Shape, kinds: Kinds) -> Real:
         """All columns of a matrix, two by two."""
         found = self.column(operand, 0, shape)
         for i in range(1, operand.columns):
             found = self._emit(function, (found.operand, self.column(operand, i, shape).operand), shape)
-        return found
+        return replace(found, kinds=kinds)
 
     def softmax(self, a: Real, axis: int) -> Real:
         """exp(a - its largest entry) over the sum."""
@@ -182,12 +187,12 @@ class Arithmetic:
     # Comparing
 
     def positive(self, a: Real) -> Real:
-        return Real(self.entrywise("positive", a).operand, a.shape, boolean=True)
+        return Real(self.entrywise("positive", a).operand, a.shape, kinds=TRUTH)
 
     def inverted(self, a: Real) -> Real:
         """Not, of every entry."""
         ones = constant(np.ones(matrix_shape(a.shape)), a.shape)
-        return Real(self.elementwise("sub", ones, a, "-").operand, a.shape, boolean=True)
+        return Real(self.elementwise("sub", ones, a, "-").operand, a.shape, kinds=TRUTH)
 
     def compare(self, sign: str, a: Real, b: Real) -> Real:
         """The entries for which a comparison holds."""
@@ -197,7 +202,7 @@ class Arithmetic:
             distance = self.entrywise("abs", self.elementwise("sub", a, b, sign))
             ones = constant(np.ones(matrix_shape(distance.shape)), distance.shape)
             equal = self.entrywise("relu", self.elementwise("sub", ones, distance, sign))
-            found = Real(equal.operand, equal.shape, boolean=True)
+            found = Real(equal.operand, equal.shape, kinds=TRUTH)
             return found if sign == "==" else self.inverted(found)
         if sign in (">", "<="):
             found = self.positive(self.elementwise("sub", a, b, sign))
@@ -209,7 +214,8 @@ class Arithmetic:
         """b + mask (a - b)."""
         shape = together(Real(mask.operand, mask.shape), Real(Const.of(0.0), together(a, b, "where")), "where")
         left, right = Real(self.spread(a, shape), shape), Real(self.spread(b, shape), shape)
-        return self.add(right, self.mul(Real(mask.operand, mask.shape), self.sub(left, right)))
+        found = self.add(right, self.mul(Real(mask.operand, mask.shape), self.sub(left, right)))
+        return replace(found, kinds=promoted(a.kinds, b.kinds))
 
     # Columns
 
@@ -246,5 +252,5 @@ def _ones(rows: int, columns: int) -> Const:
 
 
 def _no_masks(sign: str, a: Real, b: Real) -> None:
-    if a.boolean and b.boolean:
+    if a.kinds & b.kinds & TRUTH:
         raise Refusal(f"{sign} of two comparisons means something else in NumPy", "multiply one of them by 1.0 first")

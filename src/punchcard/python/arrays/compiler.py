@@ -1,8 +1,8 @@
 """The compiler, as a list of its passes: source to operations, a run in NumPy, and instructions.
 
-    lowered(source, shapes, constants)    the operations of the function for arguments of these shapes
-    dry_run(code, values)                 how large values get for these arguments
-    written(code, ...)                    the FLEQ program for a range and for domains of functions
+    lowered(source, shapes, kinds, constants)    the operations of the function for arguments of these shapes and types
+    dry_run(code, values)                        how large values get for these arguments
+    written(code, ...)                           the FLEQ program for a range and for domains of functions
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from punchcard.python.arrays.arithmetic import matrix_shape
+from punchcard.python.arrays.dtypes import REAL, Kinds
 from punchcard.python.arrays.emitter import Emitter
 from punchcard.python.arrays.ir import Operand, Ref, Register, Statement
 from punchcard.python.arrays.loops import Function
@@ -32,15 +33,16 @@ class Lowered:
     one: bool
 
 
-def lowered(source: FunctionSource, shapes: Mapping[str, Shape], constants: Mapping[str, Any]) -> Lowered:
-    """The operations of a function for data of these shapes and these constants."""
+def lowered(source: FunctionSource, shapes: Mapping[str, Shape], kinds: Mapping[str, Kinds],
+            constants: Mapping[str, Any]) -> Lowered:
+    """The operations of a function for data of these shapes and types, and these constants."""
     emitter = Emitter()
     parameters: dict[str, Register] = {}
     arguments: dict[str, Value] = {}
     for name, shape in shapes.items():
         rows, columns = matrix_shape(shape)
-        parameters[name] = emitter.register(rows, columns, name=name)
-        arguments[name] = Real(Ref(parameters[name]), shape)
+        parameters[name] = emitter.register(rows, columns, name=name, integral=kinds[name] != REAL)
+        arguments[name] = Real(Ref(parameters[name]), shape, kinds=kinds[name])
     arguments |= {name: Known(value) for name, value in constants.items()}
     function = Function(source, emitter, [])
     try:

@@ -14,10 +14,11 @@ import numpy as np
 from punchcard.python.arrays.arithmetic import Arithmetic
 from punchcard.python.arrays.expressions import COMPARISONS, Expressions
 from punchcard.python.arrays.ir import Both, Condition, Const, Not, Statement, Test
+from punchcard.python.arrays.parts import Parts
 from punchcard.python.arrays.values import Counted, Known, Real, shown
 
 
-class Conditions(Expressions):
+class Conditions(Parts):
     """Adds conditions to expressions."""
 
     def condition(self, node: ast.expr, *, first: bool = True) -> Condition | bool:
@@ -88,7 +89,7 @@ class Conditions(Expressions):
         if int(np.prod(real.shape)) != 1:
             self.fail(node, f"a condition of an array, {shown(real.shape)}: it must be a scalar",
                       "use pc.where, sum or norm")
-        return Real(real.operand, (), boolean=real.boolean)
+        return Real(real.operand, (), kinds=real.kinds)
 
     def _compared(self, node: ast.AST, sign: str, a: Real, b: Real, work: list[Statement]) -> Condition:
         arithmetic, line = self.arithmetic, self.line(node)

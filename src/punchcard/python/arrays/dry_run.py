@@ -86,6 +86,9 @@ def dry_run(code: list[Statement], given: Mapping[Register, Array]) -> Ran:
                 if isinstance(operand, Const):
                     run.size(operand.value, statement.line)
     run.statements(code)
+    for statement in walk(code):  # functions of ways that are not taken must be there, too
+        if isinstance(statement, Op) and statement.function in FITTED:
+            run.ran.domains.setdefault(statement.function, Extent(1.0, 1.0, statement.line, 1.0))
     return run.ran
 
 

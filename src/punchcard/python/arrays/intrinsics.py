@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from punchcard.python import functions
 from punchcard.python.arrays.arithmetic import Arithmetic
+from punchcard.python.arrays.dtypes import TRUTH
 from punchcard.python.arrays.ir import Const
 from punchcard.python.arrays.values import Real, Refusal, shown
 
@@ -46,6 +48,8 @@ class Intrinsics:
     def call(self, name: str, values: list[Real], options: dict[str, Any]) -> Real:
         if name in ENTRYWISE:
             _count(name, values, 1, options)
+            if name != "abs" and values[0].kinds & TRUTH:
+                raise Refusal(f"{name} of a comparison: NumPy computes it in 16 bits", "multiply it by 1.0 first")
             return self.a.entrywise(name, values[0])
         if name in PAIRS:
             _count(name, values, 2, options)
@@ -54,11 +58,11 @@ class Intrinsics:
 
     def _sum(self, values: list[Real], options: dict[str, Any]) -> Real:
         keep, axis = _kept(options), _axis("sum", values, options)
-        return _as_axis(self.a.sum(Real(values[0].operand, values[0].shape), axis), values[0], axis, keep)
+        return _as_axis(self.a.sum(values[0], axis), values[0], axis, keep)
 
     def _mean(self, values: list[Real], options: dict[str, Any]) -> Real:
         keep, axis = _kept(options), _axis("mean", values, options)
-        total = self.a.sum(Real(values[0].operand, values[0].shape), axis)
+        total = self.a.sum(values[0], axis)
         count = math.prod(values[0].shape) if axis is None else values[0].shape[axis]
         return _as_axis(self.a.scaled(Const.of(1.0 / count), total), values[0], axis, keep)
 
@@ -77,7 +81,7 @@ class Intrinsics:
         found = values[0]
         for value in values[1:]:
             found = self.a.elementwise(name, found, value, name)
-        return found
+        return replace(found, kinds=frozenset().union(*(value.kinds for value in values)))  # it is one of them
 
     def _builtin_min(self, values: list[Real], options: dict[str, Any]) -> Real:
         return self._builtin_max(values, options, "minimum")
@@ -110,7 +114,8 @@ class Intrinsics:
         (a,) = values
         if len(a.shape) != 2 or a.shape[0] != a.shape[1]:
             raise Refusal(f"trace of {shown(a.shape)}: it must be a square matrix")
-        return self.a.sum(self.a.elementwise("hadamard", a, Real(Const.of(np.eye(a.shape[0])), a.shape), "trace"), None)
+        diagonal = self.a.elementwise("hadamard", a, Real(Const.of(np.eye(a.shape[0])), a.shape), "trace")
+        return self.a.sum(replace(diagonal, kinds=a.kinds), None)
 
     def _diag(self, values: list[Real], options: dict[str, Any]) -> Real:
         """The diagonal of a square matrix, or a matrix with a vector on its diagonal: a product with the identity."""
@@ -120,7 +125,7 @@ class Intrinsics:
             raise Refusal(f"diag of {shown(a.shape)}: it must be a vector or a square matrix")
         size = a.shape[0]
         whole = self.a.mul(a, Real(Const.of(np.eye(size)), (size, size)))
-        return whole if len(a.shape) == 1 else self.a.sum(whole, 1)
+        return replace(whole if len(a.shape) == 1 else self.a.sum(whole, 1), kinds=a.kinds)
 
     def _where(self, values: list[Real], options: dict[str, Any]) -> Real:
         _count("where", values, 3, options)
@@ -135,7 +140,7 @@ class Intrinsics:
     def _transpose(self, values: list[Real], options: dict[str, Any]) -> Real:
         _count("transpose", values, 1, options)
         (a,) = values
-        return Real(a.operand.flip, a.shape[::-1], a.buffers) if len(a.shape) == 2 else a
+        return replace(a, operand=a.operand.flip, shape=a.shape[::-1]) if len(a.shape) == 2 else a
 
     def _square(self, values: list[Real], options: dict[str, Any]) -> Real:
         _count("square", values, 1, options)
@@ -143,14 +148,14 @@ class Intrinsics:
 
     def _zeros_like(self, values: list[Real], options: dict[str, Any], fill: float = 0.0) -> Real:
         _count("zeros_like", values, 1, options)
-        return Real(Const.of(np.full(values[0].shape, fill)), values[0].shape)
+        return Real(Const.of(np.full(values[0].shape, fill)), values[0].shape, kinds=values[0].kinds)
 
     def _ones_like(self, values: list[Real], options: dict[str, Any]) -> Real:
         return self._zeros_like(values, options, 1.0)
 
     def _copy(self, values: list[Real], options: dict[str, Any]) -> Real:
         _count("copy", values, 1, options)
-        return Real(values[0].operand, values[0].shape, boolean=values[0].boolean)
+        return replace(values[0], buffers=frozenset())
 
     def _float(self, values: list[Real], options: dict[str, Any]) -> Real:
         _count("float", values, 1, options)
@@ -203,9 +208,10 @@ def _as_axis(found: Real, a: Real, axis: int | None, keep: bool) -> Real:
     if not keep:
         return found
     if axis is None or len(a.shape) < 2:
-        return Real(found.operand, (1,) * len(a.shape), found.buffers)
+        return replace(found, shape=(1,) * len(a.shape))
     column = axis % 2 == 1
-    return Real(found.operand if column else found.operand.flip, (a.shape[0], 1) if column else (1, a.shape[1]))
+    return Real(found.operand if column else found.operand.flip, (a.shape[0], 1) if column else (1, a.shape[1]),
+                kinds=found.kinds)
 
 
 def _axis(name: str, values: list[Real], options: dict[str, Any]) -> int | None:

@@ -13,11 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from punchcard.python.arrays.dtypes import WHOLE
 from punchcard.python.arrays.ir import Block, Loop, Operand
+from punchcard.python.arrays.meeting import Around, Home
 from punchcard.python.arrays.names import assigned, changed_in_place
-from punchcard.python.arrays.signature import bound, is_array_program
-from punchcard.python.arrays.statements import Around, Body, Home
+from punchcard.python.arrays.repeating import Repeating
+from punchcard.python.arrays.signature import bound, defaults_of, is_array_program
 from punchcard.python.arrays.values import Counted, Known, NeedsConstant, Real, Several, Value
+from punchcard.python.program import machine_for
+from punchcard.python.source import FunctionSource
 
 MOST_UNROLLED = 2000
 
@@ -33,7 +37,7 @@ class Iteration:
     unroll: bool = False
 
 
-class Function(Body):
+class Function(Repeating):
     """One function, with its loops and its calls of other programs."""
 
     def _For(self, node: ast.For) -> None:
@@ -215,17 +219,21 @@ class Function(Body):
             if not end.is_scalar or not end.operand.integral:
                 self.fail(call, "range of a real number: its bounds are whole numbers", "count with whole numbers")
         self.arithmetic.line = self.line(call)
-        count = self.arithmetic.sub(Real(ends[1].operand, ()), Real(ends[0].operand, ()))
+        count = self.arithmetic.sub(Real(ends[1].operand, (), kinds=WHOLE), Real(ends[0].operand, (), kinds=WHOLE))
         return Iteration(count.operand, lambda p: self._counted(call, start, 1, p), numbers[0] or 0, 1)
 
     # Calls of other programs
 
     def called(self, node: ast.Call, function: Any, values: list[Value], options: dict[str, Value]) -> Value:
-        if not is_array_program(function):
+        if isinstance(function, FunctionSource) and machine_for(function) == "fleq":  # of a file that is not executed
+            source, defaults = function, defaults_of(function)
+        elif is_array_program(function):
+            source, defaults = function.source, function.defaults
+        else:
             return super().called(node, function, values, options)
-        arguments = bound(function.source, function.defaults, values, options, lambda why: self.fail(node, why))
+        arguments = bound(source, defaults, values, options, lambda why: self.fail(node, why))
         given: dict[str, Value] = {
             name: value if isinstance(value, Real | Known | Several) else self.real(value, node)
             for name, value in arguments.items()}
-        inner = Function(function.source, self.emitter, self.frames)
+        inner = Function(source, self.emitter, self.frames)
         return inner.compile(given)

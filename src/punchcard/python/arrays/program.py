@@ -20,18 +20,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from punchcard.checks.runs import begin, checked_run
-from punchcard.errors import ArgumentError, ProgramError, did_you_mean, shortened
+from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_you_mean, shortened
 from punchcard.machines.fleq.isa import FleqProgram, Returned
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import FleqInterpreter
+from punchcard.machines.fleq.step_errors import FAR
 from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.python.arrays.code import Written, written
 from punchcard.python.arrays.compiler import Lowered, lowered
 from punchcard.python.arrays.domains import blocks_for, dead_zone, functions_for, range_for
 from punchcard.python.arrays.dry_run import Ran, dry_run
+from punchcard.python.arrays.dtypes import REAL, Kinds, kinds_of
 from punchcard.python.arrays.listing import listing
+from punchcard.python.arrays.outside import outside
 from punchcard.python.arrays.report import ArrayReport, distance
-from punchcard.python.arrays.signature import as_data, bound, defaults_of, is_constant
+from punchcard.python.arrays.signature import as_data, bound, defaults_of, is_constant, typed
 from punchcard.python.source import FunctionSource, Unsupported
 
 if TYPE_CHECKING:
@@ -41,12 +44,10 @@ if TYPE_CHECKING:
 
 OPTIONS: Mapping[str, tuple[Any, str]] = {
     "range": (None, "a number, 1 or more and above every value of the program"), "heads": (3, "1, 2 or 3"),
-    "precision": ("float64", "'float64' or 'float32'"), "design": ("compact", "'compact' or 'paper'"),
+    "precision": ("float64", "'float64' or 'float32'"), "design": ("compact", "'compact', 'three-layer' or 'paper'"),
     "engine": (DEFAULT_ENGINE, "the name of an engine"), "check": (None, "True, False or None"),
     "max_steps": (None, "a number of instructions"),
 }
-FAR = {"float64": 1e-6, "float32": 1e-2}
-"""A call refuses a result that is farther than this from NumPy's, relative to the range."""
 LOOKED_AT = 5_000
 """A run of at most so many operations is looked at after every loop, where `check` does not say."""
 ROOM = 8
@@ -140,6 +141,10 @@ class ArrayProgram:
         return replace(call.program, lines=tuple(lines), results=tuple(call.returned), preferred=preferred,
                        listing=listing(call.program, call.written.lines))
 
+    def largest(self, *given: Any, **named: Any) -> float:
+        """The largest value, by size, in a run in NumPy: what the range must hold."""
+        return _Call(self.with_options(range=None), given, named).ran.largest
+
     def machine(self, *given: Any, **named: Any) -> FleqMachine:
         """The machine that runs the function for arguments of these shapes and sizes."""
         return _Call(self, given, named).machine()
@@ -172,11 +177,16 @@ class ArrayProgram:
         if self.function is None:
             return None
         arguments = self._bound(given, named)
-        plain = {name: value if is_constant(value) else _own(value) for name, value in arguments.items()}
+        plain = {name: value if is_constant(value) else _own(name, value) for name, value in arguments.items()}
         token = _PLAIN.set(True)
         try:
             with np.errstate(all="ignore"):
                 return self.function(**plain)
+        except PunchcardError:
+            raise
+        except Exception as error:  # whatever the plain function does
+            raise ProgramError(f"{self.source.name}: the plain function fails in NumPy: {type(error).__name__}: "
+                               f"{shortened(str(error))}") from error
         finally:
             _PLAIN.reset(token)
 
@@ -188,10 +198,11 @@ class ArrayProgram:
 
         return bound(self.source, self.defaults, given, named, refuse, wrap=lambda value: value)
 
-    def lowered(self, shapes: dict[str, tuple[int, ...]], constants: dict[str, Any]) -> Lowered:
-        key = (tuple(shapes.items()), tuple((k, repr(v)) for k, v in constants.items()))  # 1 and True are equal
+    def lowered(
+        self, key: Any, shapes: dict[str, tuple[int, ...]], kinds: dict[str, Kinds], constants: dict[str, Any]
+    ) -> Lowered:
         if key not in self._lowered:
-            self._lowered[key] = lowered(self.source, shapes, constants)
+            self._lowered[key] = lowered(self.source, shapes, kinds, constants)
         return self._lowered[key]
 
     def written(self, key: Any, code: Lowered, ran: Ran, limit: float) -> Written:
@@ -211,7 +222,10 @@ class _Call:
         constants = {name: value for name, value in arguments.items() if is_constant(value)}
         data = {name: as_data(name, value) for name, value in arguments.items() if not is_constant(value)}
         self.shapes = shapes = {name: array.shape for name, array in data.items()}
-        self.code = owner.lowered(shapes, constants)
+        kinds = {name: kinds_of(typed(name, arguments[name])) or REAL for name in data}
+        key = (tuple(shapes.items()), tuple(kinds.values()), outside(owner.source),
+               tuple((name, repr(value)) for name, value in constants.items()))  # 1 and True are equal
+        self.code = owner.lowered(key, shapes, kinds, constants)
         values = {self.code.parameters[name]: _stored(array) for name, array in data.items()}
         self.ran = dry_run(self.code.code, values)
         largest = self.ran.largest
@@ -220,7 +234,6 @@ class _Call:
         self.limit = range_for(largest) if limit is None else float(limit)
         self._check_size(data, largest)
         self._check_comparisons()
-        key = (tuple(shapes.items()), tuple((name, repr(value)) for name, value in constants.items()))
         self.written = owner.written(key, self.code, self.ran, self.limit)
         punched = {stored.variable: _stored(data[name]).T if stored.turned else _stored(data[name])
                    for name, stored in self.written.parameters.items()}
@@ -274,8 +287,8 @@ class _Call:
     @property
     def returned(self) -> list[Returned]:
         """Where the values are that the function returns."""
-        return [Returned(stored.variable, shape, stored.turned)
-                for stored, shape in zip(self.written.results, self.code.shapes, strict=True)]
+        return [Returned(stored.variable, shape, stored.turned, self.ran.values[register])
+                for stored, shape, register in zip(self.written.results, self.code.shapes, self.code.results, strict=True)]
 
     def at_its_line(self, error: ProgramError) -> ProgramError:
         """An error of the machine, at the line of the source that its instruction is for."""
@@ -313,10 +326,10 @@ def _plain_array(value: Any) -> Any:
     return value.detach().cpu().numpy() if hasattr(value, "detach") else value
 
 
-def _own(value: Any) -> Any:
+def _own(name: str, value: Any) -> Any:
     """An argument for the plain function, which may change it."""
-    array = np.array(value, dtype=np.float64)
-    return float(array) if array.ndim == 0 else array
+    array = typed(name, value)
+    return array if array.ndim else float(array) if array.dtype.kind == "f" else array[()]
 
 
 def _defaults(function: Callable[..., Any]) -> dict[str, Any]:

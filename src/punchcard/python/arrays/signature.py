@@ -80,6 +80,15 @@ def is_constant(value: Any) -> bool:
     return value is None or isinstance(value, bool | str | int | np.integer)
 
 
+def typed(name: str, value: Any) -> np.ndarray:
+    """An argument that is data as NumPy takes it: float64, int64 or bool. Less precise numbers become float64."""
+    array = np.array(value)
+    if array.dtype.kind in "iu" and array.dtype != np.int64:
+        raise ProgramError(f"{name} holds {array.dtype}, which NumPy wraps around: give {name}.astype(float), or "
+                           "astype(int)")
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
 def as_data(name: str, value: Any) -> np.ndarray:
     """An argument that is punched: real numbers, finite, in at most two dimensions."""
     from punchcard.arguments import real_array

@@ -8,64 +8,26 @@ go later.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
-from typing import Any
 
 import numpy as np
 
 from punchcard.python.arrays import indexing
-from punchcard.python.arrays.arithmetic import matrix_shape
-from punchcard.python.arrays.conditions import Conditions
+from punchcard.python.arrays.dtypes import keeps, least
 from punchcard.python.arrays.emitter import Emitter
-from punchcard.python.arrays.ir import Block, If, Leave, Loop, Operand, Ref, Register, Statement
-from punchcard.python.arrays.names import assigned, changed_in_place, leaves, stays_whole
-from punchcard.python.arrays.values import WHOLE, Known, Missing, Real, Refusal, Several, Shape, Value, shown
+from punchcard.python.arrays.ir import Block, If, Leave, Statement
+from punchcard.python.arrays.meeting import Around, Home, Meeting, Results
+from punchcard.python.arrays.names import assigned
+from punchcard.python.arrays.values import Known, Real, Refusal, Several, Value, shown
 from punchcard.python.source import FunctionSource
 
 MOST_DEPTH = 20
 _BUFFERS = count(1)
 
 
-@dataclass
-class Home:
-    """The register of a variable where ways meet; None until the first way says what shape it has."""
-
-    register: Register | None = None
-    shape: Shape = ()
-    buffers: frozenset[int] = frozenset()
-    boolean: bool = False
-    missing: str = ""
-
-    @property
-    def value(self) -> Value:
-        if self.missing or self.register is None:
-            return Missing(self.missing or "it has no value here")
-        return Real(Ref(self.register), self.shape, self.buffers, self.boolean)
-
-
-@dataclass
-class Around:
-    """What break and continue leave, and the homes of the variables that the loop assigns."""
-
-    homes: dict[str, Home]
-    rest: Block
-    all: Block
-
-
-@dataclass
-class Results:
-    """Where the values of return statements go."""
-
-    block: Block
-    homes: list[Home] = field(default_factory=list)
-    one: bool = True
-    direct: tuple[Value, ...] | None = None
-    none: bool = False
-
-
-class Body(Conditions):
+class Body(Meeting):
     """The statements of one function."""
 
     def __init__(self, source: FunctionSource, emitter: Emitter, frames: list[dict[str, Value]]) -> None:
@@ -167,7 +129,7 @@ class Body(Conditions):
     def _owned(self, value: Value) -> Value:
         """An array that has a name is an array of its own, as long as it is not a part or a view of another."""
         if isinstance(value, Real) and value.shape and not value.buffers:
-            return Real(value.operand, value.shape, frozenset([-next(_BUFFERS)]), value.boolean)
+            return replace(value, buffers=frozenset([-next(_BUFFERS)]))
         return value
 
     def _items(self, node: ast.expr, value: Value, wanted: int) -> list[Value]:
@@ -188,7 +150,7 @@ class Body(Conditions):
         """An item of an array, as iterating over it gives."""
         places = [indexing.place(index, real.shape[0], 0), *(indexing.Span(tuple(range(n))) for n in real.shape[1:])]
         found = indexing.get(self.arithmetic, real, places)
-        return Real(found.operand, found.shape, real.buffers if found.shape else frozenset())
+        return Real(found.operand, found.shape, real.buffers if found.shape else frozenset(), real.kinds)
 
     def _AugAssign(self, node: ast.AugAssign) -> None:
         target = node.target
@@ -202,7 +164,8 @@ class Body(Conditions):
                     self.fail(node,
                               f"{target.id} has {shown(old.shape)}, and the result {shown(made.shape)}: an array that is "
                               "changed in place keeps its shape", f"write {target.id} = {target.id} ...")
-                new = Real(made.operand, made.shape, old.buffers)
+                self._check_kinds(node, target.id, old, made)
+                new = Real(made.operand, made.shape, old.buffers, old.kinds)
             elif isinstance(old, Known) and isinstance(old.value, np.ndarray):
                 self.fail(node, f"{target.id} is an array from outside the function, which would be changed in place",
                           f"write {target.id} = {target.id} ...")
@@ -225,18 +188,21 @@ class Body(Conditions):
                       f"write {name} = ....copy() first")
         real = self.real(self.env[name], target)
         self._alone(target, name, real)
+        self._check_kinds(target, name, real, value)
         places = self.places(target, real)
         self.arithmetic.line = self.line(target)
         new = indexing.put(self.arithmetic, real, places, Real(value.operand, value.shape))
-        self.env[name] = Real(new.operand, real.shape, real.buffers)
+        self.env[name] = Real(new.operand, real.shape, real.buffers, real.kinds)
+
+    def _check_kinds(self, node: ast.AST, name: str, old: Real, new: Real) -> None:
+        """Refuse to store what NumPy would cut off, or refuse, in an array of integers or comparisons."""
+        if not keeps(old.kinds, new.kinds):
+            be = "is" if len(old.kinds) == 1 else "may be"
+            self.fail(node, f"{name!r} {be} an array of {least(old.kinds)}, which does not keep what is stored here",
+                      f"write {name} = 1.0 * {name} first")
 
     def _alone(self, node: ast.AST, name: str, value: Real) -> None:
-        """Refuse to change an array that has a second name: NumPy would change both. Nor one of integers, which
-        NumPy cuts off.
-        """
-        if WHOLE in value.buffers:
-            self.fail(node, f"{name!r} is an array of integers, and is changed in place",
-                      f"write {name} = 1.0 * {name} first")
+        """Refuse to change an array that has a second name: NumPy would change both."""
         for frame in self.frames:
             for other, held in frame.items():
                 same = frame is self.env and other == name
@@ -272,47 +238,7 @@ class Body(Conditions):
         self.emitter.add(Leave(results.block, self.line(node)))
         self.over = True
 
-    # Where ways meet
-
-    def _move(self, homes: dict[Any, Home], values: dict[Any, Value], node: ast.AST, level: int | None = None) -> None:
-        """Every home gets the value that its variable has on this way."""
-        pairs: list[tuple[Register, Operand]] = []
-        for name, home in homes.items():
-            value = values.get(name)
-            if home.missing:
-                continue
-            real = self._plain(value, node)
-            if real is None:
-                why = value.why if isinstance(value, Missing) else f"{name!r} has no value on some ways to this place"
-                home.missing = why if value is None or isinstance(value, Missing) else (
-                    f"{name!r} is not a number or an array on every way to this place")
-                continue
-            if home.register is None:
-                home.register = self._register(name, real, level)
-                home.shape, home.boolean = real.shape, real.boolean
-            elif home.shape != real.shape:
-                home.missing = f"{name!r} has {shown(home.shape)} on one way to this place, {shown(real.shape)} on another"
-                continue
-            home.register.integral &= real.operand.integral
-            home.boolean &= real.boolean
-            home.buffers |= real.buffers
-            pairs.append((home.register, real.operand))
-        self.emitter.moves(pairs, self.line(node))
-
-    def _register(self, name: Any, real: Real, level: int | None) -> Register:
-        rows, columns = matrix_shape(real.shape)
-        register = self.emitter.register(rows, columns, name=name if name.isidentifier() else "", integral=True)
-        if level is not None:
-            register.level = level
-        return register
-
-    def _plain(self, value: Value | None, node: ast.AST) -> Real | None:
-        """A value that a register can hold."""
-        if value is None or isinstance(value, Missing | Several):
-            return None
-        if isinstance(value, Known) and not isinstance(value.value, bool | int | float | np.number | np.ndarray):
-            return None
-        return self.real(value, node)
+    # Branches
 
     def _If(self, node: ast.If) -> None:
         condition = self.condition(node.test)
@@ -345,144 +271,6 @@ class Body(Conditions):
                     self.env[name] = same
                 else:
                     self.env[name] = home.value
-
-    def _set_env(self, values: dict[str, Value]) -> None:
-        kept = dict(values)
-        self.env.clear()
-        self.env.update(kept)
-
-    def _IfExp(self, node: ast.IfExp) -> Value:
-        """a if c else b: an if whose ways end in one home."""
-        condition = self.condition(node.test)
-        if isinstance(condition, bool):
-            return self.evaluate(node.body if condition else node.orelse)
-        statement, home = If(condition, [], [], self.line(node)), {"value": Home()}
-        self.emitter.add(statement)
-        for part, into in ((node.body, statement.then), (node.orelse, statement.other)):
-            with self.emitter.scope(into, certain=False):
-                self._move(home, {"value": self.evaluate(part)}, node, level=self.emitter.level)
-        value = home["value"].value
-        if isinstance(value, Missing):
-            self.missing(value, node)
-        return value
-
-    # Loops
-
-    def _While(self, node: ast.While) -> None:
-        if node.orelse:
-            self.fail(node, "else of a loop is not in the subset", "use a variable that says whether the loop was left")
-        loop = Loop(self.line(node), None)
-
-        def top() -> None:
-            condition = self.condition(node.test)
-            leave = Leave(self.loops[-1].all, self.line(node))
-            if not isinstance(condition, bool):
-                self.emitter.add(If(condition, [], [leave], self.line(node)))
-            elif not condition:
-                self.emitter.add(leave)
-                self.over = True
-
-        self._loop(node, loop, node.body, top, certain=False)
-
-    def _loop(self, node: ast.While | ast.For, loop: Loop, body: list[ast.stmt], top: Callable[[], None], *, certain: bool,
-              targets: Sequence[str] = ()) -> None:
-        """A loop whose variables have homes. `top` begins the body: the condition, or the loop variable."""
-        names = sorted(assigned(body) | set(targets))
-        around = Around({}, Block(), Block())
-        before = dict(self.env)
-        self.emitter.add(around.all)
-        with self.emitter.scope(around.all.body, certain=certain):
-            self.emitter.loops.append((loop, len(self.emitter.scopes) - 1))
-            homes = around.homes
-            try:
-                for name in names:
-                    homes[name] = Home()
-                    if name in targets and name not in before:
-                        continue
-                    real = self._plain(before.get(name), node)
-                    if real is not None:
-                        register = homes[name].register = self._register(name, real, None)
-                        register.integral = stays_whole(name, body, self.env) and real.operand.integral
-                        homes[name].shape, homes[name].boolean = real.shape, False
-                        homes[name].buffers = real.buffers
-            finally:
-                self.emitter.loops.pop()
-            pairs = [(home.register, self._plain(before[name], node)) for name, home in homes.items()
-                     if home.register is not None]
-            self.emitter.moves([(register, real.operand) for register, real in pairs if register and real], self.line(node))
-            self.emitter.add(loop)
-            with self.emitter.loop(loop, certain=certain):
-                self._rounds(node, body, top, around)
-        self.over = False
-        self._set_env(before)
-        pairs_after: list[tuple[Register, Operand]] = []
-        for name, home in around.homes.items():
-            value = home.value
-            if isinstance(before.get(name, Missing("")), Missing) and not certain:
-                value = Missing(f"{name!r} has a value only if the loop in line {self.source.line(node)} makes a round")
-            if isinstance(value, Real) and isinstance(value.operand, Ref):
-                after = self._register(name, value, self.emitter.level)
-                after.integral = value.operand.integral
-                pairs_after.append((after, value.operand))
-                value = Real(Ref(after), value.shape, value.buffers, value.boolean)
-            self.env[name] = value
-        self.emitter.moves(pairs_after, self.line(node))
-
-    def _rounds(self, node: ast.While | ast.For, body: list[ast.stmt], top: Callable[[], None], around: Around) -> None:
-        """The body of a loop, once; at its end every home gets its variable's value."""
-        self.emitter.add(around.rest)
-        inside = {name: home.value for name, home in around.homes.items()}
-        first = {name: home.integral for name, home in ((n, h.register) for n, h in around.homes.items()) if home}
-        for name, value in inside.items():
-            if not isinstance(value, Missing):
-                self.env[name] = value
-            elif name not in self.env or not isinstance(self.env[name], Known | Several):
-                self.env[name] = Missing(f"{name!r} has no value in the first round of the loop")
-            else:
-                self.env[name] = Missing(f"{name!r} is not a number before the loop, which assigns it")
-        self.loops.append(around)
-        with self.emitter.scope(around.rest.body, certain=True):
-            top()
-            self.emitter.scopes[-1].certain = not any(leaves(statement) for statement in body)
-            self.run(body)
-            if not self.over:
-                self._check_shapes(node, around)
-                self._move(around.homes, self.env, node, level=self.emitter.level)
-        self.loops.pop()
-        for name, home in around.homes.items():
-            if home.register is not None and first.get(name) and not home.register.integral:
-                self.fail(node, f"{name!r} begins as an integer and becomes a real number in the loop",
-                          f"begin with {name} = 0.0 + ... of a real number, or keep it whole")
-        self._check_shared(node, body, around)
-
-    def _check_shapes(self, node: ast.AST, around: Around) -> None:
-        """A variable has the same shape at the end of a round as at its beginning."""
-        for name, home in around.homes.items():
-            value = self.env.get(name)
-            if home.register is not None and isinstance(value, Real) and value.shape != home.shape:
-                self.fail(node, f"{name!r} has {shown(home.shape)} before the loop and {shown(value.shape)} after a round",
-                          "give it its shape before the loop")
-
-    def _check_shared(self, node: ast.AST, body: list[ast.stmt], around: Around) -> None:
-        """Two variables that may be one array after a round, one of which the loop changes in place."""
-        changed = changed_in_place(body)
-        for name in changed & around.homes.keys():
-            for other, home in around.homes.items():
-                if other != name and home.shape and home.buffers & around.homes[name].buffers:
-                    self.fail(node, f"{name!r} is changed in place, and {other!r} may be the same array in the next round",
-                              f"write {other} = ....copy()")
-
-    def _Break(self, node: ast.Break) -> None:
-        around = self.loops[-1]
-        self._move(around.homes, self.env, node, level=self.emitter.level)
-        self.emitter.add(Leave(around.all, self.line(node)))
-        self.over = True
-
-    def _Continue(self, node: ast.Continue) -> None:
-        around = self.loops[-1]
-        self._move(around.homes, self.env, node, level=self.emitter.level)
-        self.emitter.add(Leave(around.rest, self.line(node)))
-        self.over = True
 
 
 _STATEMENTS = {"FunctionDef": "a function in a function", "With": "with", "Try": "try", "Raise": "raise", "Import": "import",

@@ -5,26 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from punchcard.python.arrays.dtypes import REAL, TRUTH, Kinds
 from punchcard.python.arrays.ir import Const, Loop, Operand
 
 Shape: TypeAlias = tuple[int, ...]
-
-
-WHOLE = 0
-"""The buffer of every array that NumPy makes of integers: to change it in place would cut real numbers off."""
 
 
 @dataclass(frozen=True)
 class Real:
     """A scalar, vector or matrix on the card, with NumPy's shape.
 
-    buffers    the arrays of NumPy that it may share its entries with;  boolean  the entries are False and True
+    buffers    the arrays of NumPy that it may share its entries with;  kinds  the types that its entries may have there
     """
 
     operand: Operand
     shape: Shape
     buffers: frozenset[int] = frozenset()
-    boolean: bool = False
+    kinds: Kinds = REAL
+
+    @property
+    def boolean(self) -> bool:
+        """The entries are False and True."""
+        return self.kinds == TRUTH
 
     @property
     def is_scalar(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from punchcard.python.integers.functions import Function
-from punchcard.python.integers.inference import Inference
+from punchcard.python.integers.inferring_loops import LoopInference
 from punchcard.python.integers.refining import narrowed
 from punchcard.python.integers.values import NONE, TEXT, ListInfo, Names, Unreached, Value, join, join_names, truth
 
@@ -26,7 +26,7 @@ class Around:
     broken: bool = field(default=False)
 
 
-class Analysis(Inference):
+class Analysis(LoopInference):
     """Values for every expression of a function and of all that it calls."""
 
     def run(self, entry: Function) -> None:

@@ -7,7 +7,8 @@ import ast
 from punchcard.python.integers.forms import Form, cell, constant
 from punchcard.python.integers.functions import Function
 from punchcard.python.integers.generator import characters
-from punchcard.python.integers.inference import arguments_of, is_text
+from punchcard.python.integers.inference import is_text
+from punchcard.python.integers.inferring_calls import arguments_of
 from punchcard.python.integers.lists import Lists
 from punchcard.python.integers.values import Value, number
 
@@ -241,7 +242,14 @@ class Calls(Lists):
         return self.binary(node, ast.Pow(), left, self.value(node.args[0]), right, self.value(node.args[1]))
 
     def call_ord(self, node: ast.Call) -> Form:
-        return self.form(node.args[0])
+        value = self.value(node.args[0])
+        if value.kind != "str":
+            return self.form(node.args[0])
+        text, fine = self.kept(self.form(node.args[0])), self.fresh("character")
+        wrong = self.error(node, "TypeError: ord() of a text that is not one character")
+        self.jump_by_zero(self.length(value, text).plus(constant(-1)), fine, wrong, fine, -1, self.word[1] - 1)
+        self.label(fine)
+        return self.load(text)
 
     def call_chr(self, node: ast.Call) -> Form:
         value = self.value(node.args[0])

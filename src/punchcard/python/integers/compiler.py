@@ -213,7 +213,8 @@ class _Program:
         known = {*cells, *self.code.needed, *self.code.error_texts, "error", *(f.name for f in self.functions),
                  *(self.code.cell_of(self.entry, name) for name in self.entry.parameters)}
         labels = {name: place for name, place in listed.labels.items() if name in known and place < len(listed.words)}
-        return Image(listed.words, self.entry.source.file, labels, _lines(text, listed.lines))
+        messages = {labels[label]: message for label, message in self.code.error_texts.items() if label in labels}
+        return Image(listed.words, self.entry.source.file, labels, _lines(text, listed.lines), messages=messages)
 
     def _routines(self) -> list[str]:
         found: list[str] = [GO]

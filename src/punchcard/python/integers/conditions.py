@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 
 from punchcard.python.integers.forms import Form, cell, constant
 from punchcard.python.integers.generator import Generator
@@ -45,11 +46,13 @@ class Conditions(Generator):
         else:
             self.jump_by_zero(form, no, yes, following, value.low, value.high)
 
+    @abstractmethod
     def length(self, value: Value, form: Form) -> Form:
-        raise NotImplementedError
+        """How many items or characters there are."""
 
+    @abstractmethod
     def as_text(self, node: ast.expr) -> Form:
-        raise NotImplementedError
+        """A value as a whole text."""
 
     def _comparisons(self, node: ast.Compare, yes: str, no: str, following: str) -> None:
         known = self.value(node).constant

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 
 from punchcard.python.integers.conditions import Conditions
 from punchcard.python.integers.forms import Form, address, cell, constant
@@ -15,11 +16,13 @@ MOST_TIMES = 3
 class Expressions(Conditions):
     """The values of expressions."""
 
+    @abstractmethod
     def repeated(self, node: ast.BinOp) -> Form:
-        raise NotImplementedError
+        """A list some times over."""
 
+    @abstractmethod
     def store(self, place: Form, value: Form) -> None:
-        raise NotImplementedError
+        """Put a value into the cell at an address."""
 
     def _Constant(self, node: ast.Constant) -> Form:
         return self.outside(node.value)
@@ -122,10 +125,12 @@ class Expressions(Conditions):
         return self.divided(node, left, a, right, b)[0]
 
     def _op_Mod(self, node: ast.AST, left: Form, a: Value, right: Form, b: Value) -> Form:
-        return self.divided(node, left, a, right, b)[1]
+        return self.divided(node, left, a, right, b, quotient=False)[1]
 
-    def divided(self, node: ast.AST, left: Form, a: Value, right: Form, b: Value) -> tuple[Form, Form]:
-        """Quotient and remainder."""
+    def divided(
+        self, node: ast.AST, left: Form, a: Value, right: Form, b: Value, *, quotient: bool = True
+    ) -> tuple[Form, Form]:
+        """Quotient and remainder. Only the quotient may not fit a word: the least number over -1."""
         divisor = b.constant if right.known is not None else None
         if divisor == 1:
             return left, constant(0)
@@ -146,7 +151,7 @@ class Expressions(Conditions):
             self.given(left, right)
             self.need("divide")
             self.put(f"@go divide{'_plain' if a.low >= 0 and b.low >= 0 else ''} divide_back")
-            if self.check and a.low == self.word[0] and b.low <= -1 <= b.high:
+            if quotient and self.check and a.low == self.word[0] and b.low <= -1 <= b.high:
                 fine = self.fresh("fine")
                 self.put(f"@jgez $p {fine}; @jgez $q {fine}; @jltz $r {self.overflow(node)}")
                 self.label(fine)

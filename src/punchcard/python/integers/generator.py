@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,7 +23,7 @@ GENERAL = {"no_room": "MemoryError: the memory is full", "no_input": "EOFError: 
 LINEAR = (ast.Add, ast.Sub, ast.USub, ast.UAdd, ast.Invert)
 
 
-class Generator(Writer):
+class Generator(Writer, ABC):
     """The text of a program in the making."""
 
     def __init__(self, analysis: Analysis, word_bits: int) -> None:

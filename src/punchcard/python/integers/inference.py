@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from punchcard.python.integers import intervals
@@ -106,7 +106,7 @@ class Inference:
     def value(self, node: ast.expr, names: Names) -> Value:
         method = getattr(self, "_" + type(node).__name__, None)
         if method is None:
-            self.fail(node, f"{_phrase(node)} is not in the integer subset")
+            self.fail(node, f"{phrase(node)} is not in the integer subset")
         found: Value = method(node, names)
         if self.recording:
             self.values[node] = found if node not in self.values else join(self.values[node], found)
@@ -230,14 +230,6 @@ class Inference:
 
     _Tuple = _List
 
-    def _ListComp(self, node: ast.ListComp, names: Names) -> Value:
-        generator = node.generators[0]
-        if len(node.generators) != 1 or generator.ifs or generator.is_async:
-            self.fail(node, "a comprehension has one `for` and no `if` here", "write a loop")
-        inner = dict(names)
-        low, high = self.iteration(generator.iter, generator.target, inner)
-        return self.created(node, self.value(node.elt, inner), low, high)
-
     def _Compare(self, node: ast.Compare, names: Names) -> Value:
         left = self.value(node.left, names)
         known: int | None = 1
@@ -340,309 +332,6 @@ class Inference:
             raise Unreached
         return root.item
 
-    # Calls
-
-    def _Call(self, node: ast.Call, names: Names) -> Value:
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "isdigit" and not node.args:
-            if self.value(node.func.value, names).kind != "char":
-                self.fail(node, ".isdigit() is for single characters here")
-            return truth()
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "pop", "insert", "extend"):
-            self.fail(node, f".{node.func.attr}() is not in the integer subset: lists have a fixed length",
-                      "make the list with [0] * n, and count what is in it")
-        called = self.functions.called(self.function, node)
-        if called is None:
-            assert isinstance(node.func, ast.Name)
-            if node.func.id != "print" and any(isinstance(argument, ast.Starred) for argument in node.args):
-                self.fail(node, "* in a call is not in the integer subset, but in print(*items)")
-            if node.keywords and node.func.id != "print":
-                self.fail(node, f"{node.func.id}() takes no keywords here")
-            found: Value = getattr(self, "call_" + node.func.id)(node, names)
-            return found
-        return self._own_call(node, called, names)
-
-    def _own_call(self, node: ast.Call, called: Function, names: Names) -> Value:
-        if self.recording:
-            self.function.calls.add(called)
-        for name, argument in arguments_of(self.function, node, called).items():
-            inside = argument in called.written_defaults.values()
-            value = self.value(argument, {} if inside else names)
-            if name in called.texts and value.kind == "char":
-                value = TEXT
-            new = self.widened(called.given.get(name), value, called.updates)
-            if new.kind in ("mixed", "results", "none"):
-                self.fail(argument, f"{name!r} of {called.name}() is {value.words} here, and of another type elsewhere")
-            if self.recording and new != called.given.get(name):
-                called.given[name], self.changed = new, True
-                called.updates += 1
-        if called.result is None:
-            raise Unreached
-        return called.result
-
-    def _arguments(self, node: ast.Call, least: int, most: int) -> Sequence[ast.expr]:
-        if not least <= len(node.args) <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
-            self.fail(node, f"{ast.unparse(node.func)}() takes {wanted} arguments here, and this has {len(node.args)}")
-        return node.args
-
-    def call_input(self, node: ast.Call, names: Names) -> Value:
-        for prompt in self._arguments(node, 0, 1):
-            self.printed(prompt, names)
-        return TEXT
-
-    def call_int(self, node: ast.Call, names: Names) -> Value:
-        found = self.value(self._arguments(node, 1, 1)[0], names)
-        if found.is_number:
-            return number(found.low, found.high)
-        if found.kind == "char":
-            return number(0, 9)
-        return self.any_number if found.kind == "str" else self.fail(node, f"int() of {found.words}")
-
-    def call_bool(self, node: ast.Call, names: Names) -> Value:
-        return self.condition(self._arguments(node, 1, 1)[0], names)
-
-    def call_str(self, node: ast.Call, names: Names) -> Value:
-        return self.fail(node, "str() makes a text that cannot be kept", "print writes numbers as they are")
-
-    def call_len(self, node: ast.Call, names: Names) -> Value:
-        found = self.value(self._arguments(node, 1, 1)[0], names)
-        if found.kind == "list" and found.items is not None:
-            return number(found.items.root.low, found.items.root.high)
-        return number(0, self.word[1]) if found.kind == "str" else self.fail(node, f"{found.words} has no len()")
-
-    def call_abs(self, node: ast.Call, names: Names) -> Value:
-        found = self.number(self._arguments(node, 1, 1)[0], names, "the argument of abs()")
-        ends = abs(found.low), abs(found.high)
-        return self.fit((0 if found.low <= 0 <= found.high else min(ends), max(ends)))
-
-    def call_min(self, node: ast.Call, names: Names) -> Value:
-        name = node.func.id  # type: ignore[attr-defined]
-        if len(node.args) == 1:
-            found = self._items(node, names)
-            return Value(found.kind, found.low, found.high)
-        given = [self.number(each, names, f"an argument of {name}()") for each in self._arguments(node, 2, 100)]
-        choose: Any = min if name == "min" else max
-        return Value(join_all(given).kind, choose(v.low for v in given), choose(v.high for v in given))
-
-    call_max = call_min
-
-    def _items(self, node: ast.Call, names: Names) -> Value:
-        found = self.value(node.args[0], names)
-        item = found.items.root.item if found.items is not None else None
-        if found.items is not None and item is None:
-            raise Unreached
-        if item is None or not item.is_number:
-            self.fail(node, f"{ast.unparse(node.func)}() is of numbers, or of one list of numbers")
-        assert item is not None
-        return item
-
-    def call_sum(self, node: ast.Call, names: Names) -> Value:
-        argument = self._arguments(node, 1, 1)[0]
-        if isinstance(argument, ast.GeneratorExp):
-            self.fail(node, "sum() of a generator is not in the integer subset", "write a loop")
-        item, found = self._items(node, names), self.value(argument, names)
-        assert found.items is not None
-        root = found.items.root
-        return self.fit((min(root.low * item.low, root.high * item.low), max(root.low * item.high, root.high * item.high)))
-
-    def call_divmod(self, node: ast.Call, names: Names) -> Value:
-        left, right = (self.number(each, names, "an argument of divmod()") for each in self._arguments(node, 2, 2))
-        return Value("results", results=(self.arithmetic(node, ast.FloorDiv(), left, right),
-                                         self.arithmetic(node, ast.Mod(), left, right)))
-
-    def call_pow(self, node: ast.Call, names: Names) -> Value:
-        left, right = (self.number(each, names, "an argument of pow()") for each in self._arguments(node, 2, 2))
-        return self.arithmetic(node, ast.Pow(), left, right)
-
-    def call_ord(self, node: ast.Call, names: Names) -> Value:
-        found = self.value(self._arguments(node, 1, 1)[0], names)
-        return number(found.low, found.high) if found.kind == "char" else self.fail(
-            node, f"ord() is of a single character, and this is {found.words}")
-
-    def call_chr(self, node: ast.Call, names: Names) -> Value:
-        found = self.number(self._arguments(node, 1, 1)[0], names, "the argument of chr()")
-        if found.high < 0 or found.low > 127:
-            self.fail(node, "chr() is of 0 to 127 here")
-        return Value("char", max(found.low, 0), min(found.high, 127))
-
-    def call_range(self, node: ast.Call, names: Names) -> Value:
-        return self.fail(node, f"{node.func.id}() stands in a `for` only", "write a loop over it")  # type: ignore[attr-defined]
-
-    call_enumerate = call_zip = call_range
-
-    def call_print(self, node: ast.Call, names: Names) -> Value:
-        for keyword in node.keywords:
-            if keyword.arg not in ("sep", "end"):
-                self.fail(node, f"print({keyword.arg}=...) is not in the integer subset", "sep and end are")
-            if not isinstance(keyword.value, ast.Constant) or not isinstance(keyword.value.value, str):
-                self.fail(keyword.value, f"{keyword.arg}= of print must be a text that is written out")
-            self.printed(keyword.value, names)
-        certain = False
-        for each in node.args:
-            if isinstance(each, ast.Starred):
-                self.printed(each.value, names)
-                found = self.value(each.value, names)
-                if found.kind != "list" or found.items is None:
-                    self.fail(each, f"* of {found.words}: it is for lists and tuples")
-                certain |= found.items.root.low >= 1
-            else:
-                self.printed(each, names)
-                certain = True
-        if len(node.args) > 1 and not certain:
-            self.fail(node, "print() of several lists that may all be empty", "write a print for each")
-        return NONE
-
-    def printed(self, node: ast.expr, names: Names) -> None:
-        """Something that is written: more is allowed here than can be kept."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if any(0xD800 <= ord(c) < 0xE000 for c in node.value):
-                self.fail(node, f"{ascii(node.value)[:40]} has half of a surrogate pair, which cannot be written as UTF-8")
-            return
-        if isinstance(node, ast.JoinedStr):
-            for part in node.values:
-                self.printed(part, names)
-        elif isinstance(node, ast.FormattedValue):
-            if node.format_spec is not None or node.conversion != -1:
-                self.fail(node, "formats such as {x:3} are not in the integer subset", "write {x}")
-            self.printed(node.value, names)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and (
-                len(node.args) == 1 and not node.keywords and "str" not in self.function.source.names):
-            self.printed(node.args[0], names)
-        elif is_text(node) and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            self.printed(node.left, names)
-            self.printed(node.right, names)
-        elif is_text(node) and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            text, count = (node.left, node.right) if is_text(node.left) else (node.right, node.left)
-            self.printed(text, names)
-            self.number(count, names, "how often a text is written")
-        else:
-            found = self.value(node, names)
-            item = found
-            while item.kind == "list" and item.items is not None and item.items.root.item is not None:
-                item = item.items.root.item
-            if item.kind in ("number", "results", "none", "mixed") or (found.kind == "list" and not item.is_number):
-                self.fail(node, f"{found.words} cannot be printed here",
-                          "write int(...) or bool(...)" if item.kind == "number" else "")
-
-    def iteration(self, node: ast.expr, target: ast.expr, names: Names) -> tuple[int, int]:
-        """What a `for` gives its target; and the least and the most times."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in (
-                "range", "enumerate", "zip") and node.func.id not in self.function.source.names:
-            if node.keywords:
-                self.fail(node, f"{node.func.id}() takes no keywords here")
-            return getattr(self, "_iterate_" + node.func.id)(node, target, names)  # type: ignore[no-any-return]
-        found = self.value(node, names)
-        if found.kind == "str":
-            self.assign(target, CHARACTER, names)
-            return 0, self.word[1]
-        if found.kind == "char":
-            self.assign(target, found, names)
-            return 1, 1
-        if found.kind != "list" or found.items is None:
-            self.fail(node, f"a loop cannot go over {found.words}", "it goes over range(...), a list or a text")
-        root = found.items.root
-        if root.item is None:
-            raise Unreached
-        self.assign(target, root.item, names)
-        return root.low, root.high
-
-    def _step(self, node: ast.Call, names: Names) -> Value:
-        step = number(1) if len(node.args) < 3 else self.number(node.args[2], names, "the step of range()")
-        if step.low <= 0 < step.high:
-            return number(1, step.high)  # the program tests it: see Statements
-        if step.low <= 0 <= step.high:
-            self.fail(node.args[2], "it is not known whether the step of range() is above 0 or below",
-                      "test it before, or write a while loop")
-        return step
-
-    def _iterate_range(self, node: ast.Call, target: ast.expr, names: Names) -> tuple[int, int]:
-        self._arguments(node, 1, 3)
-        ends = [self.number(each, names, "an argument of range()") for each in node.args[:2]]
-        start, stop = ends if len(ends) == 2 else (number(0), ends[0])
-        step = self._step(node, names)
-        if step.low > 0:
-            low, high = start.low, max(start.low, stop.high - 1)
-            least, most = stop.low - start.high, stop.high - start.low
-        else:
-            low, high = min(stop.low + 1, start.high), start.high
-            least, most = start.low - stop.high, start.high - stop.low
-        longest, shortest = max(abs(step.low), abs(step.high)), min(abs(step.low), abs(step.high))
-        if not isinstance(target, ast.Name):
-            self.fail(target, "a loop over range() gives one number")
-        self.assign(target, number(low, high), names)
-        return max(0, -(-least // longest)), min(max(0, -(-most // shortest)), self.word[1])
-
-    def _iterate_enumerate(self, node: ast.Call, target: ast.expr, names: Names) -> tuple[int, int]:
-        self._arguments(node, 1, 2)
-        if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
-            self.fail(target, "enumerate() gives two values", "write `for i, x in enumerate(...)`")
-        assert isinstance(target, ast.Tuple)
-        least, most = self.iteration(node.args[0], target.elts[1], names)
-        first = 0
-        if len(node.args) == 2:
-            known = self.number(node.args[1], names, "the start of enumerate()").constant
-            if known is None:
-                self.fail(node.args[1], "the start of enumerate() must be a constant")
-            first = known or 0
-        self.assign(target.elts[0], self.fit((first, first + max(0, most - 1))), names)
-        return least, most
-
-    def _iterate_zip(self, node: ast.Call, target: ast.expr, names: Names) -> tuple[int, int]:
-        if not isinstance(target, ast.Tuple) or len(target.elts) != len(node.args) or len(node.args) < 2:
-            self.fail(target, f"zip() of {len(node.args)} gives as many values, two or more")
-        assert isinstance(target, ast.Tuple)
-        counts = [self.iteration(each, to, names) for each, to in zip(node.args, target.elts, strict=True)]
-        return min(low for low, _ in counts), min(high for _, high in counts)
-
-    def assign(self, target: ast.expr, value: Value, names: Names) -> None:
-        """A value to a name, an item of a list, or several of them."""
-        if isinstance(target, ast.Name):
-            if value.kind in ("results", "none"):
-                self.fail(target, f"{target.id!r} would be {value.words}",
-                          "unpack them: a, b = ..." if value.kind == "results" else "")
-            names[target.id] = TEXT if value.kind == "char" and target.id in self.function.texts else value
-        elif isinstance(target, ast.Tuple | ast.List):
-            parts = list(value.results)
-            if value.kind == "list" and value.items is not None and value.items.root.length is not None:
-                parts = [value.items.root.item or self.any_number] * value.items.root.length
-            if len(parts) != len(target.elts):
-                self.fail(target, f"{len(target.elts)} names for {len(parts) if parts else value.words}")
-            for each, part in zip(target.elts, parts, strict=True):
-                self.assign(each, part, names)
-        elif isinstance(target, ast.Subscript):
-            self._assign_item(target, value, names)
-        else:
-            self.fail(target, f"{_phrase(target)} cannot be assigned to here")
-
-    def _assign_item(self, target: ast.Subscript, value: Value, names: Names) -> None:
-        base = self.value(target.value, names)
-        if base.kind != "list" or base.items is None or base.items.root.is_tuple:
-            self.fail(target, f"an item of {base.words} cannot be changed")
-        assert base.items is not None
-        self._Subscript(target, names)
-        self.store_item(base.items, value, target)
-
-
-def arguments_of(function: Function, node: ast.Call, called: Function) -> dict[str, ast.expr]:
-    """The arguments of a call by the names of the parameters, defaults included."""
-    fail = function.source.fail
-    if any(isinstance(argument, ast.Starred) for argument in node.args) or any(k.arg is None for k in node.keywords):
-        fail(node, "* in a call is not in the integer subset")
-    if len(node.args) > len(called.parameters):
-        fail(node, f"{called.name}() takes {len(called.parameters)} arguments, and this has {len(node.args)}")
-    found = dict(zip(called.parameters, node.args, strict=False))
-    for keyword in node.keywords:
-        assert keyword.arg is not None
-        if keyword.arg not in called.parameters or keyword.arg in found:
-            fail(node, f"{called.name}() has no such parameter, or twice: {keyword.arg!r}")
-        found[keyword.arg] = keyword.value
-    for name in called.parameters:
-        if name not in found:
-            if name not in called.defaults:
-                fail(node, f"{called.name}() needs {name!r}")
-            found[name] = called.default(name)
-    return found
-
 
 def whole_texts(items: list[Value]) -> list[Value]:
     """Items of one list: where one is a text, single characters are texts as well."""
@@ -663,7 +352,7 @@ def is_text(node: ast.expr) -> bool:
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str")
 
 
-def _phrase(node: ast.AST) -> str:
+def phrase(node: ast.AST) -> str:
     names = {"Lambda": "a lambda", "DictComp": "a dictionary", "Dict": "a dictionary", "Set": "a set", "NamedExpr": ":=",
              "GeneratorExp": "a generator", "JoinedStr": "an f-string outside of print", "Attribute": "an attribute",
              "Starred": "*", "Await": "await", "Yield": "yield", "SetComp": "a set"}

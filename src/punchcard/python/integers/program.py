@@ -205,9 +205,8 @@ class IntegerProgram:
         if done.agrees is False:
             raise ProgramError(f"{self.source.name}: the run does not agree with the interpreter: {done.why}")
         memory = done.result.memory
-        for label, message in code.errors.items():
-            if memory.get("error") and code.image.labels.get(label) == memory["error"]:
-                raise RunError(message)
+        if memory.get("error") in code.image.messages:
+            raise RunError(code.image.messages[memory["error"]])
         if not done.result.halted:
             why = done.result.fault or f"it has not ended after {done.result.steps:,} instructions; max_steps= allows more"
             raise ProgramError(f"{self.source.name}: {why}")

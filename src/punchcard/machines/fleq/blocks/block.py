@@ -1,8 +1,8 @@
 """Function blocks: a declaration joined with the weights that compute it. The machine plugs them in by name.
 
-A block has two plans. In the compact machine, a transport brings its operands together in the soft layer, and
-`finish` is the formula of the feed-forward after it. In the paper's machine, a lemma has layers of its own. A block
-of your own is most often an `Elementwise` one, a formula over the entries of a and b, which has both.
+A block has two plans. In the compact machine, and in that of three layers, a transport brings its operands together in
+the soft layer, and `finish` is the formula of the feed-forward after it. In the paper's machine, a lemma has layers of
+its own. A block of your own is most often an `Elementwise` one, a formula over the entries of a and b, which has both.
 
     MAXIMUM = Function("maximum", 2, same_shape, np.maximum)
     block = Elementwise(MAXIMUM, lambda a, b, one: b + relu(a - b))

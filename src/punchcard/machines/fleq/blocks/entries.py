@@ -1,4 +1,4 @@
-"""Curves of every entry of a matrix, in both designs: a column of the scratchpad for each entry (g, i).
+"""Curves of every entry of a matrix, in all designs: a column of the scratchpad for each entry (g, i).
 
 In the compact design copy (g, i) of column i of a keeps its entry g. The results of a lane's d columns are entries of one
 column: each is in its own row, d times as large, and they are averaged when they are written.

@@ -212,7 +212,8 @@ class MirrorProductLemma(Lemma):
         prepare = (
             self._bring(bench, copy)
             + assign(key, gated(held, shut + plus, gate) - gated(held, shut + minus, gate))
-            + assign(query, gated(copy, off + bench.rows("not_c"), gate))
+            # columns outside the scratchpad have taken averages, and must not ask with them
+            + assign(query, gated(copy, off + bench.rows("not_c") + bench.rows("outside"), gate))
             + assign(asking, relu(bench.rows("in_c") - off))
             + assign(axis, gated(bench.rows("a_lane") - bench.rows("b_lane"), off, gate))
         )

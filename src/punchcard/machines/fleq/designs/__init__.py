@@ -1,1 +1,1 @@
-"""The FLEQ machine's two transformers, a file each."""
+"""The FLEQ machine's three transformers, a file each."""

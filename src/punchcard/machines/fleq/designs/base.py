@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from punchcard.card.encoding import Numbers, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
-from punchcard.machines.fleq.blocks.block import Block, product_reach
+from punchcard.machines.fleq.blocks.block import Block, Scale, product_reach
 from punchcard.machines.fleq.blocks.curves import Curve
 from punchcard.machines.fleq.blocks.entries import Entries
 from punchcard.primitives.add import number
@@ -158,9 +158,9 @@ class Scales:
 
 
 class FleqDesign(Design[FleqSizes]):
-    """Layout and layers for a set of blocks: what the two designs have in common.
+    """Layout and layers for a set of blocks: what the designs have in common.
 
-    Writing is the same in both: a memory column that the result names takes it, by a store key, into rows `incoming`,
+    Writing is the same in all: a memory column that the result names takes it, by a store key, into rows `incoming`,
     and erases what it held; a later layer adds the two, one of which is 0. So an overwrite is exact, where old + (new
     - old) would round.
     """
@@ -169,6 +169,8 @@ class FleqDesign(Design[FleqSizes]):
     sizes: FleqSizes
     card: Layout
     height: int
+    scale: Scale
+    """What the blocks' error bounds depend on, once it is known in which number format the layers are."""
 
     def __init__(self, blocks: Sequence[Block], range: float) -> None:
         """A design is made for a set of blocks and a range; its sizes follow from them."""
@@ -182,10 +184,14 @@ class FleqDesign(Design[FleqSizes]):
     def punch_constants(self, card: Card) -> None:
         """Everything on the card that does not depend on the program."""
 
+    def meaning(self, card: Any) -> None:
+        """What a loop does, for a proof: see `machines.fleq.meaning`."""
+
     def layout(self, sizes: FleqSizes) -> Layout:
         return self.card
 
     def layers(self, sizes: FleqSizes, layout: Layout, precision: Precision) -> list[Part]:
+        self.scale = Scale(sizes.size, self.range, precision.unit)
         return self.formulas(Scales(GATE, self._big(precision), product_reach(sizes.size, self.range), precision.unit,
                                     flag_bound=2.0 ** math.ceil(math.log2(self.range + 2))))
 
@@ -235,7 +241,7 @@ class FleqDesign(Design[FleqSizes]):
         return 2.0 ** math.ceil(math.log2(hard_product(precision.name) + 4 * max(self.range, *scores, 0.0)))
 
     def shared_rows(self) -> list[RowBlock]:
-        """Rows that both designs have."""
+        """Rows that all designs have."""
         sizes, length = self.sizes, self.sizes.pointer_bits
         outside, pad, stored = FleqSizes.OUTSIDE, "scratchpad", ("memory", "instructions")
         return [
@@ -295,7 +301,7 @@ class FleqDesign(Design[FleqSizes]):
         return 2 * self.lane_bits({name: self.field(name, of) for name in fields}, closed) - one
 
     def lane_bits(self, numbers: Mapping[str, Rows], closed: Mapping[str, tuple[float, Expression] | None]) -> Expression:
-        """0 or 1: the bits of a number + lane, modulo 2^L. A number whose gate, times 2^i for bit i, is closed counts as 0."""
+        """0 or 1: the bits of a number + lane, modulo 2^L. A number whose gate (times 2^i) is closed counts as 0."""
         one, bits = self.row("scratch"), []
         for i in range(self.sizes.pointer_bits):
             total: Expression = 0 * one

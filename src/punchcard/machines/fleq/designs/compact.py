@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,11 +22,12 @@ from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.transport import Share, Transport
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
+from punchcard.machines.fleq.facts import card_facts
 from punchcard.primitives.add import increment_bits
 from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.step import step_and
 from punchcard.transformer.build import Part, assign, attend
-from punchcard.transformer.expression import Expression, Rows, rows, stack
+from punchcard.transformer.expression import Array, Expression, Rows, rows, stack
 from punchcard.transformer.gate import gated
 
 
@@ -83,7 +84,19 @@ class CompactDesign(FleqDesign):
         blocks += [RowBlock(f"shut_{t.name}", 1, "1: not live", holds=holding("fixed", "scratchpad", *FleqSizes.OUTSIDE))
                    for t in self.transports if t.soft]
         blocks += [RowBlock(name, size) for t in self.transports for name, size in t.scratch_rows(d)]
-        return Layout(blocks, self.sizes.regions)
+        return Layout(blocks, self.sizes.regions, card_facts(self.sizes, self.blocks, self._standing()))
+
+    def _standing(self) -> dict[tuple[str, str], Array]:
+        """What never changes, by block and region: rows by columns, or one column for all."""
+        found = {(constant.name, "scratchpad"): np.array([constant.of(column) for column in self.columns]).T
+                 for constant in self._constants()}
+        for t in self.transports:
+            if t.soft:
+                found[f"shut_{t.name}", "scratchpad"] = np.array([[float(not t.live(column)) for column in self.columns]])
+                for region in FleqSizes.OUTSIDE:
+                    live = t.live_constants and region in ("zero", "unit")
+                    found[f"shut_{t.name}", region] = np.array([[float(not live)]])
+        return found
 
     def weights(self, sizes: FleqSizes, layout: Layout) -> int:
         """Four layers of one head, further heads of soft products, hidden units as many as rows, and those of transports."""
@@ -201,18 +214,15 @@ class CompactDesign(FleqDesign):
         """The transports' rows, which are 0 between loops."""
         return [name for t in self.transports for name, _ in t.scratch_rows(self.sizes.size)]
 
+    def meaning(self, card: Any) -> None:
+        from punchcard.machines.fleq.meaning import compact
+
+        compact(self, card)
+
     def punch_constants(self, card: Card) -> None:
         self.punch_shared(card)
-        for constant in self._constants():
-            values = np.array([constant.of(column) for column in self.columns]).T
-            self.card.put(card, constant.name, "scratchpad", values)
-        for t in self.transports:
-            if t.soft:
-                shut = [float(not t.live(column)) for column in self.columns]
-                self.card.put(card, f"shut_{t.name}", "scratchpad", np.array([shut]))
-                for region in FleqSizes.OUTSIDE:
-                    live = t.live_constants and region in ("zero", "unit")
-                    self.card.put(card, f"shut_{t.name}", region, float(not live))
+        for (rows_name, region), values in self._standing().items():
+            self.card.put(card, rows_name, region, values if region == "scratchpad" else float(values[0, 0]))
 
 
 def _transports(blocks: Sequence[Block]) -> tuple[Transport, ...]:

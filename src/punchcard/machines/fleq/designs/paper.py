@@ -16,7 +16,7 @@ they are open; a column of the result is erased and then added, since an averagi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,13 +25,14 @@ from punchcard.machines.fleq.blocks.bench import one_hot
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.lemmas import LemmaBench
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
+from punchcard.machines.fleq.facts import card_facts
 from punchcard.primitives.add import increment_bits
 from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.correct import correct
 from punchcard.primitives.flag import integer_flag
 from punchcard.primitives.select import select
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Expression, stack
+from punchcard.transformer.expression import Array, Expression, stack
 from punchcard.transformer.gate import gated
 
 
@@ -97,7 +98,19 @@ class PaperFleqDesign(FleqDesign):
             height = self._height(block)
             blocks += [RowBlock(f"{block.name}_x", height), RowBlock(f"{block.name}_result", height)]
             blocks += [RowBlock(f"{block.name}_{name}", size) for name, size in block.lemma.rows(d, height).items()]
-        return Layout(blocks, self.sizes.regions)
+        return Layout(blocks, self.sizes.regions, card_facts(self.sizes, self.blocks, self._standing(), merged=True))
+
+    def _standing(self) -> dict[tuple[str, str], Array]:
+        """What never changes, by block and region: rows by columns, or one column for all."""
+        d, s = self.sizes.size, self.sizes.scratchpad
+        columns = [self._constants(q) for q in range(s)]
+        found = {(name, "scratchpad"): np.array([column[name] for column in columns]).T for name in columns[0]}
+        live = {"not_ab": range(2 * d), "not_ac": [*range(d), *range(2 * d, 3 * d)], "not_constant": range(0)}
+        for name, open_ in live.items():
+            found[name, "scratchpad"] = np.array([[float(q not in open_) for q in range(s)]])
+            for region in FleqSizes.OUTSIDE:
+                found[name, region] = np.array([[float(not (name == "not_constant" and region in ("zero", "unit")))]])
+        return found
 
     def _height(self, block: Block) -> int:
         return self.height if block.reads_instructions else self.sizes.size
@@ -189,15 +202,12 @@ class PaperFleqDesign(FleqDesign):
             assign(pc, correct(pc)),
         ]
 
+    def meaning(self, card: Any) -> None:
+        from punchcard.machines.fleq.meaning import paper
+
+        paper(self, card)
+
     def punch_constants(self, card: Card) -> None:
         self.punch_shared(card)
-        d, s = self.sizes.size, self.sizes.scratchpad
-        columns = [self._constants(q) for q in range(s)]
-        for name in columns[0]:
-            self.card.put(card, name, "scratchpad", np.array([column[name] for column in columns]).T)
-        live = {"not_ab": range(2 * d), "not_ac": [*range(d), *range(2 * d, 3 * d)], "not_constant": range(0)}
-        for name, open_ in live.items():
-            shut = [float(q not in open_) for q in range(s)]
-            self.card.put(card, name, "scratchpad", np.array([shut]))
-            for region in FleqSizes.OUTSIDE:
-                self.card.put(card, name, region, float(not (name == "not_constant" and region in ("zero", "unit"))))
+        for (name, region), values in self._standing().items():
+            self.card.put(card, name, region, values if region == "scratchpad" else float(values[0, 0]))

@@ -1,23 +1,24 @@
 """Design "three-layer": one FLEQ instruction in three layers, the next one fetched while it computes.
 
-    layer       heads          scratchpad                                            memory
-    1 read      1              operand := mem[a + i] or mem[b + i]                   data := data + incoming
-    2 function  soft + 2 or 3  next := mem[pc + 1], jump := mem[p]; the function     -
-    3 write     1              v := mem[flag], or the result that goes there         incoming := result, data := 0
+    layer       heads          scratchpad                                              memory
+    1 read      1              operand := mem[a + i] or mem[b + i]                     data := data + incoming
+    2 function  soft + 2 or 3  current := mem[pc + 1], jump := mem[p]; the function    -
+    3 write     1              v := mem[flag], or the result that goes there           incoming := result, data := 0
 
 The four layers of the compact design are fetch, read, function, write. Each waits for the one before, and the next fetch
 waits for the branch. So both instructions that may come next are fetched beside the function, in heads of their own, and
 both are worked out, in the scratchpad's column for lane i:
 
-    y.pointer = y.a + i or y.b + i,   y.idle, y.deep, y.over, y.off            for y = next, jump
+    y.pointer = y.a + i or y.b + i,   y.idle, y.deep, y.over, y.off            for y = current, jump
 
 The last layer then only chooses, for every bit r of these registers and of the instruction itself,
 
-    r := next.r + 2 [v <= 0 and jump.r] - 2 [v <= 0 and next.r]
+    r := current.r + 2 [v <= 0 and jump.r] - 2 [v <= 0 and current.r]
 
 (for a register of 0 and 1, without the 2). A loop begins with the registers of its instruction. What the gates of reals ask
 for are rows that are exactly 0, not ±1 bits: so these registers are 0 or 1, and the layout says that they follow from the
-instruction's bits. `program_counter` names the instruction that the registers are of.
+instruction's bits. `program_counter` names the instruction that the registers are of. From layer 2 on `current` is the
+instruction after it: the pointers that are still asked for, flag, p and c, are kept apart in layer 1.
 
 **An instruction that changes the next one** (a pointer function with c = pc + 1 or c = p). What was fetched is old. With
 m_y = [c is the column of y], found in layer 1, and v' = mem[flag] read in layer 2 (a pointer function writes no memory, so
@@ -26,9 +27,9 @@ that v' = v):
     forward = [m_next and v' >= 1] + [m_jump and v' <= 0]            the next instruction is the one that was changed
     ask     = c if m_next or m_jump, else flag                       what the scratchpad asks for in layer 3
 
-The scratchpad finds the changed instruction by the store key, in its own rows `incoming`, and v is set beforehand, to 0 or 1.
-Where `forward` is 1, the five pointers are taken from there, and a + i, b + i are worked out once more. Widths, heights,
-calls and the halt bit are what they were: no function changes them.
+The scratchpad finds the changed instruction by the store key, in its own rows `incoming`, and v is set beforehand, to 0
+or 1. Where `forward` is 1, the five pointers are taken from there, and a + i, b + i are worked out once more. Widths,
+heights, calls and the halt bit are what they were: no function changes them.
 
 After the last instruction comes itself, so that every fetch finds a column.
 """
@@ -37,19 +38,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Card, Layout, RowBlock, holding
+from punchcard.errors import ProofError
 from punchcard.machines.fleq.blocks.bench import Bench
 from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqSizes, Scales
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.primitives.add import increment_bits, number
 from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.step import step, step_and
-from punchcard.transformer.build import Part, assign, attend
+from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Array, Expression, Rows, relu, stack
 from punchcard.transformer.gate import gated
 
@@ -64,9 +67,18 @@ class ThreeLayerDesign(CompactDesign):
 
     name: ClassVar[str] = "three-layer"
 
+    def meaning(self, card: Any) -> None:
+        raise ProofError("the three-layer design of FLEQ does not say what its loop means, so it cannot be proven: "
+                         "use --design compact or --design paper")
+
     @property
     def pointer_functions(self) -> list[str]:
         return [block.name for block in self.blocks if block.reads_instructions]
+
+    @property
+    def _kept(self) -> list[str]:
+        """The pointers that are asked for once the next instruction stands in the place of this one."""
+        return ["flag", "p", *(["c"] if self.pointer_functions else [])]
 
     def _users(self) -> dict[str, list[str]]:
         rewriting = {REWRITES: self.pointer_functions} if self.pointer_functions else {}
@@ -76,19 +88,19 @@ class ThreeLayerDesign(CompactDesign):
         sizes, length, pad = self.sizes, self.sizes.pointer_bits, ("scratchpad",)
         of_compact = super()._layout()
         names, parts = list(self._users()), sizes.instruction_parts()
-        bits, flags = {"holds": holding("bits", *pad), "changes": pad}, {"holds": holding("real", *pad), "changes": pad}
         off = RowBlock("off", len(names), "0 for the function that is called, and its transport", dict.fromkeys(names, 1))
         blocks = []
         for block in of_compact.blocks:
             if block.name in ("current", "read_pointer"):
-                block = replace(block, within=None, **bits)
+                block = replace(block, holds=holding("bits", *pad), changes=pad)
             elif block.name in REGISTERS:
-                block = replace(off if block.name == "off" else block, limit=1.0, follows=True, **flags)
+                block = replace(off if block.name == "off" else block, holds=holding("real", *pad), changes=pad, limit=1.0,
+                                follows=True)
             blocks.append(block)
         sized = {block.name: block.size for block in blocks}
         blocks += [
             RowBlock("following", length, "pc + 1"),
-            RowBlock("next", sizes.instruction_rows, "the instruction after this one", parts, within="bits"),
+            RowBlock("kept", len(self._kept) * length, "pointers of the instruction", dict.fromkeys(self._kept, length)),
             RowBlock("jump", sizes.instruction_rows, "the instruction that p names", parts, within="bits"),
             RowBlock("jump_pointer", length, "the column that it is to read"),
             *(RowBlock(f"jump_{name}", sized[name], "of the instruction that p names") for name in REGISTERS),
@@ -126,6 +138,8 @@ class ThreeLayerDesign(CompactDesign):
             + assign(self.row("write_pointer"), self.pointer({"c": None}))
             + assign(self.row("following"), increment_bits(pc, one) + stack(*(float(bit) * at_end for bit in stays)))
             + assign(halted, self.field("halt"))
+            + assign(self.row("kept"), stack(*(self.field(name) for name in self._kept)))
+            + clear(self.row("current"))
         )
         if self.pointer_functions:
             shut = 4.0 * self.sizes.columns * self.row(f"off.{REWRITES}")
@@ -138,10 +152,11 @@ class ThreeLayerDesign(CompactDesign):
 
     def _second(self, bench: Bench, scales: Scales) -> Part:
         """The function; beside it, both instructions that may come next, and what follows from them."""
-        part = self._function(bench) + self._fetch_from(self.row("following"), "next") + self._fetch_from(self.field("p"), "jump")
-        part += assign(self.row("read_pointer"), self._read_pointer("next"))
+        part = self._function(bench)
+        part += self._fetch_from(self.row("following"), "current") + self._fetch_from(self.row("kept.p"), "jump")
+        part += assign(self.row("read_pointer"), self._read_pointer("current"))
         part += assign(self.row("jump_pointer"), self._read_pointer("jump"))
-        for of, prefix in (("next", ""), ("jump", "jump_")):
+        for of, prefix in (("current", ""), ("jump", "jump_")):
             part += assign(self.row(f"{prefix}read_idle"), self._nothing_to_read(of))
             part += assign(self.row(f"{prefix}write_idle"), self.beyond("c_width", of))
             part += assign(self.row(f"{prefix}deep"), self.below("a_height", of))
@@ -163,7 +178,7 @@ class ThreeLayerDesign(CompactDesign):
     def _foresee(self, bench: Bench, scales: Scales) -> Part:
         """Whether the instruction that comes next is being changed, and what the scratchpad asks for then."""
         one, before, next_met, jump_met = self.rows("scratch", "flag_before", "meets.next", "meets.jump")
-        flag, c, bound = self.field("flag"), self.field("c"), 2 * scales.flag_bound
+        flag, c, bound = self.row("kept.flag"), self.row("kept.c"), 2 * scales.flag_bound
 
         def goes_on(met: Expression) -> Expression:
             return step(before - one - bound * (one - met), one)
@@ -195,16 +210,16 @@ class ThreeLayerDesign(CompactDesign):
             return go_on + size * up[0] - size * up[1]
 
         current, pointer = self.row("current"), self.row("read_pointer")
-        next_instruction = chosen(self.row("next"), self.row("jump"), -1.0)
+        next_instruction = chosen(current, self.row("jump"), -1.0)
         next_pointer = chosen(pointer, self.row("jump_pointer"), -1.0)
-        temporary = ["following", "next", "jump", "jump_pointer", *(f"jump_{name}" for name in REGISTERS)]
+        temporary = ["following", "kept", "jump", "jump_pointer", *(f"jump_{name}" for name in REGISTERS)]
         if self.pointer_functions:
             next_instruction, next_pointer = self._changed(next_instruction, next_pointer, scales)
             temporary += ["meets", "flag_before", "ask", "forward", "as_fetched", "plain", "flag_result"]
         part = (self.store(self.row("ask"), self.row("flag_result")) if self.pointer_functions
-                else self.store(self.field("flag")))
+                else self.store(self.row("kept.flag")))
         part += self.erase(scales.gate)
-        part += assign(pc, chosen(following, self.field("p"), -1.0))
+        part += assign(pc, chosen(following, self.row("kept.p"), -1.0))
         part += assign(current, next_instruction) + assign(pointer, next_pointer)
         for name in REGISTERS:
             part += assign(self.row(name), chosen(self.row(name), self.row(f"jump_{name}"), 0.0))
@@ -234,7 +249,8 @@ class ThreeLayerDesign(CompactDesign):
     def _begin(self, card: Card, instruction: Array) -> None:
         """The registers of the first instruction."""
         sizes, columns = self.sizes, self.columns
-        has = {name: int(decode_unsigned(instruction[sizes.field_rows(name)][:, None])[0]) for name in sizes.instruction_parts()}
+        has = {name: int(decode_unsigned(instruction[sizes.field_rows(name)][:, None])[0])
+               for name in sizes.instruction_parts()}
         lanes = np.array([column.lane for column in columns])
         starts = np.array([has[column.operand] for column in columns])
         widths = np.array([has[f"{column.operand}_width"] for column in columns])
@@ -242,7 +258,7 @@ class ThreeLayerDesign(CompactDesign):
         self.card.put_numbers(card, "scratchpad", {"read_pointer": (starts + lanes) % (1 << sizes.pointer_bits)})
         rows = np.arange(sizes.size)
         called = [any(has[f"call_{user}"] for user in users) for users in self._users().values()]
-        registers: Mapping[str, Array] = {
+        registers: Mapping[str, npt.NDArray[np.bool_]] = {
             "read_idle": lanes >= widths, "write_idle": lanes >= has["c_width"], "deep": rows >= has["a_height"],
             "over": rows >= has["c_height"], "off": ~np.array(called)}
         for name, values in registers.items():

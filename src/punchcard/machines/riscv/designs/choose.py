@@ -113,7 +113,7 @@ class Choose(Execute):
     # What may be done
 
     def _alignment(self, instruction: Instruction) -> Hashable:
-        """Branches have a class of their own: so a word that is not an instruction is never misaligned in two ways at once."""
+        """Branches have a class of their own, so that no word is misaligned in two ways at once, whatever it is."""
         return BRANCHES.get(instruction.name) or super()._alignment(instruction)
 
     def _misses(self) -> Expression:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeAlias
+
 from punchcard.card.facts import AnyFact, Below, Bits, Condition, Equals, Fact, Holds, Not, Same, Sum, both, either, implies
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import HALF, NOTHING, OTHER_SINK, REGISTER_COUNT, SINK, RiscvSizes
@@ -9,6 +12,7 @@ from punchcard.machines.riscv.designs.decode import immediate_sources
 from punchcard.machines.riscv.designs.pending import PENDING
 from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
 
+Sources: TypeAlias = tuple[tuple[tuple[int, Mapping[int, int]], ...], ...]
 FAULT = Equals("event.fault", 1)
 """A card after which no loop follows: the host ends the run."""
 OPCODE_BITS = 7
@@ -23,7 +27,8 @@ def address_facts(sizes: RiscvSizes) -> list[AnyFact]:
     for region in (*sizes.cells, "nothing"):
         space = int(region not in ("memory", "spare"))
         found += [Holds("address.position", region, numbers[region]),
-                  Fact(region, Equals("address.space", space), f"{region} is in the space of {'registers' if space else 'memory'}")]
+                  Fact(region, Equals("address.space", space),
+                       f"{region} is in the space of {'registers' if space else 'memory'}")]
     return [*found, Fact("registers", implies(Equals("address.position", 0), Equals("memory", 0)), "x0 is 0")]
 
 
@@ -42,7 +47,8 @@ def lost_fact(sizes: RiscvSizes, rows: str) -> Fact:
 
 def pending_fact(sizes: RiscvSizes) -> Fact:
     """What is pending goes somewhere."""
-    return Fact("scratchpad", goes_to_a_cell(sizes, PENDING), "what is pending goes to a word, to a register but x0, or to the sink")
+    return Fact("scratchpad", goes_to_a_cell(sizes, PENDING),
+                "what is pending goes to a word, to a register but x0, or to the sink")
 
 
 def whole_facts() -> list[Fact]:
@@ -73,7 +79,7 @@ def immediate_facts(sizes: RiscvSizes) -> list[Fact]:
     found = {}
     for one in sizes.decoder.instructions:
         if one.format in isa.IMMEDIATES:
-            sources = tuple(() if source is None else ((source, {}),) for source in immediate_sources(one.format))
+            sources: Sources = tuple(() if source is None else ((source, {}),) for source in immediate_sources(one.format))
             found[one.opcode] = Fact("scratchpad", _of(one, Bits("immediate", "word", sources)),
                                      f"immediate is that of the instruction, opcode {one.opcode:#04x}")
     return list(found.values())
@@ -92,7 +98,7 @@ def operand_facts(sizes: RiscvSizes) -> list[Fact]:
     for one in sizes.decoder.instructions:
         for rows, field in (("first", "rs1"), ("second", "rs2")):
             if field in one.uses:
-                sources = tuple(((FIELDS[field] + i, {}),) for i in range(5))
+                sources: Sources = tuple(((FIELDS[field] + i, {}),) for i in range(5))
                 given[rows, one.opcode] = _of(one, Bits(rows, "word", (*sources, ())))
         if one.opcode in (isa.LUI, isa.AUIPC):
             given["first", one.opcode] = _of(one, Equals("first", own if one.opcode == isa.AUIPC else 0))
@@ -105,6 +111,6 @@ def operand_facts(sizes: RiscvSizes) -> list[Fact]:
 def half_facts() -> list[Fact]:
     """The low half of pc + 4 and its carry, and the carry of pc + immediate, for jumps and branches."""
     carried = Sum("carried", ("counter", "immediate"), HALF, shift=HALF)
-    return [Fact("scratchpad", Sum("following", ("counter",), HALF, WORD_BYTES), "following is pc + 4, its low half and carry",
-                 unless=FAULT),
+    following = Sum("following", ("counter",), HALF, WORD_BYTES)
+    return [Fact("scratchpad", following, "following is pc + 4, its low half and carry", unless=FAULT),
             Fact("scratchpad", implies(_jumps(), carried), "carried is the carry of pc + immediate", unless=FAULT)]

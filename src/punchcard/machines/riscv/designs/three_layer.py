@@ -92,7 +92,8 @@ class ThreeLayerDesign(RiscvDesign):
                 *extension_blocks(sizes),
             ],
             sizes.regions,
-            [*address_facts(sizes), aligned_fact(), kind_fact(sizes), *immediate_facts(sizes), *operand_facts(sizes), *half_facts()],
+            [*address_facts(sizes), aligned_fact(), kind_fact(sizes), *immediate_facts(sizes), *operand_facts(sizes),
+             *half_facts()],
         )
 
     def layers(self, sizes: RiscvSizes, layout: Layout, precision: Precision) -> list[Part]:

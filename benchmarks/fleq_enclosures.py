@@ -1,0 +1,33 @@
+"""The errors of FLEQ's functions over their whole range, beside what their blocks state: the table of docs/proof-fleq.md.
+
+    python -m benchmarks.fleq_enclosures
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from punchcard.machines.fleq.enclosures import enclosed
+from punchcard.machines.fleq.machine import FleqMachine
+
+MACHINES: tuple[tuple[dict[str, Any], tuple[str, ...]], ...] = (
+    ({}, ("add", "transpose", "mul", "sigmoid", "tanh", "exp_m16_4", "inverse", "sqrt", "log_0d0625_16", "sin_m16_16")),
+    ({"heads": 2}, ("mul",)), ({"heads": 3}, ("mul",)), ({"anchors": True}, ("mul",)),
+)
+
+
+def main() -> None:
+    """Print a row for each function."""
+    for options, functions in MACHINES:
+        machine = FleqMachine(functions=functions, size=4, memory=4, instructions=4, **options)
+        for name, block in machine.blocks.items():
+            found, stated = enclosed(block, machine.scale), machine.bound(name)
+            told = ", ".join(f"{option} {value}" for option, value in options.items())
+            if found is not None:
+                less = "" if found.error <= stated else ", less"
+                parts = " | ".join(f"{part:.3g}" for part in (found.truncation, found.rounding, found.error))
+                print(f"| {name} {told} | {found.over} | {parts} | {stated:.3g}{less} |")
+
+
+if __name__ == "__main__":
+    main()

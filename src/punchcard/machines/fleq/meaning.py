@@ -1,0 +1,220 @@
+"""What a loop of the FLEQ machine does, said with words, for a proof: all that is bits, and where real numbers go.
+
+    current instruction      the one that the program counter names
+    addresses                a + i, b + i, c + i for lane i
+    masks                    lanes beyond a width, rows beyond a height, functions that are not called
+    operands                 what the cells at these addresses hold, or 0
+    write                    cell c + i takes lane i of the result; every other cell keeps what it holds
+    branch                   p where mem[flag] <= 0, else the next instruction
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.enclosures import enclosed
+from punchcard.machines.fleq.facts import INSTRUCTION, cases
+
+TOLERANCE = 1 / 16
+"""A flag is an integer up to this: what a run refuses beyond is less (`guard.MOST_TOLERANCE`)."""
+HELD = ("zero", "unit", "memory", "instructions")
+
+
+class FleqMeaning:
+    """The words that both designs need."""
+
+    def __init__(self, design: Any, card: Any) -> None:
+        self.design, self.card, self.sizes = design, card, design.sizes
+        self._kept: list[tuple[tuple[str, Any, int], Any]] = []
+        self.counter = card.every("scratchpad")["program_counter"]
+        self.errors()
+        card.split("instructions", self.counter, cases(design.blocks))
+        self.instruction = card.at("instructions", self.counter)
+
+    def __getitem__(self, field: str) -> Any:
+        return self.instruction[f"{INSTRUCTION}.{field}"]
+
+    def errors(self) -> None:
+        """The error of each function over its whole range, beside the bound that its block states."""
+        machine_scale = self.design.scale
+        for block in self.design.blocks:
+            self.card.claim(f"error of {block.name}", partial(told_error, block, machine_scale))
+
+    def lane(self, column: Any) -> int:
+        """Which column of an operand a scratchpad column is for."""
+        return sum(int(bit) << i for i, bit in enumerate(column.constants("lane")))
+
+    def before(self, column: Any) -> Any:
+        """A column as it was when the loop began."""
+        return self.card.before(column)
+
+    def beyond(self, place: int, width: str) -> Any:
+        """Whether a number is not below a width or height."""
+        return self.card.negated(self.card.is_at_least(self[width], place + 1))
+
+    def pointer(self, field: str, lane: int) -> Any:
+        return self._once((field, self[field], lane), lambda: self[field] + lane)
+
+    def off(self, users: list[str]) -> Any:
+        """0 where one of these functions is called, else 1."""
+        return self.card.negated(self.card.either(*(self[f"call_{user}"] == 1 for user in users)))
+
+    def everywhere(self, layer: int, rows: str, about: str, entries: Callable[[Any], Any], **options: Any) -> None:
+        """What stands in every column of the scratchpad."""
+        self.card.midway(layer, rows, "scratchpad", about, entries, **options)
+
+    def shared(self, layer: int) -> None:
+        """What the layer that reads the instruction works out, in all designs."""
+        card, size = self.card, self.sizes.size
+        self.everywhere(layer, "current", "the instruction that the program counter names",
+                        lambda column: card.signs(self.instruction[INSTRUCTION]))
+        self.everywhere(layer, "write_pointer", "c + i", lambda column: card.signs(self.pointer("c", self.lane(column))))
+        for rows, height in (("deep", "a_height"), ("over", "c_height")):
+            beyond = [card.truth(self.beyond(row, height)) for row in range(size)]
+            self.everywhere(layer, rows, f"1 in the rows beyond {height}, else 0", partial(_given, beyond))
+
+    def held(self, pointer: Any, size: int) -> Any:
+        """What the column with this number holds, wherever it is."""
+        return self._once(("held", pointer, size), lambda: self._held(pointer, size))
+
+    def _once(self, key: tuple[str, Any, int], make: Callable[[], Any]) -> Any:
+        """What is asked for by many columns is worked out once."""
+        for kept, found in self._kept:
+            if kept[0] == key[0] and kept[2] == key[2] and kept[1].eq(key[1]):
+                return found
+        self._kept.append((key, make()))
+        return self._kept[-1][1]
+
+    def _held(self, pointer: Any, size: int) -> Any:
+        card, first = self.card, self.sizes
+        unit = [card.constant(float(row == 0)) for row in range(size)]
+        is_unit = pointer == card.number(first.unit_column, pointer.size())
+        found = card.held_at(("memory", "instructions"), pointer, size)
+        return card.pick([(card.negated(is_unit), found), (is_unit, unit)], size)
+
+    def writes(self, column: Any, lanes: dict[int, list[Any]]) -> Any:
+        """Whether a lane of the result is written to a column."""
+        return self.card.either(*(self.writes_lane(column, lane) for lane in lanes))
+
+    def writes_lane(self, column: Any, lane: int) -> Any:
+        return self.card.both(self.card.negated(self.beyond(lane, "c_width")), column.is_at(self.pointer("c", lane)))
+
+    def written(self, pointer: Any, lanes: dict[int, list[Any]], made: int, size: int) -> Any:
+        """What the column with this number holds once the result is written."""
+        return self._once(("written", pointer, size), lambda: self._written(pointer, lanes, made, size))
+
+    def _written(self, pointer: Any, lanes: dict[int, list[Any]], made: int, size: int) -> Any:
+        card = self.card
+        named = [(card.both(card.negated(self.beyond(lane, "c_width")), pointer == self.pointer("c", lane)),
+                  card.mean(columns, made, "result")[:size]) for lane, columns in lanes.items()]
+        return card.pick([(card.yes, self.held(pointer, size)), *named], size)
+
+    def step(self, lanes: dict[int, list[Any]], made: int, flag: int) -> None:
+        """The loop as a whole: `lanes` are the columns that give each lane of the result, made in layer `made`.
+
+        The flag is brought by the heads of layer `flag`.
+        """
+        card = self.card
+        pad = card.every("scratchpad").column
+        card.whole(flag, "flag", "scratchpad", TOLERANCE, self.design.range + TOLERANCE)
+        self.everywhere(flag, "flag", "mem[flag] after the write", lambda column: self.written(self["flag"], lanes, made, 1),
+                        heads_only=True)
+        card.expect("program_counter", "scratchpad", lambda column: card.choose(
+            card.is_at_most_zero("flag", pad, flag), self["p"], self.counter + 1))
+        card.expect("halted", "scratchpad", self["halt"])
+
+        def by(column: Any) -> Any:
+            size = self.sizes.data_rows
+            return card.pick([(self.writes_lane(column, lane), padded(card, card.mean(columns, made, "result"), size))
+                              for lane, columns in lanes.items()], size)
+
+        for region, what in (("memory", "a cell"), ("instructions", "an instruction")):
+            card.holds(region, f"{what} that c names takes the result, and any other keeps what it holds",
+                       lambda column: self.writes(column, lanes), by)
+
+
+def told_error(block: Block, scale: Scale) -> str:
+    """What is known of a block's error, in words."""
+    found, stated = enclosed(block, scale), block.bound(scale)
+    if found is None:
+        return f"not enclosed: the block states {stated:.3g}"
+    more = "" if found.error <= stated else ", which is less: it counts on roundings that do not all add up"
+    return (f"at most {found.error:.3g} over {found.over}: {found.truncation:.3g} of the formula and {found.rounding:.3g} "
+            f"of rounding; the block states {stated:.3g}{more}")
+
+
+def _given(entries: list[Any], column: Any) -> list[Any]:
+    """The same entries, whichever column it is."""
+    return entries
+
+
+def padded(card: Any, entries: list[Any], size: int) -> list[Any]:
+    return [*entries, *[card.constant(0.0)] * (size - len(entries))]
+
+
+def compact(design: Any, card: Any) -> None:
+    """The four layers of the compact design."""
+    words = FleqMeaning(design, card)
+    lane = words.lane
+
+    def operand(column: Any) -> str:
+        return "b" if column.constants("not_b") == [0.0] else "a"
+
+    def idle(column: Any) -> Any:
+        return words.beyond(lane(column), f"{operand(column)}_width")
+
+    words.shared(1)
+    words.everywhere(1, "read_pointer", "a + i, or b + i",
+                     lambda column: card.signs(words.pointer(operand(column), lane(column))))
+    words.everywhere(1, "read_idle", "1 beyond the operand's width, else 0", lambda column: [card.truth(idle(column))])
+    words.everywhere(1, "write_idle", "1 beyond the result's width, else 0",
+                     lambda column: [card.truth(words.beyond(lane(column), "c_width"))])
+    users = [[block.name] for block in design.blocks] + [
+        [block.name for block in design.blocks if block.transport.name == t.name] for t in design.transports]
+    words.everywhere(1, "off", "0 for the function that is called and its transport, else 1",
+                     lambda column: [card.truth(words.off(user)) for user in users])
+    words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick([
+        (card.negated(idle(column)), words.held(words.pointer(operand(column), lane(column)), design.height)),
+    ], design.height))
+    called = next((block for block in design.blocks if block.name == card.case), None)
+    lanes: dict[int, list[Any]] = {}
+    if called is not None and card.case is not None:
+        for kind, column in zip(design.columns, card.all("scratchpad"), strict=True):
+            if called.transport.gives(kind, words.sizes.size):
+                lanes.setdefault(kind.lane, []).append(column)
+
+    words.step(lanes, made=3, flag=4)
+
+
+def paper(design: Any, card: Any) -> None:
+    """The layers of the paper's design: 9 and those of the functions."""
+    words = FleqMeaning(design, card)
+    lane, height = words.lane, design.height
+    last = 9 + max(block.lemma.depth for block in design.blocks)
+    words.shared(1)
+
+    def is_for(x: str, column: Any) -> bool:
+        return bool(column.constants(f"in_{x}") == [1.0])
+
+    def pointer(x: str, column: Any) -> Any:
+        return words.pointer(x, lane(column))
+
+    def shut(x: str, column: Any) -> Any:
+        """Whether a column is not for an operand, or beyond its width."""
+        return words.beyond(lane(column), f"{x}_width") if is_for(x, column) else card.yes
+
+    for x in "ab":
+        words.everywhere(1, f"{x}_pointer", f"{x} + i", partial(lambda x, column: card.signs(pointer(x, column)), x))
+    for x in "abc":
+        words.everywhere(1, f"shut_{x}", f"0 where column i of {x} belongs, else 1",
+                         partial(lambda x, column: [card.truth(shut(x, column))], x))
+    words.everywhere(1, "off", "0 for the function that is called, else 1",
+                     lambda column: [card.truth(words.off([block.name])) for block in design.blocks])
+    words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick(
+        [(card.negated(shut(x, column)), words.held(pointer(x, column), height)) for x in "ab"], height))
+    lanes = {lane(words.before(column)): [column] for column in card.all("scratchpad")
+             if is_for("c", words.before(column))}
+    words.step(lanes if card.case != "nothing" else {}, made=last - 5, flag=last - 3)

@@ -1,0 +1,229 @@
+"""One loop of a machine with real numbers, for every card on which its facts hold: the parts that are bits, claim by claim.
+
+    cases    an instruction is one of the cases, which are looked at one after the other
+    midway   what stands on the card in the middle of a loop: addresses, masks, operands
+    step     blocks of bits hold what the machine's meaning says, and rows that are 0 between loops are 0
+    holds    contents stay as they were, or are replaced, real numbers included
+    facts    the facts hold again, but for what a program promises
+
+A real number is followed as in `real_layers`: none of these claims depends on what a soft head makes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import z3
+
+from punchcard.card.contents import Contents, Stands, Uniform
+from punchcard.card.facts import Fact, Holds
+from punchcard.card.layout import RowBlock
+from punchcard.machines.base import Machine
+from punchcard.proof.claims import Claims, Progress
+from punchcard.proof.columns import Column
+from punchcard.proof.forms import NOTHING, Form, Term, number, signed
+from punchcard.proof.layers import Layer
+from punchcard.proof.meaning import Before
+from punchcard.proof.real_layers import RealLoop
+from punchcard.proof.real_meaning import Kept, Midway, RealBefore, RealMeaning
+from punchcard.proof.solver import Failed, Solver
+from punchcard.transformer.weights import Weights
+
+
+class RealProof:
+    """The claims about one machine, case by case. `run` raises `Failed` at the first that does not hold."""
+
+    def __init__(self, machine: Machine[Any, Any], weights: Weights | None = None, *, seconds: float | None = None,
+                 progress: Progress | None = None, cases: tuple[str, ...] | None = None) -> None:
+        self.machine, self.layout = machine, machine.layout
+        self.weights = weights if weights is not None else machine.weights
+        self.layers = [Layer(arrays, self.weights.dtype) for arrays in self.weights.layers]
+        self._seconds, self._progress, self._cases = seconds, progress, cases
+        self.claims = Claims(Solver(seconds), progress)
+        self.solver = Solver(seconds)
+        self.loops: dict[str, RealLoop] = {}
+
+    def run(self) -> None:
+        """Show all claims."""
+        names = self._split()
+        for name in self._cases or names:
+            case = RealCase(self.machine, self.layers, name, self._seconds, self._progress)
+            self.loops[name], self.solver = case.loop, case.solver
+            try:
+                case.run()
+            finally:
+                self.claims.shown += case.claims.shown
+
+    def _split(self) -> tuple[str, ...]:
+        """The names of the cases; any instruction is one of them."""
+        solver = Solver(self._seconds)
+        loop = RealLoop(self.layers, self.layout, solver)
+        card = RealMeaning(loop)
+        claims = Claims(solver, self._progress)
+        self.machine.meaning(card)
+        with claims.claim("cases", f"an instruction is one of {len(card.cases)} cases: {', '.join(card.cases)}"):
+            model = solver.refutes(*card.excluded)
+            if model is not None:
+                raise Failed("cases: an instruction is one of the cases", model)
+        for name, about in card.claims.items():
+            with claims.claim(name, about):
+                pass
+        self.claims.shown += claims.shown
+        return card.cases
+
+
+class RealCase:
+    """One case of a proof."""
+
+    def __init__(self, machine: Machine[Any, Any], layers: Sequence[Layer], name: str, seconds: float | None,
+                 progress: Progress | None) -> None:
+        self.machine, self.layout, self.name = machine, machine.layout, name
+        self.solver = Solver(seconds)
+        self.claims = Claims(self.solver, progress)
+        self.loop = RealLoop(layers, self.layout, self.solver)
+        self.card = RealMeaning(self.loop, name)
+
+    def run(self) -> None:
+        """Show all claims of the case."""
+        self.machine.meaning(self.card)
+        self.loop.begin()
+        columns = self.loop.columns
+        self.any = {region.name: columns.pool(region.name) if columns.is_listed(region.name)
+                    else [columns.fresh(region.name, f"any {region.name}")] for region in self.layout.regions}
+        for layer in range(1, len(self.loop.layers) + 1):
+            self._layer(layer)
+        self._step()
+        for kept in self.card.kept:
+            self._kept(kept)
+        self._facts()
+
+    def _layer(self, layer: int) -> None:
+        with self.claims.claim(f"{self.name}: heads of layer {layer}", lambda: self._told(layer - 1)):
+            for column in self._all():
+                for head in range(len(self.loop.layers[layer - 1].heads)):
+                    self.loop.taken(layer - 1, head, column)
+        with self.claims.claim(f"{self.name}: range of layer {layer}", lambda: self._ranges(layer)):
+            for column in self._all():
+                self.loop.after(column, layer)
+        for midway in self.card.expected_midway:
+            if midway.layer == layer:
+                self._midway(midway)
+
+    def _all(self) -> list[Column]:
+        return [column for columns in self.any.values() for column in columns]
+
+    def _told(self, layer: int) -> str:
+        told = []
+        for (number_, head), finds in sorted(self.loop.finds.items()):
+            if number_ == layer:
+                soft = self.loop.soft.get((layer, head), set())
+                told.append(f"head {head + 1}: " + ", ".join(
+                    f"{region} finds {' or '.join([*found, *(['a mean'] if region in soft else [])])}"
+                    for region, found in finds.items()))
+        return "; ".join(told) or "no heads"
+
+    def _ranges(self, layer: int) -> str:
+        """The largest entry of each block with real numbers."""
+        found = []
+        for block in self.layout.blocks:
+            rows = self.layout.rows(block.name)
+            largest = max((max(-low, high) for column in self._all() for form in self.loop.after(column, layer)[rows]
+                           if self.loop.is_real(form) for low, high in [self.loop.span(form)]), default=None)
+            if largest is not None:
+                found.append(f"{block.name} ±{float(largest):.3g}")
+        return "real numbers: " + ", ".join(found) if found else "bits alone"
+
+    def _midway(self, midway: Midway) -> None:
+        rows = self.layout.rows(midway.rows)
+        with self.claims.claim(f"{self.name}: {midway.rows} in {midway.region}", midway.about):
+            wrong: list[Term] = []
+            for column in self.any[midway.region]:
+                found = (self.loop.attended(column, midway.layer - 1) if midway.heads_only
+                         else self.loop.after(column, midway.layer))[rows]
+                wrong += self._differ(found, midway.entries(RealBefore(self.card, column)))
+            self._refute(wrong, f"{self.name}: {midway.rows} in {midway.region}: {midway.about}")
+
+    def _differ(self, found: Sequence[Form], wanted: Sequence[Form]) -> list[Term]:
+        return [z3.Not(term) for one, other in zip(found, wanted, strict=True) if one.key != other.key
+                for term in self.loop.same(one, other)]
+
+    def _refute(self, wrong: list[Term], claim: str) -> None:
+        different = {term.get_id(): term for term in (z3.simplify(term) for term in wrong) if not z3.is_false(term)}
+        if different:
+            model = self.solver.refutes(z3.Or(*different.values()))
+            if model is not None:
+                raise Failed(claim, model)
+
+    # The step
+
+    def _step(self) -> None:
+        contents = self.loop.columns.contents
+        for block in self.layout.blocks:
+            for region in self.layout.regions:
+                held = contents.get(region.name)
+                if held is None or block.name not in held.blocks:
+                    self._block(block, region.name)
+
+    def _block(self, block: RowBlock, region: str) -> None:
+        content, rows, wrong = block.holds.get(region), self.layout.rows(block.name), list[Term]()
+        meant = self.card.expected.get((block.name, region))
+        for column in self.any[region]:
+            found = self.loop.after(column, len(self.loop.layers))[rows]
+            if content == "bits" and meant is not None:
+                wanted = [signed(bit) for bit in self.loop.bits.of_word(z3.simplify(meant(Before(self.card, column))))]
+            elif content is None or content == "one":
+                wanted = [number(1) if content == "one" else NOTHING] * block.size
+            else:
+                wanted = column.rows[rows]
+            wrong += self._differ(found, wanted)
+        about = "is what the step says" if meant is not None else "is as it was" if content else "is 0"
+        if wrong or meant is not None:
+            with self.claims.claim(f"{self.name}: step: {block.name} in {region}", about):
+                self._refute(wrong, f"{self.name}: step: {block.name} in {region} {about}")
+
+    def _kept(self, kept: Kept) -> None:
+        contents = self.loop.columns.contents[kept.region]
+        with self.claims.claim(f"{self.name}: {contents.name} in {kept.region}", kept.about):
+            wrong: list[Term] = []
+            for column in self.any[kept.region]:
+                before = RealBefore(self.card, column)
+                replaced = kept.replaced(before)
+                rows = self.loop.after(column, len(self.loop.layers))
+                blocks = [rows[self.layout.rows(block)] for block in contents.blocks]
+                first, last = blocks[0], blocks[-1]
+                size = len(first)
+                new = self.card.pick([(z3.BoolVal(True), before.held), (replaced, kept.by(before))], size)
+                total = [sum(forms, start=NOTHING) for forms in zip(*blocks, strict=True)]
+                wrong += self._differ(total, new)
+                if len(blocks) > 1:
+                    # what was written stands in the last block, what was not in the first
+                    wrong += [z3.And(replaced, term) for term in self._differ(first, [NOTHING] * size)]
+                    wrong += [z3.And(z3.Not(replaced), term) for term in self._differ(last, [NOTHING] * size)]
+            self._refute(wrong, f"{self.name}: {contents.name} in {kept.region}: {kept.about}")
+
+    # The facts
+
+    def _facts(self) -> None:
+        columns, changed = self.loop.columns, {kept.region: kept for kept in self.card.kept}
+        for fact in self.layout.facts:
+            if isinstance(fact, Fact) and not fact.promised:
+                with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
+                    for column in self.any[fact.region][:1]:
+                        if fact.region in changed and self._may_change(changed[fact.region], column):
+                            raise Failed(f"{self.name}: again: {fact.about}", None)
+                        terms = columns.meaning(fact, column.place, self._words(column), after=True)
+                        self._refute([z3.Not(term) for term in terms], f"{self.name}: again: {fact.about}")
+            elif not isinstance(fact, Fact | Holds | Stands | Uniform | Contents):
+                raise Failed(f"{self.name}: again: {fact.about} is a fact that a proof with real numbers can't show", None)
+
+    def _may_change(self, kept: Kept, column: Column) -> bool:
+        return self.solver.possible(kept.replaced(RealBefore(self.card, column)))
+
+    def _words(self, column: Column) -> dict[str, Term]:
+        """The words of a column after the loop, as the machine means them."""
+        found = dict(column.words)
+        for (rows, region), meant in self.card.expected.items():
+            if region == column.region:
+                found[rows] = z3.simplify(meant(Before(self.card, column)))
+        return found
