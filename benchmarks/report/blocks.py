@@ -54,7 +54,7 @@ def shown(figures: Figures) -> Shown:
         the exact function of the operands on the card, {figures['trials']} times (50 or more where the operand is a
         number). Errors are absolute, of the worst entry; those of `mul` are in units of d times the largest entry of a
         and of b, which are 1. The bound is what the machine promises for all operands within its range. An error beyond
-        its bound would be in bold type.""")
+        its bound would be in bold type. [Intervals](proof-fleq.md) enclose errors over the whole range instead.""")
     page.table(["block", *(cell for dtype in DTYPES for cell in (dtype, "bound"))],
                [[line["block"], *(cell for dtype in DTYPES for cell in (
                    within(max(line["errors"][dtype].values()), line["bounds"][dtype]), short(line["bounds"][dtype])))]

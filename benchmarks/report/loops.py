@@ -13,7 +13,7 @@ from benchmarks.report.curves import charts, decades, pair
 from benchmarks.report.section import Figures, Say, Shown, short
 from punchcard.card.layout import Card
 from punchcard.learning.planning import plan
-from punchcard.linear_algebra.programs.inverse import inverse_program
+from punchcard.linear_algebra.newton import inverse_program
 from punchcard.linear_algebra.programs.power_iteration import power_program
 from punchcard.machines.fleq.blocks.block import MatrixProduct
 from punchcard.machines.fleq.dry_run import dry_run, with_fitting_range

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from docs.draw.chart import Axis, Chart
@@ -11,15 +13,17 @@ from benchmarks.report.curves import charts, doublings, pair
 from benchmarks.report.section import Figures, Say, Shown
 from punchcard.errors import PrecisionError, SizeError
 from punchcard.machines.registry import built_in
-from punchcard.transformer.precision import DTYPES
+from punchcard.transformer.precision import DTYPES, significand
 
 WORDS = range(2, 64)
 COLUMNS = (8, 16, 64, 256, 1024, 16384, 65536)
 MEMORIES = (1 << 6, 1 << 12, 1 << 16, 1 << 20)
 """Words of a memory, of machines whose words have one size."""
-FUNCTIONS = ["add", "sub", "mul", "transpose"]
-"""Those of the inverse of a matrix, for machines with functions."""
-SECONDS = 120
+SHORT, LONG = 16, 1024
+"""Columns of the cards that certificates are for."""
+LEAST = {"functions": ["add"], "size": 1, "memory": 2, "instructions": 2}
+"""The least machine with functions; larger ones take minutes, and docs/proof-fleq.md has them."""
+SECONDS = 60
 """The time of CPU that one certificate may take."""
 
 
@@ -42,12 +46,23 @@ def is_exact(kind: str, design: str, dtype: str, columns: int, bits: int | None)
     return True
 
 
-def largest_word(kind: str, design: str, dtype: str, columns: int, quick: bool) -> int | None:
-    """The largest word that is exact, by halving; None: not even the least."""
-    found, low, high = None, WORDS.start, 12 if quick else WORDS.stop
+def largest_words(kind: str, design: str, dtype: str, columns: tuple[int, ...], quick: bool) -> list[list[int | None]]:
+    """For each number of columns the largest word that is exact; None: not even the least. It never grows with columns."""
+    last: int | None = 11 if quick else min(WORDS.stop - 1, significand(dtype))
+    found: list[list[int | None]] = []
+    for n in columns:
+        if last is not None and not is_exact(kind, design, dtype, n, last):
+            last = largest_below(last, partial(is_exact, kind, design, dtype, n))
+        found.append([n, last])
+    return found
+
+
+def largest_below(high: int, holds: Callable[[int], bool]) -> int | None:
+    """The largest word below `high` for which something holds, by halving."""
+    found, low = None, WORDS.start
     while low < high:
         middle = (low + high) // 2
-        if is_exact(kind, design, dtype, columns, middle):
+        if holds(middle):
             found, low = middle, middle + 1
         else:
             high = middle
@@ -63,8 +78,7 @@ def measured(quick: bool, say: Say) -> Figures:
             for dtype in DTYPES if not quick else ("float32",):
                 say(f"{kind.name}, {design}, {dtype}")
                 if "word_bits" in known:
-                    at = COLUMNS[:1] if quick else COLUMNS
-                    largest = [[n, largest_word(kind.name, design, dtype, n, quick)] for n in at]
+                    largest = largest_words(kind.name, design, dtype, COLUMNS[:1] if quick else COLUMNS, quick)
                     words.append({"machine": kind.name, "design": design, "dtype": dtype, "words": largest})
                 elif "functions" not in known and not quick:  # words of 32 bits; FLEQ's numbers are real
                     exact = [n for n in MEMORIES if is_exact(kind.name, design, dtype, n, None)]
@@ -80,24 +94,25 @@ def measured(quick: bool, say: Say) -> Figures:
 
 
 def wanted(words: list[Figures], memories: list[Figures], quick: bool) -> list[Job]:
-    """The largest exact word of each format on a short card, in float64 usual sizes and a long card; what has no words."""
+    """The largest exact word of each format on a short card; in float64 words of 8 bits there, and 16 on a long card.
+
+    Of machines without a word size, one in the narrowest format; of machines with functions, the least with add.
+    """
     if quick:
         return [("subleq", {"design": "two-layer", "precision": "float32", **options("subleq", 8, 2)})]
     jobs: list[Job] = []
     for line in words:
-        name, largest = line["machine"], dict(map(tuple, line["words"])).get(COLUMNS[1])
+        name, largest = line["machine"], dict(map(tuple, line["words"])).get(SHORT)
         if largest is None or not declared(name):
             continue
-        sizes = [(COLUMNS[1], largest)]
-        sizes += [size for size in ((16, 4), (16, 8), (64, 16), (1024, 16)) if line["dtype"] == "float64"]
+        sizes = [(SHORT, largest), *([(SHORT, 8), (LONG, 16)] if line["dtype"] == "float64" else [])]
         jobs += [(name, {"design": line["design"], "precision": line["dtype"], **options(name, *size)}) for size in sizes]
-    jobs += [(line["machine"], {"design": line["design"], "precision": line["dtype"], "memory": line["words"]})
-             for line in memories if line["words"] is not None and declared(line["machine"])]
+    narrow = {(line["machine"], line["design"]): line["dtype"] for line in memories if line["words"] is not None}
+    jobs += [(name, {"design": design, "precision": dtype, "memory": LONG}) for (name, design), dtype in narrow.items()
+             if declared(name)]
     for kind in built_in():
         if "functions" in {option.name for option in kind.options} and declared(kind.name):
-            given = {"functions": FUNCTIONS, "size": 2, "memory": 8, "instructions": 8}
-            jobs += [(kind.name, {"design": design, "precision": dtype, **given}) for design in kind.designs
-                     for dtype in ("float64", "float32")]
+            jobs += [(kind.name, {"design": design, "precision": "float64", **LEAST}) for design in kind.designs]
     return jobs
 
 
@@ -125,15 +140,24 @@ def shown(figures: Figures) -> Shown:
                      "–" if line["words"] is None else f"{line['words']:,} words"]
                     for line in figures["memories"]], numbers=3)
     page.heading("Certificates")
-    page.say(f"""A certificate is a proof from the weights, for every card on which the layout's facts hold: every head
-        wins by its gap, one loop is the instruction, no sum is rounded, and the facts hold again. One was tried for the
-        largest exact word of each number format on a card of 16 columns, and in float64 for usual sizes, each for
-        {SECONDS} seconds of CPU. Larger ones take longer; that says nothing against them.""")
-    page.table(["machine", "design", "format", "N", "memory", "claims", "questions", "seconds"],
-               [[c["machine"], c["design"], c["precision"], c.get("word_bits", "–"), _room(c),
-                 *([c["claims"], c["questions"], f"{c['seconds']:.0f}"] if "claims" in c else
-                   ["–", "–", c.get("none") or f"**failed: {c['failed']}**"])] for c in certificates], numbers=3)
+    page.say(f"""A certificate is a [proof](proof.md) from the weights, for every card on which the layout's facts hold:
+        every head wins by its gap, one loop is the instruction, no sum is rounded, and the facts hold again. One was
+        tried for the largest exact word of each number format on a card of {SHORT} columns, and in float64 for words of
+        8 bits there and of 16 bits on a card of {LONG:,} columns. Each had {SECONDS} seconds of CPU. What takes longer
+        has no certificate on this page, which says nothing against it: [the proofs of FLEQ](proof-fleq.md) and of
+        [other machines](proof.md) have longer runs. Of FLEQ a certificate is about bits, and its real numbers have
+        bounds.""")
+    page.table(["machine", "design", "format", "N", "memory", "claims", "questions", "s of CPU"],
+               [[c["machine"], c["design"], c["precision"], c.get("word_bits", "–"), _room(c), *_outcome(c)]
+                for c in certificates], numbers=3)
     return page
+
+
+def _outcome(certificate: Figures) -> list[object]:
+    if "claims" in certificate:
+        return [certificate["claims"], certificate["questions"], f"{certificate['seconds']:.0f}"]
+    why = certificate["none"].partition(",")[0] if "none" in certificate else f"**failed: {certificate['failed']}**"
+    return ["–", "–", why]
 
 
 def _room(certificate: Figures) -> str:
