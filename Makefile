@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test soak browser gpu lint pictures figures docs clean
+.PHONY: run test soak browser gpu lint pictures figures report docs clean
 
 run: $(READY)
 	$(BIN)/punchcard run examples/multiply.subleq --trace
@@ -40,6 +40,10 @@ figures: $(READY)
 	$(BIN)/python -m benchmarks.product_error
 	$(BIN)/python -m benchmarks.loss_curves
 	$(BIN)/python -m docs.draw
+
+# Measures errors, sizes, proofs and speeds, and writes docs/report.md from them. One section: make report NAMES=speed
+report: $(READY)
+	$(BIN)/python -m benchmarks.report $(NAMES)
 
 # The pages as a site, in site/: a broken link, or a notebook that fails, ends it.
 docs: $(VENV)/docs
