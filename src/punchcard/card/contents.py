@@ -107,7 +107,7 @@ def held_numbers(layout: Layout, card: Card, rows: str, region: str) -> Any:
 
 def held_size(layout: Layout, rows: str) -> int:
     """How many bits the numbers at some rows have."""
-    for fact in layout.facts:
+    for fact in layout.facts_given:
         if isinstance(fact, Contents) and rows in fact.places():
             return fact.parts[rows.partition(".")[2]]
     return layout.place(rows).size

@@ -199,8 +199,33 @@ def check_fact(layout: Layout, fact: AnyFact) -> None:
             least = condition.constant if isinstance(condition, Sum) else getattr(condition, "number", 0)
             if isinstance(condition, Sum | Below) and least < 0:
                 raise LayoutError(f"{fact.about}: {condition} has a number below 0, words are unsigned")
+            for rows in _named(condition):
+                _check_bits(layout, fact, rows)
+            if isinstance(condition, Same) and held_size(layout, condition.rows) != held_size(layout, condition.other):
+                raise LayoutError(f"{fact.about}: {condition.rows!r} and {condition.other!r} have different lengths")
+            if isinstance(condition, Sum) and any(held_size(layout, rows) < condition.bits for rows in condition.of):
+                raise LayoutError(f"{fact.about}: one of {condition.of} has fewer than {condition.bits} bits")
+            if isinstance(condition, Bits) and len(condition.sources) != held_size(layout, condition.rows):
+                raise LayoutError(f"{fact.about}: {len(condition.sources)} sources for {condition.rows!r}, which has "
+                                  f"{held_size(layout, condition.rows)} bits")
             if isinstance(condition, Equals) and condition.low == 0:
                 raise LayoutError(f"{fact.about}: {condition} is about no bits at all")
+
+
+def _named(condition: Condition) -> list[str]:
+    """The rows that a condition is about."""
+    others = [getattr(condition, name) for name in ("other", "width", "of") if hasattr(condition, name)]
+    flat = [each for other in others for each in ((other,) if isinstance(other, str) else other)]
+    return [getattr(condition, "rows", ""), *flat]
+
+
+def _check_bits(layout: Layout, fact: Fact, rows: str) -> None:
+    """Refuse rows that hold no bits in the fact's region, in a block or in its contents."""
+    for each in layout.facts_given:
+        if isinstance(each, Contents) and each.region == fact.region and rows in each.places():
+            return
+    if layout.place(rows).block.holds.get(fact.region) != "bits":
+        raise LayoutError(f"{fact.about}: {rows!r} holds no bits in {fact.region!r}")
 
 
 def _leaves(condition: Condition) -> Iterator[Condition]:

@@ -176,10 +176,14 @@ class Layout:
     @cached_property
     def facts(self) -> tuple[AnyFact, ...]:
         """What is declared beyond which rows hold what. Those of large cards are made when somebody asks for them."""
-        found = tuple(self._facts() if callable(self._facts) else self._facts)
-        for fact in found:
+        for fact in self.facts_given:
             check_fact(self, fact)
-        return found
+        return self.facts_given
+
+    @cached_property
+    def facts_given(self) -> tuple[AnyFact, ...]:
+        """The facts before they are checked."""
+        return tuple(self._facts() if callable(self._facts) else self._facts)
 
     def __repr__(self) -> str:
         rows = few([f"{b.name} {b.size}" for b in self.blocks], most=12)

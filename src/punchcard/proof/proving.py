@@ -24,7 +24,7 @@ from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims, Progress
-from punchcard.proof.layers import Layer
+from punchcard.proof.layers import NEVER, Layer
 from punchcard.proof.part import Part
 from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
@@ -46,6 +46,8 @@ class Proof:
         self.claims = Claims(Solver(seconds), progress)
         self.stages = tuple(machine.stages()) or (
             Stage("", (0, len(self.weights.layers)), self.layout, self.layout, machine.meaning),)
+        if self.weights.width != self.layout.width:
+            raise ProofError(f"weights for {self.weights.width} rows, the layout has {self.layout.width}: they do not fit")
         check_whole(self.layout)
         sizes = np.max([entry_sizes(stage.begin) for stage in self.stages], axis=0)
         self.layers = [Layer(arrays, self.weights.dtype, sizes) for arrays in self.weights.layers]
@@ -113,6 +115,11 @@ class Proof:
         bits = significand(self.weights.dtype)
         layers = [_with_winners(arrays, shares) for arrays, shares in zip(self.weights.layers, self.shares, strict=True)]
         self.needed = max(needed_bits(layers, stage.begin) for stage in self.stages)
+        for number, layer in enumerate(self.layers, start=1):
+            for head, weights in enumerate(layer.heads, start=1):
+                if weights.gap >= NEVER:
+                    raise Failed(f"bits: {self.weights.dtype} holds the products of scores and temperature in layer "
+                                 f"{number}, head {head}", None)
         with self.claims.claim("bits", f"sums need {self.needed} bits, {self.weights.dtype} has {bits}"):
             if self.needed > bits:
                 raise Failed(f"bits: sums need {self.needed} bits, {self.weights.dtype} has {bits}", None)
