@@ -16,7 +16,7 @@ from punchcard.card.layout import Layout
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Bits
 from punchcard.proof.solver import Failed, Solver, Undecided
-from punchcard.proof.stepping import step
+from punchcard.proof.stepping import says_what_it_means, step
 from punchcard.transformer.weights import Weights
 
 if TYPE_CHECKING:
@@ -85,13 +85,13 @@ def counter_example(proof: Proof, failed: Failed) -> CounterExample | None:
         card = make_card(proof.layout, chosen)
         after = _looped(proof.weights, card)
         differences = _differences(proof, card, after)
-        if differences or not failed.why or proof.machine.stages():
+        if differences or not failed.why or not says_what_it_means(proof.machine):
             break
         model = _another(proof, failed.why, tries)
     told = [f"{proof.layout.column_name(number)}: " + ", ".join(f"{rows} {word}" for rows, word in words.items())
             for (_, number), words in sorted(chosen.items(), key=lambda item: item[0][1])]
     return CounterExample(failed.claim, card, after, tuple(differences), tuple(told),
-                          not proof.machine.stages())
+                          says_what_it_means(proof.machine))
 
 
 def _another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.ModelRef:
@@ -175,6 +175,8 @@ def make_card(layout: Layout, chosen: Chosen) -> AnyArray:
 
 def _differences(proof: Proof, card: AnyArray, after: AnyArray) -> list[Difference]:
     """Where the model's card departs from the step's."""
+    if not says_what_it_means(proof.machine):
+        return []
     layout, expected = proof.layout, step(proof.machine, card, after)
     found = []
     for block, region in ((block, region.name) for block in layout.blocks for region in layout.regions):

@@ -47,8 +47,8 @@ def step(machine: Machine[Any, Any], card: Card, found: Card | None = None) -> A
 
     Rows that the meaning leaves open are taken from the card that was found.
     """
-    if machine.stages():
-        raise ProofError(f"{machine.title()} says what it means stage by stage, which cannot be run on a card")
+    if not says_what_it_means(machine):
+        raise ProofError(f"{machine.title()} says what it means stage by stage alone, which cannot be run on a card")
     layout, before = machine.layout, np.array(as_array(card), dtype=np.float64)
     columns = SeenColumns(layout, before)
     meaning = Meaning(columns)
@@ -66,6 +66,11 @@ def step(machine: Machine[Any, Any], card: Card, found: Card | None = None) -> A
             place = layout.rows(rows), layout.region(region)
             after[place] = np.array(as_array(found), dtype=np.float64)[place]
     return after
+
+
+def says_what_it_means(machine: Machine[Any, Any]) -> bool:
+    """Whether a machine says it of the whole loop, and not of stages alone."""
+    return not machine.stages() or type(machine).meaning is not Machine.meaning
 
 
 def _is_meant(meaning: Meaning, block: RowBlock, region: str) -> bool:

@@ -40,7 +40,7 @@ from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.running import Course, Mark
 from punchcard.machines.shown import Pending, Shown
-from punchcard.machines.stages import Stage
+from punchcard.machines.stages import Said, Stage
 from punchcard.machines.streams import Read, Write
 
 MOST_LISTED = 20_000
@@ -180,7 +180,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     def stages(self) -> Sequence[Stage]:
         return stages_of(self.sizes, self.layout, self.design.lags, len(self.weights.layers)).stages
 
-    def meaning(self, card: Any) -> None:
+    def meaning(self, card: Said) -> None:
         """The whole loop at once; a proof goes by `stages`."""
         stages_of(self.sizes, self.layout, self.design.lags, len(self.weights.layers)).whole(card)
 
