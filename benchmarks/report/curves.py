@@ -13,6 +13,8 @@ Points = Sequence[Sequence[float]]
 WIDTH, HEIGHT = 360, 290
 LEFT, TOP, NAMES = 96, 150, 150
 """Where a chart begins, and the room at its right for names of curves."""
+ACROSS, BETWEEN = 2, 130
+"""Charts in a row of a sheet, and the room between two rows."""
 
 
 def decades(label: str, values: Sequence[float], ticks: int = 5) -> Axis:
@@ -61,15 +63,17 @@ def _end(curve: Curve, y: Axis) -> float:
     return min(max(curve.points[-1][1], y.low), y.high)
 
 
-def charts(title: str, about: str, shown: Sequence[Chart], *, names: float = NAMES, width: float = WIDTH,
-           dashed: str = "") -> str:
-    """A sheet with charts beside each other; `dashed` says what dashed lines are."""
-    step = LEFT + width + names
+def charts(title: str, about: str, shown: Sequence[Chart], *, names: float = NAMES, dashed: str = "") -> str:
+    """A sheet with charts in rows of two; `dashed` says what dashed lines are."""
+    right, down = LEFT + WIDTH + names, HEIGHT + BETWEEN
     parts = heading(title, about)
     for number, chart in enumerate(shown):
+        row, place = divmod(number, ACROSS)
         curves = spread(chart.curves, chart.y)
-        parts += Chart(chart.title, chart.x, chart.y, curves, chart.about).draw(LEFT + number * step, TOP, width, HEIGHT)
+        parts += Chart(chart.title, chart.x, chart.y, curves, chart.about).draw(
+            LEFT + place * right, TOP + row * down, WIDTH, HEIGHT)
+    bottom = TOP + math.ceil(len(shown) / ACROSS) * down - BETWEEN
     if dashed:
-        parts.append(text(52, TOP + HEIGHT + 80, f"Dashed: {dashed}", size=SMALL, colour=FAINT))
-    height = TOP + HEIGHT + (100 if dashed else 66)
-    return sheet(len(shown) * step + 10, height, title, f"{about} {'; '.join(chart.title for chart in shown)}", parts)
+        parts.append(text(52, bottom + 80, f"Dashed: {dashed}", size=SMALL, colour=FAINT))
+    return sheet(min(len(shown), ACROSS) * right + 10, bottom + (100 if dashed else 66), title,
+                 f"{about} {'; '.join(chart.title for chart in shown)}", parts)

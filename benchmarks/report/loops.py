@@ -1,4 +1,4 @@
-"""How errors grow over the loops of a run: Newton's iteration, power iteration and gradient descent, after every loop."""
+"""How errors grow over the loops of a run, compared after every loop: Newton's iteration, power iteration, learning."""
 
 from __future__ import annotations
 
@@ -46,8 +46,16 @@ def descent(quick: bool) -> FleqProgram:
     return plan(x, y, epochs=1 if quick else 30, rate=2.0**-4).program
 
 
+def backpropagation(quick: bool) -> FleqProgram:
+    """A network with a hidden layer of sigmoids, learned in the same way."""
+    rng = np.random.default_rng(SEED)
+    x, y = single(rng.uniform(-1, 1, (4, D - 1))), single(rng.uniform(-1, 1, 4))
+    return plan(x, y, hidden=D, epochs=1 if quick else 30, rate=2.0**-4).program
+
+
 PROGRAMS: dict[str, Callable[[bool], FleqProgram]] = {
-    "Newton's iteration": newton, "power iteration": power, "gradient descent": descent}
+    "Newton's iteration": newton, "power iteration": power, "gradient descent": descent,
+    "backpropagation": backpropagation}
 
 
 def single(values: np.ndarray) -> np.ndarray:
@@ -115,9 +123,9 @@ def shown(figures: Figures) -> Shown:
         loop: the largest difference of any number in the memory from a plain interpreter in float64 that runs the same
         program, over the range of the machine. A curve shows the largest so far. A contraction, such as Newton's
         iteration, forgets its errors; gradient descent does too, once it is near its minimum.""")
-    page.picture("loops", "The largest error so far against the number of loops, for three programs", charts(
+    page.picture("loops", "The largest error so far against the number of loops, for four programs", charts(
         "Errors over loops", "Largest difference from the interpreter so far, over the range.",
-        [_chart(title, runs) for title, runs in figures.items()], width=250, names=130,
+        [_chart(title, runs) for title, runs in figures.items()],
         dashed="T times the bound of one instruction, which is linear growth."))
     rows = []
     for title, runs in figures.items():

@@ -128,7 +128,7 @@ def shown(figures: Figures) -> Shown:
     designs = list(dict.fromkeys((line["machine"], line["design"]) for line in words))
     page.picture("sizes", "The largest exact word against the columns of the card, by number format", charts(
         "The largest exact word", "Bits of a word for which no sum is rounded, against the columns of the card.",
-        [_chart(machine, design, words) for machine, design in designs], width=190, names=84))
+        [_chart(machine, design, words) for machine, design in designs]))
     used = [n for n, _ in words[0]["words"]]
     page.table(["machine", "design", "format", *(f"n = {n:,}" for n in used)],
                [[line["machine"], line["design"], line["dtype"],

@@ -42,8 +42,7 @@ def shown(figures: Figures) -> Shown:
         cards, up to rounding in FLEQ's real numbers: an engine that does not end where the interpreter ends is refused.""")
     drawn = [chart for kind in built_in() if (chart := _chart(kind.name, records)) is not None]
     page.picture("speed", "Instructions a second of the engines against the columns of the card", charts(
-        "How fast the engines are", "Instructions a second on one thread, against the columns of the card.", drawn,
-        width=220, names=150))
+        "How fast the engines are", "Instructions a second on one thread, against the columns of the card.", drawn))
     for kind in built_in():
         own = [record for record in records if record["machine"] == kind.name]
         if own and kind.timing is not None:
