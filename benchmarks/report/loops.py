@@ -121,8 +121,8 @@ def shown(figures: Figures) -> Shown:
         "bound of one instruction."))
     page.say("""The paper says that errors over T operations grow at most linearly. Here they are measured after every
         loop: the largest difference of any number in the memory from a plain interpreter in float64 that runs the same
-        program, over the range of the machine. A curve shows the largest so far. A contraction, such as Newton's
-        iteration, forgets its errors; gradient descent does too, once it is near its minimum.""")
+        program, over the range of the machine. A curve shows the largest so far. In a program that contracts, such as
+        Newton's iteration, old errors fade, and the curve is flat; a network that learns keeps some of them.""")
     page.picture("loops", "The largest error so far against the number of loops, for four programs", charts(
         "Errors over loops", "Largest difference from the interpreter so far, over the range.",
         [_chart(title, runs) for title, runs in figures.items()],

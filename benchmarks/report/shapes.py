@@ -85,11 +85,9 @@ def shown(figures: Figures) -> Shown:
     page.say("""All machines of the registry in all their designs. SUBLEQ has a card of 256 columns; FLEQ d = 4, with
         the functions that are named; RISC-V 65,536 words. Parameters are all entries of K, Q, V, the temperatures, W1,
         b1, W2 and b2.""")
-    page.table(["machine", "design", "layers", "heads by layer", "rows", "columns", "widest hidden layer", "parameters",
-                "not zero"],
-               [[_named(m), m["design"], m["layers"], ", ".join(map(str, m["heads"])), m["rows"], f"{m['columns']:,}",
-                 f"{m['hidden']:,}", f"{m['parameters']:,}",
-                 f"{m['nonzero']:,} ({100 * m['nonzero'] / m['parameters']:.1f} %)"]
+    page.table(["machine", "design", "layers", "heads by layer", "rows", "widest hidden layer", "parameters, not zero"],
+               [[_named(m), m["design"], m["layers"], ", ".join(map(str, m["heads"])), m["rows"], f"{m['hidden']:,}",
+                 f"{m['parameters']:,}, {m['nonzero']:,}"]
                 for m in machines], numbers=2)
     page.heading("Beside the paper's theorems")
     page.say("""Layers, and the most heads of a layer. The paper counts the heads of the function blocks alone, which is

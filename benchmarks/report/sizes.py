@@ -129,10 +129,8 @@ def shown(figures: Figures) -> Shown:
     page.picture("sizes", "The largest exact word against the columns of the card, by number format", charts(
         "The largest exact word", "Bits of a word for which no sum is rounded, against the columns of the card.",
         [_chart(machine, design, words) for machine, design in designs]))
-    used = [n for n, _ in words[0]["words"]]
-    page.table(["machine", "design", "format", *(f"n = {n:,}" for n in used)],
-               [[line["machine"], line["design"], line["dtype"],
-                 *("–" if bits is None else bits for _, bits in line["words"])] for line in words], numbers=3)
+    page.table(["machine", "design", "format", "largest exact word"],
+               [[line["machine"], line["design"], line["dtype"], _spans(line["words"])] for line in words], numbers=3)
     if figures["memories"]:
         page.say("The RISC-V machine has words of 32 bits. So here the size is its memory:")
         page.table(["machine", "design", "format", "exact with a memory of"],
@@ -151,6 +149,12 @@ def shown(figures: Figures) -> Shown:
                [[c["machine"], c["design"], c["precision"], c.get("word_bits", "–"), _room(c), *_outcome(c)]
                 for c in certificates], numbers=3)
     return page
+
+
+def _spans(words: list[list[int | None]]) -> str:
+    """Each word with the longest card that was tried on which it is the largest."""
+    last = {bits: n for n, bits in words if bits is not None}
+    return ", then ".join(f"{bits} bits to {n:,} columns" for bits, n in last.items()) or "–"
 
 
 def _outcome(certificate: Figures) -> list[object]:
