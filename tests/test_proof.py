@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,15 @@ from tests.random_programs import random_program
 
 pytest.importorskip("z3")
 
+import z3
+
 from punchcard.proof.certificate import disagreements, load_certificate
 from punchcard.proof.example import make_card
+from punchcard.proof.forms import Form
 from punchcard.proof.prover import prove
+from punchcard.proof.proving import Proof
 from punchcard.proof.stepping import step
+from punchcard.proof.steps import equal
 
 SMALL: dict[str, Any] = {"word_bits": 3, "memory": 3, "instructions": 4}
 DESIGNS = tuple(SubleqMachine.designs)
@@ -252,3 +258,18 @@ def test_without_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ProofError, match="needs the solver z3"):
         small("two-layer").prove()
+
+
+def test_a_sum_whose_relu_has_a_finer_unit_than_the_sum() -> None:
+    """4 relu(some quarters - 1000 b) is an integer, though the form itself needs a longer word than the sum."""
+    loop = Proof(small("two-layer")).part.loop
+    names = [z3.FreshBool("bit") for _ in range(8)]
+    bits = [loop.bits.form(name) for name in names]
+    form = sum((bit * Fraction(1, 4) for bit in bits[1:]), start=bits[0] * Fraction(-1000))
+    found = loop._word(Form(Fraction(0)), [(Fraction(4), form)])
+    for closed in (0, 1):
+        for count in range(8):
+            setting = [names[0] == bool(closed), *(name == (i < count) for i, name in enumerate(names[1:]))]
+            value = Form(Fraction(0 if closed else count))
+            assert loop.solver.possible(*setting)
+            assert not loop.solver.possible(*setting, z3.Not(equal(found - value, loop.bits)))

@@ -209,17 +209,19 @@ class Columns:
         if self._depth > LONGEST_CHAIN:
             raise ProofError(f"{fact.about}: it copies what is copied in its turn, more than {LONGEST_CHAIN} times")
         try:
-            return self._copied_from(fact, words)
+            return self._copied_from(fact, place, words)
         finally:
             self._depth -= 1
 
-    def _copied_from(self, fact: Copies, words: dict[str, Term]) -> list[Term]:
+    def _copied_from(self, fact: Copies, place: Term, words: dict[str, Term]) -> list[Term]:
         named = self.as_place(words[fact.by])
         found = []
         for region, content in self.layout.place(fact.of).block.holds.items():
             within = z3.simplify(self.within(named, region))
             if content == "bits" and self.solver.possible(within):
-                word = self.at(region, named).words[fact.of]
+                # a column that is a copy of itself would be made again and again where its number is not seen to be the same
+                itself = region == fact.region and self.solver.holds(named == place)
+                word = words[fact.of] if itself else self.at(region, named).words[fact.of]
                 found.append(z3.Implies(within, words[fact.rows] == word))
         return found
 
@@ -377,9 +379,3 @@ def masked(word: Term, mask: int, match: int) -> Term:
         known = mask >> place & 1
         parts.append(z3.BitVecVal(match >> place & 1, 1) if known else z3.Extract(place, place, word))
     return z3.simplify(z3.Concat(*parts))
-
-
-def parts(layout: Layout, block: str) -> list[str]:
-    """A block's name, and those of its parts."""
-    found = next(each for each in layout.blocks if each.name == block)
-    return [block, *(f"{block}.{part}" for part in found.parts)]

@@ -534,7 +534,7 @@ class Loop:
         scale = unit([total, Form(ONE), *(Form(unit([form]) * weight) for weight, form in units)])
         low = total.low + sum((min(w * f.high, ZERO) for w, f in units), ZERO)
         high = total.high + sum((max(w * f.high, ZERO) for w, f in units), ZERO)
-        size = max(width(low, high, scale), *(width(f.low, f.high, scale) for _, f in units))
+        size = max(width(low, high, scale), *(width(f.low, f.high, unit([f])) for _, f in units))
         word = vector(total, scale, size, self.bits)
         for weight, form in units:
             own_scale = unit([form])
