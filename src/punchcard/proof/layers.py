@@ -161,6 +161,8 @@ class Loop:
         """How many columns may share a head's best score."""
         self.lemmas: dict[tuple[int, str, str], Term] = {}
         """By layer, region and rows: the word that should stand there once so many layers are done."""
+        self.differences: dict[tuple[int, str, str], tuple[Term, Term]] = {}
+        """The same of two words, whose difference bit by bit should stand there between attention and feed-forward."""
         self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
         """For each layer and head: what a column of each region finds."""
 
@@ -181,10 +183,22 @@ class Loop:
         for (number, region, name), word in self.lemmas.items():
             rows = self.layout.rows(name)
             if number == layer and region == column.region and rows.start <= place < rows.stop:
-                wanted = signed(self.bits.of_word(word)[place - rows.start])
-                if found.key == wanted.key or self.solver.holds(equal(found - wanted, self.bits)):
-                    return wanted
+                found = self._if_equal(found, signed(self.bits.of_word(word)[place - rows.start]))
         return found
+
+    def _by_difference(self, layer: int, column: Column, place: int, found: Form) -> Form:
+        """The same of a row behind the attention, with the difference of two bits."""
+        for (number, region, name), words in self.differences.items():
+            rows = self.layout.rows(name)
+            if number == layer and region == column.region and rows.start <= place < rows.stop:
+                more, less = (signed(self.bits.of_word(word)[place - rows.start]) for word in words)
+                found = self._if_equal(found, more - less)
+        return found
+
+    def _if_equal(self, found: Form, wanted: Form) -> Form:
+        """Another form for what was found, once the two are shown to be the same."""
+        same = found.key == wanted.key or self.solver.holds(equal(found - wanted, self.bits))
+        return wanted if same else found
 
     def is_integer(self, form: Form) -> Term:
         """Whether the form is an integer."""
@@ -213,7 +227,7 @@ class Loop:
         for head, weights in enumerate(self.layers[number].heads):
             if weights.value[place]:
                 total = total + self.taken(number, head, column)[place]
-        return total
+        return self._by_difference(number + 1, column, place, total)
 
     def taken(self, number: int, head: int, column: Column) -> list[Form]:
         """What a head gives to a column."""
