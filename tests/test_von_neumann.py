@@ -16,7 +16,7 @@ from punchcard.engines import ENGINES, prepare
 from punchcard.errors import ArgumentError, PrecisionError, ProgramError, PunchcardError, SizeError, StorageError
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann import oracle
-from punchcard.machines.von_neumann.design import AddressMap
+from punchcard.machines.von_neumann.addresses import AddressMap
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.model import LayerShape

@@ -29,7 +29,6 @@ from punchcard.card.facts import (
     Sum,
 )
 from punchcard.card.layout import Layout
-from punchcard.errors import ProofError
 from punchcard.machines.stages import Case
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.solver import Solver
