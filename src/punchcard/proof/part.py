@@ -17,9 +17,10 @@ from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims
-from punchcard.proof.columns import Column, has_bits
-from punchcard.proof.forms import NOTHING, Form, Term, number, signed
-from punchcard.proof.layers import Layer, Loop
+from punchcard.proof.columns import Column, Columns, has_bits
+from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
+from punchcard.proof.layer_weights import Layer
+from punchcard.proof.layers import Loop
 from punchcard.proof.meaning import Before, Meaning, expected_words, with_parts
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
@@ -35,9 +36,11 @@ class Part:
         own = {each.region for each in stage.cases}
         regions = [region.name for region in stage.begin.regions]
         self.regions = [name for name in regions if case is None or name in own]
-        self.loop = Loop(layers, stage.begin, self.solver, case, () if case is None else set(regions) - own)
-        self.meaning = Meaning(self.loop.columns, self.loop, case.name if case is not None else None)
-        self.any = {name: self.loop.columns.fresh(name, f"any {name}") for name in regions}
+        columns = Columns(stage.begin, Bits(), self.solver, case)
+        self.loop = Loop(layers, columns, () if case is None else set(regions) - own)
+        self.loop.begin()
+        self.meaning = Meaning(columns, self.loop, case.name if case is not None else None)
+        self.any = {name: columns.fresh(name, f"any {name}") for name in regions}
         self._own = own
         self._after: dict[str, dict[str, Term]] = {}
         self._spoilt: Failed | None = None
