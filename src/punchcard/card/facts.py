@@ -119,7 +119,9 @@ class Sum:
     shift: int = 0
 
 
-Condition: TypeAlias = Equals | Names | Spans | Below | Same | Own | Either | Both | Not | Bits | Sum
+Leaf: TypeAlias = Equals | Names | Spans | Below | Same | Own | Bits | Sum
+"""A condition about rows, not made of others."""
+Condition: TypeAlias = Leaf | Either | Both | Not
 
 
 def either(*conditions: Condition) -> Either:
@@ -195,7 +197,7 @@ def check_fact(layout: Layout, fact: AnyFact) -> None:
     if isinstance(fact, Holds) and len(fact.numbers) != size:
         raise LayoutError(f"{fact.about}: there are {len(fact.numbers)}, and the region has {size} columns")
     if isinstance(fact, Fact):
-        for condition in _leaves(fact.after):
+        for condition in leaves(fact.after):
             least = condition.constant if isinstance(condition, Sum) else getattr(condition, "number", 0)
             if isinstance(condition, Sum | Below) and least < 0:
                 raise LayoutError(f"{fact.about}: {condition} has a number below 0, words are unsigned")
@@ -228,12 +230,13 @@ def _check_bits(layout: Layout, fact: Fact, rows: str) -> None:
         raise LayoutError(f"{fact.about}: {rows!r} holds no bits in {fact.region!r}")
 
 
-def _leaves(condition: Condition) -> Iterator[Condition]:
+def leaves(condition: Condition) -> Iterator[Leaf]:
+    """The conditions that a condition is made of."""
     if isinstance(condition, Either | Both):
         for each in condition.conditions:
-            yield from _leaves(each)
+            yield from leaves(each)
     elif isinstance(condition, Not):
-        yield from _leaves(condition.condition)
+        yield from leaves(condition.condition)
     else:
         yield condition
 

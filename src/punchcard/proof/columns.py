@@ -214,13 +214,14 @@ class Columns:
             self._depth -= 1
 
     def _copied_from(self, fact: Copies, place: Term, words: dict[str, Term]) -> list[Term]:
-        named = self.as_place(words[fact.by])
+        named, inside = self.as_place(words[fact.by]), self.within(place, fact.region)
         found = []
         for region, content in self.layout.place(fact.of).block.holds.items():
             within = z3.simplify(self.within(named, region))
-            if content == "bits" and self.solver.possible(within):
+            # only of a column that is one; else its pointer could name anything, and one column would lead to the next
+            if content == "bits" and self.solver.possible(inside, within):
                 # a column that is a copy of itself would be made again and again where its number is not seen to be the same
-                itself = region == fact.region and self.solver.holds(named == place)
+                itself = region == fact.region and self.solver.holds(z3.Implies(z3.And(inside, within), named == place))
                 word = words[fact.of] if itself else self.at(region, named).words[fact.of]
                 found.append(z3.Implies(within, words[fact.rows] == word))
         return found

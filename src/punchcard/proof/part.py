@@ -6,13 +6,13 @@ them is shown for each, and all else once: see `punchcard.machines.stages`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import z3
 
 from punchcard.card.contents import Contents, Stands, Uniform
-from punchcard.card.facts import Both, Condition, Copies, Either, Fact, Holds, Not
+from punchcard.card.facts import Copies, Fact, Holds, leaves
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
@@ -245,16 +245,8 @@ def mentioned(fact: Holds | Copies | Fact) -> set[str]:
         return {fact.rows}
     if isinstance(fact, Copies):
         return {fact.rows, fact.by}
-    return set(_mentioned(fact.after))
-
-
-def _mentioned(condition: Condition) -> Iterator[str]:
-    if isinstance(condition, Either | Both):
-        for each in condition.conditions:
-            yield from _mentioned(each)
-    elif isinstance(condition, Not):
-        yield from _mentioned(condition.condition)
-    else:
-        yield condition.rows
-        other = getattr(condition, "of", None) or getattr(condition, "other", None) or ()
-        yield from (other,) if isinstance(other, str) else other
+    found = set[str]()
+    for each in leaves(fact.after):
+        other = getattr(each, "of", None) or getattr(each, "other", None) or ()
+        found |= {each.rows, *((other,) if isinstance(other, str) else other)}
+    return found
