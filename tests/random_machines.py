@@ -81,16 +81,16 @@ def random_layout(rng: random.Random) -> Layout:
     if rng.random() < 0.2:
         facts.pop(rng.randrange(len(facts)))
     if rng.random() < 0.8:
-        named = tuple(rng.sample(names, rng.randint(1, len(names))))
-        facts.append(Fact(pointing, Names("pointer", named), "the pointer names a column"))
+        some_names = tuple(rng.sample(names, rng.randint(1, len(names))))
+        facts.append(Fact(pointing, Names("pointer", some_names), "the pointer names a column"))
     for block in blocks[1:]:
         for region, content in block.holds.items():
             if content == "bits" and rng.random() < 0.35:
                 facts.append(Fact(region, random_condition(rng, block, length), f"fact {len(facts)}",
                                   last=rng.random() < 0.2))
-    held = {block.name: block.holds for block in blocks}
-    if "head" in held.get("other", {}) and pointing == "head" and "head" not in held["word"] and blocks[3].size == 1:
-        facts.append(Copies("other", "head", "word", "pointer"))
+    named = {block.name: block for block in blocks}
+    if "other" in named and pointing in named["other"].holds and named["word"].size == 1:
+        facts.append(Copies("other", pointing, "word", "pointer"))
     return Layout(blocks, regions, facts)
 
 

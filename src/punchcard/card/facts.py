@@ -175,7 +175,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Copies:
-    """In every column of a region, `rows` equal the rows `of` in the column that the number at `by` names."""
+    """In every column of a region, the number at `by` names a column that has the rows `of`, and `rows` equal those."""
 
     rows: str
     region: str
@@ -230,6 +230,11 @@ def _check_bits(layout: Layout, fact: Fact, rows: str) -> None:
         raise LayoutError(f"{fact.about}: {rows!r} holds no bits in {fact.region!r}")
 
 
+def sources(layout: Layout, fact: Copies) -> list[str]:
+    """The regions that have what is copied."""
+    return [region for region, content in layout.place(fact.of).block.holds.items() if content == "bits"]
+
+
 def leaves(condition: Condition) -> Iterator[Leaf]:
     """The conditions that a condition is made of."""
     if isinstance(condition, Either | Both):
@@ -266,12 +271,14 @@ def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
     if isinstance(fact, Holds):
         return read(fact.rows) == np.asarray(fact.numbers) % (1 << layout.place(fact.rows).size)
     if isinstance(fact, Copies):
-        everywhere = np.zeros(layout.columns, dtype=np.int64)
-        for region in layout.place(fact.of).block.holds:
+        everywhere, held = np.zeros(layout.columns, dtype=np.int64), np.zeros(layout.columns, dtype=bool)
+        for region in sources(layout, fact):
             everywhere[layout.region(region)] = layout.numbers(card, fact.of, region)
+            held[layout.region(region)] = True
         named = read(fact.by)
         inside = named < layout.columns
-        return inside & (read(fact.rows) == everywhere[np.where(inside, named, 0)])
+        source = np.where(inside, named, 0)
+        return inside & held[source] & (read(fact.rows) == everywhere[source])
     if fact.last:
         return _holds(layout, fact.after, lambda rows: read(rows)[-1:], columns[-1:])
     return _holds(layout, fact.after, read, columns)

@@ -27,6 +27,7 @@ from punchcard.card.facts import (
     Same,
     Spans,
     Sum,
+    sources,
 )
 from punchcard.card.layout import Layout
 from punchcard.machines.stages import Case
@@ -215,16 +216,22 @@ class Columns:
 
     def _copied_from(self, fact: Copies, place: Term, words: dict[str, Term]) -> list[Term]:
         named, inside = self.as_place(words[fact.by]), self.within(place, fact.region)
-        found = []
-        for region, content in self.layout.place(fact.of).block.holds.items():
+        regions = sources(self.layout, fact)
+        found = [self.names_one(words[fact.by], regions)]
+        for region in regions:
             within = z3.simplify(self.within(named, region))
             # only of a column that is one; else its pointer could name anything, and one column would lead to the next
-            if content == "bits" and self.solver.possible(inside, within):
+            if self.solver.possible(inside, *found, within):
                 # a column that is a copy of itself would be made again and again where its number is not seen to be the same
                 itself = region == fact.region and self.solver.holds(z3.Implies(z3.And(inside, within), named == place))
                 word = words[fact.of] if itself else self.at(region, named).words[fact.of]
                 found.append(z3.Implies(within, words[fact.rows] == word))
         return found
+
+    def names_one(self, by: Term, regions: Sequence[str]) -> Term:
+        """Whether a pointer names a column of these regions."""
+        fits = [] if by.size() <= self.place_bits else [z3.Extract(by.size() - 1, self.place_bits, by) == 0]
+        return z3.And(*fits, z3.Or(*(self.within(self.as_place(by), region) for region in regions)))
 
     def codes(self, column: Column) -> list[Code]:
         """The blocks that say which column of its region it is."""
@@ -274,8 +281,7 @@ class Columns:
         if isinstance(condition, Spans):
             return self._spans(condition, word, words[condition.width])
         assert isinstance(condition, Names)
-        fits = [] if word.size() <= self.place_bits else [z3.Extract(word.size() - 1, self.place_bits, word) == 0]
-        return z3.And(*fits, z3.Or(*(self.within(self.as_place(word), region) for region in condition.regions)))
+        return self.names_one(word, condition.regions)
 
     def _spans(self, condition: Spans, word: Term, width: Term) -> Term:
         """The first column and the one behind the last are within a region, counted with room to spare."""

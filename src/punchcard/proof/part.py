@@ -12,7 +12,7 @@ from fractions import Fraction
 import z3
 
 from punchcard.card.contents import Contents, Stands, Uniform
-from punchcard.card.facts import Copies, Fact, Holds, leaves
+from punchcard.card.facts import Copies, Fact, Holds, leaves, sources
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
@@ -224,11 +224,9 @@ class Part:
 
     def _copied_again(self, fact: Copies, words: dict[str, Term]) -> list[Term]:
         columns = self.loop.columns
-        by, named = words[fact.by], columns.as_place(words[fact.by])
-        block = self.end.place(fact.of).block
-        regions = [region for region, content in block.holds.items() if content == "bits"]
-        fits = [] if by.size() <= columns.place_bits else [z3.Extract(by.size() - 1, columns.place_bits, by) == 0]
-        found = [*fits, z3.Or(*(columns.within(named, region) for region in regions))]
+        named, block = columns.as_place(words[fact.by]), self.end.place(fact.of).block
+        regions = sources(self.end, fact)
+        found = [columns.names_one(words[fact.by], regions)]
         for region in regions:
             if any((name, region) in self.meaning.where for name in (block.name, fact.of)):
                 raise ProofError(f"{fact.about}: the step leaves {fact.of!r} in {region!r} open, so nothing is a copy of it")
