@@ -33,6 +33,7 @@ from punchcard.proof.forms import (
     Form,
     Term,
     choose,
+    gated,
     settings,
     signed,
     times,
@@ -159,8 +160,10 @@ class Loop:
         """Any column of each region, as one that a head might find."""
         self.shares = [[1] * len(layer.heads) for layer in self.layers]
         """How many columns may share a head's best score."""
-        self.lemmas: dict[tuple[int, str, str], Term] = {}
-        """By layer, region and rows: the word that should stand there once so many layers are done."""
+        self.lemmas: dict[tuple[int, str, int, int], Term] = {}
+        """By layer, region and rows, from and to: the word that should stand there once so many layers are done."""
+        self.wholes: dict[tuple[int, str, int], tuple[Form, Form]] = {}
+        """By layer, region and row: the number that should stand there, and the same number as a sum of other bits."""
         self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
         """For each layer and head: what a column of each region finds."""
 
@@ -178,12 +181,15 @@ class Loop:
 
         A lemma that does not hold is not used: it is there to make later questions shorter, and nothing depends on it.
         """
-        for (number, region, name), word in self.lemmas.items():
-            rows = self.layout.rows(name)
-            if number == layer and region == column.region and rows.start <= place < rows.stop:
-                wanted = signed(self.bits.of_word(word)[place - rows.start])
+        for (number, region, start, stop), word in self.lemmas.items():
+            if number == layer and region == column.region and start <= place < stop:
+                wanted = signed(self.bits.of_word(word)[place - start])
                 if found.key == wanted.key or self.solver.holds(equal(found - wanted, self.bits)):
                     return wanted
+        if (layer, column.region, place) in self.wholes:
+            wanted, expanded = self.wholes[layer, column.region, place]
+            if found.key in (wanted.key, expanded.key) or self.solver.holds(equal(found - wanted, self.bits)):
+                return wanted
         return found
 
     def is_integer(self, form: Form) -> Term:
@@ -507,7 +513,26 @@ class Loop:
             values = [own.value(each) + sum((w * max(f.value(each), ZERO) for w, f in units), ZERO)
                       for each in settings(used)]
             return rest + self._table(used, values)
-        return self._word(total, units)
+        total, units = self._behind_gates(total, units)
+        return self._word(total, units) if units else total
+
+    def _behind_gates(
+        self, total: Form, units: list[tuple[Fraction, Form]],
+    ) -> tuple[Form, list[tuple[Fraction, Form]]]:
+        """Take ReLUs of a number behind a gate into the sum: the number where some bits are as they must be, else 0.
+
+        Without such a bit the form is 0 at most, and with all of them 0 at least. Steps of bits are left to others.
+        """
+        left = []
+        for weight, form in units:
+            literals = {bit: int(c > 0) for bit, c in form.terms.items() if form.high - abs(c) <= 0}
+            inside = Form(form.constant + sum((form.terms[bit] for bit, held in literals.items() if held), ZERO),
+                          {bit: c for bit, c in form.terms.items() if bit not in literals})
+            if literals and inside.low >= 0 and inside.high > 1:
+                total += gated(self._setting(literals), inside, self.bits) * weight
+            else:
+                left.append((weight, form))
+        return total, left
 
     def _table(self, used: list[int], values: list[Fraction]) -> Form:
         """A function of few bits, by its values."""

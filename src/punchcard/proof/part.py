@@ -46,6 +46,8 @@ class Part:
     def run(self) -> None:
         """Show all claims of this part."""
         self.stage.meaning(self.meaning)
+        for lemma in self.meaning.wholes.lemmas:
+            self.claims.lemma(lemma)
         if self.case is None and self.stage.cases:
             self._stand_alone()
             self._cover()
