@@ -156,6 +156,11 @@ class Form:
         return not self.terms
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it is an integer whatever its bits are."""
+        return self.constant.denominator == 1 and all(c.denominator == 1 for c in self.terms.values())
+
+    @property
     def low(self) -> Fraction:
         """The least value, were all bits free."""
         return self.constant + sum((c for c in self.terms.values() if c < 0), ZERO)

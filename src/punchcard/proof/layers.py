@@ -194,7 +194,7 @@ class Loop:
 
     def is_integer(self, form: Form) -> Term:
         """Whether the form is an integer."""
-        if all(value.denominator == 1 for value in (form.constant, *form.terms.values())):
+        if form.is_whole:
             return z3.BoolVal(True)
         scale = unit([form, Form(ONE)])
         word = vector(form, scale, width(form.low, form.high, scale), self.bits)
