@@ -70,9 +70,11 @@ class Loop(Relus):
         """Any column of each region, as one that a head might find."""
         self.shares = [[1] * len(layer.heads) for layer in self.layers]
         """How many columns may share a head's best score."""
-        self.lemmas: dict[tuple[int, str, str], Term] = {}
-        """By layer, region and rows: the word that should stand there once so many layers are done."""
-        self.differences: dict[tuple[int, str, str], tuple[Term, Term]] = {}
+        self.lemmas: dict[tuple[int, str, int, int], Term] = {}
+        """By layer, region and rows, from and to: the word that should stand there once so many layers are done."""
+        self.wholes: dict[tuple[int, str, int], tuple[Form, Form]] = {}
+        """By layer, region and row: the number that should stand there, and the same number as a sum of other bits."""
+        self.differences: dict[tuple[int, str, int, int], tuple[Term, Term]] = {}
         """The same of two words, whose difference bit by bit should stand there between attention and feed-forward."""
         self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
         """For each layer and head: what a column of each region finds."""
@@ -96,18 +98,19 @@ class Loop(Relus):
 
         A lemma that does not hold is not used: it is there to make later questions shorter, and nothing depends on it.
         """
-        for (number, region, name), word in self.lemmas.items():
-            rows = self.layout.rows(name)
-            if number == layer and region == column.region and rows.start <= place < rows.stop:
-                found = self._if_equal(found, signed(self.bits.of_word(word)[place - rows.start]))
+        for (number, region, start, stop), word in self.lemmas.items():
+            if number == layer and region == column.region and start <= place < stop:
+                found = self._if_equal(found, signed(self.bits.of_word(word)[place - start]))
+        if (layer, column.region, place) in self.wholes:
+            wanted, expanded = self.wholes[layer, column.region, place]
+            return wanted if found.key == expanded.key else self._if_equal(found, wanted)
         return found
 
     def _by_difference(self, layer: int, column: Column, place: int, found: Form) -> Form:
         """The same of a row behind the attention, with the difference of two bits."""
-        for (number, region, name), words in self.differences.items():
-            rows = self.layout.rows(name)
-            if number == layer and region == column.region and rows.start <= place < rows.stop:
-                more, less = (signed(self.bits.of_word(word)[place - rows.start]) for word in words)
+        for (number, region, start, stop), words in self.differences.items():
+            if number == layer and region == column.region and start <= place < stop:
+                more, less = (signed(self.bits.of_word(word)[place - start]) for word in words)
                 found = self._if_equal(found, more - less)
         return found
 

@@ -49,6 +49,8 @@ class Part:
     def run(self) -> None:
         """Show all claims of this part."""
         self.stage.meaning(self.meaning)
+        for lemma in self.meaning.wholes.lemmas:
+            self.claims.lemma(lemma)
         if self.case is None and self.stage.cases:
             self._stand_alone()
             self._cover()
@@ -127,6 +129,8 @@ class Part:
 
     def _check_entry(self, form: Form, block: RowBlock, column: Column, layer: int) -> None:
         limit = Fraction(block.limit) if block.within == "real" and block.limit is not None else Fraction(1)
+        if form.is_whole and -limit <= form.low and form.high <= limit:
+            return  # whatever its bits are: most rows hold one bit
         where = self._name(f"{block.name} in {column.region} after layer {layer + 1}")
         for about, term in ((f"is at most {limit} in size", self.loop.between(form, -limit, limit)),
                             ("is an integer", self.loop.is_integer(form))):

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import z3
 
-from punchcard.proof.forms import NOTHING, ONE, ZERO, Bits, Form, Term, settings, unit, vector, width
+from punchcard.proof.forms import NOTHING, ONE, ZERO, Bits, Form, Term, gated, settings, unit, vector, width
 from punchcard.proof.solver import Solver
 from punchcard.proof.steps import Step, at_least, jumps_of, steps_of, summed
 
@@ -26,7 +26,7 @@ class Relus:
 
     def is_integer(self, form: Form) -> Term:
         """Whether the form is an integer."""
-        if all(value.denominator == 1 for value in (form.constant, *form.terms.values())):
+        if form.is_whole:
             return z3.BoolVal(True)
         scale = unit([form, Form(ONE)])
         word = vector(form, scale, width(form.low, form.high, scale), self.bits)
@@ -130,7 +130,26 @@ class Relus:
             values = [own.value(each) + sum((w * max(f.value(each), ZERO) for w, f in units), ZERO)
                       for each in settings(used)]
             return rest + self._table(used, values)
-        return self._word(total, units)
+        total, units = self._behind_gates(total, units)
+        return self._word(total, units) if units else total
+
+    def _behind_gates(
+        self, total: Form, units: list[tuple[Fraction, Form]],
+    ) -> tuple[Form, list[tuple[Fraction, Form]]]:
+        """Take ReLUs of a number behind a gate into the sum: the number where some bits are as they must be, else 0.
+
+        Without such a bit the form is 0 at most, and with all of them 0 at least. Steps of bits are left to others.
+        """
+        left = []
+        for weight, form in units:
+            literals = {bit: int(c > 0) for bit, c in form.terms.items() if form.high - abs(c) <= 0}
+            inside = Form(form.constant + sum((form.terms[bit] for bit, held in literals.items() if held), ZERO),
+                          {bit: c for bit, c in form.terms.items() if bit not in literals})
+            if literals and inside.low >= 0 and inside.high > 1:
+                total += gated(self._setting(literals), inside, self.bits) * weight
+            else:
+                left.append((weight, form))
+        return total, left
 
     def _table(self, used: list[int], values: list[Fraction]) -> Form:
         """A function of few bits, by its values."""
