@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from punchcard.card.contents import AnyContent, Contents, Stands, Uniform, held_numbers, held_size
+from punchcard.card.contents import AnyContent, Contents, Shows, Stands, Uniform, held_numbers, held_size
 from punchcard.errors import LayoutError
 
 if TYPE_CHECKING:
@@ -187,7 +187,34 @@ class Copies:
         return f"{self.rows} in {self.region} is {self.of} of the column that {self.by} names"
 
 
-AnyFact: TypeAlias = Holds | Fact | Copies | AnyContent
+@dataclass(frozen=True)
+class Each:
+    """A condition for each column of a region, where the columns are for different things."""
+
+    region: str
+    conditions: tuple[Condition, ...]
+    about: str
+
+
+@dataclass(frozen=True)
+class Indicates:
+    """Each entry of a block is 1 where its condition holds in the column, else 0: rows by columns, or one for all."""
+
+    rows: str
+    region: str
+    conditions: tuple[tuple[Condition, ...], ...]
+
+    @property
+    def about(self) -> str:
+        return f"{self.rows} in {self.region} indicates what it should"
+
+    def of(self, row: int, column: int) -> Condition:
+        """The condition of an entry; the column counted from the region's first."""
+        conditions = self.conditions[row]
+        return conditions[column if len(conditions) > 1 else 0]
+
+
+AnyFact: TypeAlias = Holds | Fact | Copies | Each | Indicates | AnyContent
 
 
 def check_fact(layout: Layout, fact: AnyFact) -> None:
@@ -196,8 +223,14 @@ def check_fact(layout: Layout, fact: AnyFact) -> None:
     size = span.stop - span.start
     if isinstance(fact, Holds) and len(fact.numbers) != size:
         raise LayoutError(f"{fact.about}: there are {len(fact.numbers)}, and the region has {size} columns")
-    if isinstance(fact, Fact):
-        for condition in leaves(fact.after):
+    if isinstance(fact, Each) and len(fact.conditions) != size:
+        raise LayoutError(f"{fact.about}: there are {len(fact.conditions)} conditions, and the region has {size} columns")
+    if isinstance(fact, Indicates):
+        wanted = layout.place(fact.rows).size
+        if len(fact.conditions) != wanted or any(len(row) not in (1, size) for row in fact.conditions):
+            raise LayoutError(f"{fact.about}: it needs {wanted} rows of conditions, each with one or with {size}")
+    if isinstance(fact, Fact | Each | Indicates):
+        for condition in (leaf for each in _conditions(fact) for leaf in leaves(each)):
             least = condition.constant if isinstance(condition, Sum) else getattr(condition, "number", 0)
             if isinstance(condition, Sum | Below) and least < 0:
                 raise LayoutError(f"{fact.about}: {condition} has a number below 0, words are unsigned")
@@ -221,7 +254,17 @@ def _named(condition: Condition) -> list[str]:
     return [getattr(condition, "rows", ""), *flat]
 
 
-def _check_bits(layout: Layout, fact: Fact, rows: str) -> None:
+def _conditions(fact: Fact | Each | Indicates) -> Iterator[Condition]:
+    if isinstance(fact, Fact):
+        yield fact.after
+    elif isinstance(fact, Each):
+        yield from fact.conditions
+    else:
+        for row in fact.conditions:
+            yield from row
+
+
+def _check_bits(layout: Layout, fact: Fact | Each | Indicates, rows: str) -> None:
     """Refuse rows that hold no bits in the fact's region, in a block or in its contents."""
     for each in layout.facts_given:
         if isinstance(each, Contents) and each.region == fact.region and rows in each.places():
@@ -260,7 +303,7 @@ def departures(layout: Layout, card: Card) -> list[str]:
 
 def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
     """Whether a fact holds, in each column of its region that it is about."""
-    if isinstance(fact, Stands | Uniform | Contents):
+    if isinstance(fact, Stands | Uniform | Contents | Shows):
         return fact.truths(layout, card)
     place = layout.region(fact.region)
     columns = np.arange(place.start, place.stop)
@@ -268,6 +311,8 @@ def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
     def read(rows: str) -> Any:
         return held_numbers(layout, card, rows, fact.region)
 
+    if isinstance(fact, Each | Indicates):
+        return _by_column(layout, card, fact, read, columns)
     if isinstance(fact, Holds):
         return read(fact.rows) == np.asarray(fact.numbers) % (1 << layout.place(fact.rows).size)
     if isinstance(fact, Copies):
@@ -282,6 +327,25 @@ def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
     if fact.last:
         return _holds(layout, fact.after, lambda rows: read(rows)[-1:], columns[-1:])
     return _holds(layout, fact.after, read, columns)
+
+
+def _by_column(layout: Layout, card: Card, fact: Each | Indicates, read: Words, columns: Any) -> Truths:
+    """Whether the condition of each column holds, or its entries say whether it does."""
+    held: dict[int, Any] = {}
+
+    def of(conditions: Sequence[Condition]) -> Any:
+        """In each column, whether its own condition holds; one that several share is looked at once."""
+        for condition in conditions:
+            if id(condition) not in held:
+                held[id(condition)] = _holds(layout, condition, read, columns)
+        if len(conditions) == 1:
+            return held[id(conditions[0])]
+        return np.stack([held[id(condition)][..., place] for place, condition in enumerate(conditions)], axis=-1)
+
+    if isinstance(fact, Each):
+        return of(fact.conditions)
+    entries = layout.array(card, fact.rows, fact.region)
+    return np.stack([entries[..., row, :] == of(conditions) for row, conditions in enumerate(fact.conditions)]).all(0)
 
 
 def _holds(layout: Layout, condition: Condition, read: Words, columns: Any) -> Truths:

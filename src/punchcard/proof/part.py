@@ -11,8 +11,8 @@ from fractions import Fraction
 
 import z3
 
-from punchcard.card.contents import Contents, Stands, Uniform
-from punchcard.card.facts import Copies, Fact, Holds, leaves, sources
+from punchcard.card.contents import Contents, Shows, Stands, Uniform
+from punchcard.card.facts import Copies, Each, Fact, Holds, Indicates, leaves, sources
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
@@ -207,7 +207,7 @@ class Part:
     def _facts(self) -> None:
         columns = self.loop.columns
         for fact in self.end.facts:
-            if isinstance(fact, Stands | Uniform | Contents):
+            if isinstance(fact, Stands | Uniform | Contents | Shows | Each | Indicates):
                 raise ProofError(f"the fact {fact.about!r} is about real numbers, and the layout has none")
             if fact.region not in self._after:
                 continue

@@ -92,6 +92,10 @@ class RealMeaning(Meaning):
         """A claim that the machine shows by itself, such as an error over a whole range."""
         self.claims[name] = about
 
+    def shared(self, region: str, rows: str) -> Term:
+        """The number at rows that are the same in all columns of a region."""
+        return self.loop.columns.shared(region, rows)
+
     def every(self, region: str) -> RealBefore:
         """Any column of a region whose columns hold the same in the rows that are asked for."""
         return RealBefore(self, self.loop.columns.pool(region)[0])

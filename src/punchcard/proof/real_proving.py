@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 import z3
 
-from punchcard.card.contents import Contents, Stands, Uniform
-from punchcard.card.facts import Fact, Holds
+from punchcard.card.contents import Contents, Shows, Stands, Uniform
+from punchcard.card.facts import Each, Fact, Holds, Indicates
 from punchcard.card.layout import Layout, RowBlock
+from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
 from punchcard.proof.layer_weights import Layer
-from punchcard.proof.meaning import Before
+from punchcard.proof.meaning import Before, with_parts
 from punchcard.proof.proving import check_whole
 from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.real_meaning import Kept, Midway, RealBefore, RealMeaning
@@ -114,6 +115,8 @@ class RealCase:
         for kept in self.card.kept:
             self._kept(kept)
         self._facts()
+        if not self.solver.possible():
+            raise ProofError(f"{self.name}: the facts contradict each other: no card has them all")
 
     def _layer(self, layer: int) -> None:
         with self.claims.claim(f"{self.name}: heads of layer {layer}", lambda: self._told(layer - 1)):
@@ -185,17 +188,22 @@ class RealCase:
     def _block(self, block: RowBlock, region: str) -> None:
         content, rows, wrong = block.holds.get(region), self.layout.rows(block.name), list[Term]()
         meant = self.card.expected.get((block.name, region))
+        columns, indicates = self.loop.columns, self.loop.columns.indicates
         for column in self.any[region]:
             found = self.loop.after(column, len(self.loop.layers))[rows]
-            if content == "bits" and meant is not None:
+            if (region, block.name) in indicates:
+                wanted = columns.indicated(indicates[region, block.name], column, self._words(column))
+            elif content == "bits" and meant is not None:
                 wanted = [signed(bit) for bit in self.loop.bits.of_word(z3.simplify(meant(Before(self.card, column))))]
             elif content is None or content == "one":
                 wanted = [number(1) if content == "one" else NOTHING] * block.size
             else:
                 wanted = column.rows[rows]
             wrong += self._differ(found, wanted)
-        about = "is what the step says" if meant is not None else "is as it was" if content else "is 0"
-        if wrong or meant is not None:
+        follows = (region, block.name) in indicates
+        about = ("is what the step says" if meant is not None else "follows from the step" if follows
+                 else "is as it was" if content else "is 0")
+        if wrong or meant is not None or follows:
             with self.claims.claim(f"{self.name}: step: {block.name} in {region}", about):
                 self._refute(wrong, f"{self.name}: step: {block.name} in {region} {about}")
 
@@ -235,12 +243,30 @@ class RealCase:
                 with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
                     words = [self._words(column)[fact.rows] for column in self.any[fact.region]]
                     self._refute([word != words[0] for word in words[1:]], f"{self.name}: again: {fact.about}")
+            elif isinstance(fact, Each):
+                with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
+                    self._refute([z3.Not(columns.condition(columns.own(fact, column), column.place, self._words(column)))
+                                  for column in self.any[fact.region]], f"{self.name}: again: {fact.about}")
+            elif isinstance(fact, Shows):
+                with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
+                    self._shows(fact, changed)
             elif isinstance(fact, Holds) and (fact.rows, fact.region) in self.card.expected:
                 raise Failed(f"{self.name}: again: {fact.about}, which the step changes", None)
             elif isinstance(fact, Contents) and fact.region not in changed:
                 raise Failed(f"{self.name}: again: {fact.about}, of which the step says nothing", None)
-            elif not isinstance(fact, Fact | Holds | Stands | Uniform | Contents):
+            elif not isinstance(fact, Fact | Holds | Stands | Uniform | Contents | Indicates):
                 raise Failed(f"{self.name}: again: {fact.about} is a fact that a proof with real numbers can't show", None)
+
+    def _shows(self, fact: Shows, changed: dict[str, Kept]) -> None:
+        """A block shows what a column holds once the loop has ended: what it held, or what replaced that."""
+        of, wrong = fact.of(self.layout), list[Term]()
+        for column in self.any[fact.region]:
+            words = self._words(column)
+            held = self.card.at(of.region, words[fact.by])
+            kept = changed[of.region]
+            new = self.card.pick([(z3.BoolVal(True), held.held), (kept.replaced(held), kept.by(held))], of.size)
+            wrong += self._differ([signed(bit) for bit in self.loop.bits.of_word(words[fact.rows])], new)
+        self._refute(wrong, f"{self.name}: again: {fact.about}")
 
     def _may_change(self, kept: Kept, column: Column) -> bool:
         return self.solver.possible(kept.replaced(RealBefore(self.card, column)))
@@ -250,5 +276,6 @@ class RealCase:
         found = dict(column.words)
         for (rows, region), meant in self.card.expected.items():
             if region == column.region:
-                found[rows] = z3.simplify(meant(Before(self.card, column)))
+                word = z3.simplify(meant(Before(self.card, column)))
+                found |= with_parts(self.layout.place(rows).block, word)
         return found

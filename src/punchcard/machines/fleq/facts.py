@@ -6,8 +6,24 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from punchcard.card.contents import Contents, Stands, Uniform
-from punchcard.card.facts import AnyFact, Below, Both, Equals, Fact, Holds, Names, Own, Spans, both, either
+from punchcard.card.contents import Contents, Shows, Stands, Uniform
+from punchcard.card.facts import (
+    AnyFact,
+    Below,
+    Both,
+    Each,
+    Equals,
+    Fact,
+    Holds,
+    Indicates,
+    Names,
+    Own,
+    Same,
+    Spans,
+    both,
+    either,
+)
+from punchcard.machines.fleq.blocks.bench import ScratchColumn
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.designs.base import WIDTHS, FleqSizes
 from punchcard.transformer.expression import Array
@@ -61,6 +77,27 @@ def card_facts(
              "the last instruction calls nothing and jumps to itself", last=True, promised=pointed),
     ]
     return found
+
+
+def register_facts(
+    sizes: FleqSizes, columns: Sequence[ScratchColumn], users: Mapping[str, Sequence[str]],
+) -> list[AnyFact]:
+    """What a design knows when a loop begins that fetches ahead: the instruction, and all that follows from its bits."""
+    last = max(sizes.size, *(column.lane + 1 for column in columns))
+    below = {name: [Below(f"current.{name}", n + 1) for n in range(last)] for name in WIDTHS}
+    lanes = {name: tuple(below[name][column.lane] for column in columns) for name in WIDTHS}
+    operands = tuple(lanes[f"{column.operand}_width"][place] for place, column in enumerate(columns))
+    calls = [(both(*(Equals(f"current.call_{user}", 0) for user in some)),) for some in users.values()]
+    pointers = tuple(Same("read_pointer", f"current.{column.operand}", column.lane) for column in columns)
+    return [
+        Shows("current", "scratchpad", INSTRUCTION, "program_counter"),
+        Each("scratchpad", pointers, "read_pointer is a + i, or b + i, in the column for lane i"),
+        Indicates("read_idle", "scratchpad", (operands,)),
+        Indicates("write_idle", "scratchpad", (lanes["c_width"],)),
+        Indicates("deep", "scratchpad", tuple((below["a_height"][row],) for row in range(sizes.size))),
+        Indicates("over", "scratchpad", tuple((below["c_height"][row],) for row in range(sizes.size))),
+        Indicates("off", "scratchpad", tuple(calls)),
+    ]
 
 
 def field(name: str) -> str:

@@ -110,7 +110,7 @@ class CompactDesign(FleqDesign):
     def _fetch(self, bench: Bench) -> Part:
         """Read the instruction and work out what it asks for; merge what was written before."""
         one, pc, halted, not_a, not_b = self.rows("scratch", "program_counter", "halted", "not_a", "not_b")
-        users = self._users()
+        users = self.users()
         return (
             self.read_instruction()
             + self.merge()
@@ -124,7 +124,7 @@ class CompactDesign(FleqDesign):
             + assign(pc, increment_bits(pc, one))
         )
 
-    def _users(self) -> dict[str, list[str]]:
+    def users(self) -> dict[str, list[str]]:
         """For each row of `off` the functions that open it."""
         return {b.name: [b.name] for b in self.blocks} | {
             t.name: [b.name for b in self.blocks if b.transport.name == t.name] for t in self.transports}
