@@ -23,7 +23,7 @@ def cards_of_cases(machine: RiscvMachine, count: int, seed: int = 0) -> tuple[li
     known = machine.sizes.decoder.instructions
     cases = [case for case in (*(one.name for one in known), ELSE) for _ in range(count)]
     before = torch.stack([_card(machine, rng, _word(machine, rng, case)) for case in cases])
-    after = torch.cat([machine.model(some) for some in before.split(24)])
+    after = torch.cat([machine.model(some) for some in torch.split(before, 24)])
     if machine.design.lags:
         for card in after:
             _let_something_be_pending(machine, rng, card)

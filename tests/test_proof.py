@@ -30,8 +30,8 @@ pytest.importorskip("z3")
 
 import z3
 
+from punchcard.proof.cards import make_card
 from punchcard.proof.certificate import disagreements, load_certificate
-from punchcard.proof.example import make_card
 from punchcard.proof.forms import Form
 from punchcard.proof.prover import prove
 from punchcard.proof.proving import Proof

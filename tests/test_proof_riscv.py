@@ -197,7 +197,7 @@ class Judge:
         self.cases, cards = cards_of_cases(subject, 3, seed=1)
         self.before = [cards]
         for layer in subject.model.layers:
-            self.before.append(torch.cat([layer(some) for some in self.before[-1].split(24)]))
+            self.before.append(torch.cat([layer(some) for some in torch.split(self.before[-1], 24)]))
 
     def fate(self, weights: Weights) -> str:
         number = next(i for i, (old, new) in enumerate(zip(self.subject.weights.layers, weights.layers, strict=True))
@@ -220,7 +220,7 @@ class Judge:
 
     def _departing(self, weights: Weights, number: int) -> str | None:
         """A case in which a card of other weights is not what the machine means."""
-        after = weights.module.layers[number]
+        after: Any = weights.module.layers[number]
         for first in range(0, len(self.cases), 24):
             cards = after(self.before[number][first : first + 24])
             wrong = (cards != self.before[number + 1][first : first + 24]).flatten(1).any(dim=1)
@@ -231,5 +231,5 @@ class Judge:
                 if not torch.equal(card, self.before[-1][first + place]):
                     meant = step(self.subject, self.before[0][first + place], card)
                     if not np.array_equal(meant, card.double().numpy()):
-                        return self.cases[first + place]
+                        return str(self.cases[first + place])
         return None

@@ -71,9 +71,9 @@ def _long_division() -> Steps:
            [*divides, *a_digit, more == found * divisor, fits(found)],
            z3.And(BASE * number + digit == (BASE * quotient + found) * divisor + (so_far - more), so_far - more < divisor))
     for value in range(BASE):
-        for times in range(1, BASE):
-            yield (f"{times} times the divisor is in it just where the digit is {times} or more",
-                   [divisor > 0, fits(value)], (so_far >= times * divisor) == (times <= value))
+        yield (f"where the digit is {value}, a multiple of the divisor is in it just where its factor is {value} at most",
+               [divisor > 0, fits(value)],
+               z3.And(*((so_far >= times * divisor) == (times <= value) for times in range(1, BASE))))
     yield "a multiple is as large as its number", [factor >= 1, divisor > 0], factor * divisor >= divisor
     other = quotient + factor
     yield ("quotient and rest are the only ones",
@@ -81,8 +81,7 @@ def _long_division() -> Steps:
            number != other * divisor + less)
     nothing = [divisor == 0, rest == number, number >= 0, *a_digit]
     yield "by 0 nothing is taken away", nothing, so_far - (BASE - 1) * divisor == BASE * number + digit
-    for times in range(1, BASE):
-        yield f"{times} times 0 is in it", nothing, so_far >= times * divisor
+    yield "every multiple of 0 is in it", nothing, z3.And(*(so_far >= times * divisor for times in range(1, BASE)))
 
 
 LEMMAS = {

@@ -185,7 +185,8 @@ class Columns:
     def _congruence(self, column: Column, inside: Term) -> None:
         """Columns with one number are one column."""
         for other in self.found[column.region]:
-            if other is not column:
+            known = z3.is_bv_value(column.place) and z3.is_bv_value(other.place)  # then they are two: see `at`
+            if other is not column and not known:
                 same = z3.And(inside, column.place == other.place)
                 self.solver.suppose(*(z3.Implies(same, word == other.words[name])
                                       for name, word in column.words.items()

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from math import gcd
 from typing import Any, TypeAlias
@@ -160,12 +161,12 @@ class Form:
         """Whether it is an integer whatever its bits are."""
         return self.constant.denominator == 1 and all(c.denominator == 1 for c in self.terms.values())
 
-    @property
+    @cached_property
     def low(self) -> Fraction:
         """The least value, were all bits free."""
         return self.constant + sum((c for c in self.terms.values() if c < 0), ZERO)
 
-    @property
+    @cached_property
     def high(self) -> Fraction:
         """The greatest value, were all bits free."""
         return self.constant + sum((c for c in self.terms.values() if c > 0), ZERO)

@@ -161,8 +161,8 @@ class Wholes:
         x, y = z3.simplify(x), z3.simplify(y)
         size = x.size()
         if z3.is_bv_value(x) and z3.is_bv_value(y):
-            parts = divmod(x.as_long(), y.as_long()) if y.as_long() else (-1, x.as_long())
-            return Division(x, y, *(z3.BitVecVal(part, size) for part in parts), ())
+            quotient, remainder = divmod(x.as_long(), y.as_long()) if y.as_long() else (-1, x.as_long())
+            return Division(x, y, z3.BitVecVal(quotient, size), z3.BitVecVal(remainder, size), ())
         key = ("division", x.get_id(), y.get_id())
         if key not in self._found:
             self._kept += [x, y]

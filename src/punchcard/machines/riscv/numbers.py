@@ -7,7 +7,7 @@ and quotients that an instruction means (`meaning.py`). Rows hold the numbers of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.divide import DIGITS, REMAINDERS
@@ -53,17 +53,14 @@ def tell_numbers(card: Meaning, sizes: RiscvSizes, word: int | None, x: Word, y:
     """What stands on the card, for a word with these bits; None: neither a product nor a quotient."""
     tree = Chosen(sizes, word) if word is not None else None
     sort = tree.among(family) if tree is not None else "other"
-    if sort == "product":
-        assert tree is not None
-        signed = [tree.among(lambda one, names=names: one.name in names) for names in SIGNED]  # type: ignore[misc]
-        _products(card, x, y, signed, tree.among(lambda one: one.name in PRODUCTS))
+    if tree is not None and sort == "product":
+        signed = [tree.is_one_of(names) for names in SIGNED]
+        _products(card, x, y, signed, tree.is_one_of(PRODUCTS))
     else:
         for rows in SUMS:
             card.sums_to(FIRST, f"sum.{rows}", "scratchpad")
-    if sort == "quotient":
-        assert tree is not None
-        _quotients(card, x, y, *(tree.among(lambda one, names=names: one.name in names if one.name in QUOTIENTS else None)
-                                 for names in (SIGNED_QUOTIENTS, REMAINDERS)))  # type: ignore[misc]
+    if tree is not None and sort == "quotient":
+        _quotients(card, x, y, tree.is_one_of(SIGNED_QUOTIENTS, QUOTIENTS), tree.is_one_of(REMAINDERS, QUOTIENTS))
     else:
         card.sums_to(FIRST, "divisor", "scratchpad")
         for row in range(DIGITS):
@@ -82,6 +79,10 @@ class Chosen:
         """The class, of those that instructions are sorted into."""
         return next(name for name, cubes in self.decoder.classes(sort).items()
                     if any(all(self.kind[place] == value for place, value in cube.items()) for cube in cubes))
+
+    def is_one_of(self, names: Sequence[str], among: Sequence[str] | None = None) -> bool:
+        """Whether it is seen as one of these instructions, among all or some of them."""
+        return bool(self.among(lambda one: one.name in names if among is None or one.name in among else None))
 
 
 def _products(card: Meaning, x: Word, y: Word, signed: list[bool], wanted: bool) -> None:
