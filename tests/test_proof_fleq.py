@@ -96,9 +96,9 @@ def test_the_bits_of_a_loop_are_proven(design: str) -> None:
 def test_a_flag_that_is_too_far_from_an_integer_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     """The compact design forgives 1/4, and not more."""
     it = machine("compact")
-    monkeypatch.setattr(meaning, "TOLERANCE", 0.25)
+    monkeypatch.setattr(meaning, "TOLERANCE", 0.2499)
     assert refuted(it, it.weights, "nothing") is None
-    monkeypatch.setattr(meaning, "TOLERANCE", 0.26)
+    monkeypatch.setattr(meaning, "TOLERANCE", 0.2501)
     assert refuted(it, it.weights, "nothing") == "nothing: step: program_counter in scratchpad is what the step says"
 
 

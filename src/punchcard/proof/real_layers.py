@@ -48,8 +48,10 @@ class RealLoop(Loop):
         self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
         self.soft: dict[tuple[int, int], set[str]] = {}
         """For each layer and head: the regions whose columns may take a mean that is not known exactly."""
-        self.whole: dict[tuple[int, int, str], tuple[Fraction, Fraction]] = {}
-        """By layer, row and region: where heads bring an integer, by promise; its tolerance and its limit."""
+        self.whole: dict[tuple[int, int, str], tuple[Fraction, Fraction, Fraction]] = {}
+        """By layer, row and region: where heads bring an integer, by promise; its tolerance, its limit, what is added to it."""
+        self.grids: dict[tuple[int, int, str], Fraction] = {}
+        """What such a number is a multiple of, once it is read."""
         self.at_most_zero: dict[object, Term] = {}
         """Whether such a number is 0 or less, by its form."""
         self.others: dict[str, Column] = {}
@@ -305,8 +307,9 @@ class RealLoop(Loop):
         return [self._summed(old, bias, [(weight, units[unit]) for unit, weight in row])
                 for old, bias, row in zip(kept, layer.b2, layer.w2, strict=True)]
 
-    def _as_whole(self, form: Form, tolerance: Fraction, limit: Fraction) -> Form:
-        """A number that is an integer by promise: at most 0, or at least 1, up to the tolerance."""
+    def _as_whole(self, shifted: Form, tolerance: Fraction, limit: Fraction, shift: Fraction) -> Form:
+        """A number that is an integer by promise: at most 0, or at least 1, up to the tolerance; and what is added to it."""
+        form = shifted - Form(shift)
         if form.key not in self._wholes:
             bits, reals = self.parts(form)
             condition = z3.FreshBool("at most 0")
@@ -316,7 +319,7 @@ class RealLoop(Loop):
             below = Real("an integer of at most 0", -limit, tolerance, noise=True)
             above = Real("an integer of at least 1", 1 - tolerance, limit, noise=True)
             self._wholes[form.key] = self.bits.real(below, condition) + self.bits.real(above, z3.Not(condition))
-        return self._wholes[form.key]
+        return self._wholes[form.key] + Form(shift)
 
     def _summed(self, old: Form, bias: Fraction, units: list[tuple[Fraction, Form]]) -> Form:
         key = old.key, bias, tuple((weight, form.key) for weight, form in units)
