@@ -22,6 +22,8 @@ from punchcard.proof.solver import Solver
 from punchcard.proof.steps import at_least, equal
 
 Span = tuple[Fraction, Fraction]
+ROUNDED = Fraction(1, 1 << 8)
+"""More than roundings make of a mean, in any number format."""
 MANY = 8
 """Sums with noise are looked at on all settings of so many bits."""
 
@@ -93,6 +95,10 @@ class RealLoop(Loop):
                 least, most = min(real.low, ZERO), max(real.high, ZERO)
             low, high = low + min(factor * least, factor * most), high + max(factor * least, factor * most)
         return low, high
+
+    def can_be(self, setting: dict[int, int]) -> bool:
+        """Whether bits can have these values."""
+        return self.solver.possible(self._setting(setting))
 
     def surely(self, form: Form, limit: Fraction) -> Term:
         """form >= limit, whatever its real numbers are."""
@@ -178,7 +184,13 @@ class RealLoop(Loop):
         total = NOTHING
         for column in group.columns:
             total += weighted(row, self.after(column, number))
-        return total * Fraction(1, len(group.columns))
+        count = len(group.columns)
+        if count & count - 1 and (total.terms or total.constant):
+            # a third, say, is rounded: the mean is between what the columns give, up to that
+            low, high = self.span(total * Fraction(1, count))
+            more = max(abs(low), abs(high)) * ROUNDED
+            return self.bits.real(Real(f"a mean of {count} in layer {number + 1}", low - more, high + more))
+        return total * Fraction(1, count)
 
     def _between(self, number: int, place: int, row: list[tuple[int, Fraction]], columns: list[Column], where: Term) -> Form:
         """A number between the least and the greatest that these columns give; the number itself if all give the same."""
