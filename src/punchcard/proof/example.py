@@ -83,7 +83,7 @@ def counter_example(proof: Proof, failed: Failed) -> CounterExample | None:
     for _ in range(TRIES):
         chosen = _chosen(proof, model)
         card = make_card(proof.layout, chosen)
-        after = _looped(proof.weights, card)
+        after = looped(proof.weights, card)
         differences = _differences(proof, card, after)
         if differences or not failed.why or not says_what_it_means(proof.machine):
             break
@@ -106,7 +106,7 @@ def _another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.Mod
     return proof.solver.case(why, wanted)
 
 
-def _looped(weights: Weights, card: AnyArray) -> AnyArray:
+def looped(weights: Weights, card: AnyArray) -> AnyArray:
     """The card after a loop of the equation, in the model's own number format."""
     import torch
 

@@ -4,8 +4,8 @@ A sum whose terms are multiples of a grid g is exact in any order where no parti
 significand bits of the number format: where its positive terms are not, and its negative ones. Beside real numbers three
 more things happen:
 
-    gates      a unit with a gate of 2^60: where the gate is 0 the rest is a sum as above; where it is not, the unit is below 0
-               by more than all roundings of the sum, so that its ReLU is exactly 0
+    gates      a unit with a gate of 2^60: where the gate is 0 the rest is a sum as above; where it is not, the unit is below
+               0 by more than all roundings of the sum, so that its ReLU is exactly 0
     clearing   x - relu(x) + relu(-x), or relu(x) - relu(x), with nothing beside it is exactly 0
     flags      an integer but for an error is a multiple of a grid once it is read, and so is all that is made of it
 """
@@ -41,7 +41,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass
 class Entries:
-    """The rows of a column: least and greatest value, the grid that they are multiples of, and which are any real numbers."""
+    """The rows of a column: least and greatest value, the grid that they are multiples of, and which are real numbers."""
 
     low: Array
     high: Array
@@ -100,7 +100,8 @@ class BitSums:
 
     def _entries(self, column: Column, layer: int, heads: bool) -> Entries:
         forms = self.loop.attended(column, layer) if heads else self.loop.after(column, layer)
-        found = Entries(*np.zeros((2, len(forms))), np.full(len(forms), np.inf), np.zeros(len(forms), dtype=np.bool_))
+        count = len(forms)
+        found = Entries(np.zeros(count), np.zeros(count), np.full(count, np.inf), np.zeros(count, dtype=np.bool_))
         for row in range(len(forms)):
             form = forms[row]
             low, high = self.loop.span(form)
@@ -112,7 +113,7 @@ class BitSums:
             if heads and place in self.loop.whole:
                 # what the layer takes for this row: an integer, up to its error, read with a shift
                 found.grid[row] = float(self.loop.grids[place]) or np.nan
-                tolerance, limit, shift = self.loop.whole[place]
+                _, limit, shift = self.loop.whole[place]
                 found.low[row], found.high[row] = float(shift - limit), float(shift + limit)
             elif all(self.loop.bits.reals[atom].noise for atom in form.terms if atom in self.loop.bits.reals):
                 found.grid[row] = self._carried(column, layer, row, heads)
@@ -187,7 +188,7 @@ class BitSums:
         """Rows whose sum is 0 by terms that are the same number: x - relu(x) + relu(-x), or relu(x) - relu(x)."""
         found: Flags = np.zeros(len(weights), dtype=np.bool_)
         for row in np.flatnonzero((((weights != 0) @ real) | rows.real) & (b2 == 0)):
-            found[row] = self._cancels(row, weights[row], w1, b1, rows)
+            found[row] = self._cancels(int(row), weights[row], w1, b1, rows)
         return found
 
     def _cancels(self, row: int, weights: Array, w1: Array, b1: Array, rows: Entries) -> bool:
@@ -236,7 +237,7 @@ class BitSums:
         """A unit with gates: where all are 0 it is the sum of the rest; where one is not, it is closed."""
         forms = self.loop.attended(column, number)
         gates = np.flatnonzero((np.abs(weights) >= GATE) & rows.used)
-        bits = sorted({atom for row in gates for atom in forms[row].terms})
+        bits = sorted({atom for row in gates for atom in forms[int(row)].terms})
         if len(bits) > FEW or any(rows.real[row] for row in gates):
             return float(np.abs(weights) @ rows.size), float("nan"), True
         rest = weights.copy()
@@ -245,7 +246,7 @@ class BitSums:
         total = float(np.abs(weights) @ rows.size) + abs(bias)
         rounding = 2 * (np.count_nonzero(weights) + 2) * 2.0**-self.bits * total
         for setting in settings(bits):
-            values = [float(weights[row]) * float(forms[row].value(setting)) for row in gates]
+            values = [float(weights[row]) * float(forms[int(row)].value(setting)) for row in gates]
             if any(values) and sum(values) + high + rounding >= 0 and self.loop.can_be(setting):
                 return total, float("nan"), True
         totals, grids, real = _summed(rest[None, :], rows)

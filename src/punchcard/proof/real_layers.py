@@ -51,7 +51,7 @@ class RealLoop(Loop):
         self.soft: dict[tuple[int, int], set[str]] = {}
         """For each layer and head: the regions whose columns may take a mean that is not known exactly."""
         self.whole: dict[tuple[int, int, str], tuple[Fraction, Fraction, Fraction]] = {}
-        """By layer, row and region: where heads bring an integer, by promise; its tolerance, its limit, what is added to it."""
+        """By layer, row and region: where heads bring an integer, by promise; tolerance, limit, and what is added to it."""
         self.grids: dict[tuple[int, int, str], Fraction] = {}
         """What such a number is a multiple of, once it is read."""
         self.at_most_zero: dict[object, Term] = {}

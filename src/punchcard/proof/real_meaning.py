@@ -125,7 +125,7 @@ class RealMeaning(Meaning):
         """
         self.promised[rows] = Fraction(tolerance)
         place = layer - 1, self.loop.layout.rows(rows).start, region
-        self.loop.whole[place] = Fraction(tolerance) + Fraction(grid), Fraction(limit), Fraction(shift)
+        self.loop.whole[place] = Fraction(tolerance), Fraction(limit), Fraction(shift)
         self.loop.grids[place] = Fraction(grid)
 
     def is_at_most_zero(self, rows: str, column: Column, layer: int) -> Term:

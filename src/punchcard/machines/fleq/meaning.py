@@ -141,11 +141,12 @@ class FleqMeaning:
         found = card.held_at(("memory", "instructions"), pointer, size)
         return card.pick([(card.negated(is_unit), found), (is_unit, unit)], size)
 
-    def whole_flag(self, layer: int, rows: str) -> None:
-        """The promise that a flag is an integer, where the heads of a layer bring it."""
+    def whole_flag(self, layer: int, rows: str, roundings: int = 1) -> None:
+        """The promise that a flag is an integer, where the heads of a layer bring it, rounded so often to its grid."""
         design = self.design
         grid = flag_grid(design.flag_bound, design.scale.unit) if design.flag_shift else 0.0
-        self.card.whole(layer, rows, "scratchpad", TOLERANCE, design.range + TOLERANCE, design.flag_shift, grid)
+        self.card.whole(layer, rows, "scratchpad", TOLERANCE + roundings * grid, design.range + TOLERANCE,
+                        design.flag_shift, grid)
 
     def writes(self, column: Any, lanes: dict[int, list[Any]]) -> Any:
         """Whether a lane of the result is written to a column."""
@@ -171,10 +172,11 @@ class FleqMeaning:
         """
         card = self.card
         pad = card.every("scratchpad").column
-        self.whole_flag(flag, "flag")
+        # a result that is about to be written is the mean of several columns, each with its rounding
+        self.whole_flag(flag, "flag", 1 + max(map(len, lanes.values()), default=0))
+        shift = card.constant(self.design.flag_shift)
         self.everywhere(flag, "flag", "mem[flag] after the write, and what is added to it",
-                        lambda column: [self.written(self["flag"], lanes, made, 1)[0] + card.constant(self.design.flag_shift)],
-                        heads_only=True)
+                        lambda column: [self.written(self["flag"], lanes, made, 1)[0] + shift], heads_only=True)
 
         def taken() -> Any:
             return card.is_at_most_zero("flag", pad, flag)

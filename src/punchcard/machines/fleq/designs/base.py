@@ -208,6 +208,12 @@ class FleqDesign(Design[FleqSizes]):
     def meaning(self, card: Any) -> None:
         """What a loop does, for a proof: see `machines.fleq.meaning`."""
 
+    def departures(self, card: Card, after: Card) -> Any:
+        """Where a card after a loop is not what the step makes of the card before: see `machines.fleq.departures`."""
+        from punchcard.machines.fleq.departures import departures
+
+        return departures(self, card, after)
+
     def layout(self, sizes: FleqSizes) -> Layout:
         return self.card
 
@@ -372,11 +378,12 @@ class FleqDesign(Design[FleqSizes]):
         length = self.sizes.pointer_bits
         far = 4.0 * length
         query = position if flag_query is None else position + flag_query
+        read = data[0] + (result[0] if flag_result is None else flag_result)
         into = np.concatenate([incoming.numbers[: self.height], stale.numbers, flag.numbers])
         return attend(
             query=stack(query, outside + one),
             key=stack(store_factor(length) * position + pointer, far * writes - far * one),
-            value=stack(result, outside, data[0] + (result[0] if flag_result is None else flag_result) + shift * (outside + one)),
+            value=stack(result, outside, read + shift * (outside + one)),
             into=Rows("incoming, stale and flag", into, self.card.width),
             gap=store_gap(length),
         )
