@@ -400,3 +400,15 @@ def test_every_pair_of_functions_at_size_1(design: str) -> None:
                 program = assemble(".data\na scalar 2\nb scalar\nc scalar\n.code\n" + "\n".join(lines))
                 report = audited_run(build(program, design=design, heads=2), program, engine=ENGINE)
                 assert report.ok, f"{first}, {second}: {report.why}"
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_flag_with_an_error_leaves_exact_bits(design: str) -> None:
+    """An integer but for an error of the last steps: the program counter and all registers are as exact as ever."""
+    machine = FleqMachine(functions=("add",), size=1, memory=4, instructions=12, design=design)
+    text = ".range 16\n.data\nx scalar 0\nf scalar -0.04\no scalar 0.99\n.code\nx = add(x, x); if f <= 0 goto 1\n"
+    text += "x = add(x, x); if o <= 0 goto 0\n" * 6 + "x = add(x, x); if f <= 0 goto 0\nhalt\n"
+    card = machine.punch(assemble(text))
+    for _ in range(24):
+        card = machine.model(card)
+        assert machine.layout.violations(card) == []

@@ -116,14 +116,22 @@ class RealMeaning(Meaning):
     def at(self, region: str, number: Term) -> RealBefore:
         return RealBefore(self, self.columns.at(region, self.columns.as_place(number)))
 
-    def whole(self, layer: int, rows: str, region: str, tolerance: float, limit: float) -> None:
-        """The number that a layer's heads bring to a row is an integer, up to a tolerance and within a limit: a promise."""
+    def whole(
+        self, layer: int, rows: str, region: str, tolerance: float, limit: float, shift: float = 0.0, grid: float = 0.0,
+    ) -> None:
+        """The number that a layer's heads bring to a row is an integer, up to a tolerance and within a limit: a promise.
+
+        With a `shift` it is read with that added to it, which rounds it to a multiple of `grid`.
+        """
         self.promised[rows] = Fraction(tolerance)
-        self.loop.whole[layer - 1, self.loop.layout.rows(rows).start, region] = Fraction(tolerance), Fraction(limit)
+        place = layer - 1, self.loop.layout.rows(rows).start, region
+        self.loop.whole[place] = Fraction(tolerance), Fraction(limit), Fraction(shift)
+        self.loop.grids[place] = Fraction(grid)
 
     def is_at_most_zero(self, rows: str, column: Column, layer: int) -> Term:
         """Whether the number that heads have brought to a row is 0 or less; the promise says that it is clear."""
-        form = self.loop.attended(column, layer - 1)[self.loop.layout.rows(rows).start]
+        place = self.loop.layout.rows(rows).start
+        form = self.loop.attended(column, layer - 1)[place] - Form(self.loop.whole[layer - 1, place, column.region][2])
         self.loop.after(column, layer)
         known = self.loop.at_most_zero.get(form.key)
         return at_least(-form, Fraction(0), self.loop.bits) if known is None else known

@@ -15,11 +15,12 @@ from functools import partial
 from typing import Any
 
 from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.designs.base import flag_grid
 from punchcard.machines.fleq.enclosures import enclosed
 from punchcard.machines.fleq.facts import INSTRUCTION, cases
 
-TOLERANCE = 1 / 16
-"""A flag is an integer up to this: what a run refuses beyond is less (`guard.MOST_TOLERANCE`)."""
+TOLERANCE = 3 / 64
+"""A flag is an integer up to this: a run refuses what is beyond (`guard.MOST_TOLERANCE`)."""
 HELD = ("zero", "unit", "memory", "instructions")
 
 
@@ -140,6 +141,13 @@ class FleqMeaning:
         found = card.held_at(("memory", "instructions"), pointer, size)
         return card.pick([(card.negated(is_unit), found), (is_unit, unit)], size)
 
+    def whole_flag(self, layer: int, rows: str, roundings: int = 1) -> None:
+        """The promise that a flag is an integer, where the heads of a layer bring it, rounded so often to its grid."""
+        design = self.design
+        grid = flag_grid(design.flag_bound, design.scale.unit) if design.flag_shift else 0.0
+        self.card.whole(layer, rows, "scratchpad", TOLERANCE + roundings * grid, design.range + TOLERANCE,
+                        design.flag_shift, grid)
+
     def writes(self, column: Any, lanes: dict[int, list[Any]]) -> Any:
         """Whether a lane of the result is written to a column."""
         return self.card.either(*(self.writes_lane(column, lane) for lane in lanes))
@@ -164,9 +172,11 @@ class FleqMeaning:
         """
         card = self.card
         pad = card.every("scratchpad").column
-        card.whole(flag, "flag", "scratchpad", TOLERANCE, self.design.range + TOLERANCE)
-        self.everywhere(flag, "flag", "mem[flag] after the write", lambda column: self.written(self["flag"], lanes, made, 1),
-                        heads_only=True)
+        # a result that is about to be written is the mean of several columns, each with its rounding
+        self.whole_flag(flag, "flag", 1 + max(map(len, lanes.values()), default=0))
+        shift = card.constant(self.design.flag_shift)
+        self.everywhere(flag, "flag", "mem[flag] after the write, and what is added to it",
+                        lambda column: [self.written(self["flag"], lanes, made, 1)[0] + shift], heads_only=True)
 
         def taken() -> Any:
             return card.is_at_most_zero("flag", pad, flag)

@@ -201,9 +201,10 @@ class CompactDesign(FleqDesign):
         """Store the result, read the flag, branch, and leave the scratchpad clean."""
         one, pc, flag, p = bench.one, self.row("program_counter"), self.row("flag"), self.field("p")
         # flag <= 0 chooses p: pc + 2 [leq and p] - 2 [leq and pc]
-        leq_p, leq_pc = (step_and(-flag, bits, one, scales.flag_bound) for bits in (p, pc))
+        value = flag - scales.flag_shift * one
+        leq_p, leq_pc = (step_and(-value, bits, one, scales.flag_bound) for bits in (p, pc))
         return (
-            self.store(self.field("flag"))
+            self.store(self.field("flag"), shift=scales.flag_shift)
             + self.erase(scales.gate)
             + assign(pc, pc + 2 * leq_p - 2 * leq_pc)
             + self.clear_all([*self.SHARED_TEMPORARIES, "read_pointer", "read_idle", "write_idle", "off", "operand", "left",

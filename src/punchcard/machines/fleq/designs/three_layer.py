@@ -167,11 +167,12 @@ class ThreeLayerDesign(CompactDesign):
             part += self.off_rows({name: off[i : i + 1] for i, name in enumerate(users)}, users, of)
         return part + (self._foresee(bench, scales) if self.pointer_functions else Part())
 
-    def _fetch_from(self, pointer: Rows, into: str) -> Part:
-        """Every scratchpad column reads an instruction; all others find the column of zeros."""
+    def _fetch_from(self, pointer: Rows, into: str, shift: float = 0.0) -> Part:
+        """Every scratchpad column reads an instruction, or a flag; all others find the column of zeros."""
         data, position, outside, sink = self.rows("data", "position", "outside", "sink")
         target = self.row(into)
-        return attend(query=stack(pointer, outside), key=stack(position, 2 * sink), value=data[: target.size], into=target,
+        value = data[: target.size] + shift * outside.repeat(target.size)
+        return attend(query=stack(pointer, outside), key=stack(position, 2 * sink), value=value, into=target,
                       gap=ADDRESS_GAP)
 
     def _read_pointer(self, of: str) -> Expression:
@@ -179,7 +180,8 @@ class ThreeLayerDesign(CompactDesign):
 
     def _foresee(self, bench: Bench, scales: Scales) -> Part:
         """Whether the instruction that comes next is being changed, and what the scratchpad asks for then."""
-        one, before, next_met, jump_met = self.rows("scratch", "flag_before", "meets.next", "meets.jump")
+        one, read, next_met, jump_met = self.rows("scratch", "flag_before", "meets.next", "meets.jump")
+        before = read - scales.flag_shift * one
         flag, c, bound = self.row("kept.flag"), self.row("kept.c"), 2 * scales.flag_bound
 
         def goes_on(met: Expression) -> Expression:
@@ -191,7 +193,7 @@ class ThreeLayerDesign(CompactDesign):
         asks = relu(flag + one - met) - relu(c + one - met) + c
         others = [block for block in self.blocks if not block.reads_instructions]
         return (
-            self._fetch_from(flag, "flag_before")
+            self._fetch_from(flag, "flag_before", scales.flag_shift)
             + assign(self.row("forward"), forward)
             + assign(self.row("as_fetched"), one - forward)
             + assign(self.row("ask"), asks)
@@ -204,11 +206,12 @@ class ThreeLayerDesign(CompactDesign):
     def _third(self, scales: Scales) -> Part:
         """Store the result, read the flag, choose the registers of the next instruction, leave the rest clean."""
         flag, one, pc, following = self.rows("flag", "scratch", "program_counter", "following")
+        value = flag - scales.flag_shift * one
 
         def chosen(go_on: Expression, jump: Expression, least: float) -> Expression:
             """The bit of the instruction that comes next: 1 or `least`, -1 or 0."""
             size = 1 - least
-            up = [step_and(-flag, 2 / size * (bits - one) + one, one, scales.flag_bound) for bits in (jump, go_on)]
+            up = [step_and(-value, 2 / size * (bits - one) + one, one, scales.flag_bound) for bits in (jump, go_on)]
             return go_on + size * up[0] - size * up[1]
 
         current, pointer = self.row("current"), self.row("read_pointer")
@@ -218,8 +221,8 @@ class ThreeLayerDesign(CompactDesign):
         if self.pointer_functions:
             next_instruction, next_pointer = self._changed(next_instruction, next_pointer, scales)
             temporary += ["meets", "flag_before", "ask", "forward", "as_fetched", "plain", "flag_result"]
-        part = (self.store(self.row("ask"), self.row("flag_result")) if self.pointer_functions
-                else self.store(self.row("kept.flag")))
+        part = (self.store(self.row("ask"), self.row("flag_result"), scales.flag_shift) if self.pointer_functions
+                else self.store(self.row("kept.flag"), shift=scales.flag_shift))
         part += self.erase(scales.gate)
         part += assign(pc, chosen(following, self.row("kept.p"), -1.0))
         part += assign(current, next_instruction) + assign(pointer, next_pointer)
