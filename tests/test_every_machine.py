@@ -297,7 +297,8 @@ def test_a_package_that_is_broken_is_named(monkeypatch: pytest.MonkeyPatch) -> N
            "No module named 'nowhere'\n")
 
 
-def test_without_a_command_there_is_the_help() -> None:
+def test_without_a_command_there_is_the_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["punchcard"])  # without arguments click takes those of the process
     result = invoke()
     assert result.exit_code == 0
     assert len(result.stdout.splitlines()) > 10
