@@ -51,8 +51,10 @@ BY_ENGINE: list[tuple[str, dict[str, Any]]] = [
 def stopped(name: str, options: dict[str, Any], check: bool) -> Any:
     """FLEQ takes long, stopped again and again, and in the paper's design. Without a comparison: on one engine."""
     engine = options["engine"]
-    quick = engine == "scratchpad" if name == "columns.fleq" else options.get("design") != "paper" or name == "multiply.subleq"
-    kept = quick and (check or engine == ("lowered" if name == "multiply.subleq" else "scratchpad"))
+    if name == "multiply.subleq":
+        kept = check or engine == "lowered"
+    else:
+        kept = engine == "scratchpad" or (check and name == "newton.fleq" and options.get("design") != "paper")
     return (pytest.param if kept else soaked)(name, options, check)
 
 

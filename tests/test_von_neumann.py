@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -96,11 +97,16 @@ def test_every_difference_of_four_bits() -> None:
     assert compared.steps == 2 * len(images)
 
 
+@cache
+def machine_of(word_bits: int, memory: int, dialect: str) -> VonNeumannMachine:
+    return VonNeumannMachine(word_bits=word_bits, memory=memory, dialect=dialect)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_cases(case: ImageCase, engine: str) -> None:
     """The table, with the host: output, end, steps; and every loop as the interpreter has it."""
-    machine = VonNeumannMachine(word_bits=case.word_bits, memory=case.memory, dialect=case.dialect)
+    machine = machine_of(case.word_bits, case.memory, case.dialect)
     written = bytearray()
     report = run(case.image, machine, check="lockstep", input=case.input, output=written.append, max_steps=case.max_steps,
                  engine=engine)
