@@ -309,7 +309,8 @@ class Incremental:
         touched = others.any(0).nonzero().squeeze(1)
         if touched.shape[0]:
             values = head.value @ self._entries(head.source, self.columns.busy)
-            values = values.view(taken.shape[0], self.columns.cards, others.shape[0])[:, columns[touched] // self.columns.count]
+            values = values.view(taken.shape[0], self.columns.cards, others.shape[0])
+            values = values[:, columns[touched] // self.columns.count]
             taken[:, touched] += (values * others[:, touched].T).sum(-1)
         return taken
 

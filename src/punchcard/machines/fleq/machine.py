@@ -232,7 +232,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def _fields(
         self, instruction: Instruction | None, number: int, program: FleqProgram, constants: dict[PointerUpdate, int]
     ) -> dict[str, int]:
-        """An instruction's fields, less those of 0. A halt, and the room after the program, jumps to itself and calls nothing."""
+        """The fields that are not 0. A halt, and the room after the program, jumps to itself and calls nothing."""
         sizes = self.sizes
         memory, code = sizes.memory_column, sizes.instruction_column
         values: dict[str, int] = {"a": sizes.zero_column, "b": sizes.zero_column, "c": sizes.zero_column,
