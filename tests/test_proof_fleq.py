@@ -198,6 +198,7 @@ def test_the_error_of_a_product_is_below_its_enclosure_and_near_it(heads: int) -
     scale = Scale(4, 16.0, 2.0**-53)
     found = enclosed(built_in("mul", heads), scale)
     assert found is not None
+    assert found.error <= built_in("mul", heads).bound(scale)
     c, before = best_c(scale.reach, heads, scale.unit), flint.ctx.prec
     flint.ctx.prec = 300
     try:
@@ -222,6 +223,7 @@ def test_the_error_of_a_fit_is_enclosed_over_its_whole_range() -> None:
     measured = float(np.abs(sum_of_sigmoids(x) - 1 / x).max())
     assert measured <= found.truncation <= 1.06 * measured
     assert found.truncation <= FIT_MARGIN * sum_of_sigmoids.error
+    assert found.rounding <= 2.0**-53 * sum_of_sigmoids.rounding()
 
 
 def test_a_bound_holds_between_the_points_that_were_looked_at() -> None:
@@ -240,3 +242,4 @@ def test_fits_are_within_their_margin_everywhere(name: str) -> None:
     error = block.fit.error if isinstance(block, FittedFunction) else block.curve.table.error  # type: ignore[attr-defined]
     assert found is not None
     assert found.truncation <= FIT_MARGIN * error
+    assert found.error <= block.bound(it.scale)
