@@ -386,7 +386,7 @@ def test_the_root_holds_from_0_on(precision: str) -> None:
     operands = [(np.array([[x]]),) for x in (0.0, *np.geomspace(1e-22, 16.0, 60))]
     assert root.domain == (0.0, 16.0)
     assert max(error for error, _ in errors(machine, root, operands)) <= machine.bound("sqrt")
-    assert machine.bound("sqrt") < {"float64": 5e-12, "float32": 3e-6}[precision]
+    assert machine.bound("sqrt") < {"float64": 5e-12, "float32": 4e-5}[precision]
 
 
 @pytest.mark.parametrize("x", [-1e-3, -1e-300])

@@ -129,9 +129,8 @@ def test_a_wrong_weight_is_refuted() -> None:
     assert check_mutations(machine("compact"), range(8)) >= 5
 
 
-@pytest.mark.parametrize(("design", "seed", "told"), [
-    ("compact", 1, "cell in memory"), ("compact", 5, "program_counter in scratchpad"), ("three-layer", 1, "cell in memory")])
-def test_a_claim_that_fails_comes_with_a_card(design: str, seed: int, told: str) -> None:
+@pytest.mark.parametrize(("design", "seed"), [("compact", 1), ("compact", 5), ("three-layer", 1)])
+def test_a_claim_that_fails_comes_with_a_card(design: str, seed: int) -> None:
     """The facts hold on it, the model runs it, and what comes out is not the step."""
     it = machine(design)
     weights, _ = mutated(it, seed)
@@ -141,17 +140,35 @@ def test_a_claim_that_fails_comes_with_a_card(design: str, seed: int, told: str)
     assert example is not None
     assert it.layout.violations(example.card) == []
     assert np.array_equal(looped(weights, example.card), example.after)
-    assert any(told in str(difference) for difference in example.differences), str(example)
+    assert example.differences, str(example)
+    assert str(example.differences[0]) in str(example)
     right = looped(it.weights, example.card)
     assert list(it.design.departures(example.card, right)) == []
     assert it.layout.violations(right) == []
+
+
+def test_what_a_pointer_function_writes_is_bits() -> None:
+    """Also where the three-layer design has fetched the instruction already that is changed."""
+    it = machine("three-layer", "incr_pointer", size=1)
+    proof = RealProof(it, cases=("incr_pointer",))
+    proof.run()
+    shown = {claim.name for claim in proof.claims.shown}
+    assert "incr_pointer: again: data or incoming in instructions holds bits, and the other is 0" in shown
+    assert "incr_pointer: again: current in scratchpad is the instruction that program_counter names" in shown
+    assert any("names pointers" in promise for promise in proof.promises)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("design", DESIGNS)
+def test_pointer_functions_are_proven(design: str) -> None:
+    RealProof(machine(design, "add", "reset_pointer", "incr_pointer")).run()
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("design", DESIGNS)
 def test_many_wrong_weights_are_refuted(design: str) -> None:
     # In the paper's design more weights decide nothing: half of each relu(x) - relu(-x), and a flag that is cleared at once.
-    assert check_mutations(machine(design), range(60)) >= {"compact": 36, "paper": 16, "three-layer": 30}[design]
+    assert check_mutations(machine(design), range(60), 60) >= {"compact": 36, "paper": 16, "three-layer": 40}[design]
 
 
 @pytest.mark.soak
@@ -181,6 +198,7 @@ def test_the_error_of_a_product_is_below_its_enclosure_and_near_it(heads: int) -
     scale = Scale(4, 16.0, 2.0**-53)
     found = enclosed(built_in("mul", heads), scale)
     assert found is not None
+    assert found.error <= built_in("mul", heads).bound(scale)
     c, before = best_c(scale.reach, heads, scale.unit), flint.ctx.prec
     flint.ctx.prec = 300
     try:
@@ -205,6 +223,7 @@ def test_the_error_of_a_fit_is_enclosed_over_its_whole_range() -> None:
     measured = float(np.abs(sum_of_sigmoids(x) - 1 / x).max())
     assert measured <= found.truncation <= 1.06 * measured
     assert found.truncation <= FIT_MARGIN * sum_of_sigmoids.error
+    assert found.rounding <= 2.0**-53 * sum_of_sigmoids.rounding()
 
 
 def test_a_bound_holds_between_the_points_that_were_looked_at() -> None:
@@ -223,3 +242,4 @@ def test_fits_are_within_their_margin_everywhere(name: str) -> None:
     error = block.fit.error if isinstance(block, FittedFunction) else block.curve.table.error  # type: ignore[attr-defined]
     assert found is not None
     assert found.truncation <= FIT_MARGIN * error
+    assert found.error <= block.bound(it.scale)

@@ -52,13 +52,19 @@ class RealColumns(Columns):
         self.held: dict[Column, list[Form]] = {}
         """The contents of columns."""
         self.case: Case | None = None
+        self.promised: list[tuple[str, Term, list[Form]]] = []
+        """Columns whose contents are known by promise: region, number, entries."""
 
     def at(self, region: str, place: Term, name: str | None = None) -> Column:
-        """Columns whose numbers are shown to be equal are one: their real numbers are the same."""
+        """Columns whose numbers are shown to be equal are one: their real numbers are the same.
+
+        It is enough that they are where the number asked for is one of the region: who asks takes nothing from it elsewhere.
+        """
         place = z3.simplify(place)
         if name is None and not self.is_listed(region):
             for column in self.found[region]:
-                if column.place.eq(place) or self.solver.holds(column.place == place):
+                if column.place.eq(place) or self.solver.holds(
+                        z3.Implies(self.within(place, region), column.place == place)):
                     return column
         return super().at(region, place, name)
 
@@ -154,7 +160,11 @@ class RealColumns(Columns):
     def _hold(self, column: Column, contents: Contents) -> None:
         """Give a column its contents, in one of the blocks."""
         first = next(block for block in self.layout.blocks if block.name == contents.blocks[0])
-        if contents.parts:
+        known = next((entries for region, place, entries in self.promised
+                      if region == column.region and place.eq(column.place)), None)
+        if known is not None:
+            held = known + [NOTHING] * (first.size - len(known))
+        elif contents.parts:
             held = [signed(bit) for bit in self.bits.of_word(self._word(column, contents))]
             held += [NOTHING] * (first.size - len(held))
         else:

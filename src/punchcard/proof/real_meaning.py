@@ -19,7 +19,7 @@ from punchcard.proof.forms import NOTHING, Form, Term, choose, number, signed
 from punchcard.proof.meaning import Before, Meaning
 from punchcard.proof.real_columns import Case
 from punchcard.proof.real_layers import RealLoop
-from punchcard.proof.steps import at_least
+from punchcard.proof.steps import at_least, equal
 
 Entries = Callable[["RealBefore"], list[Form]]
 
@@ -75,6 +75,8 @@ class RealMeaning(Meaning):
         self.kept: list[Kept] = []
         self.promised: dict[str, Fraction] = {}
         """Rows that hold integers by promise, with the tolerance."""
+        self.promises: list[str] = []
+        """What is promised of columns, in words."""
         self.claims: dict[str, Callable[[], str]] = {}
         """Claims that a machine shows by itself: what each is about, once it is worked out."""
 
@@ -87,6 +89,32 @@ class RealMeaning(Meaning):
         name, words = self.loop.columns.contents[region].name, self.at(region, place)
         self.excluded = [z3.Not(z3.And(*(words[f"{name}.{part}"] == value for part, value in parts.items())))
                          for parts in cases.values()]
+
+    def promise(self, region: str, place: Term, entries: Sequence[tuple[str, Sequence[float]]], about: str) -> None:
+        """What a column holds is made of few numbers: of each entry its group, and one of these. A group is 0 as a whole."""
+        self.promises.append(about)
+        if self.case is None:
+            return
+        bits, used, found = self.loop.bits, dict[str, Term](), list[Form]()
+        for group, values in entries:
+            if not values:
+                found.append(NOTHING)
+                continue
+            stands = used.setdefault(group, z3.FreshBool(f"names {group}"))
+            high = z3.And(stands, z3.FreshBool("is the first")) if len(values) > 1 else stands
+            form = bits.form(high) * Fraction(values[0])
+            if len(values) > 1:
+                form += bits.form(z3.And(stands, z3.Not(high))) * Fraction(values[1])
+            found.append(form)
+        where = z3.simplify(self.columns.as_place(place))
+        self.loop.columns.promised.append((region, where, found))
+        self.at(region, where)
+
+    def as_word(self, entries: Sequence[Form]) -> Term:
+        """±1 entries as a word. That they are is claimed apart; where one is not, its bit is 0."""
+        bits = self.loop.bits
+        return bits.word([bits.form(equal(entry - number(1), bits)) if not self.loop.is_real(entry) else NOTHING
+                          for entry in entries])
 
     def claim(self, name: str, about: Callable[[], str]) -> None:
         """A claim that the machine shows by itself, such as an error over a whole range."""

@@ -35,6 +35,7 @@ from punchcard.proof.real_bits import MARGIN, BitSums
 from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.real_meaning import Kept, Midway, RealBefore, RealMeaning
 from punchcard.proof.solver import Failed, Solver
+from punchcard.proof.steps import equal
 from punchcard.transformer.expression import Array
 from punchcard.transformer.precision import significand
 from punchcard.transformer.weights import Weights
@@ -79,6 +80,7 @@ class RealProof:
         card = RealMeaning(loop)
         claims = Claims(solver, self._progress)
         self.machine.meaning(card)
+        self.promises += card.promises
         self.promises += [f"{rows} is an integer, up to {float(tolerance):g}" for rows, tolerance in card.promised.items()]
         with claims.claim("cases", f"an instruction is one of {len(card.cases)} cases: {', '.join(card.cases)}"):
             model = solver.refutes(*card.excluded)
@@ -267,8 +269,12 @@ class RealCase:
                     self._shows(fact, changed)
             elif isinstance(fact, Holds) and (fact.rows, fact.region) in self.card.expected:
                 raise Failed(f"{self.name}: again: {fact.about}, which the step changes", None)
-            elif isinstance(fact, Contents) and fact.region not in changed:
-                raise Failed(f"{self.name}: again: {fact.about}, of which the step says nothing", None)
+            elif isinstance(fact, Contents):
+                if fact.region not in changed:
+                    raise Failed(f"{self.name}: again: {fact.about}, of which the step says nothing", None)
+                if fact.parts:
+                    with self.claims.claim(f"{self.name}: again: {fact.about}", "also where a result is written"):
+                        self._bits_again(fact, changed[fact.region])
             elif not isinstance(fact, Fact | Holds | Stands | Uniform | Contents | Indicates):
                 raise Failed(f"{self.name}: again: {fact.about} is a fact that a proof with real numbers can't show", None)
 
@@ -282,6 +288,22 @@ class RealCase:
             new = self.card.pick([(z3.BoolVal(True), held.held), (kept.replaced(held), kept.by(held))], of.size)
             wrong += self._differ([signed(bit) for bit in self.loop.bits.of_word(words[fact.rows])], new)
         self._refute(wrong, f"{self.name}: again: {fact.about}")
+
+    def _bits_again(self, fact: Contents, kept: Kept) -> None:
+        """What replaces contents of bits is bits."""
+        claim = f"{self.name}: again: {fact.about}"
+        for column in self.any[fact.region]:
+            if not self._may_change(kept, column):
+                continue
+            before = RealBefore(self.card, column)
+            replaced, wrong = kept.replaced(before), list[Term]()
+            for place, form in enumerate(kept.by(before)):
+                values = (1, -1) if place < fact.size else (0,)
+                if self.loop.is_real(form):
+                    raise Failed(f"{claim}, and not numbers of which only the limits are known", None)
+                is_one = z3.Or(*(equal(form - number(value), self.loop.bits) for value in values))
+                wrong.append(z3.And(replaced, z3.Not(is_one)))
+            self._refute(wrong, claim)
 
     def _may_change(self, kept: Kept, column: Column) -> bool:
         return self.solver.possible(kept.replaced(RealBefore(self.card, column)))

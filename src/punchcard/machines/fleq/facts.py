@@ -39,10 +39,12 @@ def cases(blocks: Sequence[Block]) -> dict[str, dict[str, int]]:
 
 def card_facts(
     sizes: FleqSizes, blocks: Sequence[Block], constants: Mapping[tuple[str, str], Array], *, merged: bool = False,
+    in_place: bool = False,
 ) -> list[AnyFact]:
     """The facts of a design; `constants` are what never changes, by block and region: rows by columns, or one for all.
 
-    Where a design is `merged`, what was written stands in `data` when a loop ends, and `incoming` is 0.
+    Where a design is `merged`, what was written stands in `data` when a loop ends, and `incoming` is 0. Some need that
+    pointer functions work `in_place`: what they change is what they have read.
     """
     pointed = any(block.reads_instructions for block in blocks)
     outside = FleqSizes.OUTSIDE
@@ -65,7 +67,7 @@ def card_facts(
     ]
     calls = {case: _calls(bits) for case, bits in cases(blocks).items()}
     nothing = both(calls["nothing"], *(Equals(field(f"{x}_width"), 0) for x in "abc"))
-    kinds = {block.name: both(calls[block.name], _operands(block.reads_instructions)) for block in blocks}
+    kinds = {block.name: both(calls[block.name], _operands(block.reads_instructions, in_place)) for block in blocks}
     found += [
         Fact("instructions", either(nothing, *kinds.values()),
              "an instruction calls one function or none, and its operands are cells", promised=pointed),
@@ -109,10 +111,11 @@ def _calls(bits: Mapping[str, int]) -> Both:
     return Both(tuple(Equals(field(name), bit) for name, bit in bits.items()))
 
 
-def _operands(pointer_function: bool) -> Both:
+def _operands(pointer_function: bool, in_place: bool) -> Both:
     """A function takes and makes cells. A pointer function takes an instruction and a cell, and makes an instruction."""
     own = ("instructions",) if pointer_function else ("memory",)
     spans = both(Spans(field("a"), field("a_width"), own), Spans(field("b"), field("b_width"), ("memory",)),
                  Spans(field("c"), field("c_width"), own))
     widths = [Equals(field(f"{x}_width"), 1) for x in "abc"] if pointer_function else []
-    return both(*widths, spans)
+    same = [Same(field("c"), field("a"))] if pointer_function and in_place else []
+    return both(*widths, *same, spans)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from punchcard.machines.fleq.blocks.block import Block, Scale
-from punchcard.machines.fleq.designs.base import flag_grid
+from punchcard.machines.fleq.designs.base import POINTERS, flag_grid
 from punchcard.machines.fleq.enclosures import enclosed
 from punchcard.machines.fleq.facts import INSTRUCTION, cases
 
@@ -34,6 +34,18 @@ class FleqMeaning:
         self.errors()
         card.split("instructions", self.counter, cases(design.blocks))
         self.instruction = card.at("instructions", self.counter)
+        called = next((block for block in design.blocks if block.name == card.case), None)
+        self.rewrites = called is not None and called.reads_instructions
+        """Whether a pointer function is called."""
+        if self.rewrites or (card.case is None and any(block.reads_instructions for block in design.blocks)):
+            self._named_fields(called)
+
+    def _named_fields(self, called: Block | None) -> None:
+        """Operand b of a pointer function names fields of an instruction: by ±1 bits, or by 1 to count on; else it is 0."""
+        values = [1.0] if called is not None and called.name == "incr_pointer" else [1.0, -1.0]
+        entries = [(name, values if name in POINTERS else [])
+                   for name, size in self.sizes.instruction_parts().items() for _ in range(size)]
+        self.card.promise("memory", self["b"], entries, "operand b of a pointer function is a constant that names pointers")
 
     def __getitem__(self, field: str) -> Any:
         return self.instruction[f"{INSTRUCTION}.{field}"]
@@ -165,18 +177,21 @@ class FleqMeaning:
                   card.mean(columns, made, "result")[:size]) for lane, columns in lanes.items()]
         return card.pick([(card.yes, self.held(pointer, size)), *named], size)
 
-    def step(self, lanes: dict[int, list[Any]], made: int, flag: int, following: Any = None) -> Callable[[], Any]:
+    def step(
+        self, lanes: dict[int, list[Any]], made: int, flag: int, following: Any = None,
+        brought: Callable[[Any], list[Any]] | None = None,
+    ) -> Callable[[], Any]:
         """The loop as a whole: `lanes` are the columns that give each lane of the result, made in layer `made`.
 
-        The flag is brought by the heads of layer `flag`. Gives whether the branch is taken, once that is known.
+        The flag is `brought` by the heads of layer `flag`. Gives whether the branch is taken, once that is known.
         """
         card = self.card
         pad = card.every("scratchpad").column
         # a result that is about to be written is the mean of several columns, each with its rounding
         self.whole_flag(flag, "flag", 1 + max(map(len, lanes.values()), default=0))
         shift = card.constant(self.design.flag_shift)
-        self.everywhere(flag, "flag", "mem[flag] after the write, and what is added to it",
-                        lambda column: [self.written(self["flag"], lanes, made, 1)[0] + shift], heads_only=True)
+        self.everywhere(flag, "flag", "mem[flag] after the write, and what is added to it", brought or (
+            lambda column: [self.written(self["flag"], lanes, made, 1)[0] + shift]), heads_only=True)
 
         def taken() -> Any:
             return card.is_at_most_zero("flag", pad, flag)
@@ -263,14 +278,59 @@ def three_layer(design: Any, card: Any) -> None:
                          partial(lambda of, column: card.signs(words.reads(column, of)), of))
         words.registers(2, users, of, prefix)
         words.heights(2, of, prefix)
-    taken = words.step(words.given(), made=2, flag=3, following=following)
+    ahead = Ahead(words) if design.pointer_functions else None
+    lanes = words.given()
+    taken = words.step(lanes, made=2, flag=3, following=following, brought=ahead.flag if ahead and words.rewrites else None)
 
-    def chosen(column: Any, of: Callable[[Any], Any]) -> Any:
-        return card.choose(taken(), of(jump), of(go_on))
+    def next_one(place: Any, fetched: Fetched) -> Any:
+        """An instruction as it is after the write."""
+        if not words.rewrites:
+            return fetched.whole
+        result = card.as_word(card.mean(lanes[0], 2, "result")[: words.sizes.instruction_rows])
+        return card.choose(place == words["c"], result, fetched.whole)
 
-    card.expect("current", "scratchpad", lambda column: chosen(column, lambda of: of.whole))
-    card.expect("read_pointer", "scratchpad",
-                lambda column: chosen(column, lambda of: words.reads(card.before(column.column), of)))
+    def chosen() -> Any:
+        return card.settled(card.choose(taken(), next_one(words["p"], jump), next_one(following, go_on)))
+
+    def reads(column: Any) -> Any:
+        place = words.sizes.field_rows(operand(column))
+        return card.part(chosen(), place.start, place.stop - place.start) + words.lane(column)
+
+    card.expect("current", "scratchpad", lambda column: chosen())
+    card.expect("read_pointer", "scratchpad", lambda column: reads(card.before(column.column)))
+
+
+class Ahead:
+    """What the three-layer design foresees where an instruction changes the one that comes next."""
+
+    def __init__(self, words: FleqMeaning) -> None:
+        self.words, self.card = words, words.card
+        words.whole_flag(2, "flag_before")
+        self.card.at("memory", words["flag"])  # known before it is asked for by what is the flag or c
+        shift = self.card.constant(words.design.flag_shift)
+        wide = words["c"].size() + 1
+        c, counter, p = (self.card.wide(word, wide) for word in (words["c"], words.counter, words["p"]))
+        called = self.card.yes if words.rewrites else self.card.negated(self.card.yes)
+        self.meets = [self.card.settled(self.card.both(called, met)) for met in (c == counter + 1, c == p)]
+        self.met = self.card.either(*self.meets)
+        words.everywhere(1, "meets", "1 where c is the next instruction, or the one that is jumped to",
+                         partial(_given, [self.card.truth(met) for met in self.meets]))
+        words.everywhere(2, "flag_before", "mem[flag] before the write, and what is added to it",
+                         lambda column: [words.held(words["flag"], 1)[0] + shift], heads_only=True)
+        words.everywhere(2, "ask", "c where the instruction that comes next is changed, else the flag", lambda column:
+                         self.card.signs(self.card.choose(self.met, words["c"], words["flag"])))
+        words.everywhere(2, "forward", "1 where the instruction that was changed comes next", lambda column: [
+            self.card.truth(self.card.choose(self._taken(), self.meets[1], self.meets[0]))])
+
+    def _taken(self) -> Any:
+        return self.card.is_at_most_zero("flag_before", self.card.every("scratchpad").column, 2)
+
+    def flag(self, column: Any) -> list[Any]:
+        """What stands at `flag` where a pointer function is called: the flag as far as it is known, or mem[flag]."""
+        card = self.card
+        known = card.truth(card.negated(self._taken()))
+        value = card.pick([(card.yes, self.words.held(self.words["flag"], 1)), (self.met, [known])], 1)[0]
+        return [value + card.constant(self.words.design.flag_shift)]
 
 
 def paper(design: Any, card: Any) -> None:

@@ -116,8 +116,9 @@ class ThreeLayerDesign(CompactDesign):
                 RowBlock("plain", 1, "0: a pointer function is called"),
                 RowBlock("flag_result", 1, "the result's first row, of functions that may write a flag"),
             ]
-        return Layout(blocks, sizes.regions, lambda: [*card_facts(sizes, self.blocks, self._standing()),
-                                                      *register_facts(sizes, self.columns, self.users())])
+        return Layout(blocks, sizes.regions, lambda: [
+            *card_facts(sizes, self.blocks, self._standing(), in_place=True),
+            *register_facts(sizes, self.columns, self.users())])
 
     def weights(self, sizes: FleqSizes, layout: Layout) -> int:
         """Three heads of the fetch more than the compact design, and hidden units for two instructions."""
