@@ -26,6 +26,7 @@ from tests.riscv_random import endless
 
 pytest.importorskip("z3")
 
+from punchcard.proof.example import counter_example
 from punchcard.proof.proving import Proof
 from punchcard.proof.solver import Failed
 from punchcard.proof.stepping import step
@@ -48,6 +49,31 @@ def test_instructions_are_proven(design: str, parts: list[tuple[str, str]]) -> N
         proof.show(stage, case)
     names = [claim.name for claim in proof.claims.shown]
     assert f"{parts[-1][0]}: {parts[-1][1]}: step: value in scratchpad" in names
+
+
+def test_a_remainder_is_proven() -> None:
+    """By long division in the layers of the extension, with the lemma that says what that is."""
+    proof = Proof(machine(multiply=True))
+    proof.show("execute", "remu")
+    names = [claim.name for claim in proof.claims.shown]
+    assert names[0] == "lemma: long division"
+    assert "execute: remu: step: value in scratchpad" in names
+    assert "execute: remu: entries after layer 26" in names
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("place", range(3))
+def test_a_changed_weight_of_a_division_is_refuted(place: int) -> None:
+    """A weight of the digits, of the rest, or of the sign."""
+    subject = machine(multiply=True)
+    number, rows = ((3, "quotient"), (4, "rest"), (25, "value"))[place]
+    layers = list(subject.weights.layers)
+    w2, span = layers[number].w2.copy(), subject.layout.rows(rows)
+    row, unit = np.argwhere(w2[span])[0]
+    w2[span.start + row, unit] *= -1
+    layers[number] = replace(layers[number], w2=w2)
+    changed = Weights(subject.weights.width, subject.weights.dtype, layers)
+    assert _is_refuted(Proof(subject, changed), "execute", "rem")
 
 
 def test_the_next_instruction_is_fetched_and_decoded() -> None:
@@ -115,6 +141,36 @@ def test_one_changed_weight() -> None:
     assert True in refuted
 
 
+def test_cards_for_a_stage_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A weight of the fetched word is turned: a loop that departs is found, and without one, a card before layer C."""
+    subject = machine()
+    *first, last = subject.weights.layers
+    span, w2 = subject.layout.rows("word"), last.w2.copy()
+    row, unit = np.argwhere(w2[span])[40]
+    w2[span.start + row, unit] *= -1
+    proof = Proof(subject, Weights(subject.weights.width, subject.weights.dtype, [*first, replace(last, w2=w2)]))
+    with pytest.raises(Failed, match="fetch: word in scratchpad") as failed:
+        proof.show("fetch")
+    found = counter_example(proof, failed.value)
+    assert found is not None
+    assert found.layers is None
+    assert subject.layout.violations(found.card) == []
+    assert "one loop gives\n  word in scratchpad should be" in str(found)
+    after = proof.weights.module(torch.from_numpy(found.card).to(torch.float32)).double().numpy()
+    assert np.array_equal(after, found.after)
+    assert not np.array_equal(step(subject, found.card, after), after)
+
+    monkeypatch.setattr("punchcard.proof.middle.FROM_THE_START", 0)
+    found = counter_example(proof, failed.value)
+    assert found is not None
+    assert found.layers == (2, 3)
+    assert proof.part.begin.violations(found.card) == []
+    assert "on a card in the middle of a loop, before layer 3, with" in str(found)
+    assert "layer 3 gives\n  word in scratchpad should be" in str(found)
+    assert found.describe()["layers"] == [2, 3]
+    assert found.broken
+
+
 def _is_refuted(proof: Proof, stage: str, case: str | None) -> bool:
     try:
         proof.show(stage, case)
@@ -161,12 +217,13 @@ def test_stages_that_do_not_fit() -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize(("design", "memory", "base"), [
     ("three-layer", 64, 0), ("three-layer", 100, 0x80000100), ("three-layer", 1 << 16, 0), ("two-layer", 64, 0),
-    ("two-layer", 1 << 16, 0)])
+    ("two-layer", 1 << 16, 0), ("three-layer with products", 64, 0)])
 def test_every_instruction_is_proven(design: str, memory: int, base: int) -> None:
-    found = machine(design, memory, base).prove()
+    subject = machine(design.split()[0], memory, base, multiply=design.endswith("products"))
+    found = subject.prove()
     assert found.proven, found
     names = {claim.name.split(": ")[1] for claim in found.claims if claim.name.count(": ") > 1}
-    assert {one.name for one in machine(design, memory, base).sizes.decoder.instructions} | {ELSE} <= names
+    assert {one.name for one in subject.sizes.decoder.instructions} | {ELSE} <= names
 
 
 @pytest.mark.soak
