@@ -62,14 +62,15 @@ def test_a_remainder_is_proven() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("place", range(3))
-def test_a_changed_weight_of_a_division_is_refuted(place: int) -> None:
+@pytest.mark.parametrize(("number", "rows", "read"), [
+    (3, "quotient", "divisor"), (4, "rest", "divisor"), (25, "value", "quotient")])
+def test_a_changed_weight_of_a_division_is_refuted(number: int, rows: str, read: str) -> None:
     """A weight of the digits, of the rest, or of the sign."""
     subject = machine(multiply=True)
-    number, rows = ((3, "quotient"), (4, "rest"), (25, "value"))[place]
     layers = list(subject.weights.layers)
     w2, span = layers[number].w2.copy(), subject.layout.rows(rows)
-    row, unit = np.argwhere(w2[span])[0]
+    used = layers[number].w1[:, subject.layout.rows(read)].any(axis=1)
+    row, unit = np.argwhere(w2[span] * used)[0]
     w2[span.start + row, unit] *= -1
     layers[number] = replace(layers[number], w2=w2)
     changed = Weights(subject.weights.width, subject.weights.dtype, layers)
