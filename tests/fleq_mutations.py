@@ -9,15 +9,17 @@ import numpy as np
 import torch
 
 from punchcard.machines.fleq.designs.base import FleqContent
+from punchcard.machines.fleq.designs.three_layer import ThreeLayerDesign
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.proof.real_proving import RealProof
 from punchcard.proof.solver import Failed
 from punchcard.transformer.weights import Weights
 
 BITS = ("program_counter", "halted", "write_pointer", "read_pointer", "read_idle", "write_idle", "deep", "over", "off",
-        "writes", "a_pointer", "b_pointer", "shut_a", "shut_b", "shut_c")
+        "writes", "a_pointer", "b_pointer", "shut_a", "shut_b", "shut_c", "current", "following", "kept", "jump_pointer",
+        "jump_read_idle", "jump_write_idle", "jump_deep", "jump_over", "jump_off")
 """Blocks of bits that a feed-forward works out."""
-HEADS = {"compact": (0, 1, 3), "paper": (0, 1, -5, -4)}
+HEADS = {"compact": (0, 1, 3), "paper": (0, 1, -5, -4), "three-layer": (0, 2)}
 """Layers whose heads find columns by addresses alone."""
 FACTORS = (0.0, -1.0, 0.5, 2.0)
 
@@ -85,6 +87,8 @@ def random_card(machine: FleqMachine, seed: int) -> np.ndarray:
     design.punch(sizes, machine.layout, FleqContent(memory, code), card)
     counter = int(random_.integers(sizes.instruction_column, sizes.columns))
     machine.layout.put_numbers(card, "scratchpad", {"program_counter": [counter] * sizes.scratchpad})
+    if isinstance(design, ThreeLayerDesign):
+        design.begin(card, code[: sizes.instruction_rows, counter - sizes.instruction_column])
     return card
 
 

@@ -66,6 +66,17 @@ def test_an_instruction_that_changes_the_next_one(scalars: FleqMachine) -> None:
     assert comparison.failure is None, comparison.failure
 
 
+def test_the_registers_are_facts_on_every_card(scalars: FleqMachine) -> None:
+    """What a loop has prepared for the next, also where the instruction that comes next was changed."""
+    for change in ("incr_pointer(1.a)", "reset_pointer(2.flag, m)"):
+        card = scalars.punch(assemble(CHANGED.format(change=change, flag=0, to=2)))
+        for _ in range(6):
+            assert scalars.layout.violations(card) == []
+            card = scalars.model(card)
+    card[scalars.layout.rows("off").start, 0] = 0.5
+    assert any("off in scratchpad indicates what it should" in wrong for wrong in scalars.layout.violations(card))
+
+
 def test_an_instruction_that_changes_itself(scalars: FleqMachine) -> None:
     """It is fetched again in the same loop, in which it is changed."""
     programs = [assemble(CHANGED.format(change=change, flag=flag, to=0)) for flag in (1,) for change in changes(0)

@@ -91,7 +91,35 @@ class Contents:
         return apart & np.isfinite(content).all(-2)
 
 
-AnyContent: TypeAlias = Stands | Uniform | Contents
+@dataclass(frozen=True)
+class Shows:
+    """In every column of a region, a block of bits shows the contents of the column that the number at `by` names."""
+
+    rows: str
+    region: str
+    contents: str
+    by: str
+
+    @property
+    def about(self) -> str:
+        return f"{self.rows} in {self.region} is the {self.contents} that {self.by} names"
+
+    def of(self, layout: Layout) -> Contents:
+        """The contents that it shows."""
+        return next(fact for fact in layout.facts_given if isinstance(fact, Contents) and fact.name == self.contents)
+
+    def truths(self, layout: Layout, card: Card) -> Any:
+        """In which columns it is so."""
+        of, found = self.of(layout), layout.array(card, self.rows, self.region)
+        span = layout.region(of.region)
+        held = np.sum([layout.array(card, block, of.region) for block in of.blocks], axis=0)[..., : found.shape[-2], :]
+        named = np.asarray(layout.numbers(card, self.by, self.region)) - span.start
+        inside = (named >= 0) & (named < span.stop - span.start)
+        shown = np.take_along_axis(held, np.where(inside, named, 0)[..., None, :], axis=-1)
+        return inside & (found == shown).all(-2)
+
+
+AnyContent: TypeAlias = Stands | Uniform | Contents | Shows
 
 
 def held_numbers(layout: Layout, card: Card, rows: str, region: str) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from punchcard.card.contents import AnyContent, Contents, Stands, Uniform, held_numbers, held_size
+from punchcard.card.contents import AnyContent, Contents, Shows, Stands, Uniform, held_numbers, held_size
 from punchcard.errors import LayoutError
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ class Sum:
     shift: int = 0
 
 
-Condition: TypeAlias = Equals | Names | Spans | Below | Same | Own | Either | Both | Not | Bits | Sum
+Leaf: TypeAlias = Equals | Names | Spans | Below | Same | Own | Bits | Sum
+"""A condition about rows, not made of others."""
+Condition: TypeAlias = Leaf | Either | Both | Not
 
 
 def either(*conditions: Condition) -> Either:
@@ -173,7 +175,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Copies:
-    """In every column of a region, `rows` equal the rows `of` in the column that the number at `by` names."""
+    """In every column of a region, the number at `by` names a column that has the rows `of`, and `rows` equal those."""
 
     rows: str
     region: str
@@ -185,7 +187,34 @@ class Copies:
         return f"{self.rows} in {self.region} is {self.of} of the column that {self.by} names"
 
 
-AnyFact: TypeAlias = Holds | Fact | Copies | AnyContent
+@dataclass(frozen=True)
+class Each:
+    """A condition for each column of a region, where the columns are for different things."""
+
+    region: str
+    conditions: tuple[Condition, ...]
+    about: str
+
+
+@dataclass(frozen=True)
+class Indicates:
+    """Each entry of a block is 1 where its condition holds in the column, else 0: rows by columns, or one for all."""
+
+    rows: str
+    region: str
+    conditions: tuple[tuple[Condition, ...], ...]
+
+    @property
+    def about(self) -> str:
+        return f"{self.rows} in {self.region} indicates what it should"
+
+    def of(self, row: int, column: int) -> Condition:
+        """The condition of an entry; the column counted from the region's first."""
+        conditions = self.conditions[row]
+        return conditions[column if len(conditions) > 1 else 0]
+
+
+AnyFact: TypeAlias = Holds | Fact | Copies | Each | Indicates | AnyContent
 
 
 def check_fact(layout: Layout, fact: AnyFact) -> None:
@@ -194,8 +223,14 @@ def check_fact(layout: Layout, fact: AnyFact) -> None:
     size = span.stop - span.start
     if isinstance(fact, Holds) and len(fact.numbers) != size:
         raise LayoutError(f"{fact.about}: there are {len(fact.numbers)}, and the region has {size} columns")
-    if isinstance(fact, Fact):
-        for condition in _leaves(fact.after):
+    if isinstance(fact, Each) and len(fact.conditions) != size:
+        raise LayoutError(f"{fact.about}: there are {len(fact.conditions)} conditions, and the region has {size} columns")
+    if isinstance(fact, Indicates):
+        wanted = layout.place(fact.rows).size
+        if len(fact.conditions) != wanted or any(len(row) not in (1, size) for row in fact.conditions):
+            raise LayoutError(f"{fact.about}: it needs {wanted} rows of conditions, each with one or with {size}")
+    if isinstance(fact, Fact | Each | Indicates):
+        for condition in (leaf for each in _conditions(fact) for leaf in leaves(each)):
             least = condition.constant if isinstance(condition, Sum) else getattr(condition, "number", 0)
             if isinstance(condition, Sum | Below) and least < 0:
                 raise LayoutError(f"{fact.about}: {condition} has a number below 0, words are unsigned")
@@ -219,7 +254,17 @@ def _named(condition: Condition) -> list[str]:
     return [getattr(condition, "rows", ""), *flat]
 
 
-def _check_bits(layout: Layout, fact: Fact, rows: str) -> None:
+def _conditions(fact: Fact | Each | Indicates) -> Iterator[Condition]:
+    if isinstance(fact, Fact):
+        yield fact.after
+    elif isinstance(fact, Each):
+        yield from fact.conditions
+    else:
+        for row in fact.conditions:
+            yield from row
+
+
+def _check_bits(layout: Layout, fact: Fact | Each | Indicates, rows: str) -> None:
     """Refuse rows that hold no bits in the fact's region, in a block or in its contents."""
     for each in layout.facts_given:
         if isinstance(each, Contents) and each.region == fact.region and rows in each.places():
@@ -228,12 +273,18 @@ def _check_bits(layout: Layout, fact: Fact, rows: str) -> None:
         raise LayoutError(f"{fact.about}: {rows!r} holds no bits in {fact.region!r}")
 
 
-def _leaves(condition: Condition) -> Iterator[Condition]:
+def sources(layout: Layout, fact: Copies) -> list[str]:
+    """The regions that have what is copied."""
+    return [region for region, content in layout.place(fact.of).block.holds.items() if content == "bits"]
+
+
+def leaves(condition: Condition) -> Iterator[Leaf]:
+    """The conditions that a condition is made of."""
     if isinstance(condition, Either | Both):
         for each in condition.conditions:
-            yield from _leaves(each)
+            yield from leaves(each)
     elif isinstance(condition, Not):
-        yield from _leaves(condition.condition)
+        yield from leaves(condition.condition)
     else:
         yield condition
 
@@ -252,7 +303,7 @@ def departures(layout: Layout, card: Card) -> list[str]:
 
 def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
     """Whether a fact holds, in each column of its region that it is about."""
-    if isinstance(fact, Stands | Uniform | Contents):
+    if isinstance(fact, Stands | Uniform | Contents | Shows):
         return fact.truths(layout, card)
     place = layout.region(fact.region)
     columns = np.arange(place.start, place.stop)
@@ -260,18 +311,41 @@ def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
     def read(rows: str) -> Any:
         return held_numbers(layout, card, rows, fact.region)
 
+    if isinstance(fact, Each | Indicates):
+        return _by_column(layout, card, fact, read, columns)
     if isinstance(fact, Holds):
         return read(fact.rows) == np.asarray(fact.numbers) % (1 << layout.place(fact.rows).size)
     if isinstance(fact, Copies):
-        everywhere = np.zeros(layout.columns, dtype=np.int64)
-        for region in layout.place(fact.of).block.holds:
+        everywhere, held = np.zeros(layout.columns, dtype=np.int64), np.zeros(layout.columns, dtype=bool)
+        for region in sources(layout, fact):
             everywhere[layout.region(region)] = layout.numbers(card, fact.of, region)
+            held[layout.region(region)] = True
         named = read(fact.by)
         inside = named < layout.columns
-        return inside & (read(fact.rows) == everywhere[np.where(inside, named, 0)])
+        source = np.where(inside, named, 0)
+        return inside & held[source] & (read(fact.rows) == everywhere[source])
     if fact.last:
         return _holds(layout, fact.after, lambda rows: read(rows)[-1:], columns[-1:])
     return _holds(layout, fact.after, read, columns)
+
+
+def _by_column(layout: Layout, card: Card, fact: Each | Indicates, read: Words, columns: Any) -> Truths:
+    """Whether the condition of each column holds, or its entries say whether it does."""
+    held: dict[int, Any] = {}
+
+    def of(conditions: Sequence[Condition]) -> Any:
+        """In each column, whether its own condition holds; one that several share is looked at once."""
+        for condition in conditions:
+            if id(condition) not in held:
+                held[id(condition)] = _holds(layout, condition, read, columns)
+        if len(conditions) == 1:
+            return held[id(conditions[0])]
+        return np.stack([held[id(condition)][..., place] for place, condition in enumerate(conditions)], axis=-1)
+
+    if isinstance(fact, Each):
+        return of(fact.conditions)
+    entries = layout.array(card, fact.rows, fact.region)
+    return np.stack([entries[..., row, :] == of(conditions) for row, conditions in enumerate(fact.conditions)]).all(0)
 
 
 def _holds(layout: Layout, condition: Condition, read: Words, columns: Any) -> Truths:

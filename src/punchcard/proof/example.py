@@ -96,7 +96,7 @@ def counter_example(proof: Proof, failed: Failed) -> CounterExample | None:
     for _ in range(TRIES):
         chosen = chosen_numbers(proof.layout, proof, model)
         card = make_card(proof.layout, chosen)
-        after = run_layers(proof.weights, card, (0, len(proof.layers)))
+        after = run_layers(proof.weights, card)
         differences = _differences(proof, card, after)
         broken = proof.layout.violations(after)
         if differences or broken or not failed.why or not says_what_it_means(proof.machine):
@@ -124,11 +124,11 @@ def another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.Mode
     return proof.solver.case(why, wanted)
 
 
-def run_layers(weights: Weights, card: AnyArray, layers: tuple[int, int]) -> AnyArray:
-    """The card after some layers of the equation, from one to another, in the model's own number format."""
+def run_layers(weights: Weights, card: AnyArray, layers: tuple[int, int] | None = None) -> AnyArray:
+    """The card after a loop of the equation, or after its layers from one to another, in the model's own number format."""
     import torch
 
-    model = Weights(weights.width, weights.dtype, weights.layers[slice(*layers)]).module
+    model = Weights(weights.width, weights.dtype, weights.layers[slice(*layers or (None,))]).module
     with torch.no_grad():
         return np.asarray(model(torch.from_numpy(card).to(model.dtype)).to(torch.float64).numpy())
 

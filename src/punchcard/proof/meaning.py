@@ -128,19 +128,37 @@ class Meaning(Said):
 
         Gives a name for the word. It need not hold: then it is not used.
         """
-        span = self.columns.layout.region(region)
-        if span.stop != span.start + 1:
-            raise ProofError(f"a lemma about {region!r}: it has {span.stop - span.start} columns, a lemma is about one")
         if self.loop is None:
             return word
-        size = self.columns.layout.place(rows).size
-        if word.size() != size:
-            raise ProofError(f"a lemma of {word.size()} bits about {rows!r}, which has {size}")
-        name = unknown(f"{rows} after layer {layer}", word.size())
-        self.loop.solver.suppose(name == word)
+        name = self._name(rows, region, f"{rows} after layer {layer}", word)
         place = self.columns.layout.rows(rows)
         self.loop.lemmas[layer, region, place.start, place.stop] = name
         return name
+
+    def difference(self, layer: int, rows: str, region: str, more: Term, less: Term) -> tuple[Term, Term]:
+        """The same of rows that hold more - less bit by bit, between a layer's attention and its feed-forward.
+
+        Gives names for the two words.
+        """
+        if self.loop is None:
+            return more, less
+        names = (self._name(rows, region, f"the first word of {rows}", more),
+                 self._name(rows, region, f"the second word of {rows}", less))
+        place = self.columns.layout.rows(rows)
+        self.loop.differences[layer, region, place.start, place.stop] = names
+        return names
+
+    def _name(self, rows: str, region: str, name: str, word: Term) -> Term:
+        """A name for a word that is said to stand at some rows of a region."""
+        assert self.loop is not None
+        span, size = self.columns.layout.region(region), self.columns.layout.place(rows).size
+        if span.stop != span.start + 1:
+            raise ProofError(f"a lemma about {region!r}: it has {span.stop - span.start} columns, a lemma is about one")
+        if word.size() != size:
+            raise ProofError(f"a lemma of {word.size()} bits about {rows!r}, which has {size}")
+        named = unknown(name, size)
+        self.loop.solver.suppose(named == word)
+        return named
 
     # Numbers
 

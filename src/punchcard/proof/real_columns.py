@@ -12,9 +12,11 @@ from fractions import Fraction
 
 import z3
 
-from punchcard.card.contents import Contents, Stands, Uniform
+from punchcard.card.contents import Contents, Shows, Stands, Uniform
+from punchcard.card.facts import Condition, Each, Indicates
 from punchcard.card.layout import Layout
-from punchcard.proof.columns import Column, Columns, unknown
+from punchcard.errors import ProofError
+from punchcard.proof.columns import Column, Columns, is_unknown, unknown
 from punchcard.proof.forms import NOTHING, Bits, Form, Real, Term, gated, number, signed
 from punchcard.proof.solver import Solver
 
@@ -39,6 +41,10 @@ class RealColumns(Columns):
         facts = layout.facts
         self._stands = {(fact.region, fact.rows): fact.values for fact in facts if isinstance(fact, Stands)}
         self._uniform = {(fact.region, fact.rows) for fact in facts if isinstance(fact, Uniform)}
+        self._shows = {(fact.region, fact.rows): fact for fact in facts if isinstance(fact, Shows)}
+        self._each = {fact.region: [each for each in facts if isinstance(each, Each) and each.region == fact.region]
+                      for fact in facts if isinstance(fact, Each)}
+        self.indicates = {(fact.region, fact.rows): fact for fact in facts if isinstance(fact, Indicates)}
         self.contents = {fact.region: fact for fact in facts if isinstance(fact, Contents)}
         self._pools: dict[str, list[Column]] = {}
         self._shared: dict[tuple[str, str], dict[str, Term]] = {}
@@ -46,13 +52,19 @@ class RealColumns(Columns):
         self.held: dict[Column, list[Form]] = {}
         """The contents of columns."""
         self.case: Case | None = None
+        self.promised: list[tuple[str, Term, list[Form]]] = []
+        """Columns whose contents are known by promise: region, number, entries."""
 
     def at(self, region: str, place: Term, name: str | None = None) -> Column:
-        """Columns whose numbers are shown to be equal are one: their real numbers are the same."""
+        """Columns whose numbers are shown to be equal are one: their real numbers are the same.
+
+        It is enough that they are where the number asked for is one of the region: who asks takes nothing from it elsewhere.
+        """
         place = z3.simplify(place)
         if name is None and not self.is_listed(region):
             for column in self.found[region]:
-                if column.place.eq(place) or self.solver.holds(column.place == place):
+                if column.place.eq(place) or self.solver.holds(
+                        z3.Implies(self.within(place, region), column.place == place)):
                     return column
         return super().at(region, place, name)
 
@@ -74,19 +86,60 @@ class RealColumns(Columns):
         values = self._stands[column.region, rows]
         if values.shape[1] == 1:
             return [float(value) for value in values[:, 0]]
-        place = z3.simplify(column.place).as_long() - self.layout.region(column.region).start
-        return [float(value) for value in values[:, place]]
+        return [float(value) for value in values[:, self._offset(column)]]
+
+    def shared(self, region: str, rows: str) -> Term:
+        """The word of a block that is the same in all columns of a region."""
+        return self._words_of(region, rows)[rows]
+
+    def _words_of(self, region: str, block: str) -> dict[str, Term]:
+        words = self._shared.setdefault((region, block), {})
+        if not words:
+            place = self.layout.place(block)
+            any_ = Column(region, self.constant(self.layout.region(region).start), words, [], region)
+            super()._punch(any_, block, place.size, dict(place.block.parts))
+        return words
 
     def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
-        if (column.region, block) not in self._uniform:
+        shows = self._shows.get((column.region, block))
+        if shows is not None:
+            column.words |= self._shown(shows)
+        elif (column.region, block) in self._uniform:
+            column.words |= self._words_of(column.region, block)
+        else:
             super()._punch(column, block, size, parts)
-            return
-        words = self._shared.setdefault((column.region, block), {})
-        if not words:
-            before = set(column.words)
-            super()._punch(column, block, size, parts)
-            words |= {name: word for name, word in column.words.items() if name not in before}
-        column.words |= words
+
+    def _shown(self, shows: Shows) -> dict[str, Term]:
+        """The words of a block that shows what another column holds."""
+        if (shows.region, shows.by) not in self._uniform:
+            raise ProofError(f"{shows.about}: {shows.by!r} is not the same in all columns of {shows.region}")
+        of = shows.of(self.layout)
+        held = self.at(of.region, self.as_place(self.shared(shows.region, shows.by))).words
+        return {shows.rows + name.removeprefix(of.name): held[name] for name in (of.name, *of.places())}
+
+    def own(self, fact: Each, column: Column) -> Condition:
+        """The condition of one column."""
+        return fact.conditions[self._offset(column)]
+
+    def _offset(self, column: Column) -> int:
+        """Which column of its region it is."""
+        first: int = self.layout.region(column.region).start
+        return int(z3.simplify(column.place).as_long()) - first
+
+    def _define(self, column: Column) -> None:
+        super()._define(column)
+        for fact in self._each.get(column.region, []):
+            own = self.own(fact, column)
+            for rows, term in list(self._definitions(own, column.place, column.words)):
+                if is_unknown(column.words[rows]):
+                    self._put(column, rows, z3.simplify(term))
+            self.solver.suppose(self.condition(own, column.place, column.words))
+
+    def indicated(self, fact: Indicates, column: Column, words: dict[str, Term]) -> list[Form]:
+        """1 where the conditions hold of a column with these words, else 0."""
+        place = self._offset(column)
+        return [self.bits.form(self.condition(fact.of(row, place), column.place, words))
+                for row in range(len(fact.conditions))]
 
     def _fill(self, column: Column) -> None:
         contents = self.contents.get(column.region)
@@ -97,6 +150,8 @@ class RealColumns(Columns):
             rows = self.layout.rows(block.name)
             if (column.region, block.name) in self._stands:
                 column.rows[rows] = [number(value) for value in self.standing(column, block.name)]
+            elif (column.region, block.name) in self.indicates:
+                column.rows[rows] = self.indicated(self.indicates[column.region, block.name], column, column.words)
             elif block.holds.get(column.region) == "real" and (contents is None or block.name not in contents.blocks):
                 limit = UNLIMITED if block.limit is None else Fraction(block.limit)
                 column.rows[rows] = [self.bits.real(Real(f"{block.name} {row} of {column.name}", -limit, limit))
@@ -105,7 +160,11 @@ class RealColumns(Columns):
     def _hold(self, column: Column, contents: Contents) -> None:
         """Give a column its contents, in one of the blocks."""
         first = next(block for block in self.layout.blocks if block.name == contents.blocks[0])
-        if contents.parts:
+        known = next((entries for region, place, entries in self.promised
+                      if region == column.region and place.eq(column.place)), None)
+        if known is not None:
+            held = known + [NOTHING] * (first.size - len(known))
+        elif contents.parts:
             held = [signed(bit) for bit in self.bits.of_word(self._word(column, contents))]
             held += [NOTHING] * (first.size - len(held))
         else:

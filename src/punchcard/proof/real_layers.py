@@ -16,12 +16,16 @@ import z3
 from punchcard.card.layout import Layout
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import NOTHING, ONE, ZERO, Bits, Form, Real, Term, gated, settings, times, weighted
-from punchcard.proof.layers import FEW, HeadWeights, Layer, Loop
+from punchcard.proof.layer_weights import HeadWeights, Layer
+from punchcard.proof.layers import Loop
 from punchcard.proof.real_columns import RealColumns
+from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Solver
 from punchcard.proof.steps import at_least, equal
 
 Span = tuple[Fraction, Fraction]
+ROUNDED = Fraction(1, 1 << 8)
+"""More than roundings make of a mean, in any number format."""
 MANY = 8
 """Sums with noise are looked at on all settings of so many bits."""
 
@@ -41,18 +45,15 @@ class RealLoop(Loop):
     columns: RealColumns
 
     def __init__(self, layers: Sequence[Layer], layout: Layout, solver: Solver) -> None:
-        self.bits, self.solver, self.layout = Bits(), solver, layout
-        self.columns = RealColumns(layout, self.bits, solver)
-        self.layers = layers
-        self.shares = [[1] * len(layer.heads) for layer in self.layers]
-        self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
+        super().__init__(layers, RealColumns(layout, Bits(), solver))
         self.soft: dict[tuple[int, int], set[str]] = {}
         """For each layer and head: the regions whose columns may take a mean that is not known exactly."""
-        self.whole: dict[tuple[int, int, str], tuple[Fraction, Fraction]] = {}
-        """By layer, row and region: where heads bring an integer, by promise; its tolerance and its limit."""
+        self.whole: dict[tuple[int, int, str], tuple[Fraction, Fraction, Fraction]] = {}
+        """By layer, row and region: where heads bring an integer, by promise; tolerance, limit, and what is added to it."""
+        self.grids: dict[tuple[int, int, str], Fraction] = {}
+        """What such a number is a multiple of, once it is read."""
         self.at_most_zero: dict[object, Term] = {}
         """Whether such a number is 0 or less, by its form."""
-        self.others: dict[str, Column] = {}
         self._wholes: dict[object, Form] = {}
         self._sums: dict[object, Form] = {}
         self._parts: dict[object, Form] = {}
@@ -91,6 +92,10 @@ class RealLoop(Loop):
                 least, most = min(real.low, ZERO), max(real.high, ZERO)
             low, high = low + min(factor * least, factor * most), high + max(factor * least, factor * most)
         return low, high
+
+    def can_be(self, setting: dict[int, int]) -> bool:
+        """Whether bits can have these values."""
+        return self.solver.possible(self._setting(setting))
 
     def surely(self, form: Form, limit: Fraction) -> Term:
         """form >= limit, whatever its real numbers are."""
@@ -176,7 +181,13 @@ class RealLoop(Loop):
         total = NOTHING
         for column in group.columns:
             total += weighted(row, self.after(column, number))
-        return total * Fraction(1, len(group.columns))
+        count = len(group.columns)
+        if count & count - 1 and (total.terms or total.constant):
+            # a third, say, is rounded: the mean is between what the columns give, up to that
+            low, high = self.span(total * Fraction(1, count))
+            more = max(abs(low), abs(high)) * ROUNDED
+            return self.bits.real(Real(f"a mean of {count} in layer {number + 1}", low - more, high + more))
+        return total * Fraction(1, count)
 
     def _between(self, number: int, place: int, row: list[tuple[int, Fraction]], columns: list[Column], where: Term) -> Form:
         """A number between the least and the greatest that these columns give; the number itself if all give the same."""
@@ -305,8 +316,9 @@ class RealLoop(Loop):
         return [self._summed(old, bias, [(weight, units[unit]) for unit, weight in row])
                 for old, bias, row in zip(kept, layer.b2, layer.w2, strict=True)]
 
-    def _as_whole(self, form: Form, tolerance: Fraction, limit: Fraction) -> Form:
-        """A number that is an integer by promise: at most 0, or at least 1, up to the tolerance."""
+    def _as_whole(self, shifted: Form, tolerance: Fraction, limit: Fraction, shift: Fraction) -> Form:
+        """A number that is an integer by promise: at most 0, or at least 1, up to the tolerance; and what is added to it."""
+        form = shifted - Form(shift)
         if form.key not in self._wholes:
             bits, reals = self.parts(form)
             condition = z3.FreshBool("at most 0")
@@ -316,7 +328,7 @@ class RealLoop(Loop):
             below = Real("an integer of at most 0", -limit, tolerance, noise=True)
             above = Real("an integer of at least 1", 1 - tolerance, limit, noise=True)
             self._wholes[form.key] = self.bits.real(below, condition) + self.bits.real(above, z3.Not(condition))
-        return self._wholes[form.key]
+        return self._wholes[form.key] + Form(shift)
 
     def _summed(self, old: Form, bias: Fraction, units: list[tuple[Fraction, Form]]) -> Form:
         key = old.key, bias, tuple((weight, form.key) for weight, form in units)

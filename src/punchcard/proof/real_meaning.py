@@ -19,7 +19,7 @@ from punchcard.proof.forms import NOTHING, Form, Term, choose, number, signed
 from punchcard.proof.meaning import Before, Meaning
 from punchcard.proof.real_columns import Case
 from punchcard.proof.real_layers import RealLoop
-from punchcard.proof.steps import at_least
+from punchcard.proof.steps import at_least, equal
 
 Entries = Callable[["RealBefore"], list[Form]]
 
@@ -75,6 +75,8 @@ class RealMeaning(Meaning):
         self.kept: list[Kept] = []
         self.promised: dict[str, Fraction] = {}
         """Rows that hold integers by promise, with the tolerance."""
+        self.promises: list[str] = []
+        """What is promised of columns, in words."""
         self.claims: dict[str, Callable[[], str]] = {}
         """Claims that a machine shows by itself: what each is about, once it is worked out."""
 
@@ -88,9 +90,39 @@ class RealMeaning(Meaning):
         self.excluded = [z3.Not(z3.And(*(words[f"{name}.{part}"] == value for part, value in parts.items())))
                          for parts in cases.values()]
 
+    def promise(self, region: str, place: Term, entries: Sequence[tuple[str, Sequence[float]]], about: str) -> None:
+        """What a column holds is made of few numbers: of each entry its group, and one of these. A group is 0 as a whole."""
+        self.promises.append(about)
+        if self.case is None:
+            return
+        bits, used, found = self.loop.bits, dict[str, Term](), list[Form]()
+        for group, values in entries:
+            if not values:
+                found.append(NOTHING)
+                continue
+            stands = used.setdefault(group, z3.FreshBool(f"names {group}"))
+            high = z3.And(stands, z3.FreshBool("is the first")) if len(values) > 1 else stands
+            form = bits.form(high) * Fraction(values[0])
+            if len(values) > 1:
+                form += bits.form(z3.And(stands, z3.Not(high))) * Fraction(values[1])
+            found.append(form)
+        where = z3.simplify(self.columns.as_place(place))
+        self.loop.columns.promised.append((region, where, found))
+        self.at(region, where)
+
+    def as_word(self, entries: Sequence[Form]) -> Term:
+        """±1 entries as a word. That they are is claimed apart; where one is not, its bit is 0."""
+        bits = self.loop.bits
+        return bits.word([bits.form(equal(entry - number(1), bits)) if not self.loop.is_real(entry) else NOTHING
+                          for entry in entries])
+
     def claim(self, name: str, about: Callable[[], str]) -> None:
         """A claim that the machine shows by itself, such as an error over a whole range."""
         self.claims[name] = about
+
+    def shared(self, region: str, rows: str) -> Term:
+        """The number at rows that are the same in all columns of a region."""
+        return self.loop.columns.shared(region, rows)
 
     def every(self, region: str) -> RealBefore:
         """Any column of a region whose columns hold the same in the rows that are asked for."""
@@ -112,14 +144,22 @@ class RealMeaning(Meaning):
     def at(self, region: str, number: Term) -> RealBefore:
         return RealBefore(self, self.columns.at(region, self.columns.as_place(number)))
 
-    def whole(self, layer: int, rows: str, region: str, tolerance: float, limit: float) -> None:
-        """The number that a layer's heads bring to a row is an integer, up to a tolerance and within a limit: a promise."""
+    def whole(
+        self, layer: int, rows: str, region: str, tolerance: float, limit: float, shift: float = 0.0, grid: float = 0.0,
+    ) -> None:
+        """The number that a layer's heads bring to a row is an integer, up to a tolerance and within a limit: a promise.
+
+        With a `shift` it is read with that added to it, which rounds it to a multiple of `grid`.
+        """
         self.promised[rows] = Fraction(tolerance)
-        self.loop.whole[layer - 1, self.loop.layout.rows(rows).start, region] = Fraction(tolerance), Fraction(limit)
+        place = layer - 1, self.loop.layout.rows(rows).start, region
+        self.loop.whole[place] = Fraction(tolerance), Fraction(limit), Fraction(shift)
+        self.loop.grids[place] = Fraction(grid)
 
     def is_at_most_zero(self, rows: str, column: Column, layer: int) -> Term:
         """Whether the number that heads have brought to a row is 0 or less; the promise says that it is clear."""
-        form = self.loop.attended(column, layer - 1)[self.loop.layout.rows(rows).start]
+        place = self.loop.layout.rows(rows).start
+        form = self.loop.attended(column, layer - 1)[place] - Form(self.loop.whole[layer - 1, place, column.region][2])
         self.loop.after(column, layer)
         known = self.loop.at_most_zero.get(form.key)
         return at_least(-form, Fraction(0), self.loop.bits) if known is None else known

@@ -5,6 +5,7 @@
     step     blocks of bits hold what the machine's meaning says, and rows that are 0 between loops are 0
     holds    contents stay as they were, or are replaced, real numbers included
     facts    the facts hold again, but for what a program promises
+    bits     no sum of bits is rounded
 
 A real number is followed as in `real_layers`: none of these claims depends on what a soft head makes of it.
 """
@@ -12,25 +13,31 @@ A real number is followed as in `real_layers`: none of these claims depends on w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import z3
 
-from punchcard.card.contents import Contents, Stands, Uniform
-from punchcard.card.facts import Fact, Holds
+from punchcard.card.contents import Contents, Shows, Stands, Uniform
+from punchcard.card.facts import Each, Fact, Holds, Indicates
 from punchcard.card.layout import Layout, RowBlock
+from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
-from punchcard.proof.layers import Layer
-from punchcard.proof.meaning import Before
+from punchcard.proof.layer_weights import Layer
+from punchcard.proof.meaning import Before, with_parts
 from punchcard.proof.proving import check_whole
+from punchcard.proof.real_bits import MARGIN, BitSums
 from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.real_meaning import Kept, Midway, RealBefore, RealMeaning
 from punchcard.proof.solver import Failed, Solver
+from punchcard.proof.steps import equal
 from punchcard.transformer.expression import Array
+from punchcard.transformer.precision import significand
 from punchcard.transformer.weights import Weights
 
 
@@ -43,6 +50,8 @@ class RealProof:
         self.weights = weights if weights is not None else machine.weights
         check_whole(self.layout)
         self.layers = [Layer(arrays, self.weights.dtype, _limits(self.layout)) for arrays in self.weights.layers]
+        for layer in self.layers:
+            layer.heads = [replace(head, gap=head.gap * (1 + Fraction(MARGIN))) for head in layer.heads]
         self.promises = [fact.about for fact in self.layout.facts if isinstance(fact, Fact) and fact.promised]
         self.promises += [f"what {fact.region} holds is within the limit of its blocks" for fact in self.layout.facts
                           if isinstance(fact, Contents) and not fact.parts]
@@ -50,13 +59,15 @@ class RealProof:
         self.claims = Claims(Solver(seconds), progress)
         self.solver = Solver(seconds)
         self.loops: dict[str, RealLoop] = {}
+        self.case: RealCase | None = None
+        """The case that is looked at."""
 
     def run(self) -> None:
         """Show all claims."""
         names = self._split()
         for name in self._cases or names:
-            case = RealCase(self.machine, self.layers, name, self._seconds, self._progress)
-            self.loops[name], self.solver = case.loop, case.solver
+            case = RealCase(self.machine, self.layers, name, self._seconds, self._progress, self.weights)
+            self.loops[name], self.solver, self.case = case.loop, case.solver, case
             try:
                 case.run()
             finally:
@@ -69,6 +80,7 @@ class RealProof:
         card = RealMeaning(loop)
         claims = Claims(solver, self._progress)
         self.machine.meaning(card)
+        self.promises += card.promises
         self.promises += [f"{rows} is an integer, up to {float(tolerance):g}" for rows, tolerance in card.promised.items()]
         with claims.claim("cases", f"an instruction is one of {len(card.cases)} cases: {', '.join(card.cases)}"):
             model = solver.refutes(*card.excluded)
@@ -94,8 +106,8 @@ class RealCase:
     """One case of a proof."""
 
     def __init__(self, machine: Machine[Any, Any], layers: Sequence[Layer], name: str, seconds: float | None,
-                 progress: Progress | None) -> None:
-        self.machine, self.layout, self.name = machine, machine.layout, name
+                 progress: Progress | None, weights: Weights) -> None:
+        self.machine, self.layout, self.name, self.weights = machine, machine.layout, name, weights
         self.solver = Solver(seconds)
         self.claims = Claims(self.solver, progress)
         self.loop = RealLoop(layers, self.layout, self.solver)
@@ -114,6 +126,16 @@ class RealCase:
         for kept in self.card.kept:
             self._kept(kept)
         self._facts()
+        self._bits()
+        if not self.solver.possible():
+            raise ProofError(f"{self.name}: the facts contradict each other: no card has them all")
+
+    def _bits(self) -> None:
+        bits = significand(self.weights.dtype)
+        sums = BitSums(self.loop, self.weights.layers, bits, self.name)
+        about = "no sum of bits is rounded, beside real numbers: they need {} bits, {} has {}"
+        with self.claims.claim(f"{self.name}: bits", lambda: about.format(sums.needed, self.weights.dtype, bits)):
+            sums.check()
 
     def _layer(self, layer: int) -> None:
         with self.claims.claim(f"{self.name}: heads of layer {layer}", lambda: self._told(layer - 1)):
@@ -168,9 +190,7 @@ class RealCase:
     def _refute(self, wrong: list[Term], claim: str) -> None:
         different = {term.get_id(): term for term in (z3.simplify(term) for term in wrong) if not z3.is_false(term)}
         if different:
-            model = self.solver.refutes(z3.Or(*different.values()))
-            if model is not None:
-                raise Failed(claim, model)
+            self.solver.never(claim, z3.Or(*different.values()))
 
     # The step
 
@@ -185,17 +205,22 @@ class RealCase:
     def _block(self, block: RowBlock, region: str) -> None:
         content, rows, wrong = block.holds.get(region), self.layout.rows(block.name), list[Term]()
         meant = self.card.expected.get((block.name, region))
+        columns, indicates = self.loop.columns, self.loop.columns.indicates
         for column in self.any[region]:
             found = self.loop.after(column, len(self.loop.layers))[rows]
-            if content == "bits" and meant is not None:
+            if (region, block.name) in indicates:
+                wanted = columns.indicated(indicates[region, block.name], column, self._words(column))
+            elif content == "bits" and meant is not None:
                 wanted = [signed(bit) for bit in self.loop.bits.of_word(z3.simplify(meant(Before(self.card, column))))]
             elif content is None or content == "one":
                 wanted = [number(1) if content == "one" else NOTHING] * block.size
             else:
                 wanted = column.rows[rows]
             wrong += self._differ(found, wanted)
-        about = "is what the step says" if meant is not None else "is as it was" if content else "is 0"
-        if wrong or meant is not None:
+        follows = (region, block.name) in indicates
+        about = ("is what the step says" if meant is not None else "follows from the step" if follows
+                 else "is as it was" if content else "is 0")
+        if wrong or meant is not None or follows:
             with self.claims.claim(f"{self.name}: step: {block.name} in {region}", about):
                 self._refute(wrong, f"{self.name}: step: {block.name} in {region} {about}")
 
@@ -235,12 +260,50 @@ class RealCase:
                 with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
                     words = [self._words(column)[fact.rows] for column in self.any[fact.region]]
                     self._refute([word != words[0] for word in words[1:]], f"{self.name}: again: {fact.about}")
+            elif isinstance(fact, Each):
+                with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
+                    self._refute([z3.Not(columns.condition(columns.own(fact, column), column.place, self._words(column)))
+                                  for column in self.any[fact.region]], f"{self.name}: again: {fact.about}")
+            elif isinstance(fact, Shows):
+                with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
+                    self._shows(fact, changed)
             elif isinstance(fact, Holds) and (fact.rows, fact.region) in self.card.expected:
                 raise Failed(f"{self.name}: again: {fact.about}, which the step changes", None)
-            elif isinstance(fact, Contents) and fact.region not in changed:
-                raise Failed(f"{self.name}: again: {fact.about}, of which the step says nothing", None)
-            elif not isinstance(fact, Fact | Holds | Stands | Uniform | Contents):
+            elif isinstance(fact, Contents):
+                if fact.region not in changed:
+                    raise Failed(f"{self.name}: again: {fact.about}, of which the step says nothing", None)
+                if fact.parts:
+                    with self.claims.claim(f"{self.name}: again: {fact.about}", "also where a result is written"):
+                        self._bits_again(fact, changed[fact.region])
+            elif not isinstance(fact, Fact | Holds | Stands | Uniform | Contents | Indicates):
                 raise Failed(f"{self.name}: again: {fact.about} is a fact that a proof with real numbers can't show", None)
+
+    def _shows(self, fact: Shows, changed: dict[str, Kept]) -> None:
+        """A block shows what a column holds once the loop has ended: what it held, or what replaced that."""
+        of, wrong = fact.of(self.layout), list[Term]()
+        for column in self.any[fact.region]:
+            words = self._words(column)
+            held = self.card.at(of.region, words[fact.by])
+            kept = changed[of.region]
+            new = self.card.pick([(z3.BoolVal(True), held.held), (kept.replaced(held), kept.by(held))], of.size)
+            wrong += self._differ([signed(bit) for bit in self.loop.bits.of_word(words[fact.rows])], new)
+        self._refute(wrong, f"{self.name}: again: {fact.about}")
+
+    def _bits_again(self, fact: Contents, kept: Kept) -> None:
+        """What replaces contents of bits is bits."""
+        claim = f"{self.name}: again: {fact.about}"
+        for column in self.any[fact.region]:
+            if not self._may_change(kept, column):
+                continue
+            before = RealBefore(self.card, column)
+            replaced, wrong = kept.replaced(before), list[Term]()
+            for place, form in enumerate(kept.by(before)):
+                values = (1, -1) if place < fact.size else (0,)
+                if self.loop.is_real(form):
+                    raise Failed(f"{claim}, and not numbers of which only the limits are known", None)
+                is_one = z3.Or(*(equal(form - number(value), self.loop.bits) for value in values))
+                wrong.append(z3.And(replaced, z3.Not(is_one)))
+            self._refute(wrong, claim)
 
     def _may_change(self, kept: Kept, column: Column) -> bool:
         return self.solver.possible(kept.replaced(RealBefore(self.card, column)))
@@ -250,5 +313,6 @@ class RealCase:
         found = dict(column.words)
         for (rows, region), meant in self.card.expected.items():
             if region == column.region:
-                found[rows] = z3.simplify(meant(Before(self.card, column)))
+                word = z3.simplify(meant(Before(self.card, column)))
+                found |= with_parts(self.layout.place(rows).block, word)
         return found

@@ -98,21 +98,21 @@ def _layer_bits(layer: LayerWeights, card: Intervals) -> int:
         grid = np.minimum(grid, moved_grid)
     bits.append(_bits(total, grid))
     hidden, hidden_grid = _totals(layer.w1, attended.size, grid)
-    hidden_grid = np.minimum(hidden_grid, _grid(layer.b1))
+    hidden_grid = np.minimum(hidden_grid, powers_of_two(layer.b1))
     bits.append(_bits(hidden + np.abs(layer.b1)[:, None], hidden_grid))
     active = np.maximum(attended.through(layer.w1).high + layer.b1[:, None], 0)
     output, output_grid = _totals(layer.w2, active, hidden_grid)
-    output_grid = np.minimum(np.minimum(output_grid, grid), _grid(layer.b2))
+    output_grid = np.minimum(np.minimum(output_grid, grid), powers_of_two(layer.b2))
     bits.append(_bits(output + attended.size + np.abs(layer.b2)[:, None], output_grid))
     return max(bits)
 
 
 def _totals(matrix: Array, size: Array, grid: Array) -> tuple[Array, Array]:
     """Absolute totals of `matrix @ x`, for x of the given sizes, and the grid of each entry."""
-    return np.abs(matrix) @ size, (_grid(matrix) * grid).min(axis=1, initial=np.inf)
+    return np.abs(matrix) @ size, (powers_of_two(matrix) * grid).min(axis=1, initial=np.inf)
 
 
-def _grid(values: Array) -> Array:
+def powers_of_two(values: Array) -> Array:
     """The largest power of two that divides each value; infinite for 0."""
     grids, used = np.full(values.shape, np.inf), values != 0  # most are 0
     mantissa, exponent = np.frexp(values[used])

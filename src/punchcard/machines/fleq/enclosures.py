@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 from punchcard.errors import PunchcardError
@@ -40,11 +39,25 @@ ORDER, BITS = 10, 192
 TIGHT = 1.05
 """Pieces are halved until the bound is at most this times an error that does occur."""
 MOST_PIECES = 20_000
+NARROW = 1e-9
 SMOOTH: dict[str, Callable[[Any], Any]] = {
-    "inverse": lambda x: 1 / x, "sqrt": lambda x: x.sqrt(), "log": lambda x: x.log(), "exp": lambda x: x.exp(),
+    "inverse": lambda x: 1 / x, "sqrt": lambda x: _root(x), "log": lambda x: x.log(), "exp": lambda x: x.exp(),
     "sin": lambda x: x.sin(), "cos": lambda x: x.cos(),
 }
 """Functions that are fitted, on Taylor polynomials of intervals."""
+
+
+def _root(x: Any) -> Any:
+    """The square root; of an interval that begins at 0, and so a little below it, that from 0 on."""
+    if isinstance(x, _flint().arb) and not x > 0:
+        return (x + abs(x)).sqrt() * _flint().arb(0.5, 0.5)
+    return x.sqrt()
+
+
+def _sigmoid(score: Any) -> Any:
+    """1 / (1 + e^-score) of a number or an interval, by its ends: it rises."""
+    low, high = (1 / (1 + (-end).exp()) for end in (score.lower(), score.upper()))
+    return low.union(high)
 
 
 @dataclass(frozen=True)
@@ -117,13 +130,14 @@ def _fitted(name: str, fit: SigmoidSum, scale: Scale) -> Enclosure | None:
     def difference(x: Any) -> Any:
         total = flint.arb(fit.constant) - smooth(x)
         for w, b, c in terms:
-            total = total + c / (1 + (-(w * x + b)).exp())
+            score = w * x + b
+            total = total + c * (_sigmoid(score) if isinstance(score, flint.arb) else 1 / (1 + (-score).exp()))
         return total
 
     def units(x: Any) -> Any:
         total = flint.arb(abs(fit.constant)) * (2 + len(terms))
         for w, b, c in terms:
-            s = 1 / (1 + (-(w * x + b)).exp())
+            s = _sigmoid(w * x + b)
             # the score, passed on by the slope; then exp, sum, division, two products, and a sum of all terms
             total = total + abs(c) * (s * (1 - s) * 2 * (abs(w * x) + abs(b)) + (7 + len(terms)) * s)
         return total
@@ -189,11 +203,23 @@ def _enclose(
     difference: Callable[[Any], Any], units: Callable[[Any], Any], low: float, high: float, unit: float,
 ) -> Enclosure:
     truncation, pieces = largest(difference, low, high)
+    return Enclosure(_up(truncation), _up(most(units, low, high) * unit), f"[{low:g}, {high:g}]", pieces)
+
+
+def most(function: Callable[[Any], Any], low: float, high: float) -> float:
+    """An upper bound of a positive function from low to high: pieces are halved until it is near a value that occurs."""
     flint = _flint()
-    edges = [low + (high - low) * (i / 256) ** 2 for i in range(257)]
-    balls = [_ball(flint, a, b) for a, b in pairwise(edges)]
-    per_unit = max(float(units(ball).abs_upper()) for ball in balls)
-    return Enclosure(_up(truncation), _up(per_unit * unit), f"[{low:g}, {high:g}]", pieces)
+    waiting, occurs, bound = [(low, high)], 0.0, 0.0
+    while waiting:
+        a, b = waiting.pop()
+        middle = (a + b) / 2
+        occurs = max(occurs, float(function(flint.arb(middle)).abs_upper()))
+        size = float(function(_ball(flint, a, b)).abs_upper())
+        if size <= TIGHT * occurs or not a < middle < b:
+            bound = max(bound, size)
+        else:
+            waiting += [(a, middle), (middle, b)]
+    return bound
 
 
 def largest(difference: Callable[[Any], Any], low: float, high: float) -> tuple[float, int]:
@@ -216,8 +242,11 @@ def largest(difference: Callable[[Any], Any], low: float, high: float) -> tuple[
             at = difference(flint.arb_series([middle, 1]))
             occurs = max(occurs, float(abs(at[0]).mid()))
             size = _size(flint, difference, at, middle, radius)
+            if not size <= TIGHT * occurs and a == low and b - a < NARROW:
+                # where a slope is infinite, as the square root's at 0, on a piece so short that the value itself is small
+                size = float(difference(flint.arb(middle, radius)).abs_upper())
             if not size <= TIGHT * occurs:
-                if b - a <= 1e-12 * max(1.0, abs(a)):
+                if not a < middle < b or (a != low and b - a <= 1e-12 * abs(a)):
                     bound = max(bound, size)
                     continue
                 waiting += [(a, middle), (middle, b)]

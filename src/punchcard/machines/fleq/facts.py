@@ -6,8 +6,24 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from punchcard.card.contents import Contents, Stands, Uniform
-from punchcard.card.facts import AnyFact, Below, Both, Equals, Fact, Holds, Names, Own, Spans, both, either
+from punchcard.card.contents import Contents, Shows, Stands, Uniform
+from punchcard.card.facts import (
+    AnyFact,
+    Below,
+    Both,
+    Each,
+    Equals,
+    Fact,
+    Holds,
+    Indicates,
+    Names,
+    Own,
+    Same,
+    Spans,
+    both,
+    either,
+)
+from punchcard.machines.fleq.blocks.bench import ScratchColumn
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.designs.base import WIDTHS, FleqSizes
 from punchcard.transformer.expression import Array
@@ -23,10 +39,12 @@ def cases(blocks: Sequence[Block]) -> dict[str, dict[str, int]]:
 
 def card_facts(
     sizes: FleqSizes, blocks: Sequence[Block], constants: Mapping[tuple[str, str], Array], *, merged: bool = False,
+    in_place: bool = False,
 ) -> list[AnyFact]:
     """The facts of a design; `constants` are what never changes, by block and region: rows by columns, or one for all.
 
-    Where a design is `merged`, what was written stands in `data` when a loop ends, and `incoming` is 0.
+    Where a design is `merged`, what was written stands in `data` when a loop ends, and `incoming` is 0. Some need that
+    pointer functions work `in_place`: what they change is what they have read.
     """
     pointed = any(block.reads_instructions for block in blocks)
     outside = FleqSizes.OUTSIDE
@@ -49,7 +67,7 @@ def card_facts(
     ]
     calls = {case: _calls(bits) for case, bits in cases(blocks).items()}
     nothing = both(calls["nothing"], *(Equals(field(f"{x}_width"), 0) for x in "abc"))
-    kinds = {block.name: both(calls[block.name], _operands(block.reads_instructions)) for block in blocks}
+    kinds = {block.name: both(calls[block.name], _operands(block.reads_instructions, in_place)) for block in blocks}
     found += [
         Fact("instructions", either(nothing, *kinds.values()),
              "an instruction calls one function or none, and its operands are cells", promised=pointed),
@@ -63,6 +81,27 @@ def card_facts(
     return found
 
 
+def register_facts(
+    sizes: FleqSizes, columns: Sequence[ScratchColumn], users: Mapping[str, Sequence[str]],
+) -> list[AnyFact]:
+    """What a design knows when a loop begins that fetches ahead: the instruction, and all that follows from its bits."""
+    last = max(sizes.size, *(column.lane + 1 for column in columns))
+    below = {name: [Below(f"current.{name}", n + 1) for n in range(last)] for name in WIDTHS}
+    lanes = {name: tuple(below[name][column.lane] for column in columns) for name in WIDTHS}
+    operands = tuple(lanes[f"{column.operand}_width"][place] for place, column in enumerate(columns))
+    calls = [(both(*(Equals(f"current.call_{user}", 0) for user in some)),) for some in users.values()]
+    pointers = tuple(Same("read_pointer", f"current.{column.operand}", column.lane) for column in columns)
+    return [
+        Shows("current", "scratchpad", INSTRUCTION, "program_counter"),
+        Each("scratchpad", pointers, "read_pointer is a + i, or b + i, in the column for lane i"),
+        Indicates("read_idle", "scratchpad", (operands,)),
+        Indicates("write_idle", "scratchpad", (lanes["c_width"],)),
+        Indicates("deep", "scratchpad", tuple((below["a_height"][row],) for row in range(sizes.size))),
+        Indicates("over", "scratchpad", tuple((below["c_height"][row],) for row in range(sizes.size))),
+        Indicates("off", "scratchpad", tuple(calls)),
+    ]
+
+
 def field(name: str) -> str:
     """A field of an instruction, as facts know it."""
     return f"{INSTRUCTION}.{name}"
@@ -72,10 +111,11 @@ def _calls(bits: Mapping[str, int]) -> Both:
     return Both(tuple(Equals(field(name), bit) for name, bit in bits.items()))
 
 
-def _operands(pointer_function: bool) -> Both:
+def _operands(pointer_function: bool, in_place: bool) -> Both:
     """A function takes and makes cells. A pointer function takes an instruction and a cell, and makes an instruction."""
     own = ("instructions",) if pointer_function else ("memory",)
     spans = both(Spans(field("a"), field("a_width"), own), Spans(field("b"), field("b_width"), ("memory",)),
                  Spans(field("c"), field("c_width"), own))
     widths = [Equals(field(f"{x}_width"), 1) for x in "abc"] if pointer_function else []
-    return both(*widths, spans)
+    same = [Same(field("c"), field("a"))] if pointer_function and in_place else []
+    return both(*widths, *same, spans)

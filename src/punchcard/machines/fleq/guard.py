@@ -22,8 +22,9 @@ from punchcard.machines.running import Mark
 
 FEW_LOOPS = 256
 """A part as short as this is looked at loop by loop; so is a run, where operands have domains."""
-MOST_TOLERANCE = 1 / 16
-"""The compact machine and that of three layers take a flag that is off by 1/4, the paper's one that is off by 1/8."""
+MOST_TOLERANCE = 3 / 64
+"""The compact machine and that of three layers take a flag that is off by 1/4, the paper's one that is off by 1/16, less
+the grid that flags are rounded to (`designs.base.flag_grid`), which is 1/64 at most."""
 
 
 class Guard:

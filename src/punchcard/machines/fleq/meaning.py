@@ -15,11 +15,12 @@ from functools import partial
 from typing import Any
 
 from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.designs.base import POINTERS, flag_grid
 from punchcard.machines.fleq.enclosures import enclosed
 from punchcard.machines.fleq.facts import INSTRUCTION, cases
 
-TOLERANCE = 1 / 16
-"""A flag is an integer up to this: what a run refuses beyond is less (`guard.MOST_TOLERANCE`)."""
+TOLERANCE = 3 / 64
+"""A flag is an integer up to this: a run refuses what is beyond (`guard.MOST_TOLERANCE`)."""
 HELD = ("zero", "unit", "memory", "instructions")
 
 
@@ -29,10 +30,22 @@ class FleqMeaning:
     def __init__(self, design: Any, card: Any) -> None:
         self.design, self.card, self.sizes = design, card, design.sizes
         self._kept: list[tuple[tuple[str, Any, int], Any]] = []
-        self.counter = card.every("scratchpad")["program_counter"]
+        self.counter = card.shared("scratchpad", "program_counter")
         self.errors()
         card.split("instructions", self.counter, cases(design.blocks))
         self.instruction = card.at("instructions", self.counter)
+        called = next((block for block in design.blocks if block.name == card.case), None)
+        self.rewrites = called is not None and called.reads_instructions
+        """Whether a pointer function is called."""
+        if self.rewrites or (card.case is None and any(block.reads_instructions for block in design.blocks)):
+            self._named_fields(called)
+
+    def _named_fields(self, called: Block | None) -> None:
+        """Operand b of a pointer function names fields of an instruction: by ±1 bits, or by 1 to count on; else it is 0."""
+        values = [1.0] if called is not None and called.name == "incr_pointer" else [1.0, -1.0]
+        entries = [(name, values if name in POINTERS else [])
+                   for name, size in self.sizes.instruction_parts().items() for _ in range(size)]
+        self.card.promise("memory", self["b"], entries, "operand b of a pointer function is a constant that names pointers")
 
     def __getitem__(self, field: str) -> Any:
         return self.instruction[f"{INSTRUCTION}.{field}"]
@@ -51,30 +64,75 @@ class FleqMeaning:
         """A column as it was when the loop began."""
         return self.card.before(column)
 
-    def beyond(self, place: int, width: str) -> Any:
-        """Whether a number is not below a width or height."""
-        return self.card.negated(self.card.is_at_least(self[width], place + 1))
+    def beyond(self, place: int, width: str, of: Any = None) -> Any:
+        """Whether a number is not below a width or height, of this instruction or of another."""
+        return self.card.negated(self.card.is_at_least((of or self)[width], place + 1))
 
-    def pointer(self, field: str, lane: int) -> Any:
-        return self._once((field, self[field], lane), lambda: self[field] + lane)
+    def pointer(self, field: str, lane: int, of: Any = None) -> Any:
+        word = (of or self)[field]
+        return self._once((field, word, lane), lambda: word + lane)
 
-    def off(self, users: list[str]) -> Any:
+    def off(self, users: list[str], of: Any = None) -> Any:
         """0 where one of these functions is called, else 1."""
-        return self.card.negated(self.card.either(*(self[f"call_{user}"] == 1 for user in users)))
+        return self.card.negated(self.card.either(*((of or self)[f"call_{user}"] == 1 for user in users)))
 
     def everywhere(self, layer: int, rows: str, about: str, entries: Callable[[Any], Any], **options: Any) -> None:
         """What stands in every column of the scratchpad."""
         self.card.midway(layer, rows, "scratchpad", about, entries, **options)
 
     def shared(self, layer: int) -> None:
-        """What the layer that reads the instruction works out, in all designs."""
-        card, size = self.card, self.sizes.size
+        """What the layer that reads the instruction works out, in most designs."""
+        card = self.card
         self.everywhere(layer, "current", "the instruction that the program counter names",
                         lambda column: card.signs(self.instruction[INSTRUCTION]))
-        self.everywhere(layer, "write_pointer", "c + i", lambda column: card.signs(self.pointer("c", self.lane(column))))
+        self.write_pointer(layer)
+        self.heights(layer)
+
+    def write_pointer(self, layer: int) -> None:
+        self.everywhere(layer, "write_pointer", "c + i",
+                        lambda column: self.card.signs(self.pointer("c", self.lane(column))))
+
+    def heights(self, layer: int, of: Any = None, prefix: str = "") -> None:
+        """The masks of rows, of this instruction or of another."""
         for rows, height in (("deep", "a_height"), ("over", "c_height")):
-            beyond = [card.truth(self.beyond(row, height)) for row in range(size)]
-            self.everywhere(layer, rows, f"1 in the rows beyond {height}, else 0", partial(_given, beyond))
+            beyond = [self.card.truth(self.beyond(row, height, of)) for row in range(self.sizes.size)]
+            self.everywhere(layer, prefix + rows, f"1 in the rows beyond {height}, else 0", partial(_given, beyond))
+
+    def reads(self, column: Any, of: Any = None) -> Any:
+        """The column that a column of the compact and the three-layer design is to read: a + i, or b + i."""
+        return self.pointer(operand(column), self.lane(column), of)
+
+    def idle(self, column: Any, of: Any = None) -> Any:
+        """Whether it has nothing to read: its lane is beyond the operand's width."""
+        return self.beyond(self.lane(column), f"{operand(column)}_width", of)
+
+    def registers(self, layer: int, users: list[list[str]], of: Any = None, prefix: str = "") -> None:
+        """What the compact and the three-layer design work out of an instruction, beside addresses."""
+        card = self.card
+        self.everywhere(layer, f"{prefix}read_idle", "1 beyond the operand's width, else 0",
+                        lambda column: [card.truth(self.idle(column, of))])
+        self.everywhere(layer, f"{prefix}write_idle", "1 beyond the result's width, else 0",
+                        lambda column: [card.truth(self.beyond(self.lane(column), "c_width", of))])
+        self.everywhere(layer, f"{prefix}off", "0 for the function that is called and its transport, else 1",
+                        lambda column: [card.truth(self.off(user, of)) for user in users])
+
+    def operands(self, layer: int) -> None:
+        """What the compact and the three-layer design read."""
+        card, height = self.card, self.design.height
+        self.everywhere(layer, "operand", "what the cell at a + i or b + i holds; 0 beyond the width",
+                        lambda column: card.pick([(card.negated(self.idle(column)), self.held(self.reads(column), height))],
+                                                 height))
+
+    def given(self) -> dict[int, list[Any]]:
+        """The columns that give each lane of the result, in the compact and the three-layer design."""
+        design, card = self.design, self.card
+        called = next((block for block in design.blocks if block.name == card.case), None)
+        lanes: dict[int, list[Any]] = {}
+        if called is not None and card.case is not None:
+            for kind, column in zip(design.columns, card.all("scratchpad"), strict=True):
+                if called.transport.gives(kind, self.sizes.size):
+                    lanes.setdefault(kind.lane, []).append(column)
+        return lanes
 
     def held(self, pointer: Any, size: int) -> Any:
         """What the column with this number holds, wherever it is."""
@@ -95,6 +153,13 @@ class FleqMeaning:
         found = card.held_at(("memory", "instructions"), pointer, size)
         return card.pick([(card.negated(is_unit), found), (is_unit, unit)], size)
 
+    def whole_flag(self, layer: int, rows: str, roundings: int = 1) -> None:
+        """The promise that a flag is an integer, where the heads of a layer bring it, rounded so often to its grid."""
+        design = self.design
+        grid = flag_grid(design.flag_bound, design.scale.unit) if design.flag_shift else 0.0
+        self.card.whole(layer, rows, "scratchpad", TOLERANCE + roundings * grid, design.range + TOLERANCE,
+                        design.flag_shift, grid)
+
     def writes(self, column: Any, lanes: dict[int, list[Any]]) -> Any:
         """Whether a lane of the result is written to a column."""
         return self.card.either(*(self.writes_lane(column, lane) for lane in lanes))
@@ -112,18 +177,27 @@ class FleqMeaning:
                   card.mean(columns, made, "result")[:size]) for lane, columns in lanes.items()]
         return card.pick([(card.yes, self.held(pointer, size)), *named], size)
 
-    def step(self, lanes: dict[int, list[Any]], made: int, flag: int) -> None:
+    def step(
+        self, lanes: dict[int, list[Any]], made: int, flag: int, following: Any = None,
+        brought: Callable[[Any], list[Any]] | None = None,
+    ) -> Callable[[], Any]:
         """The loop as a whole: `lanes` are the columns that give each lane of the result, made in layer `made`.
 
-        The flag is brought by the heads of layer `flag`.
+        The flag is `brought` by the heads of layer `flag`. Gives whether the branch is taken, once that is known.
         """
         card = self.card
         pad = card.every("scratchpad").column
-        card.whole(flag, "flag", "scratchpad", TOLERANCE, self.design.range + TOLERANCE)
-        self.everywhere(flag, "flag", "mem[flag] after the write", lambda column: self.written(self["flag"], lanes, made, 1),
-                        heads_only=True)
+        # a result that is about to be written is the mean of several columns, each with its rounding
+        self.whole_flag(flag, "flag", 1 + max(map(len, lanes.values()), default=0))
+        shift = card.constant(self.design.flag_shift)
+        self.everywhere(flag, "flag", "mem[flag] after the write, and what is added to it", brought or (
+            lambda column: [self.written(self["flag"], lanes, made, 1)[0] + shift]), heads_only=True)
+
+        def taken() -> Any:
+            return card.is_at_most_zero("flag", pad, flag)
+
         card.expect("program_counter", "scratchpad", lambda column: card.choose(
-            card.is_at_most_zero("flag", pad, flag), self["p"], self.counter + 1))
+            taken(), self["p"], self.counter + 1 if following is None else following))
         card.expect("halted", "scratchpad", self["halt"])
 
         def by(column: Any) -> Any:
@@ -134,6 +208,7 @@ class FleqMeaning:
         for region, what in (("memory", "a cell"), ("instructions", "an instruction")):
             card.holds(region, f"{what} that c names takes the result, and any other keeps what it holds",
                        lambda column: self.writes(column, lanes), by)
+        return taken
 
 
 def told_error(block: Block, scale: Scale) -> str:
@@ -155,38 +230,107 @@ def padded(card: Any, entries: list[Any], size: int) -> list[Any]:
     return [*entries, *[card.constant(0.0)] * (size - len(entries))]
 
 
+def operand(column: Any) -> str:
+    """The operand that a column of the compact and the three-layer design reads."""
+    return "b" if column.constants("not_b") == [0.0] else "a"
+
+
+class Fetched:
+    """An instruction that is not the current one, by its fields."""
+
+    def __init__(self, column: Any) -> None:
+        self.column = column
+
+    def __getitem__(self, field: str) -> Any:
+        return self.column[f"{INSTRUCTION}.{field}"]
+
+    @property
+    def whole(self) -> Any:
+        """All of its bits."""
+        return self.column[INSTRUCTION]
+
+
 def compact(design: Any, card: Any) -> None:
     """The four layers of the compact design."""
     words = FleqMeaning(design, card)
-    lane = words.lane
-
-    def operand(column: Any) -> str:
-        return "b" if column.constants("not_b") == [0.0] else "a"
-
-    def idle(column: Any) -> Any:
-        return words.beyond(lane(column), f"{operand(column)}_width")
-
     words.shared(1)
-    words.everywhere(1, "read_pointer", "a + i, or b + i",
-                     lambda column: card.signs(words.pointer(operand(column), lane(column))))
-    words.everywhere(1, "read_idle", "1 beyond the operand's width, else 0", lambda column: [card.truth(idle(column))])
-    words.everywhere(1, "write_idle", "1 beyond the result's width, else 0",
-                     lambda column: [card.truth(words.beyond(lane(column), "c_width"))])
-    users = [[block.name] for block in design.blocks] + [
-        [block.name for block in design.blocks if block.transport.name == t.name] for t in design.transports]
-    words.everywhere(1, "off", "0 for the function that is called and its transport, else 1",
-                     lambda column: [card.truth(words.off(user)) for user in users])
-    words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick([
-        (card.negated(idle(column)), words.held(words.pointer(operand(column), lane(column)), design.height)),
-    ], design.height))
-    called = next((block for block in design.blocks if block.name == card.case), None)
-    lanes: dict[int, list[Any]] = {}
-    if called is not None and card.case is not None:
-        for kind, column in zip(design.columns, card.all("scratchpad"), strict=True):
-            if called.transport.gives(kind, words.sizes.size):
-                lanes.setdefault(kind.lane, []).append(column)
+    words.everywhere(1, "read_pointer", "a + i, or b + i", lambda column: card.signs(words.reads(column)))
+    words.registers(1, list(design.users().values()))
+    words.operands(2)
+    words.step(words.given(), made=3, flag=4)
 
-    words.step(lanes, made=3, flag=4)
+
+def three_layer(design: Any, card: Any) -> None:
+    """The three layers of the design that fetches ahead: both instructions that may come next, and their registers."""
+    words = FleqMeaning(design, card)
+    counter, users = words.counter, list(design.users().values())
+    last = card.number(words.sizes.columns - 1, counter.size())
+    following = card.settled(card.choose(counter == last, counter, counter + 1))
+    go_on, jump = (Fetched(card.at("instructions", place)) for place in (following, words["p"]))
+    words.operands(1)
+    words.write_pointer(1)
+    words.everywhere(1, "following", "the next instruction's column", lambda column: card.signs(following))
+    words.everywhere(1, "kept", "pointers of the instruction",
+                     lambda column: [bit for name in design.kept for bit in card.signs(words[name])])
+    for of, prefix, rows, pointer in ((go_on, "", "current", "read_pointer"), (jump, "jump_", "jump", "jump_pointer")):
+        words.everywhere(2, rows, "the instruction that may come next", partial(_given, card.signs(of.whole)))
+        words.everywhere(2, pointer, "its a + i, or b + i",
+                         partial(lambda of, column: card.signs(words.reads(column, of)), of))
+        words.registers(2, users, of, prefix)
+        words.heights(2, of, prefix)
+    ahead = Ahead(words) if design.pointer_functions else None
+    lanes = words.given()
+    taken = words.step(lanes, made=2, flag=3, following=following, brought=ahead.flag if ahead and words.rewrites else None)
+
+    def next_one(place: Any, fetched: Fetched) -> Any:
+        """An instruction as it is after the write."""
+        if not words.rewrites:
+            return fetched.whole
+        result = card.as_word(card.mean(lanes[0], 2, "result")[: words.sizes.instruction_rows])
+        return card.choose(place == words["c"], result, fetched.whole)
+
+    def chosen() -> Any:
+        return card.settled(card.choose(taken(), next_one(words["p"], jump), next_one(following, go_on)))
+
+    def reads(column: Any) -> Any:
+        place = words.sizes.field_rows(operand(column))
+        return card.part(chosen(), place.start, place.stop - place.start) + words.lane(column)
+
+    card.expect("current", "scratchpad", lambda column: chosen())
+    card.expect("read_pointer", "scratchpad", lambda column: reads(card.before(column.column)))
+
+
+class Ahead:
+    """What the three-layer design foresees where an instruction changes the one that comes next."""
+
+    def __init__(self, words: FleqMeaning) -> None:
+        self.words, self.card = words, words.card
+        words.whole_flag(2, "flag_before")
+        self.card.at("memory", words["flag"])  # known before it is asked for by what is the flag or c
+        shift = self.card.constant(words.design.flag_shift)
+        wide = words["c"].size() + 1
+        c, counter, p = (self.card.wide(word, wide) for word in (words["c"], words.counter, words["p"]))
+        called = self.card.yes if words.rewrites else self.card.negated(self.card.yes)
+        self.meets = [self.card.settled(self.card.both(called, met)) for met in (c == counter + 1, c == p)]
+        self.met = self.card.either(*self.meets)
+        words.everywhere(1, "meets", "1 where c is the next instruction, or the one that is jumped to",
+                         partial(_given, [self.card.truth(met) for met in self.meets]))
+        words.everywhere(2, "flag_before", "mem[flag] before the write, and what is added to it",
+                         lambda column: [words.held(words["flag"], 1)[0] + shift], heads_only=True)
+        words.everywhere(2, "ask", "c where the instruction that comes next is changed, else the flag", lambda column:
+                         self.card.signs(self.card.choose(self.met, words["c"], words["flag"])))
+        words.everywhere(2, "forward", "1 where the instruction that was changed comes next", lambda column: [
+            self.card.truth(self.card.choose(self._taken(), self.meets[1], self.meets[0]))])
+
+    def _taken(self) -> Any:
+        return self.card.is_at_most_zero("flag_before", self.card.every("scratchpad").column, 2)
+
+    def flag(self, column: Any) -> list[Any]:
+        """What stands at `flag` where a pointer function is called: the flag as far as it is known, or mem[flag]."""
+        card = self.card
+        known = card.truth(card.negated(self._taken()))
+        value = card.pick([(card.yes, self.words.held(self.words["flag"], 1)), (self.met, [known])], 1)[0]
+        return [value + card.constant(self.words.design.flag_shift)]
 
 
 def paper(design: Any, card: Any) -> None:

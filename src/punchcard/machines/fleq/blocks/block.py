@@ -30,7 +30,15 @@ from punchcard.machines.fleq.blocks.lemmas import (
     TermsLemma,
     TransposeLemma,
 )
-from punchcard.machines.fleq.blocks.product import DiagonalProduct, Lanes, Product, Scaled, best_c, rounding, truncation
+from punchcard.machines.fleq.blocks.product import (
+    DiagonalProduct,
+    Lanes,
+    Product,
+    Scaled,
+    best_c,
+    truncation,
+    worst_rounding,
+)
 from punchcard.machines.fleq.blocks.sigmoids import Terms
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
 from punchcard.machines.fleq.functions import Function
@@ -143,7 +151,7 @@ class MatrixProduct(Block):
         """For products within the reach. A product of two scalars is rounded once; for others see `Scale.dot_product`."""
         reach = self.reach or scale.reach
         c = best_c(reach, self.heads, scale.unit)
-        soft = truncation(reach, c, self.heads) + rounding(c, self.heads, scale.unit)
+        soft = truncation(reach, c, self.heads) + worst_rounding(reach, c, self.heads, scale.unit, scale.size)
         return soft + (2 * scale.unit * reach if self.reach and scale.size == 1 else scale.dot_product)
 
 

@@ -22,6 +22,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from punchcard.machines.fleq.blocks.fit import BETWEEN
 from punchcard.machines.fleq.blocks.table import Table
 from punchcard.machines.fleq.functions import Array
 from punchcard.transformer.expression import Expression, Rows, relu, stack
@@ -163,7 +164,7 @@ class Tabulated(Curve):
 
     def bound(self, limit: float, unit: float) -> float:
         points = np.linspace(self.table.low, self.table.high, 2001)
-        return FIT_MARGIN * self.table.error + unit * self.table.rounding(points)
+        return FIT_MARGIN * self.table.error + BETWEEN * unit * self.table.worst_rounding(points)
 
 
 class OddTable(Tabulated):

@@ -43,6 +43,8 @@ CUTOFFS = (1e-15, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 
 FIT_MARGIN = 1.25
 """A fit's error is the largest on a grid; between two of its points a smooth function's may be a little larger."""
+BETWEEN = 1.1
+"""The same for roundings, which are looked at on a finer grid."""
 
 
 class SigmoidTerms(Protocol):
@@ -110,13 +112,14 @@ class SigmoidSum:
     def rounding(self) -> float:
         """At the worst point of the range, in units of roundoff.
 
-        The score w x + b is off by some units of |w x| + |b|, which the sigmoid passes on by its slope s (1 - s); the
-        sigmoid, its product with c and the sum of all terms are off by some units of c s themselves.
+        The score w x + b is off by two units of |w x| + |b|, which the sigmoid passes on by its slope s (1 - s). The
+        sigmoid and its products are off by seven units of c s at most, and a sum of m terms, in any order, by one for each.
         """
         x = np.linspace(self.low, self.high, 2001)[:, None]
         s = sigmoid(x * self.weights + self.biases)
         score = np.abs(x * self.weights) + np.abs(self.biases)
-        return 4 * (float(np.max((s * (1 - s) * score + s) @ np.abs(self.coefficients))) + abs(self.constant))
+        units = (2 * s * (1 - s) * score + (7 + self.terms) * s) @ np.abs(self.coefficients)
+        return BETWEEN * (float(np.max(units)) + (2 + self.terms) * abs(self.constant))
 
     @property
     def magnitude(self) -> float:

@@ -12,6 +12,7 @@ and value weights w_h / h c, where the w_h sum to 1 and cancel the powers c^2, c
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import ClassVar
 
@@ -47,6 +48,17 @@ def rounding(c: float, heads: int, unit: float) -> float:
     Each of the two weights is about 1 / 2 d with a relative error of some units, times d / h c.
     """
     return 4 * unit / c * sum(abs(w) / (h + 1) for h, w in enumerate(EXTRAPOLATION[heads]))
+
+
+def worst_rounding(reach: float, c: float, heads: int, unit: float, size: int) -> float:
+    """Largest rounding error, with every operation at its worst and sums in any order.
+
+    A weight is an exponential, a division and a product: 4 units. The denominator, the values and the sum of heads are
+    common to both weights, so they are units of the product itself.
+    """
+    soft = math.fsum(abs(w) / (h + 1) * math.exp(2 * (h + 1) * c * reach) for h, w in enumerate(EXTRAPOLATION[heads]))
+    common = (2 * size + 4 + heads) * reach * math.fsum(abs(w) for w in EXTRAPOLATION[heads])
+    return float(unit * (4 / c * soft + common))
 
 
 def best_c(reach: float, heads: int, unit: float) -> float:

@@ -64,6 +64,14 @@ class Table:
         moved = np.sum(p * np.abs(self.values - mean[:, None]) * score, axis=1)
         return float(np.max(4 * moved + 8 * p @ np.abs(self.values)))
 
+    def worst_rounding(self, x: Array) -> float:
+        """The same at its worst: a score is off by two units, a weight by four, and the sum, in any order, by all terms."""
+        p = self.weights(x)
+        mean = p @ self.values
+        score = np.abs(x[:, None] * self.slopes) + np.abs(self.offsets)
+        moved = np.sum(p * np.abs(self.values - mean[:, None]) * (2 * score + 4), axis=1)
+        return float(np.max(moved + (len(self.values) + 3) * p @ np.abs(self.values)))
+
 
 def tabulate(
     function: Callable[..., object], low: float, high: float, *, rounding: float = ROUNDING, terms: int | None = None

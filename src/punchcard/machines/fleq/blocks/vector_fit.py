@@ -70,8 +70,8 @@ class VectorSum:
     def rounding(self) -> float:
         """Each term at its own worst point, in units of roundoff: the sum's worst point is no worse than all of these.
 
-        A score is off by some units of |a| . |x| + |b| (there are d products in it), which the sigmoid passes on by its
-        slope; the sigmoid, its product with c_k and the sum are off by some units themselves.
+        A score is off by d + 1 units of |a| . |x| + |b| (there are d products in it), which the sigmoid passes on by its
+        slope. The sigmoid and its products are off by seven units, and a sum of m terms, in any order, by one for each.
         """
         if self.rounded is not None:
             return self.rounded
@@ -81,7 +81,9 @@ class VectorSum:
         slope = sigmoid(nearest) * (1 - sigmoid(nearest))
         most = sigmoid(spread + self.biases)
         score = (self.entries + 1) * (spread + np.abs(self.biases))
-        return 4 * (float((slope * score + most) @ np.abs(self.coefficients)) + abs(self.constant))
+        terms = len(self.coefficients)
+        units = float((slope * score + (7 + terms) * most) @ np.abs(self.coefficients))
+        return units + (2 + terms) * abs(self.constant)
 
 
 @checked

@@ -155,6 +155,25 @@ class Scales:
     reach: float
     unit: float
     flag_bound: float
+    flag_shift: float
+    """A flag is read with this added to it: see `flag_shift`."""
+
+
+def flag_shift(bound: float, unit: float) -> float:
+    """A number so large that v + shift is on a grid, in a number format: all sums that decide a branch are then exact.
+
+    The step at 0 is a difference of two ReLUs. Of a flag that is an integer but for an error each of the two is rounded for
+    itself, and the difference is not 0 or 1. With v + shift from 2^m to 2^(m+1) the head that reads the flag rounds it to
+    a multiple of 2^m times 2 u, and so much is left of the format that later sums of it are not rounded. 0 where a format is
+    too short for a grid that is finer than the errors that a flag may have.
+    """
+    power = 32.0 * bound
+    return 1.5 * power if flag_grid(bound, unit) <= 1 / 64 else 0.0
+
+
+def flag_grid(bound: float, unit: float) -> float:
+    """The grid that a flag is rounded to."""
+    return 32.0 * bound * 2 * unit
 
 
 class FleqDesign(Design[FleqSizes]):
@@ -171,6 +190,8 @@ class FleqDesign(Design[FleqSizes]):
     height: int
     scale: Scale
     """What the blocks' error bounds depend on, once it is known in which number format the layers are."""
+    flag_bound: float
+    flag_shift: float
 
     def __init__(self, blocks: Sequence[Block], range: float) -> None:
         """A design is made for a set of blocks and a range; its sizes follow from them."""
@@ -187,13 +208,21 @@ class FleqDesign(Design[FleqSizes]):
     def meaning(self, card: Any) -> None:
         """What a loop does, for a proof: see `machines.fleq.meaning`."""
 
+    def departures(self, card: Card, after: Card) -> Any:
+        """Where a card after a loop is not what the step makes of the card before: see `machines.fleq.departures`."""
+        from punchcard.machines.fleq.departures import departures
+
+        return departures(self, card, after)
+
     def layout(self, sizes: FleqSizes) -> Layout:
         return self.card
 
     def layers(self, sizes: FleqSizes, layout: Layout, precision: Precision) -> list[Part]:
         self.scale = Scale(sizes.size, self.range, precision.unit)
+        self.flag_bound = 2.0 ** math.ceil(math.log2(self.range + 2))
+        self.flag_shift = flag_shift(self.flag_bound, precision.unit)
         return self.formulas(Scales(GATE, self._big(precision), product_reach(sizes.size, self.range), precision.unit,
-                                    flag_bound=2.0 ** math.ceil(math.log2(self.range + 2))))
+                                    self.flag_bound, self.flag_shift))
 
     def punch(self, sizes: FleqSizes, layout: Layout, content: FleqContent, card: Card) -> None:
         self.punch_constants(card)
@@ -337,11 +366,11 @@ class FleqDesign(Design[FleqSizes]):
             part += assign(row, one - calls)
         return part
 
-    def store(self, flag_query: Expression | None, flag_result: Expression | None = None) -> Part:
+    def store(self, flag_query: Expression | None, flag_result: Expression | None = None, shift: float = 0.0) -> Part:
         """The head that writes: memory columns find the result that names them, or themselves.
 
         The scratchpad finds the flag's cell, or the result when it is written there, so that flag = c sees the new
-        value: the result's first row, unless `flag_result` is another one.
+        value: the result's first row, unless `flag_result` is another one. It is read with `shift` added to it.
         """
         data, incoming, position, outside, one, pointer, writes, result = self.rows(
             "data", "incoming", "position", "outside", "scratch", "write_pointer", "writes", "result")
@@ -349,11 +378,12 @@ class FleqDesign(Design[FleqSizes]):
         length = self.sizes.pointer_bits
         far = 4.0 * length
         query = position if flag_query is None else position + flag_query
+        read = data[0] + (result[0] if flag_result is None else flag_result)
         into = np.concatenate([incoming.numbers[: self.height], stale.numbers, flag.numbers])
         return attend(
             query=stack(query, outside + one),
             key=stack(store_factor(length) * position + pointer, far * writes - far * one),
-            value=stack(result, outside, data[0] + (result[0] if flag_result is None else flag_result)),
+            value=stack(result, outside, read + shift * (outside + one)),
             into=Rows("incoming, stale and flag", into, self.card.width),
             gap=store_gap(length),
         )

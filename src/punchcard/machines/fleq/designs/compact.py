@@ -110,7 +110,7 @@ class CompactDesign(FleqDesign):
     def _fetch(self, bench: Bench) -> Part:
         """Read the instruction and work out what it asks for; merge what was written before."""
         one, pc, halted, not_a, not_b = self.rows("scratch", "program_counter", "halted", "not_a", "not_b")
-        users = self._users()
+        users = self.users()
         return (
             self.read_instruction()
             + self.merge()
@@ -124,7 +124,7 @@ class CompactDesign(FleqDesign):
             + assign(pc, increment_bits(pc, one))
         )
 
-    def _users(self) -> dict[str, list[str]]:
+    def users(self) -> dict[str, list[str]]:
         """For each row of `off` the functions that open it."""
         return {b.name: [b.name] for b in self.blocks} | {
             t.name: [b.name for b in self.blocks if b.transport.name == t.name] for t in self.transports}
@@ -201,9 +201,10 @@ class CompactDesign(FleqDesign):
         """Store the result, read the flag, branch, and leave the scratchpad clean."""
         one, pc, flag, p = bench.one, self.row("program_counter"), self.row("flag"), self.field("p")
         # flag <= 0 chooses p: pc + 2 [leq and p] - 2 [leq and pc]
-        leq_p, leq_pc = (step_and(-flag, bits, one, scales.flag_bound) for bits in (p, pc))
+        value = flag - scales.flag_shift * one
+        leq_p, leq_pc = (step_and(-value, bits, one, scales.flag_bound) for bits in (p, pc))
         return (
-            self.store(self.field("flag"))
+            self.store(self.field("flag"), shift=scales.flag_shift)
             + self.erase(scales.gate)
             + assign(pc, pc + 2 * leq_p - 2 * leq_pc)
             + self.clear_all([*self.SHARED_TEMPORARIES, "read_pointer", "read_idle", "write_idle", "off", "operand", "left",

@@ -126,7 +126,7 @@ class PaperFleqDesign(FleqDesign):
             *(sum((layers[i] for layers in lemmas if i < len(layers)), start=Part()) for i in range(depth)),
             self._step_5(scales),
             self._step_6(scales),
-            *self._step_7(),
+            *self._step_7(scales.flag_shift),
         ]
 
     def _bench(self, block: Block, scales: Scales) -> LemmaBench:
@@ -190,15 +190,15 @@ class PaperFleqDesign(FleqDesign):
         temporaries += ["a_pointer", "b_pointer", "shut_a", "shut_b", "shut_c", "off"]
         return self.store(None) + self.erase(scales.gate) + self.clear_all([*temporaries, *names])
 
-    def _step_7(self) -> list[Part]:
+    def _step_7(self, shift: float) -> list[Part]:
         data, incoming, position, one, pc, flag = self.rows(
             "data", "incoming", "position", "scratch", "program_counter", "flag")
         outside, sink = self.rows("outside", "sink")
         current = self.row("current")
         return [
-            attend(query=stack(self.field("flag"), outside), key=stack(position, 2 * sink), value=data[0] + incoming[0],
-                   into=flag, gap=ADDRESS_GAP) + self.merge(),
-            assign(flag, integer_flag(flag, one)) + assign(pc, increment_bits(pc, one)),
+            attend(query=stack(self.field("flag"), outside), key=stack(position, 2 * sink),
+                   value=data[0] + incoming[0] + shift * outside, into=flag, gap=ADDRESS_GAP) + self.merge(),
+            assign(flag, integer_flag(flag - shift * one, one)) + assign(pc, increment_bits(pc, one)),
             assign(pc, select(flag, yes=self.field("p"), no=pc, one=one)) + clear(flag) + clear(current),
             assign(pc, correct(pc)),
         ]

@@ -45,10 +45,10 @@ import numpy.typing as npt
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Card, Layout, RowBlock, holding
-from punchcard.errors import ProofError
 from punchcard.machines.fleq.blocks.bench import Bench
 from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqSizes, Scales
 from punchcard.machines.fleq.designs.compact import CompactDesign
+from punchcard.machines.fleq.facts import card_facts, register_facts
 from punchcard.primitives.add import increment_bits, number
 from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.step import step, step_and
@@ -68,26 +68,27 @@ class ThreeLayerDesign(CompactDesign):
     name: ClassVar[str] = "three-layer"
 
     def meaning(self, card: Any) -> None:
-        raise ProofError("the three-layer design of FLEQ does not say what its loop means, so it cannot be proven: "
-                         "use --design compact or --design paper")
+        from punchcard.machines.fleq.meaning import three_layer
+
+        three_layer(self, card)
 
     @property
     def pointer_functions(self) -> list[str]:
         return [block.name for block in self.blocks if block.reads_instructions]
 
     @property
-    def _kept(self) -> list[str]:
+    def kept(self) -> list[str]:
         """The pointers that are asked for once the next instruction stands in the place of this one."""
         return ["flag", "p", *(["c"] if self.pointer_functions else [])]
 
-    def _users(self) -> dict[str, list[str]]:
+    def users(self) -> dict[str, list[str]]:
         rewriting = {REWRITES: self.pointer_functions} if self.pointer_functions else {}
-        return super()._users() | rewriting
+        return super().users() | rewriting
 
     def _layout(self) -> Layout:
         sizes, length, pad = self.sizes, self.sizes.pointer_bits, ("scratchpad",)
         of_compact = super()._layout()
-        names, parts = list(self._users()), sizes.instruction_parts()
+        names, parts = list(self.users()), sizes.instruction_parts()
         off = RowBlock("off", len(names), "0 for the function that is called, and its transport", dict.fromkeys(names, 1))
         blocks = []
         for block in of_compact.blocks:
@@ -100,7 +101,7 @@ class ThreeLayerDesign(CompactDesign):
         sized = {block.name: block.size for block in blocks}
         blocks += [
             RowBlock("following", length, "pc + 1"),
-            RowBlock("kept", len(self._kept) * length, "pointers of the instruction", dict.fromkeys(self._kept, length)),
+            RowBlock("kept", len(self.kept) * length, "pointers of the instruction", dict.fromkeys(self.kept, length)),
             RowBlock("jump", sizes.instruction_rows, "the instruction that p names", parts, within="bits"),
             RowBlock("jump_pointer", length, "the column that it is to read"),
             *(RowBlock(f"jump_{name}", sized[name], "of the instruction that p names") for name in REGISTERS),
@@ -115,7 +116,9 @@ class ThreeLayerDesign(CompactDesign):
                 RowBlock("plain", 1, "0: a pointer function is called"),
                 RowBlock("flag_result", 1, "the result's first row, of functions that may write a flag"),
             ]
-        return Layout(blocks, sizes.regions)
+        return Layout(blocks, sizes.regions, lambda: [
+            *card_facts(sizes, self.blocks, self._standing(), in_place=True),
+            *register_facts(sizes, self.columns, self.users())])
 
     def weights(self, sizes: FleqSizes, layout: Layout) -> int:
         """Three heads of the fetch more than the compact design, and hidden units for two instructions."""
@@ -138,7 +141,7 @@ class ThreeLayerDesign(CompactDesign):
             + assign(self.row("write_pointer"), self.pointer({"c": None}))
             + assign(self.row("following"), increment_bits(pc, one) + stack(*(float(bit) * at_end for bit in stays)))
             + assign(halted, self.field("halt"))
-            + assign(self.row("kept"), stack(*(self.field(name) for name in self._kept)))
+            + assign(self.row("kept"), stack(*(self.field(name) for name in self.kept)))
             + clear(self.row("current"))
         )
         if self.pointer_functions:
@@ -161,15 +164,16 @@ class ThreeLayerDesign(CompactDesign):
             part += assign(self.row(f"{prefix}write_idle"), self.beyond("c_width", of))
             part += assign(self.row(f"{prefix}deep"), self.below("a_height", of))
             part += assign(self.row(f"{prefix}over"), self.below("c_height", of))
-            off, users = self.row(f"{prefix}off"), self._users()
+            off, users = self.row(f"{prefix}off"), self.users()
             part += self.off_rows({name: off[i : i + 1] for i, name in enumerate(users)}, users, of)
         return part + (self._foresee(bench, scales) if self.pointer_functions else Part())
 
-    def _fetch_from(self, pointer: Rows, into: str) -> Part:
-        """Every scratchpad column reads an instruction; all others find the column of zeros."""
+    def _fetch_from(self, pointer: Rows, into: str, shift: float = 0.0) -> Part:
+        """Every scratchpad column reads an instruction, or a flag; all others find the column of zeros."""
         data, position, outside, sink = self.rows("data", "position", "outside", "sink")
         target = self.row(into)
-        return attend(query=stack(pointer, outside), key=stack(position, 2 * sink), value=data[: target.size], into=target,
+        value = data[: target.size] + shift * outside.repeat(target.size)
+        return attend(query=stack(pointer, outside), key=stack(position, 2 * sink), value=value, into=target,
                       gap=ADDRESS_GAP)
 
     def _read_pointer(self, of: str) -> Expression:
@@ -177,7 +181,8 @@ class ThreeLayerDesign(CompactDesign):
 
     def _foresee(self, bench: Bench, scales: Scales) -> Part:
         """Whether the instruction that comes next is being changed, and what the scratchpad asks for then."""
-        one, before, next_met, jump_met = self.rows("scratch", "flag_before", "meets.next", "meets.jump")
+        one, read, next_met, jump_met = self.rows("scratch", "flag_before", "meets.next", "meets.jump")
+        before = read - scales.flag_shift * one
         flag, c, bound = self.row("kept.flag"), self.row("kept.c"), 2 * scales.flag_bound
 
         def goes_on(met: Expression) -> Expression:
@@ -189,7 +194,7 @@ class ThreeLayerDesign(CompactDesign):
         asks = relu(flag + one - met) - relu(c + one - met) + c
         others = [block for block in self.blocks if not block.reads_instructions]
         return (
-            self._fetch_from(flag, "flag_before")
+            self._fetch_from(flag, "flag_before", scales.flag_shift)
             + assign(self.row("forward"), forward)
             + assign(self.row("as_fetched"), one - forward)
             + assign(self.row("ask"), asks)
@@ -202,11 +207,12 @@ class ThreeLayerDesign(CompactDesign):
     def _third(self, scales: Scales) -> Part:
         """Store the result, read the flag, choose the registers of the next instruction, leave the rest clean."""
         flag, one, pc, following = self.rows("flag", "scratch", "program_counter", "following")
+        value = flag - scales.flag_shift * one
 
         def chosen(go_on: Expression, jump: Expression, least: float) -> Expression:
             """The bit of the instruction that comes next: 1 or `least`, -1 or 0."""
             size = 1 - least
-            up = [step_and(-flag, 2 / size * (bits - one) + one, one, scales.flag_bound) for bits in (jump, go_on)]
+            up = [step_and(-value, 2 / size * (bits - one) + one, one, scales.flag_bound) for bits in (jump, go_on)]
             return go_on + size * up[0] - size * up[1]
 
         current, pointer = self.row("current"), self.row("read_pointer")
@@ -216,8 +222,8 @@ class ThreeLayerDesign(CompactDesign):
         if self.pointer_functions:
             next_instruction, next_pointer = self._changed(next_instruction, next_pointer, scales)
             temporary += ["meets", "flag_before", "ask", "forward", "as_fetched", "plain", "flag_result"]
-        part = (self.store(self.row("ask"), self.row("flag_result")) if self.pointer_functions
-                else self.store(self.row("kept.flag")))
+        part = (self.store(self.row("ask"), self.row("flag_result"), scales.flag_shift) if self.pointer_functions
+                else self.store(self.row("kept.flag"), shift=scales.flag_shift))
         part += self.erase(scales.gate)
         part += assign(pc, chosen(following, self.row("kept.p"), -1.0))
         part += assign(current, next_instruction) + assign(pointer, next_pointer)
@@ -244,10 +250,10 @@ class ThreeLayerDesign(CompactDesign):
 
     def punch(self, sizes: FleqSizes, layout: Layout, content: FleqContent, card: Card) -> None:
         super().punch(sizes, layout, content, card)
-        self._begin(card, content.code[: sizes.instruction_rows, 0])
+        self.begin(card, content.code[: sizes.instruction_rows, 0])
 
-    def _begin(self, card: Card, instruction: Array) -> None:
-        """The registers of the first instruction."""
+    def begin(self, card: Card, instruction: Array) -> None:
+        """The registers of the instruction that a run begins with."""
         sizes, columns = self.sizes, self.columns
         has = {name: int(decode_unsigned(instruction[sizes.field_rows(name)][:, None])[0])
                for name in sizes.instruction_parts()}
@@ -257,7 +263,7 @@ class ThreeLayerDesign(CompactDesign):
         self.card.put(card, "current", "scratchpad", np.repeat(instruction[:, None], len(columns), axis=1))
         self.card.put_numbers(card, "scratchpad", {"read_pointer": (starts + lanes) % (1 << sizes.pointer_bits)})
         rows = np.arange(sizes.size)
-        called = [any(has[f"call_{user}"] for user in users) for users in self._users().values()]
+        called = [any(has[f"call_{user}"] for user in users) for users in self.users().values()]
         registers: Mapping[str, npt.NDArray[np.bool_]] = {
             "read_idle": lanes >= widths, "write_idle": lanes >= has["c_width"], "deep": rows >= has["a_height"],
             "over": rows >= has["c_height"], "off": ~np.array(called)}

@@ -1,0 +1,281 @@
+"""That no sum of bits is rounded, beside real numbers: for every sum of a layer from which bits come.
+
+A sum whose terms are multiples of a grid g is exact in any order where no partial sum is beyond 2^p g, with p the
+significand bits of the number format: where its positive terms are not, and its negative ones. Beside real numbers three
+more things happen:
+
+    gates      a unit with a gate of 2^60: where the gate is 0 the rest is a sum as above; where it is not, the unit is below
+               0 by more than all roundings of the sum, so that its ReLU is exactly 0
+    clearing   x - relu(x) + relu(-x), or relu(x) - relu(x), with nothing beside it is exactly 0
+    flags      an integer but for an error is a multiple of a grid once it is read, and so is all that is made of it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from punchcard.proof.columns import Column
+from punchcard.proof.forms import Form, settings, unit
+from punchcard.proof.real_layers import RealLoop
+from punchcard.proof.relus import FEW
+from punchcard.proof.solver import Failed
+from punchcard.transformer.exactness import powers_of_two
+from punchcard.transformer.expression import Array
+from punchcard.transformer.weights import LayerArrays
+
+GATE = 2.0**32
+"""Weights from this on are gates: rows that close a formula."""
+MARGIN = 1 / 64
+"""So much more than its gap must a head's winner lead: the part of it by which roundings may move a score."""
+
+TINY = 2.0**-900
+"""In place of a grid that there is not: no number format has so many bits."""
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass
+class Entries:
+    """The rows of a column: least and greatest value, the grid that they are multiples of, and which are real numbers."""
+
+    low: Array
+    high: Array
+    grid: Array
+    real: Flags
+
+    @property
+    def size(self) -> Array:
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    @property
+    def used(self) -> Flags:
+        found: Flags = (self.low != 0) | (self.high != 0)
+        return found
+
+
+class BitSums:
+    """The sums of a loop, case by case of what was shown of its columns."""
+
+    def __init__(self, loop: RealLoop, layers: Sequence[LayerArrays], significand: int, name: str) -> None:
+        self.loop, self.layers, self.bits, self.name = loop, layers, significand, name
+        self.needed = 1
+        """The bits that the largest sum needs."""
+        self._kept: dict[tuple[str, int, bool], Entries] = {}
+        self._scored: set[tuple[int, int]] = set()
+
+    def check(self) -> None:
+        """Raise `Failed` at the first sum of bits that may be rounded."""
+        for columns in self.loop.columns.found.values():
+            for column in columns:
+                for number, layer in enumerate(self.layers):
+                    if number == 0 or len(column.later) >= number:
+                        self._heads(number, layer, column)
+                    if len(column.later) > number:
+                        self._feed_forward(number, layer, column)
+
+    def _fail(self, where: str) -> None:
+        raise Failed(f"{self.name}: bits: {where} is exact, with {self.bits} significand bits", None)
+
+    def _exact(self, totals: Array, grids: Array, where: str, of: Flags) -> None:
+        """Show that sums with these absolute totals are exact."""
+        used = of & (totals > 0)
+        ratio = float(np.max(totals[used] / np.maximum(grids[used], TINY), initial=1.0))
+        self.needed = max(self.needed, int(np.ceil(np.log2(ratio) - 1e-12)))
+        if self.needed > self.bits:
+            self._fail(where)
+
+    # What stands in the rows
+
+    def entries(self, column: Column, layer: int, *, heads: bool = False) -> Entries:
+        """The rows of a column after so many layers; with `heads`, and after the heads of the next."""
+        key = column.name, layer, heads
+        if key not in self._kept:
+            self._kept[key] = self._entries(column, layer, heads)
+        return self._kept[key]
+
+    def _entries(self, column: Column, layer: int, heads: bool) -> Entries:
+        forms = self.loop.attended(column, layer) if heads else self.loop.after(column, layer)
+        count = len(forms)
+        found = Entries(np.zeros(count), np.zeros(count), np.full(count, np.inf), np.zeros(count, dtype=np.bool_))
+        for row in range(len(forms)):
+            form = forms[row]
+            low, high = self.loop.span(form)
+            found.low[row], found.high[row] = float(low), float(high)
+            if not self.loop.is_real(form):
+                found.grid[row] = _grid(form)
+                continue
+            place = layer, row, column.region
+            if heads and place in self.loop.whole:
+                # what the layer takes for this row: an integer, up to its error, read with a shift
+                found.grid[row] = float(self.loop.grids[place]) or np.nan
+                _, limit, shift = self.loop.whole[place]
+                found.low[row], found.high[row] = float(shift - limit), float(shift + limit)
+            elif all(self.loop.bits.reals[atom].noise for atom in form.terms if atom in self.loop.bits.reals):
+                found.grid[row] = self._carried(column, layer, row, heads)
+            else:
+                found.grid[row] = np.nan
+            found.real[row] = np.isnan(found.grid[row])
+        return found
+
+    def _carried(self, column: Column, layer: int, row: int, heads: bool) -> float:
+        """The grid of an error beside bits, from what it was made of; none where a head brings it."""
+        if heads:
+            written = any(weights.value[row] for weights in self.loop.layers[layer].heads)
+            return float("nan") if written else float(self.entries(column, layer).grid[row])
+        if layer == 0:
+            return float("nan")
+        return float(self._outputs(layer - 1, self.layers[layer - 1], column)[1][row])
+
+    # Sums
+
+    def _heads(self, number: int, layer: LayerArrays, column: Column) -> None:
+        """Values of bits are moved exactly; keys and queries are as exact as the margin of a lead asks for."""
+        rows = self.entries(column, number)
+        for head in range(len(layer.key)):
+            value = np.asarray(layer.value[head], dtype=np.float64)
+            totals, grids, real = _summed(value, rows)
+            self._exact(totals, grids, f"a value of head {head + 1} in layer {number + 1}", ~real)
+            self._scores(number, layer, head)
+
+    def _scores(self, number: int, layer: LayerArrays, head: int) -> None:
+        """A score may be moved by roundings, but by no more than the margin of its lead."""
+        if (number, head) in self._scored:
+            return
+        self._scored.add((number, head))
+        sizes = np.max([self.entries(column, number).size for columns in self.loop.columns.found.values()
+                        for column in columns if number == 0 or len(column.later) >= number], axis=0)
+        keys, queries = (np.abs(np.asarray(matrix[head], dtype=np.float64)) for matrix in (layer.key, layer.query))
+        terms = int((keys > 0).sum(axis=1).max(initial=0) + (queries > 0).sum(axis=1).max(initial=0)) + len(keys) + 4
+        moved = 2 * terms * 2.0**-self.bits * float((keys @ sizes) @ (queries @ sizes))
+        gap = float(self.loop.layers[number].heads[head].gap)
+        if moved > MARGIN / (1 + MARGIN) * gap:
+            self._fail(f"a lead in head {head + 1} of layer {number + 1}, but for its margin,")
+
+    def _feed_forward(self, number: int, layer: LayerArrays, column: Column) -> None:
+        totals, grids, real, cleared = self._outputs(number, layer, column)
+        after = self.entries(column, number + 1)
+        bits = ~after.real & ~cleared
+        if (bits & real).any():
+            block = next(block.name for block in self.loop.layout.blocks
+                         if (bits & real)[self.loop.layout.rows(block.name)].any())
+            self._fail(f"what layer {number + 1} makes of bits beside a real number in {block} of {column.region}")
+        self._exact(totals, grids, f"a sum of bits in layer {number + 1}", bits)
+
+    def _outputs(self, number: int, layer: LayerArrays, column: Column) -> tuple[Array, Array, Flags, Flags]:
+        """Of each row: its largest partial sum and its grid, whether a real number is in it, whether it is only cleared."""
+        rows = self.entries(column, number, heads=True)
+        w1, w2 = (np.asarray(matrix, dtype=np.float64) for matrix in (layer.w1, layer.w2))
+        b1, b2 = (np.asarray(bias, dtype=np.float64).ravel() for bias in (layer.b1, layer.b2))
+        reach, grid, real = self._units(w1, b1, rows, column, number)
+        # a unit that is closed adds 0
+        open_ = reach > 0
+        weights = np.where(open_, w2, 0.0)
+        above = np.maximum(rows.high, 0) + np.maximum(weights, 0) @ reach + np.maximum(b2, 0)
+        below = np.maximum(-rows.low, 0) + np.maximum(-weights, 0) @ reach + np.maximum(-b2, 0)
+        grids = np.minimum(rows.grid, powers_of_two(b2))
+        with np.errstate(invalid="ignore"):
+            steps = np.where(weights != 0, powers_of_two(weights) * np.where(open_ & ~real, grid, np.inf), np.inf)
+        grids = np.fmin(grids, steps.min(axis=1, initial=np.inf))
+        has_real = ((weights != 0) @ real) | rows.real
+        return np.maximum(above, below), grids, has_real, self._cleared(weights, w1, b1, b2, rows, real)
+
+    def _cleared(self, weights: Array, w1: Array, b1: Array, b2: Array, rows: Entries, real: Flags) -> Flags:
+        """Rows whose sum is 0 by terms that are the same number: x - relu(x) + relu(-x), or relu(x) - relu(x)."""
+        found: Flags = np.zeros(len(weights), dtype=np.bool_)
+        for row in np.flatnonzero((((weights != 0) @ real) | rows.real) & (b2 == 0)):
+            found[row] = self._cancels(int(row), weights[row], w1, b1, rows)
+        return found
+
+    def _cancels(self, row: int, weights: Array, w1: Array, b1: Array, rows: Entries) -> bool:
+        """Whether all terms of a sum are w relu(x) and w relu(-x), of one x, and come in pairs: two at most, of one size.
+
+        Then every partial sum is w x or 2 w x. A sum of two terms is rounded once, so it is one x wherever it stands.
+        """
+        terms: dict[object, dict[bool, list[float]]] = {}
+        if rows.used[row]:
+            terms[((int(row), 1.0),), 0.0] = {True: [1.0], False: [-1.0]}
+        for each in np.flatnonzero(weights):
+            places = np.flatnonzero((w1[each] != 0) & rows.used)
+            if not len(places) or len(places) + (b1[each] != 0) > 2:
+                return False
+            first = float(w1[each, places[0]])
+            scaled = tuple((int(place), float(w1[each, place]) / first) for place in places), float(b1[each]) / first
+            if np.frexp(abs(first))[0] != 0.5:
+                return False
+            terms.setdefault(scaled, {True: [], False: []})[first > 0].append(float(weights[each]) * abs(first))
+        for signs in terms.values():
+            ends = {True: True, False: True} if len(terms) > 1 or not rows.used[row] else {
+                True: rows.high[row] > 0, False: rows.low[row] < 0}
+            for sign, factors in signs.items():
+                if ends[sign] and (sum(factors) or len({abs(factor) for factor in factors}) > 1 or len(factors) > 4):
+                    return False
+        return len(terms) == 1
+
+    def _units(self, w1: Array, b1: Array, rows: Entries, column: Column, number: int) -> tuple[Array, Array, Flags]:
+        """Of each unit: how large it may get where it is open, its grid, and whether a real number is in it."""
+        high = np.maximum(w1, 0) @ rows.high + np.minimum(w1, 0) @ rows.low + b1
+        reach = np.maximum(high, 0.0)
+        totals, grids, real = _summed(w1, rows)
+        totals, grids = totals + np.abs(b1), np.minimum(grids, powers_of_two(b1))
+        gated = ((np.abs(w1) >= GATE) & rows.used).any(axis=1)
+        # none of its terms is above 0, or it is below 0 by more than all roundings of the sum
+        terms = (w1 != 0).sum(axis=1) + 2
+        below = (_parts(w1, rows)[0] + np.maximum(b1, 0) <= 0) | (high + 4 * terms * 2.0**-self.bits * totals < 0)
+        reach[below] = 0.0
+        plain = ~gated & ~below
+        self._exact(totals, grids, f"a unit of layer {number + 1}", plain & ~real)
+        for each in np.flatnonzero(gated & ~below):
+            reach[each], grids[each], real[each] = self._gated(w1[each], b1[each], rows, column, number)
+        return reach, grids, real
+
+    def _gated(self, weights: Array, bias: float, rows: Entries, column: Column, number: int) -> tuple[float, float, bool]:
+        """A unit with gates: where all are 0 it is the sum of the rest; where one is not, it is closed."""
+        forms = self.loop.attended(column, number)
+        gates = np.flatnonzero((np.abs(weights) >= GATE) & rows.used)
+        bits = sorted({atom for row in gates for atom in forms[int(row)].terms})
+        if len(bits) > FEW or any(rows.real[row] for row in gates):
+            return float(np.abs(weights) @ rows.size), float("nan"), True
+        rest = weights.copy()
+        rest[gates] = 0.0
+        high = float(np.maximum(rest, 0) @ rows.high + np.minimum(rest, 0) @ rows.low) + bias
+        total = float(np.abs(weights) @ rows.size) + abs(bias)
+        rounding = 2 * (np.count_nonzero(weights) + 2) * 2.0**-self.bits * total
+        for setting in settings(bits):
+            values = [float(weights[row]) * float(forms[int(row)].value(setting)) for row in gates]
+            if any(values) and sum(values) + high + rounding >= 0 and self.loop.can_be(setting):
+                return total, float("nan"), True
+        totals, grids, real = _summed(rest[None, :], rows)
+        grid = float(np.minimum(grids, powers_of_two(np.array([bias])))[0])
+        if not real[0]:
+            self._exact(totals + abs(bias), np.array([grid]), f"a unit of layer {number + 1} whose gate is open",
+                        np.ones(1, dtype=np.bool_))
+        return max(high, 0.0), grid, bool(real[0])
+
+
+def _parts(matrix: Array, rows: Entries) -> tuple[Array, Array]:
+    """How large the positive terms of `matrix @ x` may be together, and the negative ones."""
+    up, down = np.maximum(matrix, 0), np.minimum(matrix, 0)
+    most, least = np.maximum(rows.high, 0), np.minimum(rows.low, 0)
+    return up @ most + down @ least, -(up @ least + down @ most)
+
+
+def _summed(matrix: Array, rows: Entries) -> tuple[Array, Array, Flags]:
+    """The largest partial sums of `matrix @ x`, the grid of each entry, and in which a real number takes part."""
+    used = (matrix != 0) & rows.used
+    grids = np.where(used & ~rows.real, powers_of_two(matrix) * np.where(rows.real, np.inf, rows.grid), np.inf)
+    return np.maximum(*_parts(matrix, rows)), grids.min(axis=1, initial=np.inf), (used & rows.real).any(axis=1)
+
+
+def _grid(form: Form) -> float:
+    """The largest power of two that all values of a form are multiples of."""
+    if not form.terms and not form.constant:
+        return float("inf")
+    step = unit([form])
+    if step.denominator & step.denominator - 1:
+        return 0.0  # thirds, say: no number format has them
+    return float(Fraction(step.numerator & -step.numerator, step.denominator))
