@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 
 from punchcard.card.facts import Equals, Fact
+from punchcard.cli import main
 from punchcard.errors import ProofError
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.machine import RiscvMachine
@@ -170,6 +174,33 @@ def test_cards_for_a_stage_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPat
     assert "layer 3 gives\n  word in scratchpad should be" in str(found)
     assert found.describe()["layers"] == [2, 3]
     assert found.broken
+
+
+@pytest.mark.soak
+def test_the_command_shows_a_card_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Here the weights are right and the meaning is not: it says that the program counter is 0 after every loop."""
+    right = RiscvMachine.stages
+
+    def wrong(self: RiscvMachine) -> list[Stage]:
+        first, last = right(self)
+
+        def meaning(card: Any) -> None:
+            last.meaning(card)
+            card.expect("counter", "scratchpad", card.number(0, 32))
+
+        return [first, replace(last, meaning=meaning)]
+
+    monkeypatch.setattr(RiscvMachine, "stages", wrong)
+    monkeypatch.setattr(Proof, "run", lambda self: self.show("fetch"))
+    path = tmp_path / "proof.json"
+    found = CliRunner().invoke(main, ["prove", "--machine", "riscv", "--memory", "64", "-o", str(path)])
+    assert found.exit_code == 1, found.output
+    assert "it is not so that fetch: step: counter in scratchpad is what the step says" in found.output
+    assert "on a card in the middle of a loop, before layer 3, with" in found.output
+    assert "layer 3 gives\n  counter in scratchpad should be 0, and is " in found.output
+    kept = json.loads(path.read_text())["counter_example"]
+    assert kept["layers"] == [2, 3]
+    assert np.array(kept["card"]).shape == (machine().layout.width, machine().layout.columns)
 
 
 def _is_refuted(proof: Proof, stage: str, case: str | None) -> bool:
