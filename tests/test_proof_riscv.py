@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 
 from punchcard.card.facts import Equals, Fact
+from punchcard.cli import main
 from punchcard.errors import ProofError
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.machine import RiscvMachine
@@ -26,6 +30,7 @@ from tests.riscv_random import endless
 
 pytest.importorskip("z3")
 
+from punchcard.proof.example import counter_example
 from punchcard.proof.proving import Proof
 from punchcard.proof.solver import Failed
 from punchcard.proof.stepping import step
@@ -48,6 +53,32 @@ def test_instructions_are_proven(design: str, parts: list[tuple[str, str]]) -> N
         proof.show(stage, case)
     names = [claim.name for claim in proof.claims.shown]
     assert f"{parts[-1][0]}: {parts[-1][1]}: step: value in scratchpad" in names
+
+
+def test_a_remainder_is_proven() -> None:
+    """By long division in the layers of the extension, with the lemma that says what that is."""
+    proof = Proof(machine(multiply=True))
+    proof.show("execute", "remu")
+    names = [claim.name for claim in proof.claims.shown]
+    assert names[0] == "lemma: long division"
+    assert "execute: remu: step: value in scratchpad" in names
+    assert "execute: remu: entries after layer 26" in names
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("number", "rows", "read"), [
+    (3, "quotient", "divisor"), (4, "rest", "divisor"), (25, "value", "quotient")])
+def test_a_changed_weight_of_a_division_is_refuted(number: int, rows: str, read: str) -> None:
+    """A weight of the digits, of the rest, or of the sign."""
+    subject = machine(multiply=True)
+    layers = list(subject.weights.layers)
+    w2, span = layers[number].w2.copy(), subject.layout.rows(rows)
+    used = layers[number].w1[:, subject.layout.rows(read)].any(axis=1)
+    row, unit = np.argwhere(w2[span] * used)[0]
+    w2[span.start + row, unit] *= -1
+    layers[number] = replace(layers[number], w2=w2)
+    changed = Weights(subject.weights.width, subject.weights.dtype, layers)
+    assert _is_refuted(Proof(subject, changed), "execute", "rem")
 
 
 def test_the_next_instruction_is_fetched_and_decoded() -> None:
@@ -115,6 +146,63 @@ def test_one_changed_weight() -> None:
     assert True in refuted
 
 
+def test_cards_for_a_stage_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A weight of the fetched word is turned: a loop that departs is found, and without one, a card before layer C."""
+    subject = machine()
+    *first, last = subject.weights.layers
+    span, w2 = subject.layout.rows("word"), last.w2.copy()
+    row, unit = np.argwhere(w2[span])[40]
+    w2[span.start + row, unit] *= -1
+    proof = Proof(subject, Weights(subject.weights.width, subject.weights.dtype, [*first, replace(last, w2=w2)]))
+    with pytest.raises(Failed, match="fetch: word in scratchpad") as failed:
+        proof.show("fetch")
+    found = counter_example(proof, failed.value)
+    assert found is not None
+    assert found.layers is None
+    assert subject.layout.violations(found.card) == []
+    assert "one loop gives\n  word in scratchpad should be" in str(found)
+    after = proof.weights.module(torch.from_numpy(found.card).to(torch.float32)).double().numpy()
+    assert np.array_equal(after, found.after)
+    assert not np.array_equal(step(subject, found.card, after), after)
+
+    monkeypatch.setattr("punchcard.proof.middle.FROM_THE_START", 0)
+    found = counter_example(proof, failed.value)
+    assert found is not None
+    assert found.layers == (2, 3)
+    assert proof.part.begin.violations(found.card) == []
+    assert "on a card in the middle of a loop, before layer 3, with" in str(found)
+    assert "layer 3 gives\n  word in scratchpad should be" in str(found)
+    assert found.describe()["layers"] == [2, 3]
+    assert found.broken
+
+
+@pytest.mark.soak
+def test_the_command_shows_a_card_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Here the weights are right and the meaning is not: it says that the program counter is 0 after every loop."""
+    right = RiscvMachine.stages
+
+    def wrong(self: RiscvMachine) -> list[Stage]:
+        first, last = right(self)
+
+        def meaning(card: Any) -> None:
+            last.meaning(card)
+            card.expect("counter", "scratchpad", card.number(0, 32))
+
+        return [first, replace(last, meaning=meaning)]
+
+    monkeypatch.setattr(RiscvMachine, "stages", wrong)
+    monkeypatch.setattr(Proof, "run", lambda self: self.show("fetch"))
+    path = tmp_path / "proof.json"
+    found = CliRunner().invoke(main, ["prove", "--machine", "riscv", "--memory", "64", "-o", str(path)])
+    assert found.exit_code == 1, found.output
+    assert "it is not so that fetch: step: counter in scratchpad is what the step says" in found.output
+    assert "on a card in the middle of a loop, before layer 3, with" in found.output
+    assert "layer 3 gives\n  counter in scratchpad should be 0, and is " in found.output
+    kept = json.loads(path.read_text())["counter_example"]
+    assert kept["layers"] == [2, 3]
+    assert np.array(kept["card"]).shape == (machine().layout.width, machine().layout.columns)
+
+
 def _is_refuted(proof: Proof, stage: str, case: str | None) -> bool:
     try:
         proof.show(stage, case)
@@ -161,12 +249,13 @@ def test_stages_that_do_not_fit() -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize(("design", "memory", "base"), [
     ("three-layer", 64, 0), ("three-layer", 100, 0x80000100), ("three-layer", 1 << 16, 0), ("two-layer", 64, 0),
-    ("two-layer", 1 << 16, 0)])
+    ("two-layer", 1 << 16, 0), ("three-layer with products", 64, 0)])
 def test_every_instruction_is_proven(design: str, memory: int, base: int) -> None:
-    found = machine(design, memory, base).prove()
+    subject = machine(design.split()[0], memory, base, multiply=design.endswith("products"))
+    found = subject.prove()
     assert found.proven, found
     names = {claim.name.split(": ")[1] for claim in found.claims if claim.name.count(": ") > 1}
-    assert {one.name for one in machine(design, memory, base).sizes.decoder.instructions} | {ELSE} <= names
+    assert {one.name for one in subject.sizes.decoder.instructions} | {ELSE} <= names
 
 
 @pytest.mark.soak

@@ -98,7 +98,7 @@ def show_lemma(name: str) -> int:
     for about, given, then in LEMMAS[name].steps():
         solver = z3.Solver()
         solver.set("timeout", 1000 * SECONDS)
-        solver.add(*given, z3.Not(then))
+        solver.add(*given, z3.simplify(z3.Not(then), som=True))  # products of sums as sums of products
         answer = solver.check()
         if answer == z3.unknown:
             raise Undecided(f"{name}, {about}: {solver.reason_unknown()}")

@@ -12,6 +12,7 @@ must stay as it is, or be 0 where the layout says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 import z3
 
@@ -19,7 +20,7 @@ from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Said
 from punchcard.proof.columns import Column, Columns, extended, unknown
-from punchcard.proof.forms import Term
+from punchcard.proof.forms import Form, Term
 from punchcard.proof.layers import Loop
 from punchcard.proof.wholes import Addend, Division, Halves, Wholes
 
@@ -173,6 +174,19 @@ class Meaning(Said):
             place = self.columns.layout.rows(rows).start + row
             self.loop.wholes[layer, region, place] = (
                 self.wholes.sum(addends, constant), self.wholes.sum(addends, constant, expanded=True))
+
+    def after_heads(self, layer: int, rows: str, region: str) -> Term | None:
+        """The word at some rows between the heads of a layer, counted from 0, and its feed-forward; None: they are not bits.
+
+        A hint speaks of it where no more is known of what the heads find.
+        """
+        if self.loop is None:
+            return None
+        column = self.only(region).column
+        found = self.loop.attended(column, layer)[self.columns.layout.rows(rows)]
+        if any(len(form.terms) != 1 or form.low != -1 or form.high != 1 for form in found):
+            return None
+        return self.loop.bits.word([form * Fraction(1, 2) + Form(Fraction(1, 2)) for form in found])
 
     def addend(self, factor: int, word: Term, where: Term | None = None) -> Addend:
         """A word in a sum, where a condition holds."""

@@ -108,6 +108,8 @@ class Part:
                 for column in columns:
                     self._check_entries(column, layer)
         except Failed as failed:
+            if self.meaning.wholes.lemmas:
+                raise  # products and quotients that are not what they should be are too much for the solver
             self._spoilt = self._spoilt or failed
         if self.stage.cases and self.case is None and layer + 1 < len(self.loop.layers):
             about = "columns without cases are as they were"

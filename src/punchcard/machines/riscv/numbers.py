@@ -29,8 +29,9 @@ OFFSET = 2 << WORD_BITS
 
 
 def alike(sizes: RiscvSizes) -> list[Case]:
-    """Words that are not instructions, but look like products and quotients to the layers. All of their bits that count are
-    known, so that a proof can tell what becomes of them.
+    """Words that are not instructions, but look like products and quotients to the layers.
+
+    All of their bits that count are known, so that a proof can tell what becomes of them.
     """
     known = tuple((one.mask, one.match) for one in sizes.decoder.instructions)
 

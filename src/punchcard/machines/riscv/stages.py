@@ -90,12 +90,12 @@ class ThreeLayerStages:
         if card.case.startswith(ELSE):
             card.expect("event.fault", "scratchpad", card.number(1, 1))
             if self.sizes.multiply:
-                self._tell_numbers(card, operands(card, self.sizes, isa.BY_NAME["add"], word, counter))
+                self._tell_numbers(card, *(card.after_heads(0, rows, "scratchpad") for rows in ("x", "y")))
             return
         one = isa.BY_NAME[card.case]
         given = operands(card, self.sizes, one, word, counter)
         if one.extension == "M":
-            self._tell_numbers(card, given)
+            self._tell_numbers(card, given.x, given.y)
         found = executed(card, self.sizes, one, given)
         refused = found.refused(card)
         card.expect("event.fault", "scratchpad", card.bit(refused))
@@ -105,10 +105,11 @@ class ThreeLayerStages:
         if found.result is not None:
             card.expect("value", "scratchpad", found.result, where=card.negated(lost))
 
-    def _tell_numbers(self, card: Meaning, given: Operands) -> None:
-        """What the layers of the M extension make of two registers."""
+    def _tell_numbers(self, card: Meaning, x: Word | None, y: Word | None) -> None:
+        """What the layers of the M extension make of two operands."""
         case = next(case for case in self._cases if case.name == card.case)
-        tell_numbers(card, self.sizes, case.match if case.mask else None, given.x, given.y)
+        if x is not None and y is not None:
+            tell_numbers(card, self.sizes, case.match if case.mask else None, x, y)
 
     def _fetch(self, card: Meaning) -> None:
         scratchpad = card.only("scratchpad")
