@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+# Where it is set, every process that a test starts would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test soak browser gpu lint pictures figures report docs clean
 

@@ -1,9 +1,10 @@
-"""One torch thread for small matrices; Hypothesis without deadlines, since machines are shared and noisy."""
+"""One torch thread for small matrices; Hypothesis without deadlines, since machines are shared and noisy; Ctrl-C works."""
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -14,8 +15,11 @@ from tests.lowered_cases import code_kept_in
 
 torch.set_num_threads(1)
 gc.freeze()  # the many objects that torch brings need not be looked through in every collection
+gc.set_threshold(20_000, 20, 50)  # nor what tests keep for each other: looking through it took a twentieth of the time
 settings.register_profile("punchcard", deadline=None, max_examples=50, print_blob=True)
 settings.load_profile("punchcard")
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # so in the background of a shell: tests of Ctrl-C would not end
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")

@@ -265,6 +265,9 @@ def test_any_program_can_be_timed(file: str) -> None:
     assert engines >= {"lowered", "numpy" if file.endswith(".fleq") else "python"}
     assert all(record["steps_per_second"] > 0 and record["program"] == Path(file).name for record in records)
     assert len({record["steps"] for record in records}) == 1
+
+
+def test_a_program_is_timed_on_several_designs() -> None:
     table = invoke("bench", str(EXAMPLES / "add.subleq"), "--quick", "--design", "two-layer,paper")
     assert table.stdout.count("add.subleq") == 2 * (len(ENGINE_NAMES) + 1)
 

@@ -297,7 +297,9 @@ def test_a_package_that_is_broken_is_named(monkeypatch: pytest.MonkeyPatch) -> N
            "No module named 'nowhere'\n")
 
 
-def test_without_a_command_there_is_the_help() -> None:
+def test_without_a_command_there_is_the_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the process was started with is not looked at where arguments are given, though there are none."""
+    monkeypatch.setattr("sys.argv", ["pytest", "-n0"])
     result = invoke()
     assert result.exit_code == 0
     assert len(result.stdout.splitlines()) > 10

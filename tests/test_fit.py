@@ -6,6 +6,7 @@ import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -57,10 +58,15 @@ def largest_error(fitted: SigmoidSum, case: Case, seed: int) -> float:
     return float(np.abs(fitted(points) - case.function(points)).max())
 
 
+@cache
+def fitted_to(case: Case, terms: int) -> SigmoidSum:
+    return fit(case.function, case.low, case.high, terms)
+
+
 @pytest.mark.parametrize("terms", [16, 64])
 @cases
 def test_least_squares_is_as_good_as_promised(case: Case, terms: int) -> None:
-    fitted = fit(case.function, case.low, case.high, terms)
+    fitted = fitted_to(case, terms)
     bound = case.with_16 if terms == 16 else case.with_64
     assert fitted.terms == terms
     assert fitted.error <= bound
@@ -73,7 +79,7 @@ def test_least_squares_is_as_good_as_promised(case: Case, terms: int) -> None:
 
 @cases
 def test_least_squares_keeps_the_coefficients_moderate(case: Case) -> None:
-    fitted = fit(case.function, case.low, case.high, 64)
+    fitted = fitted_to(case, 64)
     assert fitted.magnitude == np.abs(fitted.coefficients).sum()
     assert fitted.magnitude <= 1e3
 
@@ -81,7 +87,7 @@ def test_least_squares_keeps_the_coefficients_moderate(case: Case) -> None:
 @cases
 def test_least_squares_improves_with_terms(case: Case) -> None:
     """Down to rounding: below 1e-12 the errors are noise."""
-    errors = [fit(case.function, case.low, case.high, terms).error for terms in (2, 4, 8, 16, 32, 64)]
+    errors = [fitted_to(case, terms).error for terms in (2, 4, 8, 16, 32, 64)]
     for fewer, more in pairwise(errors):
         assert more < fewer or more < 1e-12, errors
 

@@ -22,23 +22,23 @@ from tests.cases import soaked
 from tests.fleq_cases import DESIGNS, POINTER_FUNCTIONS, RANGE, check_random_programs, compare
 
 SIMPLE = ("add", "sub", "mul", "transpose", "sigmoid", *POINTER_FUNCTIONS)
-# (design, d, functions, instructions to check): over 5,000 in all
+# (design, d, functions, instructions to check): over 1,200 in all
 RANDOM_MACHINES = [
-    ("compact", 1, (*SIMPLE, "hadamard", "percentage"), 800),
-    ("compact", 2, (*SIMPLE, "hadamard", "percentage"), 600),
-    ("compact", 3, ("add", "mul", "sigmoid", *POINTER_FUNCTIONS), 450),
-    ("compact", 2, ("add", "sub", "transpose", *POINTER_FUNCTIONS), 800),
-    ("compact", 4, ("sub", "add", "hadamard", "transpose"), 500),
-    ("compact", 2, ("add", "sigmoid", "inverse", "sqrt"), 150),
-    ("three-layer", 2, (*SIMPLE, "hadamard", "percentage"), 200),
-    ("three-layer", 1, ("add", "sub", *POINTER_FUNCTIONS), 400),
-    ("paper", 2, ("add", "mul", "transpose"), 250),
-    ("paper", 2, ("add", "sigmoid", "percentage"), 250),
-    ("paper", 3, ("add", "hadamard", "sub"), 250),
-    ("paper", 1, ("add", *POINTER_FUNCTIONS), 250),
-    ("paper", 2, ("add", "inverse", "sigmoid"), 100),
+    ("compact", 1, (*SIMPLE, "hadamard", "percentage"), 200),
+    ("compact", 2, (*SIMPLE, "hadamard", "percentage"), 150),
+    ("compact", 3, ("add", "mul", "sigmoid", *POINTER_FUNCTIONS), 112),
+    ("compact", 2, ("add", "sub", "transpose", *POINTER_FUNCTIONS), 200),
+    ("compact", 4, ("sub", "add", "hadamard", "transpose"), 125),
+    ("compact", 2, ("add", "sigmoid", "inverse", "sqrt"), 37),
+    ("three-layer", 2, (*SIMPLE, "hadamard", "percentage"), 50),
+    ("three-layer", 1, ("add", "sub", *POINTER_FUNCTIONS), 100),
+    ("paper", 2, ("add", "mul", "transpose"), 62),
+    ("paper", 2, ("add", "sigmoid", "percentage"), 62),
+    ("paper", 3, ("add", "hadamard", "sub"), 62),
+    ("paper", 1, ("add", *POINTER_FUNCTIONS), 62),
+    ("paper", 2, ("add", "inverse", "sigmoid"), 25),
 ]
-STEPS = 5_000
+STEPS = 1_200
 ENGINE = "dense"
 """A few loops, on a machine of their own: an engine that compiles would take longer."""
 
@@ -209,7 +209,7 @@ def test_a_branch_alone_writes_nothing(design: str, branch: str, counter: int) -
     *(("float64", design) for design in DESIGNS), ("float32", "compact"),
     *(soaked("float32", design) for design in DESIGNS if design != "compact")])
 def test_a_halt_holds(design: str, precision: str) -> None:
-    """500 loops on a halt leave the card bit-identical."""
+    """Loops on a halt leave the card bit-identical: a card that one loop leaves as it is stays so for ever."""
     program = assemble(".data\nA matrix 2x2 1 0.3 ; -2 0.7\n.code\nA = mul(A, A)\nA = sub(A, A)\nA = sigmoid(A)\nhalt\n"
                        "A = sub(A, A)")
     machine = build(program, design=design, precision=precision)
@@ -217,9 +217,9 @@ def test_a_halt_holds(design: str, precision: str) -> None:
     assert (result.halted, result.steps) == (True, 3)
     card = machine.model(result.card)  # the compact design adds its last result up in the loop after
     held = card
-    for _ in range(500):
+    for _ in range(20):
         held = machine.model(held)
-    assert torch.equal(held, card)
+        assert torch.equal(held, card)
     assert machine.layout.violations(held) == []
 
 

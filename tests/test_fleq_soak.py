@@ -15,7 +15,7 @@ SOAK_STEPS = 200_000
 @pytest.mark.soak
 @pytest.mark.parametrize(("design", "d", "functions", "wanted"), RANDOM_MACHINES)
 def test_many_random_instructions(design: str, d: int, functions: tuple[str, ...], wanted: int) -> None:
-    """Forty times the quick test, with seeds of its own."""
+    """More than a hundred times the quick test, with seeds of its own."""
     machine = random_machine(design, d, functions)
     share = wanted * SOAK_STEPS // STEPS
     seed = f"soak {design} {d} {' '.join(functions)}"

@@ -12,7 +12,7 @@ from tests.fuzzing import samples, workers
 from tests.fuzzing.targets import targets
 from tests.fuzzing.workers import Attempt, explore, input_of
 
-INPUTS = 2_000
+INPUTS = 1_000
 SOAK_INPUTS = 200_000
 GROWTH = 5_000
 """Bytes that a worker may grow by with each input. Measured are 3,300 at most. safetensors 0.8 loses 64 bytes with every

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,9 +43,10 @@ TENSOR_FREE = ("isa", "kind", "registry", "interpreter", "streams", "functions",
 """Files and folders on the side of programs, wherever in the rooms above the engines they are."""
 
 
-def imports_of(path: Path, *, for_types: bool = True) -> list[str]:
+@cache
+def imports_of(path: Path, *, for_types: bool = True) -> tuple[str, ...]:
     """Every module that a file imports, as a dotted name; with for_types=False those that it imports when it runs."""
-    found = []
+    found = list[str]()
     tree = ast.parse(path.read_text())
     if not for_types:
         tree.body = [node for node in tree.body
@@ -57,7 +59,7 @@ def imports_of(path: Path, *, for_types: bool = True) -> list[str]:
             module = node.module or ""
             # `from punchcard import api` imports the module punchcard.api
             found += [f"{module}.{a.name}" for a in node.names] if module == "punchcard" else [module]
-    return found
+    return tuple(found)
 
 
 BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments", "punchcard.above",

@@ -66,7 +66,7 @@ MACHINES = [
     (2, ("add", "sub", "mul", "transpose", "sigmoid", *POINTER_FUNCTIONS), {"heads": 2}),
     (2, ("add", "mul", "transpose"), {"anchors": True}),
     (2, ("add", "inverse", "sqrt", "percentage", "hadamard"), {"heads": 2, "precision": "float32"}),
-    (3, ("add", "mul", "transpose", "hadamard"), {"heads": 3, "precision": "float32"}),
+    soaked(3, ("add", "mul", "transpose", "hadamard"), {"heads": 3, "precision": "float32"}),
     (1, ("add", "reset_pointer"), {"design": "three-layer"}),
     pytest.param(1, ("add", "mul", "sigmoid", *POINTER_FUNCTIONS), {"design": "three-layer"}, marks=pytest.mark.soak),
     pytest.param(2, ("add", "sub", "mul", "transpose", "sigmoid", *POINTER_FUNCTIONS),

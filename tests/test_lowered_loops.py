@@ -10,6 +10,7 @@ from torch import Tensor
 
 from punchcard.card.layout import Card, as_tensor
 from punchcard.engines import Prepared, prepare
+from tests.cases import soaked
 from tests.perturbed import SUBJECTS
 
 pytestmark = pytest.mark.usefixtures("shared_code")
@@ -19,11 +20,13 @@ PART = 250
 """Loops of a program, compared together: a model takes many cards at once."""
 
 
+@pytest.mark.parametrize("part", [4, soaked(1)])
 @pytest.mark.parametrize("name", LOOPS)
-def test_random_programs_bit_for_bit(name: str) -> None:
+def test_random_programs_bit_for_bit(name: str, part: int) -> None:
+    """A quarter of the loops; all of them in `make soak`."""
     subject, rng, kept, made = SUBJECTS[name](), random.Random(name), Prepared(), 0
     model = subject.weights.module
-    while made < LOOPS[name]:
+    while made < LOOPS[name] / part:
         cards: list[Tensor] = [subject.card(rng)]
 
         def watch(_: int, now: Card, cards: list[Tensor] = cards) -> None:

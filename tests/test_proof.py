@@ -30,8 +30,8 @@ pytest.importorskip("z3")
 
 import z3
 
+from punchcard.proof.cards import make_card
 from punchcard.proof.certificate import disagreements, load_certificate
-from punchcard.proof.example import make_card
 from punchcard.proof.forms import Form
 from punchcard.proof.prover import prove
 from punchcard.proof.proving import Proof
@@ -252,6 +252,18 @@ def test_facts_are_checked_on_cards() -> None:
                                        "head: it is not so that copy in head is name of the column that name names"]
     layout.put_number_at(card, "name", 3, 1)
     assert "cells[2]: it is not so that name in cells holds its numbers" in layout.violations(card)
+
+
+def test_a_copy_of_nothing() -> None:
+    """Found with random machines: a pointer to a column without such rows was a fault to the prover, not to a card."""
+    layout = Layout(
+        [RowBlock("word", 1, holds=holding("bits", "cells")), RowBlock("copy", 1, holds=holding("bits", "head")),
+         RowBlock("pointer", 2, holds=holding("bits", "head"))],
+        [Region("head", 1), Region("cells", 3)], [Copies("copy", "head", "word", "pointer")])
+    card = make_card(layout, {})
+    assert layout.violations(card) == []
+    layout.put_number_at(card, "pointer", 0, 0)
+    assert layout.violations(card) == ["head: it is not so that copy in head is word of the column that pointer names"]
 
 
 def test_without_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,9 +46,10 @@ def test_compiled_programs_mean_what_numpy_means(case: Case) -> None:
     assert max(interpreted(case, seed) for seed in range(3)) < 1e-12
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [
+    pytest.param(case, id=case.name, marks=[pytest.mark.soak] * (number % 2)) for number, case in enumerate(CASES)])
 def test_the_corpus_on_the_transformer(case: Case) -> None:
-    """The equation itself, with weights for the sizes of the program."""
+    """The equation itself, with weights for the sizes of the program: half of them, and all in `make soak`."""
     given = case.given(17)
     program = case.program.with_options(engine="dense", check=False, heads=1)
     report = program.run(*given)

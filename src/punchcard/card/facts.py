@@ -119,7 +119,9 @@ class Sum:
     shift: int = 0
 
 
-Condition: TypeAlias = Equals | Names | Spans | Below | Same | Own | Either | Both | Not | Bits | Sum
+Leaf: TypeAlias = Equals | Names | Spans | Below | Same | Own | Bits | Sum
+"""A condition about rows, not made of others."""
+Condition: TypeAlias = Leaf | Either | Both | Not
 
 
 def either(*conditions: Condition) -> Either:
@@ -173,7 +175,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Copies:
-    """In every column of a region, `rows` equal the rows `of` in the column that the number at `by` names."""
+    """In every column of a region, the number at `by` names a column that has the rows `of`, and `rows` equal those."""
 
     rows: str
     region: str
@@ -228,7 +230,7 @@ def check_fact(layout: Layout, fact: AnyFact) -> None:
         if len(fact.conditions) != wanted or any(len(row) not in (1, size) for row in fact.conditions):
             raise LayoutError(f"{fact.about}: it needs {wanted} rows of conditions, each with one or with {size}")
     if isinstance(fact, Fact | Each | Indicates):
-        for condition in (leaf for each in _conditions(fact) for leaf in _leaves(each)):
+        for condition in (leaf for each in _conditions(fact) for leaf in leaves(each)):
             least = condition.constant if isinstance(condition, Sum) else getattr(condition, "number", 0)
             if isinstance(condition, Sum | Below) and least < 0:
                 raise LayoutError(f"{fact.about}: {condition} has a number below 0, words are unsigned")
@@ -271,12 +273,18 @@ def _check_bits(layout: Layout, fact: Fact | Each | Indicates, rows: str) -> Non
         raise LayoutError(f"{fact.about}: {rows!r} holds no bits in {fact.region!r}")
 
 
-def _leaves(condition: Condition) -> Iterator[Condition]:
+def sources(layout: Layout, fact: Copies) -> list[str]:
+    """The regions that have what is copied."""
+    return [region for region, content in layout.place(fact.of).block.holds.items() if content == "bits"]
+
+
+def leaves(condition: Condition) -> Iterator[Leaf]:
+    """The conditions that a condition is made of."""
     if isinstance(condition, Either | Both):
         for each in condition.conditions:
-            yield from _leaves(each)
+            yield from leaves(each)
     elif isinstance(condition, Not):
-        yield from _leaves(condition.condition)
+        yield from leaves(condition.condition)
     else:
         yield condition
 
@@ -308,12 +316,14 @@ def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
     if isinstance(fact, Holds):
         return read(fact.rows) == np.asarray(fact.numbers) % (1 << layout.place(fact.rows).size)
     if isinstance(fact, Copies):
-        everywhere = np.zeros(layout.columns, dtype=np.int64)
-        for region in layout.place(fact.of).block.holds:
+        everywhere, held = np.zeros(layout.columns, dtype=np.int64), np.zeros(layout.columns, dtype=bool)
+        for region in sources(layout, fact):
             everywhere[layout.region(region)] = layout.numbers(card, fact.of, region)
+            held[layout.region(region)] = True
         named = read(fact.by)
         inside = named < layout.columns
-        return inside & (read(fact.rows) == everywhere[np.where(inside, named, 0)])
+        source = np.where(inside, named, 0)
+        return inside & held[source] & (read(fact.rows) == everywhere[source])
     if fact.last:
         return _holds(layout, fact.after, lambda rows: read(rows)[-1:], columns[-1:])
     return _holds(layout, fact.after, read, columns)

@@ -31,7 +31,8 @@ class Group(click.Group):
         kwargs["standalone_mode"] = False
         open_streams()
         self.debug = False
-        given = list(kwargs.pop("args", None) or (args[0] if args else None) or sys.argv[1:])
+        words = kwargs.pop("args", args[0] if args else None)
+        given = list(sys.argv[1:] if words is None else words)  # an empty list is a command line without words
         if DEBUG in given[1:]:  # people write it at the end
             given = [DEBUG, *(word for word in given if word != DEBUG)]
         args, kwargs["args"] = (), given

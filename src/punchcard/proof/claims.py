@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from punchcard.proof.arithmetic import LEMMAS, show_lemma
 from punchcard.proof.solver import Solver
 
 Progress = Callable[[str, int], None]
@@ -34,6 +35,12 @@ class Claims:
     def __init__(self, solver: Solver, progress: Progress | None = None) -> None:
         self.shown: list[Claim] = []
         self.solver, self._progress = solver, progress
+
+    def lemma(self, name: str) -> None:
+        """Show a lemma on integers, where it was not shown before."""
+        if all(claim.name != f"lemma: {name}" for claim in self.shown):
+            with self.claim(f"lemma: {name}", LEMMAS[name].about):
+                self.solver.questions += show_lemma(name)
 
     @contextmanager
     def claim(self, name: str, about: str | Callable[[], str]) -> Iterator[None]:

@@ -27,9 +27,9 @@ from punchcard.card.facts import (
     Same,
     Spans,
     Sum,
+    sources,
 )
 from punchcard.card.layout import Layout
-from punchcard.errors import ProofError
 from punchcard.machines.stages import Case
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.solver import Solver
@@ -185,7 +185,8 @@ class Columns:
     def _congruence(self, column: Column, inside: Term) -> None:
         """Columns with one number are one column."""
         for other in self.found[column.region]:
-            if other is not column:
+            known = z3.is_bv_value(column.place) and z3.is_bv_value(other.place)  # then they are two: see `at`
+            if other is not column and not known:
                 same = z3.And(inside, column.place == other.place)
                 self.solver.suppose(*(z3.Implies(same, word == other.words[name])
                                       for name, word in column.words.items()
@@ -205,25 +206,33 @@ class Columns:
         return [term]
 
     def _copied(self, fact: Copies, place: Term, words: dict[str, Term]) -> list[Term]:
+        """A column that is a copy of a copy, and so on, is known to be one so often. To suppose less is always sound."""
+        if self._depth == LONGEST_CHAIN:
+            return []
         self._depth += 1
-        if self._depth > LONGEST_CHAIN:
-            raise ProofError(f"{fact.about}: it copies what is copied in its turn, more than {LONGEST_CHAIN} times")
         try:
             return self._copied_from(fact, place, words)
         finally:
             self._depth -= 1
 
     def _copied_from(self, fact: Copies, place: Term, words: dict[str, Term]) -> list[Term]:
-        named = self.as_place(words[fact.by])
-        found = []
-        for region, content in self.layout.place(fact.of).block.holds.items():
+        named, inside = self.as_place(words[fact.by]), self.within(place, fact.region)
+        regions = sources(self.layout, fact)
+        found = [self.names_one(words[fact.by], regions)]
+        for region in regions:
             within = z3.simplify(self.within(named, region))
-            if content == "bits" and self.solver.possible(within):
+            # only of a column that is one; else its pointer could name anything, and one column would lead to the next
+            if self.solver.possible(inside, *found, within):
                 # a column that is a copy of itself would be made again and again where its number is not seen to be the same
-                itself = region == fact.region and self.solver.holds(named == place)
+                itself = region == fact.region and self.solver.holds(z3.Implies(z3.And(inside, within), named == place))
                 word = words[fact.of] if itself else self.at(region, named).words[fact.of]
                 found.append(z3.Implies(within, words[fact.rows] == word))
         return found
+
+    def names_one(self, by: Term, regions: Sequence[str]) -> Term:
+        """Whether a pointer names a column of these regions."""
+        fits = [] if by.size() <= self.place_bits else [z3.Extract(by.size() - 1, self.place_bits, by) == 0]
+        return z3.And(*fits, z3.Or(*(self.within(self.as_place(by), region) for region in regions)))
 
     def codes(self, column: Column) -> list[Code]:
         """The blocks that say which column of its region it is."""
@@ -273,8 +282,7 @@ class Columns:
         if isinstance(condition, Spans):
             return self._spans(condition, word, words[condition.width])
         assert isinstance(condition, Names)
-        fits = [] if word.size() <= self.place_bits else [z3.Extract(word.size() - 1, self.place_bits, word) == 0]
-        return z3.And(*fits, z3.Or(*(self.within(self.as_place(word), region) for region in condition.regions)))
+        return self.names_one(word, condition.regions)
 
     def _spans(self, condition: Spans, word: Term, width: Term) -> Term:
         """The first column and the one behind the last are within a region, counted with room to spare."""

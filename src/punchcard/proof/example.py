@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import z3
 
-from punchcard.card.facts import Copies, Holds
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
-from punchcard.proof.columns import Columns
-from punchcard.proof.forms import Bits
-from punchcard.proof.solver import Failed, Solver, Undecided
+from punchcard.proof.cards import Chosen, has_parts, make_card
+from punchcard.proof.solver import Failed
 from punchcard.proof.stepping import says_what_it_means, step
 from punchcard.transformer.weights import Weights
 
@@ -24,10 +22,6 @@ if TYPE_CHECKING:
 
 TRIES = 12
 """How many cards of a failed claim are run, to find one on which it matters."""
-
-Chosen = Mapping[tuple[str, int], Mapping[str, int]]
-"""Numbers that must stand on a card: by region and column, for each block."""
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -49,6 +43,7 @@ class CounterExample:
     card          the entries when the loop begins; the facts hold on it
     after         the entries when it has ended, by the equation
     differences   where that is not what the machine's step says; none where only a margin is missed
+    layers        of a card in the middle of a loop: the layers that were run, from and to, counted from 0; else None
     """
 
     claim: str
@@ -58,43 +53,66 @@ class CounterExample:
     told: tuple[str, ...]
     compared: bool = True
     """Whether the result was compared with the step; it is not where a machine says the step in stages."""
+    broken: tuple[str, ...] = ()
+    """Facts that do not hold afterwards."""
+    layers: tuple[int, int] | None = None
 
     def __str__(self) -> str:
-        lines = [f"it is not so that {self.claim}", "for example, on a card with", *(f"  {line}" for line in self.told)]
+        where, run = ("", "one loop") if self.layers is None else self._in_the_middle(*self.layers)
+        lines = [f"it is not so that {self.claim}", f"for example, on a card{where} with",
+                 *(f"  {line}" for line in self.told)]
         if self.differences:
-            lines += ["one loop gives", *(f"  {difference}" for difference in self.differences[:8])]
+            lines += [f"{run} gives", *(f"  {difference}" for difference in self.differences[:8])]
             if len(self.differences) > 8:
                 lines.append(f"  and {len(self.differences) - 8} more")
-        elif self.compared:
-            lines.append("one loop of this card still gives what it should: the margin is missed, not the result")
+        if self.broken:
+            lines += ["and then" if self.differences else f"after {run}", *(f"  {line}" for line in self.broken[:8])]
+        elif self.compared and not self.differences:
+            lines.append(f"{run} of this card still gives what it should: the margin is missed, not the result")
         return "\n".join(lines)
+
+    @staticmethod
+    def _in_the_middle(first: int, stop: int) -> tuple[str, str]:
+        """Where a card stands that is not the beginning of a loop, and what was run."""
+        run = f"layer {stop}" if stop == first + 1 else f"the run of layers {first + 1} to {stop}"
+        return f" in the middle of a loop, before layer {first + 1},", run
 
     def describe(self) -> dict[str, Any]:
         """As plain data; the card's rows as numbers."""
         return {"claim": self.claim, "card": self.card.tolist(), "told": list(self.told),
-                "differences": [str(difference) for difference in self.differences]}
+                "differences": [str(difference) for difference in self.differences], "broken": list(self.broken),
+                "layers": None if self.layers is None else list(self.layers)}
 
 
 def counter_example(proof: Proof, failed: Failed) -> CounterExample | None:
-    """A card for a failed claim; None where there is none to show, as for numbers of bits, or in the middle of a loop."""
-    if failed.model is None or proof.part.begin is not proof.layout:
+    """A card for a failed claim; None where there is none to show, as for numbers of bits."""
+    if failed.model is None:
         return None
+    if proof.part.begin is not proof.layout:
+        from punchcard.proof.middle import middle_example
+
+        return middle_example(proof, failed)
     model, tries = failed.model, random.Random(0)
     for _ in range(TRIES):
-        chosen = _chosen(proof, model)
+        chosen = chosen_numbers(proof.layout, proof, model)
         card = make_card(proof.layout, chosen)
-        after = looped(proof.weights, card)
+        after = run_layers(proof.weights, card)
         differences = _differences(proof, card, after)
-        if differences or not failed.why or not says_what_it_means(proof.machine):
+        broken = proof.layout.violations(after)
+        if differences or broken or not failed.why or not says_what_it_means(proof.machine):
             break
-        model = _another(proof, failed.why, tries)
-    told = [f"{proof.layout.column_name(number)}: " + ", ".join(f"{rows} {word}" for rows, word in words.items())
+        model = another(proof, failed.why, tries)
+    return CounterExample(failed.claim, card, after, tuple(differences), tuple(told_numbers(proof.layout, chosen)),
+                          says_what_it_means(proof.machine), tuple(broken))
+
+
+def told_numbers(layout: Layout, chosen: Chosen) -> list[str]:
+    """A line for each column, with its numbers."""
+    return [f"{layout.column_name(number)}: " + ", ".join(f"{rows} {word}" for rows, word in words.items())
             for (_, number), words in sorted(chosen.items(), key=lambda item: item[0][1])]
-    return CounterExample(failed.claim, card, after, tuple(differences), tuple(told),
-                          says_what_it_means(proof.machine))
 
 
-def _another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.ModelRef:
+def another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.ModelRef:
     """Another case of the same failure, with words taken at random as far as they can be."""
     wanted = []
     for columns in proof.part.loop.columns.found.values():
@@ -106,84 +124,47 @@ def _another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.Mod
     return proof.solver.case(why, wanted)
 
 
-def looped(weights: Weights, card: AnyArray) -> AnyArray:
-    """The card after a loop of the equation, in the model's own number format."""
+def run_layers(weights: Weights, card: AnyArray, layers: tuple[int, int] | None = None) -> AnyArray:
+    """The card after a loop of the equation, or after its layers from one to another, in the model's own number format."""
     import torch
 
-    model = Weights(weights.width, weights.dtype, weights.layers).module
+    model = Weights(weights.width, weights.dtype, weights.layers[slice(*layers or (None,))]).module
     with torch.no_grad():
         return np.asarray(model(torch.from_numpy(card).to(model.dtype)).to(torch.float64).numpy())
 
 
-def _chosen(proof: Proof, model: z3.ModelRef) -> Chosen:
+def chosen_numbers(layout: Layout, proof: Proof, model: z3.ModelRef) -> Chosen:
     """What the solver's answer says of the card."""
     found: dict[tuple[str, int], dict[str, int]] = {}
     for region, columns in proof.part.loop.columns.found.items():
-        span = proof.layout.region(region)
+        span = layout.region(region)
         for column in columns:
             number = model.eval(column.place, model_completion=True).as_long()
             if span.start <= number < span.stop:
                 words = {name: model.eval(word, model_completion=True).as_long()
-                         for name, word in column.words.items() if not _has_parts(proof.layout, name)}
+                         for name, word in column.words.items() if not has_parts(layout, name)}
                 found.setdefault((region, number), words)
     return found
-
-
-def _has_parts(layout: Layout, name: str) -> bool:
-    return any(block.name == name and block.parts for block in layout.blocks)
-
-
-def make_card(layout: Layout, chosen: Chosen) -> AnyArray:
-    """A card on which all facts hold, with these numbers on it; 0 where nothing else is said."""
-    card = np.zeros((layout.width, layout.columns))
-    solver = Solver(seconds=60)
-    columns = Columns(layout, Bits(), solver)
-    asked = {fact.region for fact in layout.facts if not isinstance(fact, Holds)}
-    for fact in layout.facts:
-        if isinstance(fact, Copies):  # what is copied must be the same as what a pointer finds
-            asked |= set(layout.place(fact.of).block.holds)
-    for block in layout.blocks:
-        for region, content in block.holds.items():
-            if content == "one":
-                layout.put(card, block.name, region, 1.0)
-            elif content == "bits":
-                layout.put(card, block.name, region, -1.0)
-    for fact in layout.facts:
-        if isinstance(fact, Holds):
-            size = 1 << layout.place(fact.rows).size
-            layout.put_numbers(card, fact.region, {fact.rows: [n % size for n in fact.numbers]})
-    for region in asked:
-        span = layout.region(region)
-        for number in range(span.start, span.stop):
-            columns.at(region, columns.constant(number))
-    for (region, number), words in chosen.items():
-        column = columns.at(region, columns.constant(number))
-        solver.suppose(*(column.words[name] == word for name, word in words.items()))
-    model = solver.refutes()
-    if model is None:
-        raise Undecided("no card has all of these numbers")
-    for found in columns.found.values():
-        for column in found:
-            if not z3.is_bv_value(column.place):
-                continue  # one that a pointer names: it is among the others, too
-            for name, word in column.words.items():
-                if not _has_parts(layout, name):
-                    value = model.eval(word, model_completion=True).as_long()
-                    layout.put_number_at(card, name, column.place.as_long(), value)
-    return card
 
 
 def _differences(proof: Proof, card: AnyArray, after: AnyArray) -> list[Difference]:
     """Where the model's card departs from the step's."""
     if not says_what_it_means(proof.machine):
         return []
-    layout, expected = proof.layout, step(proof.machine, card, after)
+    open_ = set(proof.part.meaning.where) if len(proof.stages) == 1 else set()
+    return differences_of(proof.layout, after, step(proof.machine, card, after), open_)
+
+
+def differences_of(
+    layout: Layout, after: AnyArray, expected: AnyArray, open_: Collection[tuple[str, str]] = (),
+) -> list[Difference]:
+    """Where a card departs from what it should be. Blocks and regions that are open may hold any bits."""
     found = []
     for block, region in ((block, region.name) for block in layout.blocks for region in layout.regions):
         rows, span, content = layout.rows(block.name), layout.region(region), block.holds.get(region)
         wrong = np.abs(after[rows, span] - expected[rows, span]).max(axis=0) > 1e-9
-        if len(proof.stages) == 1 and (block.name, region) in proof.part.meaning.where:
-            wrong = np.abs(np.abs(after[rows, span]) - 1).max(axis=0) > 1e-9  # any bits will do
+        if (block.name, region) in open_:
+            wrong = np.abs(np.abs(after[rows, span]) - 1).max(axis=0) > 1e-9
         for number in np.flatnonzero(wrong) + span.start:
             wanted = (str(layout.number_at(expected, block.name, int(number))) if content == "bits"
                       else "1" if content == "one" else "0")

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from math import gcd
 from typing import Any, TypeAlias
@@ -48,6 +49,15 @@ class Bits:
         self._real_numbers: dict[tuple[int, int], int] = {}
         self._numbers: dict[int, int] = {}
         self._places: dict[int, tuple[Term, int, bool]] = {}
+        self._compared: dict[object, Term] = {}
+
+    def compare(self, form: Form, term: Term) -> None:
+        """Tell that a form is 0 or more where a term holds: it was shown elsewhere."""
+        self._compared[(form * (1 / unit([form]))).key] = term
+
+    def compared(self, form: Form) -> Term | None:
+        """What was told of whether a form is 0 or more."""
+        return self._compared.get((form * (1 / unit([form]))).key) if self._compared else None
 
     def form(self, term: Term) -> Form:
         """A Boolean term as a form: 1 where it holds, else 0."""
@@ -71,7 +81,7 @@ class Bits:
 
     def where(self, condition: Term, number: int) -> Form:
         """A bit or a real number of a form where a condition holds, else 0."""
-        both = z3.And(condition, self.terms[number])
+        both = _both(z3.simplify(condition), self.terms[number])
         return self.real(self.reals[number], both) if number in self.reals else self.form(both)
 
     def of_word(self, word: Term) -> list[Form]:
@@ -147,11 +157,16 @@ class Form:
         return not self.terms
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it is an integer whatever its bits are."""
+        return self.constant.denominator == 1 and all(c.denominator == 1 for c in self.terms.values())
+
+    @cached_property
     def low(self) -> Fraction:
         """The least value, were all bits free."""
         return self.constant + sum((c for c in self.terms.values() if c < 0), ZERO)
 
-    @property
+    @cached_property
     def high(self) -> Fraction:
         """The greatest value, were all bits free."""
         return self.constant + sum((c for c in self.terms.values() if c > 0), ZERO)
@@ -167,6 +182,12 @@ class Form:
 
 
 NOTHING = Form()
+
+
+def _both(one: Term, other: Term) -> Term:
+    """Both of two terms, said in one way whichever comes first."""
+    parts = [part for term in (one, other) for part in (term.children() if z3.is_and(term) else [term])]
+    return z3.And(*sorted(parts, key=lambda part: int(part.get_id())))
 
 
 def number(value: Fraction | float | int) -> Form:

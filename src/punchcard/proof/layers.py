@@ -1,7 +1,7 @@
 """A layer of equation (TF) over columns of unknown bits: what a column holds after it, for every card at once.
 
-    attention      which columns win, by how much, and what they give: `found`
-    feed-forward   sums of ReLUs of linear forms over bits: `summed`
+    attention      which columns win, by how much, and what they give: here
+    feed-forward   sums of ReLUs of linear forms over bits: see `relus`
 
 Sums are exact (see `forms`). A head's losers have the weight exactly 0 once they lose by ln(2 / eta) / temperature, so what
 is shown of a head is that all columns but the winners lose by that much.
@@ -9,48 +9,19 @@ is shown of a head is that all columns but the winners lose by that much.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 from typing import overload
 
-import numpy as np
 import z3
 
-from punchcard.card.formats import FORMATS
-from punchcard.card.layout import Layout
-from punchcard.errors import ProofError
-from punchcard.machines.stages import Case
 from punchcard.proof.columns import Code, Column, Columns
-from punchcard.proof.forms import (
-    NOTHING,
-    ONE,
-    ZERO,
-    Bits,
-    Form,
-    Term,
-    choose,
-    settings,
-    signed,
-    times,
-    unit,
-    vector,
-    weighted,
-    width,
-)
-from punchcard.proof.solver import Solver
-from punchcard.proof.steps import Step, above, at_least, equal, jumps_of, steps_of, summed
-from punchcard.transformer.expression import Array
-from punchcard.transformer.precision import hard_product
-from punchcard.transformer.weights import NAMES, LayerArrays
-
-FEW = 6
-"""Functions of so many bits are tried on all their settings; others are words for the solver."""
-
-Row = list[tuple[int, Fraction]]
+from punchcard.proof.forms import NOTHING, ZERO, Form, Term, choose, signed, times, weighted
+from punchcard.proof.layer_weights import HeadWeights, Layer
+from punchcard.proof.relus import Relus
+from punchcard.proof.steps import above, at_least, equal
 
 
 @dataclass(frozen=True)
@@ -60,29 +31,6 @@ class Candidate:
     column: Column
     when: Term
     score: Form
-
-
-def sparse(matrix: Array) -> list[Row]:
-    """The entries of each row that are not 0, exactly."""
-    return [[(int(i), Fraction(float(row[i]))) for i in row.nonzero()[0]] for row in matrix]
-
-
-NEVER = Fraction(1 << 64)
-"""A lead that no score has."""
-
-
-def least_lead(dtype: str, temperature: float, largest: float) -> Fraction:
-    """By how much a score must lead so that nothing is left of another, where scores are at most `largest` in size.
-
-    A temperature that is a power of two makes no rounding; by another, two products are rounded. Without a temperature, or
-    where a product is too large for the number format, no lead is enough.
-    """
-    number_format = FORMATS[dtype]
-    if not temperature > 0 or not temperature * max(largest, 1.0) <= number_format.max:
-        return NEVER
-    exact = math.frexp(temperature)[0] == 0.5
-    rounding = Fraction(0) if exact else 2 * Fraction(number_format.eps) * Fraction(temperature) * Fraction(largest)
-    return (Fraction(hard_product(dtype)) + rounding) / Fraction(temperature)
 
 
 class Rows(Sequence[Form]):
@@ -109,60 +57,32 @@ class Rows(Sequence[Form]):
         return found
 
 
-def _largest(key: Array, query: Array, sizes: Array) -> float:
-    """The largest score of entries up to these sizes."""
-    return float((np.abs(key.astype(np.float64)) @ sizes) @ (np.abs(query.astype(np.float64)) @ sizes))
-
-
-class Layer:
-    """The weights of a layer as exact fractions."""
-
-    def __init__(self, arrays: LayerArrays, dtype: str, sizes: Array) -> None:
-        for name in NAMES:
-            if not np.isfinite(getattr(arrays, name)).all():
-                raise ProofError(f"the weights {name!r} have an entry that is not finite: there is nothing to prove")
-        self.heads = [
-            HeadWeights(sparse(key), sparse(query), sparse(value),
-                        least_lead(dtype, float(temperature), _largest(key, query, sizes)))
-            for key, query, value, temperature in zip(arrays.key, arrays.query, arrays.value, arrays.temperature,
-                                                      strict=True)
-        ]
-        self.w1, self.w2 = sparse(arrays.w1), sparse(arrays.w2)
-        self.b1 = [Fraction(float(b)) for b in arrays.b1.ravel()]
-        self.b2 = [Fraction(float(b)) for b in arrays.b2.ravel()]
-
-
-@dataclass(frozen=True)
-class HeadWeights:
-    """K, Q and V, and by how much a winner must win so that nothing is left of the others."""
-
-    key: list[Row]
-    query: list[Row]
-    value: list[Row]
-    gap: Fraction
-
-
-class Loop:
+class Loop(Relus):
     """Layers of a loop, on columns of unknown bits, followed as far as anybody asks.
 
     It was shown before that columns of the regions `still` stay as they are.
     """
 
-    def __init__(
-        self, layers: Sequence[Layer], layout: Layout, solver: Solver, case: Case | None = None,
-        still: Collection[str] = (),
-    ) -> None:
-        self.bits, self.solver, self.layout = Bits(), solver, layout
-        self.columns = Columns(layout, self.bits, solver, case)
-        self.layers, self._still = layers, still
-        self.others = {region.name: self.columns.fresh(region.name, f"other {region.name}") for region in layout.regions}
+    def __init__(self, layers: Sequence[Layer], columns: Columns, still: Collection[str] = ()) -> None:
+        self.layers, self.columns, self._still = layers, columns, still
+        self.bits, self.solver, self.layout = columns.bits, columns.solver, columns.layout
+        self.others: dict[str, Column] = {}
         """Any column of each region, as one that a head might find."""
         self.shares = [[1] * len(layer.heads) for layer in self.layers]
         """How many columns may share a head's best score."""
-        self.lemmas: dict[tuple[int, str, str], Term] = {}
-        """By layer, region and rows: the word that should stand there once so many layers are done."""
+        self.lemmas: dict[tuple[int, str, int, int], Term] = {}
+        """By layer, region and rows, from and to: the word that should stand there once so many layers are done."""
+        self.wholes: dict[tuple[int, str, int], tuple[Form, Form]] = {}
+        """By layer, region and row: the number that should stand there, and the same number as a sum of other bits."""
+        self.differences: dict[tuple[int, str, int, int], tuple[Term, Term]] = {}
+        """The same of two words, whose difference bit by bit should stand there between attention and feed-forward."""
         self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
         """For each layer and head: what a column of each region finds."""
+
+    def begin(self) -> None:
+        """Columns that a head might find, once it is known which case is looked at."""
+        for region in self.layout.regions:
+            self.others[region.name] = self.columns.fresh(region.name, f"other {region.name}")
 
     def after(self, column: Column, layer: int) -> Sequence[Form]:
         """The rows of a column after so many layers."""
@@ -178,25 +98,26 @@ class Loop:
 
         A lemma that does not hold is not used: it is there to make later questions shorter, and nothing depends on it.
         """
-        for (number, region, name), word in self.lemmas.items():
-            rows = self.layout.rows(name)
-            if number == layer and region == column.region and rows.start <= place < rows.stop:
-                wanted = signed(self.bits.of_word(word)[place - rows.start])
-                if found.key == wanted.key or self.solver.holds(equal(found - wanted, self.bits)):
-                    return wanted
+        for (number, region, start, stop), word in self.lemmas.items():
+            if number == layer and region == column.region and start <= place < stop:
+                found = self._if_equal(found, signed(self.bits.of_word(word)[place - start]))
+        if (layer, column.region, place) in self.wholes:
+            wanted, expanded = self.wholes[layer, column.region, place]
+            return wanted if found.key == expanded.key else self._if_equal(found, wanted)
         return found
 
-    def is_integer(self, form: Form) -> Term:
-        """Whether the form is an integer."""
-        if all(value.denominator == 1 for value in (form.constant, *form.terms.values())):
-            return z3.BoolVal(True)
-        scale = unit([form, Form(ONE)])
-        word = vector(form, scale, width(form.low, form.high, scale), self.bits)
-        return z3.SRem(word, z3.BitVecVal(int(1 / scale), word.size())) == 0
+    def _by_difference(self, layer: int, column: Column, place: int, found: Form) -> Form:
+        """The same of a row behind the attention, with the difference of two bits."""
+        for (number, region, start, stop), words in self.differences.items():
+            if number == layer and region == column.region and start <= place < stop:
+                more, less = (signed(self.bits.of_word(word)[place - start]) for word in words)
+                found = self._if_equal(found, more - less)
+        return found
 
-    def between(self, form: Form, low: Fraction, high: Fraction) -> Term:
-        """low <= form <= high."""
-        return z3.And(at_least(form, low, self.bits), at_least(-form, -high, self.bits))
+    def _if_equal(self, found: Form, wanted: Form) -> Form:
+        """Another form for what was found, once the two are shown to be the same."""
+        same = found.key == wanted.key or self.solver.holds(equal(found - wanted, self.bits))
+        return wanted if same else found
 
     # Attention
 
@@ -213,7 +134,7 @@ class Loop:
         for head, weights in enumerate(self.layers[number].heads):
             if weights.value[place]:
                 total = total + self.taken(number, head, column)[place]
-        return total
+        return self._by_difference(number + 1, column, place, total)
 
     def taken(self, number: int, head: int, column: Column) -> list[Form]:
         """What a head gives to a column."""
@@ -412,155 +333,6 @@ class Loop:
                 units[hidden] = weighted(layer.w1[hidden], rows) + Form(layer.b1[hidden])
             found.append((weight, units[hidden]))
         return self._by_lemma(number + 1, column, place, self._summed(rows[place], layer.b2[place], found))
-
-    def _summed(self, old: Form, bias: Fraction, units: list[tuple[Fraction, Form]]) -> Form:
-        """old + bias + sum of weight * relu(form), as a form."""
-        total, open_units = old + Form(bias), dict[object, tuple[Fraction, Form]]()
-        for weight, form in units:
-            if form.high <= 0:
-                continue
-            if form.low >= 0:
-                total += form * weight
-                continue
-            # relu(f) = relu(-f) + f: of a form and its negative, one is enough.
-            turned = -form
-            if turned.key in open_units:
-                total += form * weight
-                form = turned
-            before = open_units.get(form.key, (ZERO, form))[0]
-            open_units[form.key] = before + weight, form
-        start, steps, left = self._steps([(weight, form) for weight, form in open_units.values() if weight])
-        total += Form(start)
-        conditions = summed(steps, self.bits)
-        for weight, condition in conditions:
-            total += (self._named_bit(condition) if len(conditions) == 1 else self.bits.form(condition)) * weight
-        if left:
-            return self._closed(total, left)
-        return self._settled(total) if conditions and len(total.terms) > 1 else total
-
-    def _steps(self, units: list[tuple[Fraction, Form]]) -> tuple[Fraction, list[Step], list[tuple[Fraction, Form]]]:
-        """ReLUs of one form with different biases that together are flat but for steps: a start, the steps; and others."""
-        groups: dict[object, list[tuple[Fraction, Fraction, Fraction, Form]]] = {}
-        for weight, form in units:
-            first = min(form.terms)
-            slope = abs(form.terms[first])
-            base = Form(ZERO, form.terms) * (1 / slope)
-            sign = ONE
-            if (-base).key in groups:
-                base, sign = -base, -ONE
-            groups.setdefault(base.key, []).append((weight, slope * sign, form.constant, base))
-        total, found, left = ZERO, list[Step](), []
-        for group in groups.values():
-            base = group[0][3]
-            steps = jumps_of(base, [(weight, slope, bias) for weight, slope, bias, _ in group])
-            if steps is None or len(base.terms) == 1:
-                left += [(weight, base * slope + Form(bias)) for weight, slope, bias, _ in group]
-            else:
-                total += steps[0]
-                found += steps_of(base, steps[1], self.bits) if steps[1] else []
-        return total, found, left
-
-    def _settled(self, total: Form) -> Form:
-        """A sum of comparisons as one bit, where it has two values only."""
-        used = sorted(total.terms)
-        if len(used) > FEW:
-            return self._values(*self._as_word(total))
-        values = dict[Fraction, list[dict[int, int]]]()
-        for each in settings(used):
-            values.setdefault(total.value(each), []).append(each)
-        linear = len(used) == 1
-        if linear:
-            return total
-        terms = {value: z3.Or(*(self._setting(each) for each in some)) for value, some in values.items()}
-        possible = [value for value in sorted(values) if self.solver.possible(terms[value])]
-        found = Form(possible[0])
-        for low, high in pairwise(possible):
-            reached = z3.Or(*(terms[value] for value in possible if value >= high))
-            found += self._named_bit(reached) * (high - low)
-        return found
-
-    def _setting(self, setting: dict[int, int]) -> Term:
-        return z3.And(*(self.bits.terms[bit] if value else z3.Not(self.bits.terms[bit]) for bit, value in setting.items()))
-
-    def _named_bit(self, term: Term) -> Form:
-        """A bit by a name of its own, so that what it stands for is worked out once."""
-        term = z3.simplify(term)
-        form = self.bits.form(term)
-        if form.is_constant or z3.is_const(term):
-            return form
-        name = z3.FreshBool("bit")
-        self.solver.suppose(name == term)
-        return self.bits.form(name)
-
-    def _as_word(self, total: Form) -> tuple[Term, Fraction, int]:
-        scale = unit([total, Form(ONE)])
-        size = width(total.low, total.high, scale)
-        return vector(total, scale, size, self.bits), scale, size
-
-    def _closed(self, total: Form, units: list[tuple[Fraction, Form]]) -> Form:
-        """A sum with ReLUs as a form: by its values on all settings of few bits, else as a word."""
-        used = sorted({bit for _, form in units for bit in form.terms})
-        if len(used) <= FEW:
-            # What is linear stays so; only what the ReLUs' bits decide is looked at.
-            own = Form(total.constant, {bit: c for bit, c in total.terms.items() if bit in used})
-            rest = Form(ZERO, {bit: c for bit, c in total.terms.items() if bit not in used})
-            values = [own.value(each) + sum((w * max(f.value(each), ZERO) for w, f in units), ZERO)
-                      for each in settings(used)]
-            return rest + self._table(used, values)
-        return self._word(total, units)
-
-    def _table(self, used: list[int], values: list[Fraction]) -> Form:
-        """A function of few bits, by its values."""
-        linear = self._linear(used, values)
-        if linear is not None:
-            return linear
-        steps = sorted(set(values))
-        found = Form(steps[0])
-        for low, high in pairwise(steps):
-            terms = [self._setting(each)
-                     for each, reached in zip(settings(used), values, strict=True) if reached >= high]
-            found += self.bits.form(z3.Or(*terms)) * (high - low)
-        return found
-
-    def _linear(self, used: list[int], values: list[Fraction]) -> Form | None:
-        """A function of few bits that is linear."""
-        size = len(used)
-        slopes = {bit: values[1 << (size - 1 - place)] - values[0] for place, bit in enumerate(used)}
-        form = Form(values[0], {bit: slope for bit, slope in slopes.items() if slope})
-        return form if all(form.value(each) == value for each, value in zip(settings(used), values, strict=True)) else None
-
-    def _word(self, total: Form, units: list[tuple[Fraction, Form]]) -> Form:
-        """A sum with ReLUs of many bits, as a word for the solver; it is one of two numbers, or any."""
-        scale = unit([total, Form(ONE), *(Form(unit([form]) * weight) for weight, form in units)])
-        low = total.low + sum((min(w * f.high, ZERO) for w, f in units), ZERO)
-        high = total.high + sum((max(w * f.high, ZERO) for w, f in units), ZERO)
-        size = max(width(low, high, scale), *(width(f.low, f.high, unit([f])) for _, f in units))
-        word = vector(total, scale, size, self.bits)
-        for weight, form in units:
-            own_scale = unit([form])
-            own_size = width(form.low, form.high, own_scale)
-            own = vector(form, own_scale, own_size, self.bits)
-            opened = z3.If(own < 0, z3.BitVecVal(0, own_size), own)
-            factor = weight * own_scale / scale
-            assert factor.denominator == 1
-            wide = z3.SignExt(size - own_size, opened) if size > own_size else opened
-            word = word + (wide if factor == 1 else wide * z3.BitVecVal(factor.numerator, size))
-        return self._values(z3.simplify(word), scale, size)
-
-    def _values(self, word: Term, scale: Fraction, size: int) -> Form:
-        """A word as a form: as few bits as its values need."""
-        def is_one_of(*values: int) -> Term:
-            return z3.Or(*(word == z3.BitVecVal(int(Fraction(value) / scale), size) for value in values))
-
-        for low, high in ((-1, 1), (0, 1), (-1, 0)):
-            if self.solver.holds(is_one_of(low, high)):
-                return Form(Fraction(low)) + self._named_bit(is_one_of(high)) * Fraction(high - low)
-        if self.solver.holds(is_one_of(-1, 0, 1)):
-            return self._named_bit(is_one_of(1)) - self._named_bit(is_one_of(-1))
-        found = NOTHING
-        for place, bit in enumerate(self.bits.of_word(word)):
-            found += bit * (scale * (1 << place) * (-1 if place == size - 1 else 1))
-        return found
 
 
 def _told(found: Column, by: Column) -> str:

@@ -21,6 +21,7 @@ from punchcard.machines.stages import Said
 from punchcard.proof.columns import Column, Columns, extended, unknown
 from punchcard.proof.forms import Term
 from punchcard.proof.layers import Loop
+from punchcard.proof.wholes import Addend, Division, Halves, Wholes
 
 Expected = Callable[["Before"], Term]
 
@@ -52,6 +53,7 @@ class Meaning(Said):
         self.loop, self.columns, self.case = loop, columns, case
         self.expected: dict[tuple[str, str], Expected] = {}
         self.where: dict[tuple[str, str], Term] = {}
+        self.wholes = Wholes(columns.bits, columns.solver)
 
     @property
     def place_bits(self) -> int:
@@ -125,18 +127,72 @@ class Meaning(Said):
 
         Gives a name for the word. It need not hold: then it is not used.
         """
-        span = self.columns.layout.region(region)
-        if span.stop != span.start + 1:
-            raise ProofError(f"a lemma about {region!r}: it has {span.stop - span.start} columns, a lemma is about one")
         if self.loop is None:
             return word
-        size = self.columns.layout.place(rows).size
+        name = self._name(rows, region, f"{rows} after layer {layer}", word)
+        place = self.columns.layout.rows(rows)
+        self.loop.lemmas[layer, region, place.start, place.stop] = name
+        return name
+
+    def difference(self, layer: int, rows: str, region: str, more: Term, less: Term) -> tuple[Term, Term]:
+        """The same of rows that hold more - less bit by bit, between a layer's attention and its feed-forward.
+
+        Gives names for the two words.
+        """
+        if self.loop is None:
+            return more, less
+        names = (self._name(rows, region, f"the first word of {rows}", more),
+                 self._name(rows, region, f"the second word of {rows}", less))
+        place = self.columns.layout.rows(rows)
+        self.loop.differences[layer, region, place.start, place.stop] = names
+        return names
+
+    def _name(self, rows: str, region: str, name: str, word: Term) -> Term:
+        """A name for a word that is said to stand at some rows of a region."""
+        assert self.loop is not None
+        span, size = self.columns.layout.region(region), self.columns.layout.place(rows).size
+        if span.stop != span.start + 1:
+            raise ProofError(f"a lemma about {region!r}: it has {span.stop - span.start} columns, a lemma is about one")
         if word.size() != size:
             raise ProofError(f"a lemma of {word.size()} bits about {rows!r}, which has {size}")
-        name = unknown(f"{rows} after layer {layer}", word.size())
-        self.loop.solver.suppose(name == word)
-        self.loop.lemmas[layer, region, rows] = name
-        return name
+        named = unknown(name, size)
+        self.loop.solver.suppose(named == word)
+        return named
+
+    # Numbers
+
+    def stands(self, layer: int, rows: str, region: str, word: Term, first: int = 0) -> None:
+        """As `lemma`, for a word that is known by itself, and rows from one on."""
+        if self.loop is not None:
+            start = self.columns.layout.rows(rows).start + first
+            self.loop.lemmas[layer, region, start, start + word.size()] = z3.simplify(word)
+
+    def sums_to(self, layer: int, rows: str, region: str, *addends: Addend, constant: int = 0, row: int = 0) -> None:
+        """As `lemma`, for a row that holds a number: a sum of words."""
+        if self.loop is not None:
+            place = self.columns.layout.rows(rows).start + row
+            self.loop.wholes[layer, region, place] = (
+                self.wholes.sum(addends, constant), self.wholes.sum(addends, constant, expanded=True))
+
+    def addend(self, factor: int, word: Term, where: Term | None = None) -> Addend:
+        """A word in a sum, where a condition holds."""
+        return Addend(factor, z3.simplify(word), where)
+
+    def total(self, about: str, size: int, *addends: Addend, constant: int = 0) -> Term:
+        """A sum of words as a word, which is long enough whatever they are."""
+        return self.wholes.total(about, size, addends, constant)
+
+    def product(self, x: Term, y: Term, x_signed: bool = False, y_signed: bool = False) -> Term:
+        """x y, of as many bits as both have; each with its sign, or without."""
+        return self.wholes.signed_product(z3.simplify(x), z3.simplify(y), x_signed, y_signed)
+
+    def halves(self, x: Term, y: Term) -> Halves:
+        """What x y is made of: products of halves, and the carries between them."""
+        return self.wholes.halves(z3.simplify(x), z3.simplify(y))
+
+    def division(self, x: Term, y: Term) -> Division:
+        """Quotient and remainder of x by y, without signs, and how they are made."""
+        return self.wholes.division(x, y)
 
     @staticmethod
     def settled(term: Term) -> Term:

@@ -6,20 +6,21 @@ them is shown for each, and all else once: see `punchcard.machines.stages`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import z3
 
 from punchcard.card.contents import Contents, Shows, Stands, Uniform
-from punchcard.card.facts import Both, Condition, Copies, Each, Either, Fact, Holds, Indicates, Not
+from punchcard.card.facts import Copies, Each, Fact, Holds, Indicates, leaves, sources
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims
-from punchcard.proof.columns import Column, has_bits
-from punchcard.proof.forms import NOTHING, Form, Term, number, signed
-from punchcard.proof.layers import Layer, Loop
+from punchcard.proof.columns import Column, Columns, has_bits
+from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
+from punchcard.proof.layer_weights import Layer
+from punchcard.proof.layers import Loop
 from punchcard.proof.meaning import Before, Meaning, expected_words, with_parts
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
@@ -35,9 +36,11 @@ class Part:
         own = {each.region for each in stage.cases}
         regions = [region.name for region in stage.begin.regions]
         self.regions = [name for name in regions if case is None or name in own]
-        self.loop = Loop(layers, stage.begin, self.solver, case, () if case is None else set(regions) - own)
-        self.meaning = Meaning(self.loop.columns, self.loop, case.name if case is not None else None)
-        self.any = {name: self.loop.columns.fresh(name, f"any {name}") for name in regions}
+        columns = Columns(stage.begin, Bits(), self.solver, case)
+        self.loop = Loop(layers, columns, () if case is None else set(regions) - own)
+        self.loop.begin()
+        self.meaning = Meaning(columns, self.loop, case.name if case is not None else None)
+        self.any = {name: columns.fresh(name, f"any {name}") for name in regions}
         self._own = own
         self._after: dict[str, dict[str, Term]] = {}
         self._spoilt: Failed | None = None
@@ -46,6 +49,8 @@ class Part:
     def run(self) -> None:
         """Show all claims of this part."""
         self.stage.meaning(self.meaning)
+        for lemma in self.meaning.wholes.lemmas:
+            self.claims.lemma(lemma)
         if self.case is None and self.stage.cases:
             self._stand_alone()
             self._cover()
@@ -124,6 +129,8 @@ class Part:
 
     def _check_entry(self, form: Form, block: RowBlock, column: Column, layer: int) -> None:
         limit = Fraction(block.limit) if block.within == "real" and block.limit is not None else Fraction(1)
+        if form.is_whole and -limit <= form.low and form.high <= limit:
+            return  # whatever its bits are: most rows hold one bit
         where = self._name(f"{block.name} in {column.region} after layer {layer + 1}")
         for about, term in ((f"is at most {limit} in size", self.loop.between(form, -limit, limit)),
                             ("is an integer", self.loop.is_integer(form))):
@@ -221,11 +228,9 @@ class Part:
 
     def _copied_again(self, fact: Copies, words: dict[str, Term]) -> list[Term]:
         columns = self.loop.columns
-        by, named = words[fact.by], columns.as_place(words[fact.by])
-        block = self.end.place(fact.of).block
-        regions = [region for region, content in block.holds.items() if content == "bits"]
-        fits = [] if by.size() <= columns.place_bits else [z3.Extract(by.size() - 1, columns.place_bits, by) == 0]
-        found = [*fits, z3.Or(*(columns.within(named, region) for region in regions))]
+        named, block = columns.as_place(words[fact.by]), self.end.place(fact.of).block
+        regions = sources(self.end, fact)
+        found = [columns.names_one(words[fact.by], regions)]
         for region in regions:
             if any((name, region) in self.meaning.where for name in (block.name, fact.of)):
                 raise ProofError(f"{fact.about}: the step leaves {fact.of!r} in {region!r} open, so nothing is a copy of it")
@@ -242,16 +247,8 @@ def mentioned(fact: Holds | Copies | Fact) -> set[str]:
         return {fact.rows}
     if isinstance(fact, Copies):
         return {fact.rows, fact.by}
-    return set(_mentioned(fact.after))
-
-
-def _mentioned(condition: Condition) -> Iterator[str]:
-    if isinstance(condition, Either | Both):
-        for each in condition.conditions:
-            yield from _mentioned(each)
-    elif isinstance(condition, Not):
-        yield from _mentioned(condition.condition)
-    else:
-        yield condition.rows
-        other = getattr(condition, "of", None) or getattr(condition, "other", None) or ()
-        yield from (other,) if isinstance(other, str) else other
+    found = set[str]()
+    for each in leaves(fact.after):
+        other = getattr(each, "of", None) or getattr(each, "other", None) or ()
+        found |= {each.rows, *((other,) if isinstance(other, str) else other)}
+    return found

@@ -24,7 +24,7 @@ from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims, Progress
-from punchcard.proof.layers import NEVER, Layer
+from punchcard.proof.layer_weights import NEVER, Layer
 from punchcard.proof.part import Part
 from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights

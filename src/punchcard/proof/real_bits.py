@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import Form, settings, unit
-from punchcard.proof.layers import FEW
 from punchcard.proof.real_layers import RealLoop
+from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
 from punchcard.transformer.exactness import powers_of_two
 from punchcard.transformer.expression import Array

@@ -11,7 +11,7 @@ import z3
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.proof.columns import Column
-from punchcard.proof.example import CounterExample, Difference, looped
+from punchcard.proof.example import CounterExample, Difference, run_layers
 from punchcard.proof.forms import Bits, Real, Term
 from punchcard.proof.real_columns import RealColumns
 from punchcard.proof.solver import Failed, Solver, Undecided
@@ -46,7 +46,7 @@ def real_counter_example(proof: RealProof, failed: Failed) -> CounterExample | N
         except Undecided:
             card = None
         if card is not None and not proof.layout.violations(card):
-            after = looped(proof.weights, card)
+            after = run_layers(proof.weights, card)
             differences = tuple(_differences(proof, card, after))
             if kept is None or differences:
                 kept = CounterExample(failed.claim, card, after, differences, tuple(_told(case, model)))

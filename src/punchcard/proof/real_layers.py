@@ -16,8 +16,10 @@ import z3
 from punchcard.card.layout import Layout
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import NOTHING, ONE, ZERO, Bits, Form, Real, Term, gated, settings, times, weighted
-from punchcard.proof.layers import FEW, HeadWeights, Layer, Loop
+from punchcard.proof.layer_weights import HeadWeights, Layer
+from punchcard.proof.layers import Loop
 from punchcard.proof.real_columns import RealColumns
+from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Solver
 from punchcard.proof.steps import at_least, equal
 
@@ -43,11 +45,7 @@ class RealLoop(Loop):
     columns: RealColumns
 
     def __init__(self, layers: Sequence[Layer], layout: Layout, solver: Solver) -> None:
-        self.bits, self.solver, self.layout = Bits(), solver, layout
-        self.columns = RealColumns(layout, self.bits, solver)
-        self.layers = layers
-        self.shares = [[1] * len(layer.heads) for layer in self.layers]
-        self.finds: dict[tuple[int, int], dict[str, list[str]]] = {}
+        super().__init__(layers, RealColumns(layout, Bits(), solver))
         self.soft: dict[tuple[int, int], set[str]] = {}
         """For each layer and head: the regions whose columns may take a mean that is not known exactly."""
         self.whole: dict[tuple[int, int, str], tuple[Fraction, Fraction, Fraction]] = {}
@@ -56,7 +54,6 @@ class RealLoop(Loop):
         """What such a number is a multiple of, once it is read."""
         self.at_most_zero: dict[object, Term] = {}
         """Whether such a number is 0 or less, by its form."""
-        self.others: dict[str, Column] = {}
         self._wholes: dict[object, Form] = {}
         self._sums: dict[object, Form] = {}
         self._parts: dict[object, Form] = {}

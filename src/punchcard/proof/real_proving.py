@@ -28,7 +28,7 @@ from punchcard.machines.base import Machine
 from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
-from punchcard.proof.layers import Layer
+from punchcard.proof.layer_weights import Layer
 from punchcard.proof.meaning import Before, with_parts
 from punchcard.proof.proving import check_whole
 from punchcard.proof.real_bits import MARGIN, BitSums

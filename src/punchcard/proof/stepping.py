@@ -11,9 +11,10 @@ from punchcard.card.formats import AnyArray, as_array
 from punchcard.card.layout import Card, Layout, RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
+from punchcard.machines.stages import Stage
 from punchcard.proof.columns import Column, Columns
 from punchcard.proof.forms import Bits, Term
-from punchcard.proof.meaning import Meaning, expected_words
+from punchcard.proof.meaning import Before, Meaning, expected_words
 from punchcard.proof.solver import Solver
 
 
@@ -66,6 +67,51 @@ def step(machine: Machine[Any, Any], card: Card, found: Card | None = None) -> A
             place = layout.rows(rows), layout.region(region)
             after[place] = np.array(as_array(found), dtype=np.float64)[place]
     return after
+
+
+def stage_step(stage: Stage, card: AnyArray, found: AnyArray) -> AnyArray:
+    """The card after a stage, by its meaning, from the card on which it begins. What is left open is as it was found."""
+    columns = SeenColumns(stage.begin, card)
+    meaning = Meaning(columns, case=case_of(stage, card))
+    stage.meaning(meaning)
+    layout, after = stage.end, np.zeros_like(card)
+    for block in layout.blocks:
+        for region, content in block.holds.items():
+            place = layout.rows(block.name), layout.region(region)
+            if content != "bits":
+                after[place] = 1.0
+                continue
+            names = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
+            is_open = any((name, region) in meaning.where for name in names)
+            after[place] = found[place] if is_open else card[place]
+            if _is_meant(meaning, block, region):
+                for number in range(*place[1].indices(layout.columns)):
+                    column = columns.at(region, columns.constant(number))
+                    words = _where_it_is_said(meaning, block, column) if is_open else expected_words(meaning, block, column)
+                    for name in names if is_open else names[:1]:
+                        if name in words:
+                            layout.put_number_at(after, name, number, z3.simplify(words[name]).as_long())
+    return after
+
+
+def _where_it_is_said(meaning: Meaning, block: RowBlock, column: Column) -> dict[str, Term]:
+    """The words that a meaning says, of a block that it leaves open elsewhere."""
+    found = {}
+    for name in (block.name, *(f"{block.name}.{part}" for part in block.parts)):
+        meant = meaning.expected.get((name, column.region))
+        where = meaning.where.get((name, column.region), z3.BoolVal(True))
+        if meant is not None and z3.is_true(z3.simplify(where)):
+            found[name] = meant(Before(meaning, column))
+    return found
+
+
+def case_of(stage: Stage, card: AnyArray) -> str | None:
+    """The case of a stage that a card is of."""
+    for case in stage.cases:
+        number = stage.begin.number_at(card, case.rows, stage.begin.region(case.region).start)
+        if number & case.mask == case.match and all(number & mask != match for mask, match in case.but):
+            return case.name
+    return None
 
 
 def says_what_it_means(machine: Machine[Any, Any]) -> bool:

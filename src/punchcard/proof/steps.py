@@ -47,6 +47,9 @@ class Step:
 
 def steps_of(base: Form, jumps: Sequence[tuple[Fraction, Fraction]], bits: Bits) -> list[Step]:
     """A function of a form by its jumps, each at a least value, as steps. It is 0 below the first."""
+    told = [bits.compared(base - Form(at)) for at, _ in jumps]
+    if None not in told:
+        return [Step(jump, {}, term) for (_, jump), term in zip(jumps, told, strict=True)]
     first = jumps[0][0]
     literals = {bit: int(c > 0) for bit, c in base.terms.items() if base.high - abs(c) < first}
     rest = _set(base, literals)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -159,14 +160,14 @@ class Incremental:
             dirty = self._pass(layer, dirty)
         columns = torch.cat([self.columns.busy, dirty.nonzero().squeeze(1)])
         self.dirty = torch.zeros_like(dirty)
-        for part in torch.split(columns, COLUMNS_AT_ONCE):
+        for part in _parts(columns, COLUMNS_AT_ONCE):
             old, new = self._entries(self.changing, part), self._entries(self.changed, part)
             self.dirty[part] = (old != new).any(0)
             self._put(self.changing, part, new)
         self.dirty[self.columns.busy] = False
 
     def _entries(self, rows: Tensor, columns: Tensor) -> Tensor:
-        if len(self.store) * len(columns) < 4096:  # so few that two plain steps beat one that picks rows and columns
+        if self.store.shape[0] * columns.shape[0] < 4096:  # so few that two plain steps beat one that picks rows and columns
             return self.store.index_select(1, columns).index_select(0, rows)
         return torch.take(self.store, (rows * self.store.shape[1]).unsqueeze(1) + columns)
 
@@ -185,29 +186,29 @@ class Incremental:
                 again |= self.columns.is_quiet
             attended.append(Attended(head, head.found, self._attend_fully(head, head.found, again),
                                      self._touch(head, head.found, again)))
-            if len(moved):
+            if moved.shape[0]:
                 for column in head.found.winners:
                     again |= dirty.index_select(0, column)
         again &= self.columns.is_quiet
-        first, *more = torch.split(again.nonzero().squeeze(1), COLUMNS_AT_ONCE)
+        first, *more = _parts(again.nonzero().squeeze(1), COLUMNS_AT_ONCE)
         out = dirty.clone()
-        self._finish(layer, attended, torch.cat([self.columns.busy, first]), len(self.columns.busy), out)
+        self._finish(layer, attended, torch.cat([self.columns.busy, first]), self.columns.busy.shape[0], out)
         for part in more:
             self._finish(layer, attended, part, 0, out)
         return out
 
     def _ask(self, layer: LayerState, moved: Tensor) -> list[bool]:
         """Keys and queries of the busy columns, and of those that came in changed: whether a head's are now others."""
-        first, *more = torch.split(moved, COLUMNS_AT_ONCE)
+        first, *more = _parts(moved, COLUMNS_AT_ONCE)
         stale = torch.zeros(len(layer.heads), dtype=torch.bool, device=moved.device)
-        busy = len(self.columns.busy)
+        busy = self.columns.busy.shape[0]
         for part in (torch.cat([self.columns.busy, first]), *more):
             entries = self._entries(layer.input, part)
             if not bool((entries.abs() <= self.limit).all()):
                 raise TooLarge
             if layer.heads:
                 new = layer.ask @ entries
-                if len(part) > busy:
+                if part.shape[0] > busy:
                     other = new[:, busy:] != layer.asked[:, part[busy:]]
                     stale |= other.view(len(layer.heads), -1).any(1)
                 layer.asked[:, part] = new
@@ -232,13 +233,14 @@ class Incremental:
 
     def _attend_fully(self, head: HeadState, found: Found, again: Tensor) -> Tensor:
         """The softmax over all n keys, for the busy columns and for the queries without a clear winner."""
-        size = len(head.keys)
+        size = head.keys.shape[0]
         busy = head.queries.index_select(1, self.columns.busy).view(size, self.columns.cards, self.columns.busy_a_card)
         queries = torch.cat([busy, found.questions], -1).transpose(0, 1)
         keys = self.columns.by_card(head.keys).transpose(0, 1)
-        step = max(1, WEIGHTS_AT_ONCE // len(again))
-        parts = [self._take(head, self._weights(head, keys, part)) for part in torch.split(queries, step, 2)]
-        taken, answers = torch.split(torch.cat(parts, -1), [busy.shape[-1], found.questions.shape[-1]], -1)
+        step = max(1, WEIGHTS_AT_ONCE // again.shape[0])
+        parts = [self._take(head, self._weights(head, keys, part)) for part in _parts(queries, step, 2)]
+        every = parts[0] if len(parts) == 1 else torch.cat(parts, -1)
+        taken, answers = every[..., : busy.shape[-1]], every[..., busy.shape[-1] :]
         if answers.numel():
             other = (answers != found.answers).any(0)
             again[found.sharing] |= other[found.sharing // self.columns.count, found.shared[found.sharing]]
@@ -255,17 +257,17 @@ class Incremental:
         """V X times weights (P, n, q), without the columns whose weights are all 0: (rows, P, q)."""
         used = weights.any(2).any(0).nonzero().squeeze(1)
         values = head.value @ self._entries(head.source, (self.columns.first + used).flatten())
-        values = values.view(len(values), self.columns.cards, len(used)).transpose(0, 1)
+        values = values.view(values.shape[0], self.columns.cards, used.shape[0]).transpose(0, 1)
         return (values @ weights.index_select(1, used)).transpose(0, 1)
 
     def _touch(self, head: HeadState, found: Found, again: Tensor) -> Tensor:
         """The scores of the busy keys; columns in which one has a weight, now or in the loop before, are done again."""
-        size, busy = len(head.keys), self.columns.busy_a_card
+        size, busy = head.keys.shape[0], self.columns.busy_a_card
         if not busy:
-            return head.keys.new_empty(0, len(again))
+            return head.keys.new_empty(0, again.shape[0])
         keys = head.keys.index_select(1, self.columns.busy).view(size, self.columns.cards, busy).permute(1, 2, 0)
         scores = keys @ self.columns.by_card(head.queries).transpose(0, 1)
-        scores = scores.transpose(0, 1).reshape(busy, len(again))
+        scores = scores.transpose(0, 1).reshape(busy, again.shape[0])
         touched = (scores.amax(0) if busy > 1 else scores[0]) > found.floor
         again |= touched
         again |= found.touched
@@ -286,7 +288,7 @@ class Incremental:
     def _taken(self, attended: Attended, columns: Tensor) -> Tensor:
         """What quiet columns take: (rows, columns)."""
         found = attended.found
-        if not len(found.sharing):
+        if not found.sharing.shape[0]:
             return self._taken_from_few(attended, columns)
         taken = self.store.new_empty(len(attended.head.into), len(columns))
         shared = found.shared[columns]
@@ -300,15 +302,22 @@ class Incremental:
         head, found = attended.head, attended.found
         who = found.winners.index_select(1, columns)
         scores = torch.cat([found.winning(head.keys, head.queries, columns), attended.scores.index_select(1, columns)])
-        own, others = torch.split(torch.softmax(head.temperature * scores, 0), [len(who), len(attended.scores)])
+        weights = torch.softmax(head.temperature * scores, 0)
+        own, others = weights[: who.shape[0]], weights[who.shape[0] :]
         values = head.value @ self._entries(head.source, who.flatten())
-        taken = (values.view(len(values), *who.shape) * own).sum(1)
+        taken = (values.view(values.shape[0], *who.shape) * own).sum(1)
         touched = others.any(0).nonzero().squeeze(1)
-        if len(touched):
+        if touched.shape[0]:
             values = head.value @ self._entries(head.source, self.columns.busy)
-            values = values.view(len(taken), self.columns.cards, len(others))[:, columns[touched] // self.columns.count]
+            values = values.view(taken.shape[0], self.columns.cards, others.shape[0])
+            values = values[:, columns[touched] // self.columns.count]
             taken[:, touched] += (values * others[:, touched].T).sum(-1)
         return taken
+
+
+def _parts(whole: Tensor, size: int, axis: int = 0) -> Sequence[Tensor]:
+    """At most `size` at once. Most often that is all of it, and `torch.split` takes longer than what is done with it."""
+    return (whole,) if whole.shape[axis] <= size else torch.split(whole, size, axis)
 
 
 def _written(layer: TransformerLayer) -> Tensor:

@@ -36,7 +36,7 @@ class BatchColumns:
 
     @property
     def busy_a_card(self) -> int:
-        return len(self.busy) // self.cards
+        return self.busy.shape[0] // self.cards
 
     def by_card(self, rows: Tensor) -> Tensor:
         """(..., N) as (..., P, n)."""

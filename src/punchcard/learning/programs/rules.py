@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -176,6 +176,7 @@ def _clip(limit: float, e: Array) -> Array:
     return np.clip(e, -limit, limit)
 
 
+@lru_cache(maxsize=16)  # so that its derivative is fitted once, also for a model that was saved and is loaded
 def huber(limit: float = 1.0) -> Loss:
     """e^2 / 2 up to the limit, a straight line beyond it; the derivative is the error, clipped: two kinks."""
     if not 0 < limit < np.inf:

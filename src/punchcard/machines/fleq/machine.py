@@ -211,8 +211,12 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         for update, column in constants.items():
             memory[:, program.columns + column] = self._pointer_constant(update)
         padded = [*program.instructions, *[None] * (sizes.instructions - len(program.instructions))]
-        code = [self._encode(instruction, number, program, constants) for number, instruction in enumerate(padded)]
-        return FleqContent(memory, np.stack(code, axis=1))
+        fields = [self._fields(instruction, number, program, constants) for number, instruction in enumerate(padded)]
+        parts = [encode_unsigned([of_one.get(name, 0) for of_one in fields], bits)
+                 for name, bits in sizes.instruction_parts().items()]
+        code = np.zeros((sizes.data_rows, sizes.instructions))
+        code[: sizes.instruction_rows] = np.concatenate(parts)
+        return FleqContent(memory, code)
 
     def _pointer_constant(self, update: PointerUpdate) -> Array:
         """A column that names a field: ones for an increment, the new pointer's bits for a reset."""
@@ -225,10 +229,10 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             column[rows] = encode_unsigned(base + update.value, self.sizes.pointer_bits)[:, 0]
         return column
 
-    def _encode(
+    def _fields(
         self, instruction: Instruction | None, number: int, program: FleqProgram, constants: dict[PointerUpdate, int]
-    ) -> Array:
-        """The ±1 bits of an instruction. A halt, and the room after the program, jumps to itself and calls nothing."""
+    ) -> dict[str, int]:
+        """The fields that are not 0. A halt, and the room after the program, jumps to itself and calls nothing."""
         sizes = self.sizes
         memory, code = sizes.memory_column, sizes.instruction_column
         values: dict[str, int] = {"a": sizes.zero_column, "b": sizes.zero_column, "c": sizes.zero_column,
@@ -251,10 +255,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             if branch is not None:
                 values |= {"flag": sizes.zero_column if branch.flag is None else memory + branch.flag,
                            "p": code + branch.target}
-        parts = [encode_unsigned(values.get(name, 0), bits)[:, 0] for name, bits in sizes.instruction_parts().items()]
-        column = np.zeros(sizes.data_rows)
-        column[: sizes.instruction_rows] = np.concatenate(parts)
-        return column
+        return values
 
     def states(self, cards: Cards) -> list[FleqState]:
         return [self.reader.read(card) for card in cards]  # type: ignore[union-attr]

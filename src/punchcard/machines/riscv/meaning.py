@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import RiscvSizes
+from punchcard.machines.riscv.designs.multiply import PRODUCTS, QUOTIENTS
 from punchcard.machines.riscv.isa import FIELDS, IMMEDIATES, WORD_BITS, WORD_BYTES, Format, Instruction, operation_of
 
 Word: TypeAlias = Any
@@ -112,6 +113,10 @@ def condition(card: Meaning, name: str, x: Word, y: Word) -> Truth:
 
 def operation(card: Meaning, name: str, x: Word, y: Word) -> Word:
     """What an instruction of two registers computes."""
+    if name in PRODUCTS:
+        return _product(card, name, x, y)
+    if name in QUOTIENTS:
+        return _quotient(card, name, x, y)
     amount = card.wide(card.low(y, 5), WORD_BITS)
     found = {
         "add": lambda: x + y, "sub": lambda: x - y, "xor": lambda: x ^ y, "or": lambda: x | y, "and": lambda: x & y,
@@ -121,6 +126,33 @@ def operation(card: Meaning, name: str, x: Word, y: Word) -> Word:
         "sltu": lambda: card.wide(card.bit(card.is_less(x, y)), WORD_BITS),
     }
     return found[name]()
+
+
+def _product(card: Meaning, name: str, x: Word, y: Word) -> Word:
+    """The low word of x y, or the high one: of numbers with signs, of the first with its sign, or without."""
+    whole = card.product(x, y, x_signed=name in ("mulh", "mulhsu"), y_signed=name == "mulh")
+    return card.part(whole, 0 if name == "mul" else WORD_BITS, WORD_BITS)
+
+
+def _quotient(card: Meaning, name: str, x: Word, y: Word) -> Word:
+    """The quotient, rounded towards 0, or the remainder, with the sign of x. By 0 they are all ones, and x."""
+    signed = name in ("div", "rem")
+    found = card.division(size_of(card, x, signed), size_of(card, y, signed))
+    by_zero = y == card.number(0, WORD_BITS)
+    if name in ("rem", "remu"):
+        return card.choose(by_zero, x, card.choose(signed_below(card, x, signed), -found.remainder, found.remainder))
+    turned = signed_below(card, x, signed) != signed_below(card, y, signed)
+    return card.choose(by_zero, card.number(-1, WORD_BITS), card.choose(turned, -found.quotient, found.quotient))
+
+
+def signed_below(card: Meaning, word: Word, signed: bool) -> Truth:
+    """Whether a word is a negative number."""
+    return card.part(word, WORD_BITS - 1, 1) == card.number(1, 1) if signed else card.either()
+
+
+def size_of(card: Meaning, word: Word, signed: bool) -> Word:
+    """A number without its sign."""
+    return card.choose(signed_below(card, word, signed), -word, word)
 
 
 def _lane(card: Meaning, given: Operands) -> Word:

@@ -35,6 +35,7 @@ from punchcard.machines.riscv.meaning import (
     misaligned,
     register,
 )
+from punchcard.machines.riscv.numbers import alike, tell_numbers
 from punchcard.machines.stages import Case, Stage
 
 Pending: TypeAlias = tuple[Word, Word] | None
@@ -45,9 +46,9 @@ GOOD = ("lawful", "aligned", "reached")
 
 def instruction_cases(sizes: RiscvSizes) -> tuple[Case, ...]:
     """A case for each instruction, by its fixed bits, and one for words that are none."""
-    known = sizes.decoder.instructions
-    return (*(Case(one.name, "scratchpad", "word", one.mask, one.match) for one in known),
-            Case(ELSE, "scratchpad", "word", 0, 0, tuple((one.mask, one.match) for one in known)))
+    known = [Case(one.name, "scratchpad", "word", one.mask, one.match) for one in sizes.decoder.instructions]
+    known += alike(sizes) if sizes.multiply else []
+    return (*known, Case(ELSE, "scratchpad", "word", 0, 0, tuple((case.mask, case.match) for case in known)))
 
 
 def middle(layout: Layout, sizes: RiscvSizes, empty: Sequence[str], facts: Sequence[Fact]) -> Layout:
@@ -67,6 +68,7 @@ class ThreeLayerStages:
 
     def __init__(self, sizes: RiscvSizes, layout: Layout, layers: int) -> None:
         self.sizes, self.layout, self.layers = sizes, layout, layers
+        self._cases = instruction_cases(sizes)
         self.middle = middle(layout, sizes, ("fetched",), [
             aligned_fact(), aligned_fact("next", FAULT),
             Fact("scratchpad", goes_to_a_cell(sizes, "goal"),
@@ -76,7 +78,7 @@ class ThreeLayerStages:
     @property
     def stages(self) -> tuple[Stage, ...]:
         last = self.layers - 1
-        return (Stage("execute", (0, last), self.layout, self.middle, self._execute, instruction_cases(self.sizes)),
+        return (Stage("execute", (0, last), self.layout, self.middle, self._execute, self._cases),
                 Stage("fetch", (last, self.layers), self.middle, self.layout, self._fetch))
 
     def _execute(self, card: Meaning) -> None:
@@ -85,11 +87,15 @@ class ThreeLayerStages:
             return
         scratchpad = card.only("scratchpad")
         word, counter = scratchpad["word"], scratchpad["counter"]
-        if card.case == ELSE:
+        if card.case.startswith(ELSE):
             card.expect("event.fault", "scratchpad", card.number(1, 1))
+            if self.sizes.multiply:
+                self._tell_numbers(card, operands(card, self.sizes, isa.BY_NAME["add"], word, counter))
             return
         one = isa.BY_NAME[card.case]
         given = operands(card, self.sizes, one, word, counter)
+        if one.extension == "M":
+            self._tell_numbers(card, given)
         found = executed(card, self.sizes, one, given)
         refused = found.refused(card)
         card.expect("event.fault", "scratchpad", card.bit(refused))
@@ -98,6 +104,11 @@ class ThreeLayerStages:
         card.expect("goal", "scratchpad", goal)
         if found.result is not None:
             card.expect("value", "scratchpad", found.result, where=card.negated(lost))
+
+    def _tell_numbers(self, card: Meaning, given: Operands) -> None:
+        """What the layers of the M extension make of two registers."""
+        case = next(case for case in self._cases if case.name == card.case)
+        tell_numbers(card, self.sizes, case.match if case.mask else None, given.x, given.y)
 
     def _fetch(self, card: Meaning) -> None:
         scratchpad = card.only("scratchpad")

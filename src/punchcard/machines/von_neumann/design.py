@@ -13,14 +13,15 @@ said by the rows `event`, and the run stops there. The columns of `ports` have t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from punchcard.card.encoding import Numbers, pointer_bits
+from punchcard.card.encoding import Numbers
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.machines.design import Design
+from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
+from punchcard.machines.von_neumann.facts import facts
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.bits import at_least, difference_bits, offset_bits
 from punchcard.primitives.branch import branch
@@ -32,56 +33,6 @@ from punchcard.transformer.precision import Precision
 
 CELLS = ("memory", "ports")
 SCRATCH = ("scratchpad",)
-INSTRUCTION = 3
-
-
-@dataclass(frozen=True)
-class AddressMap:
-    """The sizes of a machine, and what its addresses mean. All numbers are unsigned.
-
-    `first_port` is the least address that is a port for data, `output_port` the one whose cell a store may go to without
-    the host, `halts_from` the least program counter that halts. `port_cells` are the addresses of the port columns.
-    """
-
-    word_bits: int
-    memory: int
-    first_port: int
-    output_port: int
-    halts_from: int
-    port_cells: tuple[int, ...]
-    input_cell: int
-    destination_first: bool
-    ports_branch: bool
-
-    @property
-    def pointer_bits(self) -> int:
-        """L: the bits that name a cell."""
-        return pointer_bits(self.memory)
-
-    @property
-    def spare(self) -> int:
-        """How many columns fill the memory up to 2^L."""
-        return (1 << self.pointer_bits) - self.memory
-
-    @property
-    def data_end(self) -> int:
-        """The least address that is not a cell for data."""
-        return min(self.memory, self.first_port)
-
-    @property
-    def code_end(self) -> int:
-        """The least program counter that has no instruction: it halts, or one of its three words is beyond the memory."""
-        return min(self.memory - INSTRUCTION + 1, self.halts_from)
-
-    @property
-    def source(self) -> str:
-        """Which operand is subtracted."""
-        return "b" if self.destination_first else "a"
-
-    @property
-    def destination(self) -> str:
-        """Which operand is subtracted from, and stored to."""
-        return "a" if self.destination_first else "b"
 
 
 class VonNeumannDesign(Design[AddressMap]):
@@ -104,8 +55,6 @@ class VonNeumannDesign(Design[AddressMap]):
         if sizes.spare:
             regions.append(Region("spare", sizes.spare, "addresses from the memory's end to 2^L, which no program may use"))
         regions.append(Region("ports", len(sizes.port_cells), "what the host reads and writes"))
-        from punchcard.machines.von_neumann.meaning import facts
-
         return Layout(
             [
                 RowBlock("memory", n, "the words", holds=holding("bits", *cells), changes=cells),

@@ -19,7 +19,8 @@ from punchcard.errors import PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write
-from punchcard.machines.von_neumann.design import INSTRUCTION, AddressMap, VonNeumannDesign
+from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
+from punchcard.machines.von_neumann.design import VonNeumannDesign
 from punchcard.machines.von_neumann.isa import Dialect, Fault, Operand
 
 BYTE = 0xFF

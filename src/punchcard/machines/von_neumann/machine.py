@@ -25,12 +25,14 @@ from punchcard.machines.running import Mark
 from punchcard.machines.shown import Shown
 from punchcard.machines.stages import Said
 from punchcard.machines.streams import Read, Write
+from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
 from punchcard.machines.von_neumann.comparing import CellsComparer
-from punchcard.machines.von_neumann.design import INSTRUCTION, AddressMap, VonNeumannDesign
+from punchcard.machines.von_neumann.design import VonNeumannDesign
 from punchcard.machines.von_neumann.host import VonNeumannHost
 from punchcard.machines.von_neumann.in_c import ImageInC
 from punchcard.machines.von_neumann.isa import Dialect, Image, ImageState, find_dialect
 from punchcard.machines.von_neumann.kind import VON_NEUMANN
+from punchcard.machines.von_neumann.meaning import meaning
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
 
 MOST_SHOWN = 64
@@ -91,8 +93,6 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return program.unsigned(self.sizes.word_bits, self.sizes.memory, self.dialect)
 
     def meaning(self, card: Said) -> None:
-        from punchcard.machines.von_neumann.meaning import meaning
-
         meaning(self.sizes, self.design.offsets, card)
 
     def states(self, cards: Cards) -> list[ImageState]:

@@ -191,7 +191,8 @@ class OneLayerDesign(SubleqDesign):
         def stored(pointer: Any) -> Any:
             return card.choose(pointer == waits, word, card.read("memory", EVERY_CELL, pointer))
 
-        difference = stored(b) - stored(a)
+        minuend, subtrahend = card.difference(1, "difference", "scratchpad", stored(b), stored(a))
+        difference = minuend - subtrahend
         for region in EVERY_CELL:
             for rows_name in ("memory", "cache_a", "cache_b"):
                 card.expect(rows_name, region, lambda cell: card.choose(cell.is_at(waits), word, cell["memory"]))

@@ -1,0 +1,115 @@
+"""What the layers of the M extension make on the way to a product or a quotient, for a proof.
+
+Nothing depends on it: what does not hold is not used. A proof needs it to see that sums of hundreds of bits are the products
+and quotients that an instruction means (`meaning.py`). Rows hold the numbers of `designs/multiply.py` and
+`designs/divide.py`; so many layers after layer A as `designs/extension.py` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
+from punchcard.machines.riscv.designs.divide import DIGITS, REMAINDERS
+from punchcard.machines.riscv.designs.divide import SIGNED as SIGNED_QUOTIENTS
+from punchcard.machines.riscv.designs.extension import DOING, SUMS
+from punchcard.machines.riscv.designs.multiply import PRODUCTS, QUOTIENTS, SCHEDULE, SIGNED, SIZE, SUM_BITS, family
+from punchcard.machines.riscv.isa import BY_NAME, WORD_BITS, Instruction
+from punchcard.machines.riscv.meaning import ELSE, Meaning, Word, signed_below, size_of
+from punchcard.machines.stages import Case
+
+FIRST, STEPS = 1, 2
+"""How many layers are done after layer A, and after the first step, which is in layer B."""
+SEEN = {2: 0, 4: 1, 5: 1, 25: 1}
+"""Bits of the word by which the layers see the extension."""
+FUNCTION, OPCODE_BIT, ALTERNATIVE = (12, 13, 14), 6, 30
+"""More bits of the word, which tell its instructions apart, or from others."""
+OFFSET = 2 << WORD_BITS
+"""What is added to the high sum, so that it is not negative."""
+
+
+def alike(sizes: RiscvSizes) -> list[Case]:
+    """Words that are not instructions, but look like products and quotients to the layers. All of their bits that count are
+    known, so that a proof can tell what becomes of them.
+    """
+    known = tuple((one.mask, one.match) for one in sizes.decoder.instructions)
+
+    def case(name: str, bits: Mapping[int, int]) -> Case:
+        mask, match = (sum(value << place for place, value in pairs) for pairs in
+                       (((place, 1) for place in bits), bits.items()))
+        return Case(f"{ELSE}, like {name}", "scratchpad", "word", mask, match, known)
+
+    found = []
+    for name in (*PRODUCTS, *QUOTIENTS):
+        bits = SEEN | {place: BY_NAME[name].match >> place & 1 for place in FUNCTION}
+        if name in QUOTIENTS:
+            found.append(case(name, bits))
+        else:
+            found += [case(f"{name}{', with bit 30' * bit}", bits | {OPCODE_BIT: 0, ALTERNATIVE: bit}) for bit in (0, 1)]
+    return [*found, case("a product, with bit 6", SEEN | {FUNCTION[-1]: 0, OPCODE_BIT: 1})]
+
+
+def tell_numbers(card: Meaning, sizes: RiscvSizes, word: int | None, x: Word, y: Word) -> None:
+    """What stands on the card, for a word with these bits; None: neither a product nor a quotient."""
+    tree = Chosen(sizes, word) if word is not None else None
+    sort = tree.among(family) if tree is not None else "other"
+    if tree is not None and sort == "product":
+        signed = [tree.is_one_of(names) for names in SIGNED]
+        _products(card, x, y, signed, tree.is_one_of(PRODUCTS))
+    else:
+        for rows in SUMS:
+            card.sums_to(FIRST, f"sum.{rows}", "scratchpad")
+    if tree is not None and sort == "quotient":
+        _quotients(card, x, y, tree.is_one_of(SIGNED_QUOTIENTS, QUOTIENTS), tree.is_one_of(REMAINDERS, QUOTIENTS))
+    else:
+        card.sums_to(FIRST, "divisor", "scratchpad")
+        for row in range(DIGITS):
+            card.sums_to(FIRST, "dividend", "scratchpad", row=row)
+    if sort == "other":
+        card.stands(FIRST, "doing", "scratchpad", card.number(0, len(DOING)))
+
+
+class Chosen:
+    """The classes that the layers see in a word, by their decision trees."""
+
+    def __init__(self, sizes: RiscvSizes, word: int) -> None:
+        self.decoder, self.kind = sizes.decoder, sizes.decoder.kind(word)
+
+    def among(self, sort: Callable[[Instruction], Word]) -> Word:
+        """The class, of those that instructions are sorted into."""
+        return next(name for name, cubes in self.decoder.classes(sort).items()
+                    if any(all(self.kind[place] == value for place, value in cube.items()) for cube in cubes))
+
+    def is_one_of(self, names: Sequence[str], among: Sequence[str] | None = None) -> bool:
+        """Whether it is seen as one of these instructions, among all or some of them."""
+        return bool(self.among(lambda one: one.name in names if among is None or one.name in among else None))
+
+
+def _products(card: Meaning, x: Word, y: Word, signed: list[bool], wanted: bool) -> None:
+    """The sums of products of halves, and their digits."""
+    low, middle, high = card.halves(x, y)
+    carry, more = card.part(low, HALF, HALF), card.part(middle, HALF, SUM_BITS - HALF)
+    taken = [card.addend(-1, second, signed_below(card, first, True))
+             for first, second, negative in zip((x, y), (y, x), signed, strict=True) if negative]
+    top = card.total("high", SUM_BITS, card.addend(1, high), card.addend(1, more), *taken, constant=OFFSET)
+    card.sums_to(FIRST, "sum.low", "scratchpad", card.addend(1, low))
+    card.sums_to(FIRST, "sum.middle", "scratchpad", card.addend(1, middle), card.addend(-1, carry))
+    card.sums_to(FIRST, "sum.high", "scratchpad", card.addend(1, top), card.addend(-1, more), constant=-OFFSET)
+    for (name, begin), word in zip(SCHEDULE.items(), (low, middle, top), strict=True):
+        for step, first in enumerate(range(SUMS[name] - SIZE, -1, -SIZE)):
+            digit = card.part(word, first, SIZE) if wanted else card.number(0, SIZE)
+            card.stands(STEPS + begin + step, f"digits.{name}", "scratchpad", digit, first=first)
+
+
+def _quotients(card: Meaning, x: Word, y: Word, signed: bool, remainder: bool) -> None:
+    """The numbers without signs, the digits of the quotient, what is left after each, and the digits of the remainder."""
+    found = card.division(size_of(card, x, signed), size_of(card, y, signed))
+    card.sums_to(FIRST, "divisor", "scratchpad", card.addend(1, found.divisor))
+    for place in range(DIGITS):
+        low, first = SIZE * place, WORD_BITS - SIZE * (place + 1)
+        card.sums_to(FIRST, "dividend", "scratchpad", card.addend(1, card.part(found.dividend, low, SIZE)), row=place)
+        card.stands(STEPS + 2 * place, "quotient", "scratchpad", card.part(found.quotient, first, SIZE), first=first)
+        card.sums_to(STEPS + 2 * place + 1, "rest", "scratchpad", card.addend(1, found.rests[place + 1]))
+        if remainder:
+            card.stands(STEPS + 2 * DIGITS + place, "quotient", "scratchpad", card.part(found.remainder, first, SIZE),
+                        first=first)

@@ -1,0 +1,73 @@
+"""The weights of a layer as exact fractions, and by how much a head's winner must win."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from punchcard.card.formats import FORMATS
+from punchcard.errors import ProofError
+from punchcard.transformer.expression import Array
+from punchcard.transformer.precision import hard_product
+from punchcard.transformer.weights import NAMES, LayerArrays
+
+Row = list[tuple[int, Fraction]]
+
+
+def sparse(matrix: Array) -> list[Row]:
+    """The entries of each row that are not 0, exactly."""
+    return [[(int(i), Fraction(float(row[i]))) for i in row.nonzero()[0]] for row in matrix]
+
+
+NEVER = Fraction(1 << 64)
+"""A lead that no score has."""
+
+
+def least_lead(dtype: str, temperature: float, largest: float) -> Fraction:
+    """By how much a score must lead so that nothing is left of another, where scores are at most `largest` in size.
+
+    A temperature that is a power of two makes no rounding; by another, two products are rounded. Without a temperature, or
+    where a product is too large for the number format, no lead is enough.
+    """
+    number_format = FORMATS[dtype]
+    if not temperature > 0 or not temperature * max(largest, 1.0) <= number_format.max:
+        return NEVER
+    exact = math.frexp(temperature)[0] == 0.5
+    rounding = Fraction(0) if exact else 2 * Fraction(number_format.eps) * Fraction(temperature) * Fraction(largest)
+    return (Fraction(hard_product(dtype)) + rounding) / Fraction(temperature)
+
+
+def _largest(key: Array, query: Array, sizes: Array) -> float:
+    """The largest score of entries up to these sizes."""
+    return float((np.abs(key.astype(np.float64)) @ sizes) @ (np.abs(query.astype(np.float64)) @ sizes))
+
+
+class Layer:
+    """The weights of a layer as exact fractions."""
+
+    def __init__(self, arrays: LayerArrays, dtype: str, sizes: Array) -> None:
+        for name in NAMES:
+            if not np.isfinite(getattr(arrays, name)).all():
+                raise ProofError(f"the weights {name!r} have an entry that is not finite: there is nothing to prove")
+        self.heads = [
+            HeadWeights(sparse(key), sparse(query), sparse(value),
+                        least_lead(dtype, float(temperature), _largest(key, query, sizes)))
+            for key, query, value, temperature in zip(arrays.key, arrays.query, arrays.value, arrays.temperature,
+                                                      strict=True)
+        ]
+        self.w1, self.w2 = sparse(arrays.w1), sparse(arrays.w2)
+        self.b1 = [Fraction(float(b)) for b in arrays.b1.ravel()]
+        self.b2 = [Fraction(float(b)) for b in arrays.b2.ravel()]
+
+
+@dataclass(frozen=True)
+class HeadWeights:
+    """K, Q and V, and by how much a winner must win so that nothing is left of the others."""
+
+    key: list[Row]
+    query: list[Row]
+    value: list[Row]
+    gap: Fraction
