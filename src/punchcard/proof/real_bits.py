@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from punchcard.proof.columns import Column
-from punchcard.proof.forms import Form, settings, unit
+from punchcard.proof.forms import Form, settings, unit, weighted
 from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
@@ -112,8 +112,8 @@ class BitSums:
             place = layer, row, column.region
             if heads and place in self.loop.whole:
                 # what the layer takes for this row: an integer, up to its error, read with a shift
-                found.grid[row] = float(self.loop.grids[place]) or np.nan
                 _, limit, shift = self.loop.whole[place]
+                found.grid[row] = float(self.loop.grids[place]) or np.nan
                 found.low[row], found.high[row] = float(shift - limit), float(shift + limit)
             elif all(self.loop.bits.reals[atom].noise for atom in form.terms if atom in self.loop.bits.reals):
                 found.grid[row] = self._carried(column, layer, row, heads)
@@ -135,12 +135,34 @@ class BitSums:
 
     def _heads(self, number: int, layer: LayerArrays, column: Column) -> None:
         """Values of bits are moved exactly; keys and queries are as exact as the margin of a lead asks for."""
-        rows = self.entries(column, number)
-        for head in range(len(layer.key)):
-            value = np.asarray(layer.value[head], dtype=np.float64)
-            totals, grids, real = _summed(value, rows)
-            self._exact(totals, grids, f"a value of head {head + 1} in layer {number + 1}", ~real)
+        rows, forms = self.entries(column, number), self.loop.after(column, number)
+        for head, weights in enumerate(self.loop.layers[number].heads):
+            totals, grids, real = _summed(np.asarray(layer.value[head], dtype=np.float64), rows)
+            where = f"a value of head {head + 1} in layer {number + 1}"
+            if any(not self.loop.is_real(weighted(weights.value[row], forms)) for row in np.flatnonzero(real)):
+                self._fail(f"{where}, in which real numbers cancel,")
+            self._exact(totals, grids, where, ~real)
             self._scores(number, layer, head)
+        if len(column.attended) > number:
+            self._brought(number, column)
+
+    def _brought(self, number: int, column: Column) -> None:
+        """What all heads bring is added up exactly, where bits are left."""
+        rows, after = self.entries(column, number), self.entries(column, number, heads=True)
+        totals, grids, real = rows.size, rows.grid.copy(), rows.real.copy()
+        heads = [self.loop.taken(number, head, column) for head in range(len(self.loop.layers[number].heads))]
+        for row in range(len(totals)):
+            for form in (taken[row] for taken in heads):
+                totals[row] += float(max(map(abs, self.loop.span(form))))
+                real[row] |= self.loop.is_real(form)
+                grids[row] = np.fmin(grids[row], _grid(form))
+        read = [row for row in range(len(totals)) if (number, row, column.region) in self.loop.whole]
+        bits = ~after.real
+        bits[read] = False
+        where = f"what the heads of layer {number + 1} bring to {column.region}"
+        if (bits & real).any():
+            self._fail(f"{where}, in which real numbers cancel,")
+        self._exact(totals, grids, where, bits)
 
     def _scores(self, number: int, layer: LayerArrays, head: int) -> None:
         """A score may be moved by roundings, but by no more than the margin of its lead."""

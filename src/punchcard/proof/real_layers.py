@@ -178,14 +178,13 @@ class RealLoop(Loop):
         return list(found.values())
 
     def _mean(self, number: int, row: list[tuple[int, Fraction]], group: Group) -> Form:
-        total = NOTHING
-        for column in group.columns:
-            total += weighted(row, self.after(column, number))
-        count = len(group.columns)
-        if count & count - 1 and (total.terms or total.constant):
-            # a third, say, is rounded: the mean is between what the columns give, up to that
+        values = [weighted(row, self.after(column, number)) for column in group.columns]
+        total, count = sum(values, start=NOTHING), len(group.columns)
+        cancels = not self.is_real(total) and any(self.is_real(value) for value in values)
+        if cancels or (count & count - 1 and (total.terms or total.constant)):
+            # a third, say, is rounded, and so is a sum of real numbers: the mean is what the columns give, up to that
             low, high = self.span(total * Fraction(1, count))
-            more = max(abs(low), abs(high)) * ROUNDED
+            more = max(abs(end) for value in values for end in self.span(value)) * ROUNDED
             return self.bits.real(Real(f"a mean of {count} in layer {number + 1}", low - more, high + more))
         return total * Fraction(1, count)
 
