@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -133,3 +135,14 @@ def test_real_numbers_that_cancel_in_a_mean() -> None:
     it = real_machine(layout, layer(10, value={(y, 1): 4.0}), layer(10, *apart, *cleared(y)),
                       layer(10, *cleared(y + 1, y + 2, y + 3), value=value))
     assert prove(it).failed == "zero: step: out in instruction is 0"
+
+
+def test_a_unit_that_is_open_by_rounding_alone() -> None:
+    """In exact arithmetic it is never above 0."""
+    count = 24
+    weights = np.random.default_rng(5).uniform(0.01, 1, count)
+    exact = sum(Fraction(float(weight)) * int(REAL) for weight in weights)
+    bias = float(exact) if Fraction(float(exact)) >= exact else math.nextafter(float(exact), math.inf)
+    layout = real_layout("out", size=count)
+    it = real_machine(layout, layer(layout.width, (dict(enumerate(map(float, weights), start=1)), -bias, {count + 1: 1.0})))
+    assert "makes of bits beside a real number in out of cell is exact" in str(prove(it).failed)

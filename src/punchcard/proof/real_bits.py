@@ -248,6 +248,8 @@ class BitSums:
         # none of its terms is above 0, or it is below 0 by more than all roundings of the sum
         terms = (w1 != 0).sum(axis=1) + 2
         below = (_parts(w1, rows)[0] + np.maximum(b1, 0) <= 0) | (high + 4 * terms * 2.0**-self.bits * totals < 0)
+        # a sum with a real number in it may be rounded to more than it is
+        reach[real] = np.maximum(reach, 4 * terms * 2.0**-self.bits * totals)[real]
         reach[below] = 0.0
         plain = ~gated & ~below
         self._exact(totals, grids, f"a unit of layer {number + 1}", plain & ~real)
@@ -276,7 +278,7 @@ class BitSums:
         if not real[0]:
             self._exact(totals + abs(bias), np.array([grid]), f"a unit of layer {number + 1} whose gate is open",
                         np.ones(1, dtype=np.bool_))
-        return max(high, 0.0), grid, bool(real[0])
+        return max(high, rounding if real[0] else 0.0), grid, bool(real[0])
 
 
 def _parts(matrix: Array, rows: Entries) -> tuple[Array, Array]:
