@@ -146,3 +146,11 @@ def test_a_unit_that_is_open_by_rounding_alone() -> None:
     layout = real_layout("out", size=count)
     it = real_machine(layout, layer(layout.width, (dict(enumerate(map(float, weights), start=1)), -bias, {count + 1: 1.0})))
     assert "makes of bits beside a real number in out of cell is exact" in str(prove(it).failed)
+
+
+def test_a_product_that_a_library_may_not_round() -> None:
+    """3 x - 3 x is 0 where both products are rounded, and not where one of them is added in one operation."""
+    layout = real_layout("out")
+    for weight, proven in ((2.0, True), (3.0, False)):
+        it = real_machine(layout, layer(3, ({1: 1.0}, 0.0, {2: weight}), ({1: 1.0}, 0.0, {2: -weight})))
+        assert prove(it).proven is proven

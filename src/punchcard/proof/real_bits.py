@@ -216,7 +216,8 @@ class BitSums:
     def _cancels(self, row: int, weights: Array, w1: Array, b1: Array, rows: Entries) -> bool:
         """Whether all terms of a sum are w relu(x) and w relu(-x), of one x, and come in pairs: two at most, of one size.
 
-        Then every partial sum is w x or 2 w x. A sum of two terms is rounded once, so it is one x wherever it stands.
+        Then every partial sum is w x or 2 w x. A sum of two terms is rounded once, so it is one x wherever it stands. All
+        weights are powers of two: by others a product is rounded, but not where a library adds to it in one operation.
         """
         terms: dict[object, dict[bool, list[float]]] = {}
         if rows.used[row]:
@@ -227,7 +228,7 @@ class BitSums:
                 return False
             first = float(w1[each, places[0]])
             scaled = tuple((int(place), float(w1[each, place]) / first) for place in places), float(b1[each]) / first
-            if np.frexp(abs(first))[0] != 0.5:
+            if any(np.frexp(abs(weight))[0] != 0.5 for weight in (*w1[each, places], weights[each])):
                 return False
             terms.setdefault(scaled, {True: [], False: []})[first > 0].append(float(weights[each]) * abs(first))
         for signs in terms.values():
