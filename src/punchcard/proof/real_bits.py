@@ -113,7 +113,8 @@ class BitSums:
             if heads and place in self.loop.whole:
                 # what the layer takes for this row: an integer, up to its error, read with a shift
                 _, limit, shift = self.loop.whole[place]
-                found.grid[row] = float(self.loop.grids[place]) or np.nan
+                is_rounded = self._step_at(shift - limit) >= self.loop.grids[place] > 0
+                found.grid[row] = float(self.loop.grids[place]) if is_rounded else np.nan
                 found.low[row], found.high[row] = float(shift - limit), float(shift + limit)
             elif all(self.loop.bits.reals[atom].noise for atom in form.terms if atom in self.loop.bits.reals):
                 found.grid[row] = self._carried(column, layer, row, heads)
@@ -121,6 +122,10 @@ class BitSums:
                 found.grid[row] = np.nan
             found.real[row] = np.isnan(found.grid[row])
         return found
+
+    def _step_at(self, value: Fraction) -> Fraction:
+        """What all numbers of the format from a value on are multiples of; 0 where they may be as small as one likes."""
+        return Fraction(2) ** (int(np.frexp(float(value))[1]) - self.bits) if value > 0 else Fraction(0)
 
     def _carried(self, column: Column, layer: int, row: int, heads: bool) -> float:
         """The grid of an error beside bits, from what it was made of; none where a head brings it."""
