@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from punchcard.card.contents import Contents, Stands
-from punchcard.card.facts import AnyFact, Copies
+from punchcard.card.facts import AnyFact, Copies, Holds
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.errors import ProofError
 from punchcard.transformer.weights import LayerArrays, Weights
@@ -81,7 +82,7 @@ def real_layout(*rows: str, size: int = 1) -> Layout:
 
 def nothing_changes(card: Any) -> None:
     card.split("instruction", card.number(0, card.place_bits), {"zero": {"bit": 0}, "one": {"bit": 1}})
-    for region in ("instruction", "cell"):
+    for region in card.columns.contents:
         card.holds(region, "stays", lambda column: card.negated(card.yes), lambda column: column.held)
 
 
@@ -154,3 +155,19 @@ def test_a_product_that_a_library_may_not_round() -> None:
     for weight, proven in ((2.0, True), (3.0, False)):
         it = real_machine(layout, layer(3, ({1: 1.0}, 0.0, {2: weight}), ({1: 1.0}, 0.0, {2: -weight})))
         assert prove(it).proven is proven
+
+
+@pytest.mark.parametrize("names", [("b", "c"), ("any a", "other a")])
+def test_regions_that_are_called_as_columns_are(names: tuple[str, str]) -> None:
+    """Every column finds those of a, and takes a 1 from them, whatever other regions are called."""
+    everywhere = "instruction", "a", *names
+    layout = Layout(
+        [RowBlock("data", 1, holds=holding("real", "instruction")), RowBlock("one", 1, holds=holding("one", *everywhere)),
+         RowBlock("key", 1, holds=holding("bits", "a", *names)), RowBlock("more", 1, holds=holding("one", "instruction")),
+         RowBlock("given", 1, holds=holding("one", "a")), RowBlock("out", 1)],
+        [Region("instruction", 1), Region("a", 2), *(Region(name, 1) for name in names)],
+        [Contents("told", "instruction", ("data",), {"bit": 1}), Holds("key", "a", [1, 1]),
+         *(Holds("key", name, [0]) for name in names)])
+    key, query = np.array([[[0.0, 0.0, 8.0, 4.0, 0.0, 0.0]]]), np.array([[[0.0, 8.0, 0.0, 0.0, 0.0, 0.0]]])
+    it = real_machine(layout, replace(layer(6, value={(5, 4): 1.0}), key=key, query=query, temperature=np.array([4096.0])))
+    assert prove(it).failed == "zero: step: out in instruction is 0"

@@ -65,7 +65,7 @@ class BitSums:
         self.loop, self.layers, self.bits, self.name = loop, layers, significand, name
         self.needed = 1
         """The bits that the largest sum needs."""
-        self._kept: dict[tuple[str, int, bool], Entries] = {}
+        self._kept: dict[tuple[Column, int, bool], Entries] = {}
         self._scored: set[tuple[int, int]] = set()
 
     def check(self) -> None:
@@ -93,7 +93,7 @@ class BitSums:
 
     def entries(self, column: Column, layer: int, *, heads: bool = False) -> Entries:
         """The rows of a column after so many layers; with `heads`, and after the heads of the next."""
-        key = column.name, layer, heads
+        key = column, layer, heads
         if key not in self._kept:
             self._kept[key] = self._entries(column, layer, heads)
         return self._kept[key]

@@ -115,7 +115,7 @@ class RealLoop(Loop):
 
     def _take(self, number: int, head: int, weights: HeadWeights, column: Column) -> list[Form]:
         query = [weighted(row, self.after(column, number)) for row in weights.query]
-        own = "" if self.columns.is_listed(column.region) else column.name
+        own = None if self.columns.is_listed(column.region) else column
         key = number, head, column.region, own, tuple(entry.key for entry in query)
         if key not in self._taken:
             self._taken[key] = self._look(number, head, weights, column, query)
@@ -235,12 +235,12 @@ class RealLoop(Loop):
         return found
 
     def _key(self, number: int, head: int, weights: HeadWeights, column: Column) -> dict[int, Form]:
-        found = self._keys.get((number, head, column.name))
+        found = self._keys.get((number, head, column))
         if found is None:
             rows = self.after(column, number)
             forms = ((place, weighted(row, rows)) for place, row in enumerate(weights.key) if row)
             found = {place: form for place, form in forms if form.terms or form.constant}
-            self._keys[number, head, column.name] = found
+            self._keys[number, head, column] = found
         return found
 
     def _scored(self, number: int, head: int, weights: HeadWeights, target: Column, query: Sequence[Form]) -> Form:
