@@ -103,6 +103,12 @@ def test_bits_are_rounded_where_a_flag_is_read_as_it_is(monkeypatch: pytest.Monk
     assert "bits: what layer" in (refuted(it, it.weights, "nothing") or "")
 
 
+def test_a_grid_that_a_flag_is_not_rounded_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers of the format are closer to each other where the flag is read than a design says."""
+    monkeypatch.setattr(meaning, "flag_grid", lambda bound, unit: 2 * base.flag_grid(bound, unit))
+    assert "bits: what layer" in (refuted(machine("compact"), machine("compact").weights, "nothing") or "")
+
+
 def test_a_flag_that_is_too_far_from_an_integer_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     """The compact design forgives 1/4, and not more."""
     it = machine("compact")

@@ -306,6 +306,19 @@ def expected_words(meaning: Meaning, block: RowBlock, column: Column) -> dict[st
     return {block.name: z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0], **found}
 
 
+def said_where_open(meaning: Meaning, block: RowBlock, rows: str, column: Column) -> Term | None:
+    """The word at a block that the step leaves open, or at a part of it; None where nothing is said of it.
+
+    A part that nobody mentions stays as it is beside one that is left.
+    """
+    meant = meaning.expected.get((rows, column.region))
+    if meant is not None:
+        return z3.simplify(meant(Before(meaning, column)))
+    whole, own = (block.name, column.region), (rows, column.region)
+    mentioned = whole in meaning.expected or not {whole, own}.isdisjoint(meaning.where)
+    return None if mentioned or rows == block.name else _as_it_was(rows, column)
+
+
 def with_parts(block: RowBlock, word: Term) -> dict[str, Term]:
     """A block's word, and those of its parts."""
     found, first = {block.name: word}, 0

@@ -21,7 +21,7 @@ from punchcard.proof.columns import Column, Columns, has_bits
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.layer_weights import Layer
 from punchcard.proof.layers import Loop
-from punchcard.proof.meaning import Before, Meaning, expected_words, with_parts
+from punchcard.proof.meaning import Meaning, expected_words, said_where_open, with_parts
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
 
@@ -174,12 +174,12 @@ class Part:
                                "is bits, and where the step says what, that"):
             words = self._as_found(block, column, found)
             for name in parts:
-                meant = self.meaning.expected.get((name, column.region))
+                meant = said_where_open(self.meaning, block, name, column)
                 if meant is not None:
                     where = self.meaning.where.get((name, column.region), z3.BoolVal(True))
                     place = self.end.rows(name)
                     first = self.end.rows(block.name).start
-                    bits = [signed(bit) for bit in self.loop.bits.of_word(z3.simplify(meant(Before(self.meaning, column))))]
+                    bits = [signed(bit) for bit in self.loop.bits.of_word(meant)]
                     self._compare(block, column, found[place.start - first : place.stop - first], bits, where)
         return words
 
@@ -234,7 +234,8 @@ class Part:
         regions = sources(self.end, fact)
         found = [columns.names_one(words[fact.by], regions)]
         for region in regions:
-            if any((name, region) in self.meaning.where for name in (block.name, fact.of)):
+            parts = [f"{block.name}.{part}" for part in block.parts] if fact.of == block.name else []
+            if any((name, region) in self.meaning.where for name in (block.name, fact.of, *parts)):
                 raise ProofError(f"{fact.about}: the step leaves {fact.of!r} in {region!r} open, so nothing is a copy of it")
             within = z3.simplify(columns.within(named, region))
             if self.solver.possible(within):

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from punchcard.proof.columns import Column
-from punchcard.proof.forms import Form, settings, unit
+from punchcard.proof.forms import Form, settings, unit, weighted
 from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
@@ -65,7 +65,7 @@ class BitSums:
         self.loop, self.layers, self.bits, self.name = loop, layers, significand, name
         self.needed = 1
         """The bits that the largest sum needs."""
-        self._kept: dict[tuple[str, int, bool], Entries] = {}
+        self._kept: dict[tuple[Column, int, bool], Entries] = {}
         self._scored: set[tuple[int, int]] = set()
 
     def check(self) -> None:
@@ -93,7 +93,7 @@ class BitSums:
 
     def entries(self, column: Column, layer: int, *, heads: bool = False) -> Entries:
         """The rows of a column after so many layers; with `heads`, and after the heads of the next."""
-        key = column.name, layer, heads
+        key = column, layer, heads
         if key not in self._kept:
             self._kept[key] = self._entries(column, layer, heads)
         return self._kept[key]
@@ -112,8 +112,9 @@ class BitSums:
             place = layer, row, column.region
             if heads and place in self.loop.whole:
                 # what the layer takes for this row: an integer, up to its error, read with a shift
-                found.grid[row] = float(self.loop.grids[place]) or np.nan
                 _, limit, shift = self.loop.whole[place]
+                is_rounded = self._step_at(shift - limit) >= self.loop.grids[place] > 0
+                found.grid[row] = float(self.loop.grids[place]) if is_rounded else np.nan
                 found.low[row], found.high[row] = float(shift - limit), float(shift + limit)
             elif all(self.loop.bits.reals[atom].noise for atom in form.terms if atom in self.loop.bits.reals):
                 found.grid[row] = self._carried(column, layer, row, heads)
@@ -121,6 +122,10 @@ class BitSums:
                 found.grid[row] = np.nan
             found.real[row] = np.isnan(found.grid[row])
         return found
+
+    def _step_at(self, value: Fraction) -> Fraction:
+        """What all numbers of the format from a value on are multiples of; 0 where they may be as small as one likes."""
+        return Fraction(2) ** (int(np.frexp(float(value))[1]) - self.bits) if value > 0 else Fraction(0)
 
     def _carried(self, column: Column, layer: int, row: int, heads: bool) -> float:
         """The grid of an error beside bits, from what it was made of; none where a head brings it."""
@@ -135,12 +140,34 @@ class BitSums:
 
     def _heads(self, number: int, layer: LayerArrays, column: Column) -> None:
         """Values of bits are moved exactly; keys and queries are as exact as the margin of a lead asks for."""
-        rows = self.entries(column, number)
-        for head in range(len(layer.key)):
-            value = np.asarray(layer.value[head], dtype=np.float64)
-            totals, grids, real = _summed(value, rows)
-            self._exact(totals, grids, f"a value of head {head + 1} in layer {number + 1}", ~real)
+        rows, forms = self.entries(column, number), self.loop.after(column, number)
+        for head, weights in enumerate(self.loop.layers[number].heads):
+            totals, grids, real = _summed(np.asarray(layer.value[head], dtype=np.float64), rows)
+            where = f"a value of head {head + 1} in layer {number + 1}"
+            if any(not self.loop.is_real(weighted(weights.value[row], forms)) for row in np.flatnonzero(real)):
+                self._fail(f"{where}, in which real numbers cancel,")
+            self._exact(totals, grids, where, ~real)
             self._scores(number, layer, head)
+        if len(column.attended) > number:
+            self._brought(number, column)
+
+    def _brought(self, number: int, column: Column) -> None:
+        """What all heads bring is added up exactly, where bits are left."""
+        rows, after = self.entries(column, number), self.entries(column, number, heads=True)
+        totals, grids, real = rows.size, rows.grid.copy(), rows.real.copy()
+        heads = [self.loop.taken(number, head, column) for head in range(len(self.loop.layers[number].heads))]
+        for row in range(len(totals)):
+            for form in (taken[row] for taken in heads):
+                totals[row] += float(max(map(abs, self.loop.span(form))))
+                real[row] |= self.loop.is_real(form)
+                grids[row] = np.fmin(grids[row], _grid(form))
+        read = [row for row in range(len(totals)) if (number, row, column.region) in self.loop.whole]
+        bits = ~after.real
+        bits[read] = False
+        where = f"what the heads of layer {number + 1} bring to {column.region}"
+        if (bits & real).any():
+            self._fail(f"{where}, in which real numbers cancel,")
+        self._exact(totals, grids, where, bits)
 
     def _scores(self, number: int, layer: LayerArrays, head: int) -> None:
         """A score may be moved by roundings, but by no more than the margin of its lead."""
@@ -194,7 +221,8 @@ class BitSums:
     def _cancels(self, row: int, weights: Array, w1: Array, b1: Array, rows: Entries) -> bool:
         """Whether all terms of a sum are w relu(x) and w relu(-x), of one x, and come in pairs: two at most, of one size.
 
-        Then every partial sum is w x or 2 w x. A sum of two terms is rounded once, so it is one x wherever it stands.
+        Then every partial sum is w x or 2 w x. A sum of two terms is rounded once, so it is one x wherever it stands. All
+        weights are powers of two: by others a product is rounded, but not where a library adds to it in one operation.
         """
         terms: dict[object, dict[bool, list[float]]] = {}
         if rows.used[row]:
@@ -205,7 +233,7 @@ class BitSums:
                 return False
             first = float(w1[each, places[0]])
             scaled = tuple((int(place), float(w1[each, place]) / first) for place in places), float(b1[each]) / first
-            if np.frexp(abs(first))[0] != 0.5:
+            if any(np.frexp(abs(weight))[0] != 0.5 for weight in (*w1[each, places], weights[each])):
                 return False
             terms.setdefault(scaled, {True: [], False: []})[first > 0].append(float(weights[each]) * abs(first))
         for signs in terms.values():
@@ -226,6 +254,8 @@ class BitSums:
         # none of its terms is above 0, or it is below 0 by more than all roundings of the sum
         terms = (w1 != 0).sum(axis=1) + 2
         below = (_parts(w1, rows)[0] + np.maximum(b1, 0) <= 0) | (high + 4 * terms * 2.0**-self.bits * totals < 0)
+        # a sum with a real number in it may be rounded to more than it is
+        reach[real] = np.maximum(reach, 4 * terms * 2.0**-self.bits * totals)[real]
         reach[below] = 0.0
         plain = ~gated & ~below
         self._exact(totals, grids, f"a unit of layer {number + 1}", plain & ~real)
@@ -254,7 +284,7 @@ class BitSums:
         if not real[0]:
             self._exact(totals + abs(bias), np.array([grid]), f"a unit of layer {number + 1} whose gate is open",
                         np.ones(1, dtype=np.bool_))
-        return max(high, 0.0), grid, bool(real[0])
+        return max(high, rounding if real[0] else 0.0), grid, bool(real[0])
 
 
 def _parts(matrix: Array, rows: Entries) -> tuple[Array, Array]:

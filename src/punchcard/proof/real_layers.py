@@ -115,7 +115,7 @@ class RealLoop(Loop):
 
     def _take(self, number: int, head: int, weights: HeadWeights, column: Column) -> list[Form]:
         query = [weighted(row, self.after(column, number)) for row in weights.query]
-        own = "" if self.columns.is_listed(column.region) else column.name
+        own = None if self.columns.is_listed(column.region) else column
         key = number, head, column.region, own, tuple(entry.key for entry in query)
         if key not in self._taken:
             self._taken[key] = self._look(number, head, weights, column, query)
@@ -178,14 +178,13 @@ class RealLoop(Loop):
         return list(found.values())
 
     def _mean(self, number: int, row: list[tuple[int, Fraction]], group: Group) -> Form:
-        total = NOTHING
-        for column in group.columns:
-            total += weighted(row, self.after(column, number))
-        count = len(group.columns)
-        if count & count - 1 and (total.terms or total.constant):
-            # a third, say, is rounded: the mean is between what the columns give, up to that
+        values = [weighted(row, self.after(column, number)) for column in group.columns]
+        total, count = sum(values, start=NOTHING), len(group.columns)
+        cancels = not self.is_real(total) and any(self.is_real(value) for value in values)
+        if cancels or (count & count - 1 and (total.terms or total.constant)):
+            # a third, say, is rounded, and so is a sum of real numbers: the mean is what the columns give, up to that
             low, high = self.span(total * Fraction(1, count))
-            more = max(abs(low), abs(high)) * ROUNDED
+            more = max(abs(end) for value in values for end in self.span(value)) * ROUNDED
             return self.bits.real(Real(f"a mean of {count} in layer {number + 1}", low - more, high + more))
         return total * Fraction(1, count)
 
@@ -236,12 +235,12 @@ class RealLoop(Loop):
         return found
 
     def _key(self, number: int, head: int, weights: HeadWeights, column: Column) -> dict[int, Form]:
-        found = self._keys.get((number, head, column.name))
+        found = self._keys.get((number, head, column))
         if found is None:
             rows = self.after(column, number)
             forms = ((place, weighted(row, rows)) for place, row in enumerate(weights.key) if row)
             found = {place: form for place, form in forms if form.terms or form.constant}
-            self._keys[number, head, column.name] = found
+            self._keys[number, head, column] = found
         return found
 
     def _scored(self, number: int, head: int, weights: HeadWeights, target: Column, query: Sequence[Form]) -> Form:

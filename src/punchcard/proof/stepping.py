@@ -14,7 +14,7 @@ from punchcard.machines.base import Machine
 from punchcard.machines.stages import Stage
 from punchcard.proof.columns import Column, Columns
 from punchcard.proof.forms import Bits, Term
-from punchcard.proof.meaning import Before, Meaning, expected_words
+from punchcard.proof.meaning import Meaning, expected_words, said_where_open
 from punchcard.proof.solver import Solver
 
 
@@ -98,10 +98,10 @@ def _where_it_is_said(meaning: Meaning, block: RowBlock, column: Column) -> dict
     """The words that a meaning says, of a block that it leaves open elsewhere."""
     found = {}
     for name in (block.name, *(f"{block.name}.{part}" for part in block.parts)):
-        meant = meaning.expected.get((name, column.region))
+        meant = said_where_open(meaning, block, name, column)
         where = meaning.where.get((name, column.region), z3.BoolVal(True))
         if meant is not None and z3.is_true(z3.simplify(where)):
-            found[name] = meant(Before(meaning, column))
+            found[name] = meant
     return found
 
 

@@ -1,0 +1,173 @@
+"""Proofs of machines of a few bits that are wrong on purpose: nothing may be shown that a card does not bear out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from punchcard.card.contents import Contents, Stands
+from punchcard.card.facts import AnyFact, Copies, Holds
+from punchcard.card.layout import Layout, Region, RowBlock, holding
+from punchcard.errors import ProofError
+from punchcard.transformer.weights import LayerArrays, Weights
+
+pytest.importorskip("z3", reason="proofs need z3")
+
+from punchcard.proof.prover import prove
+from tests.random_machines import TinyMachine
+
+Unit = tuple[Mapping[int, float], float, Mapping[int, float]]
+"""A hidden unit: the rows that it takes, its bias, and the rows that it is added to."""
+
+
+def layer(width: int, *units: Unit, value: Mapping[tuple[int, int], float] | None = None) -> LayerArrays:
+    """A layer; with a value, by rows that take and rows that give, a head gives every column the mean of all."""
+    w1, b1, w2 = np.zeros((len(units), width)), np.zeros((len(units), 1)), np.zeros((width, len(units)))
+    for place, (takes, bias, gives) in enumerate(units):
+        w1[place, list(takes)], b1[place], w2[list(gives), place] = list(takes.values()), bias, list(gives.values())
+    heads = int(value is not None)
+    none, values = np.zeros((heads, 1, width)), np.zeros((heads, width, width))
+    for (to, of), weight in (value or {}).items():
+        values[0, to, of] = weight
+    return LayerArrays(none, none, values, np.ones(heads), w1, b1, w2, np.zeros((width, 1)))
+
+
+def flipped(row: int) -> Sequence[Unit]:
+    """Units that turn a bit around."""
+    return ({row: 1.0}, 0.0, {row: -2.0}), ({row: -1.0}, 0.0, {row: 2.0})
+
+
+def machine(layout: Layout, layers: list[LayerArrays], meaning: Any) -> Any:
+    return TinyMachine(layout, Weights(layout.width, "float64", layers), meaning)
+
+
+PAIR = RowBlock("pair", 2, parts={"one": 1, "other": 1}, holds=holding("bits", "cells"))
+
+
+def test_a_part_that_nobody_mentions_stays_as_it_is_beside_one_that_is_left() -> None:
+    layout = Layout([PAIR], [Region("cells", 2)])
+    it = machine(layout, [layer(2, *flipped(0))], lambda card: card.leave("pair.other", "cells"))
+    assert prove(it).failed == "step: pair in cells is what the step says, row 1"
+    it = machine(layout, [layer(2, *flipped(1))], lambda card: card.leave("pair.other", "cells"))
+    assert prove(it).proven
+
+
+def test_a_copy_of_a_block_of_which_a_part_is_left() -> None:
+    blocks = [PAIR, *(RowBlock(name, 2, holds=holding("bits", "head")) for name in ("copy", "by"))]
+    layout = Layout(blocks, [Region("cells", 2), Region("head", 1)], [Copies("copy", "head", "pair", "by")])
+    it = machine(layout, [layer(layout.width, *flipped(0))], lambda card: card.leave("pair.one", "cells"))
+    with pytest.raises(ProofError, match="the step leaves 'pair' in 'cells' open, so nothing is a copy of it"):
+        prove(it)
+
+
+# Real numbers
+
+REAL = 16.0
+
+
+def real_layout(*rows: str, size: int = 1) -> Layout:
+    """An instruction of one bit, a cell with real numbers, and rows that are 0 between loops."""
+    blocks = [RowBlock("data", 1, holds=holding("real", "instruction")),
+              RowBlock("x", size, holds=holding("real", "cell"), limit=REAL),
+              *(RowBlock(name, 1, limit=REAL) for name in rows)]
+    facts: list[AnyFact] = [Contents("told", "instruction", ("data",), {"bit": 1}), Contents("number", "cell", ("x",))]
+    return Layout(blocks, [Region("instruction", 1), Region("cell", 1)], facts)
+
+
+def nothing_changes(card: Any) -> None:
+    card.split("instruction", card.number(0, card.place_bits), {"zero": {"bit": 0}, "one": {"bit": 1}})
+    for region in card.columns.contents:
+        card.holds(region, "stays", lambda column: card.negated(card.yes), lambda column: column.held)
+
+
+class RealMachine(TinyMachine):
+    design = None
+
+
+def real_machine(layout: Layout, *layers: LayerArrays) -> Any:
+    return RealMachine(layout, Weights(layout.width, "float64", list(layers)), nothing_changes)
+
+
+def leftover(it: Any, value: float) -> float:
+    """What a loop leaves in the last row, where the cell holds a number in all its rows."""
+    card = np.zeros((it.layout.width, it.layout.columns))
+    card[0, 0], card[it.layout.rows("x"), 1] = 1.0, value
+    assert it.layout.violations(card) == []
+    return float(np.abs(it.looped(card)[-1]).max())
+
+
+def copied(row: int, *to: int, sign: float = 1.0) -> list[Unit]:
+    """Units that add a row to others."""
+    return [({row: side}, 0.0, dict.fromkeys(to, side * sign)) for side in (1.0, -1.0)]
+
+
+def cleared(*rows: int) -> list[Unit]:
+    return [unit for row in rows for unit in copied(row, row, sign=-1.0)]
+
+
+def test_real_numbers_that_cancel_in_a_value_of_a_head() -> None:
+    """3 x - x - 2 x is 0, but for rounding."""
+    layout = real_layout("y", "z", "out")
+    it = real_machine(layout, layer(5, *copied(1, 2, 3)),
+                      layer(5, *cleared(2, 3), value={(4, 1): 3.0, (4, 2): -1.0, (4, 3): -2.0}))
+    assert leftover(it, 11.3) > 0
+    assert "a value of head 1 in layer 2, in which real numbers cancel, is exact" in str(prove(it).failed)
+
+
+def test_real_numbers_that_cancel_in_a_mean() -> None:
+    """The cell gives 3 x, another column -x, and a third -2 x: their mean is 0, but for rounding."""
+    regions, own, y, out = ("cell", "b", "c"), 2, 5, 9
+    layout = Layout(
+        [RowBlock("data", 1, holds=holding("real", "instruction")),
+         RowBlock("x", 1, holds=holding("real", "cell"), limit=REAL),
+         RowBlock("own", 3, holds=holding("fixed", *regions)), RowBlock("y", 1), RowBlock("parts", 3), RowBlock("out", 1)],
+        [Region(name, 1) for name in ("instruction", *regions)],
+        [Contents("told", "instruction", ("data",), {"bit": 1}), Contents("number", "cell", ("x",)),
+         *(Stands("own", name, np.eye(3)[:, [place]]) for place, name in enumerate(regions))])
+    apart = [({y: side} | {own + i: -1024.0 for i in range(3) if i != place}, 0.0, {y + 1 + place: side})
+             for place in range(3) for side in (1.0, -1.0)]
+    value = {(out, y + 1): 3.0, (out, y + 2): -1.0, (out, y + 3): -2.0}
+    it = real_machine(layout, layer(10, value={(y, 1): 4.0}), layer(10, *apart, *cleared(y)),
+                      layer(10, *cleared(y + 1, y + 2, y + 3), value=value))
+    assert prove(it).failed == "zero: step: out in instruction is 0"
+
+
+def test_a_unit_that_is_open_by_rounding_alone() -> None:
+    """In exact arithmetic it is never above 0."""
+    count = 24
+    weights = np.random.default_rng(5).uniform(0.01, 1, count)
+    exact = sum(Fraction(float(weight)) * int(REAL) for weight in weights)
+    bias = float(exact) if Fraction(float(exact)) >= exact else math.nextafter(float(exact), math.inf)
+    layout = real_layout("out", size=count)
+    it = real_machine(layout, layer(layout.width, (dict(enumerate(map(float, weights), start=1)), -bias, {count + 1: 1.0})))
+    assert "makes of bits beside a real number in out of cell is exact" in str(prove(it).failed)
+
+
+def test_a_product_that_a_library_may_not_round() -> None:
+    """3 x - 3 x is 0 where both products are rounded, and not where one of them is added in one operation."""
+    layout = real_layout("out")
+    for weight, proven in ((2.0, True), (3.0, False)):
+        it = real_machine(layout, layer(3, ({1: 1.0}, 0.0, {2: weight}), ({1: 1.0}, 0.0, {2: -weight})))
+        assert prove(it).proven is proven
+
+
+@pytest.mark.parametrize("names", [("b", "c"), ("any a", "other a")])
+def test_regions_that_are_called_as_columns_are(names: tuple[str, str]) -> None:
+    """Every column finds those of a, and takes a 1 from them, whatever other regions are called."""
+    everywhere = "instruction", "a", *names
+    layout = Layout(
+        [RowBlock("data", 1, holds=holding("real", "instruction")), RowBlock("one", 1, holds=holding("one", *everywhere)),
+         RowBlock("key", 1, holds=holding("bits", "a", *names)), RowBlock("more", 1, holds=holding("one", "instruction")),
+         RowBlock("given", 1, holds=holding("one", "a")), RowBlock("out", 1)],
+        [Region("instruction", 1), Region("a", 2), *(Region(name, 1) for name in names)],
+        [Contents("told", "instruction", ("data",), {"bit": 1}), Holds("key", "a", [1, 1]),
+         *(Holds("key", name, [0]) for name in names)])
+    key, query = np.array([[[0.0, 0.0, 8.0, 4.0, 0.0, 0.0]]]), np.array([[[0.0, 8.0, 0.0, 0.0, 0.0, 0.0]]])
+    it = real_machine(layout, replace(layer(6, value={(5, 4): 1.0}), key=key, query=query, temperature=np.array([4096.0])))
+    assert prove(it).failed == "zero: step: out in instruction is 0"
