@@ -203,3 +203,20 @@ def test_what_shows_nothing_once_the_loop_has_ended() -> None:
 def test_what_shows_other_parts() -> None:
     with pytest.raises(LayoutError, match="'current' must have the parts of 'told', in their order: bit 1"):
         assert showing({"bit": 1, "more": 1}).facts
+
+
+@pytest.mark.parametrize("factor", [-1, Fraction(1, 2)])
+def test_bits_that_are_replaced_are_bits_again(factor: Fraction) -> None:
+    layout = Layout([RowBlock("data", 1, holds=holding("real", "instructions"))], [Region("instructions", 2)],
+                    [Contents("told", "instructions", ("data",), {"bit": 1})])
+    more = float(factor - 1)
+    it = RealMachine(layout, Weights(1, "float64", [layer(1, ({0: 1.0}, 0.0, {0: more}), ({0: -1.0}, 0.0, {0: -more}))]))
+
+    def meaning(card: Any) -> None:
+        card.split("instructions", card.number(0, card.place_bits), {"zero": {"bit": 0}, "one": {"bit": 1}})
+        card.holds("instructions", "is multiplied", lambda column: card.yes,
+                   lambda column: [form * Fraction(factor) for form in column.held])
+
+    it.meaning = meaning
+    found = prove(cast(Any, it))
+    assert found.failed == (None if factor == -1 else "zero: again: data in instructions holds bits")

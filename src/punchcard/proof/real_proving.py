@@ -35,6 +35,7 @@ from punchcard.proof.real_bits import MARGIN, BitSums
 from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.real_meaning import Kept, Midway, RealBefore, RealMeaning
 from punchcard.proof.solver import Failed, Solver
+from punchcard.proof.steps import equal
 from punchcard.transformer.expression import Array
 from punchcard.transformer.precision import significand
 from punchcard.transformer.weights import Weights
@@ -71,6 +72,7 @@ class RealProof:
                 case.run()
             finally:
                 self.claims.shown += case.claims.shown
+                self.promises += [promise for promise in case.promises if promise not in self.promises]
 
     def _split(self) -> tuple[str, ...]:
         """The names of the cases; any instruction is one of them."""
@@ -110,6 +112,8 @@ class RealCase:
         self.claims = Claims(self.solver, progress)
         self.loop = RealLoop(layers, self.layout, self.solver)
         self.card = RealMeaning(self.loop, name)
+        self.promises: list[str] = []
+        """What is taken for granted in this case alone."""
 
     def run(self) -> None:
         """Show all claims of the case."""
@@ -269,8 +273,27 @@ class RealCase:
                 raise Failed(f"{self.name}: again: {fact.about}, which the step changes", None)
             elif isinstance(fact, Contents) and fact.region not in changed:
                 raise Failed(f"{self.name}: again: {fact.about}, of which the step says nothing", None)
+            elif isinstance(fact, Contents) and fact.parts:
+                self._bits_again(fact, changed[fact.region])
             elif not isinstance(fact, Fact | Holds | Stands | Uniform | Contents | Indicates):
                 raise Failed(f"{self.name}: again: {fact.about} is a fact that a proof with real numbers can't show", None)
+
+    def _bits_again(self, fact: Contents, kept: Kept) -> None:
+        """What replaces bits is bits again. Where it is real numbers that a function has made, this is a promise."""
+        columns = [column for column in self.any[fact.region] if self._may_change(kept, column)]
+        if not columns:
+            return
+        with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
+            wrong = list[Term]()
+            for before in (RealBefore(self.card, column) for column in columns):
+                for row, form in enumerate(kept.by(before)):
+                    if self.loop.is_real(form):
+                        self.promises = [f"what {self.name} writes to {fact.region} is bits"]
+                    else:
+                        values = (-1, 1) if row < fact.size else (0,)
+                        is_one = [equal(form - number(value), self.loop.bits) for value in values]
+                        wrong.append(z3.And(kept.replaced(before), z3.Not(z3.Or(*is_one))))
+            self._refute(wrong, f"{self.name}: again: {fact.about}")
 
     def _shows(self, fact: Shows, changed: dict[str, Kept]) -> None:
         """A block shows what a column holds once the loop has ended: what it held, or what replaced that."""
