@@ -220,6 +220,24 @@ def test_what_a_certificate_lacks_is_said() -> None:
     assert disagreements({**kept, "claims": kept["claims"][1:]}, found) == [
         "the claim 'heads of layer 1' is not in the file"]
     assert disagreements({**kept, "proven": False}, found) == ["the file says that it is not proven"]
+    assert disagreements({**kept, "failed": "heads of layer 1"}, found) == ["failed differ"]
+    assert disagreements({name: value for name, value in kept.items() if name != "failed"}, found) == ["failed differ"]
+
+
+def test_what_prove_refuses_before_it_begins(tmp_path: Path) -> None:
+    """A certificate that cannot be kept, or is written over what is read; options of a machine that is not built by them."""
+    program, path = tmp_path / "add.subleq", tmp_path / "proof.json"
+    program.write_text(Path("examples/multiply.subleq").read_text())
+    path.write_text("{}")
+    for options, why in (
+        ([str(program), "-o", str(program)], "would be written over"),
+        (["--verify", str(path), "-o", str(path)], "would be written over"),
+        (["-o", str(tmp_path)], "Is a directory"),
+        (["--verify", str(path), "--bits", "9"], "all options of machines away"),
+    ):
+        result = CliRunner().invoke(main, ["prove", *options])
+        assert result.exit_code == 2, options
+        assert why in result.output, result.output
 
 
 @pytest.mark.parametrize(("text", "why"), [

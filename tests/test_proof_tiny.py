@@ -6,15 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from punchcard.card.contents import Contents, Stands
+from punchcard.card.contents import Contents, Shows, Stands, Uniform
 from punchcard.card.facts import AnyFact, Copies, Holds
 from punchcard.card.layout import Layout, Region, RowBlock, holding
-from punchcard.errors import ProofError
+from punchcard.errors import LayoutError, ProofError
 from punchcard.transformer.weights import LayerArrays, Weights
 
 pytest.importorskip("z3", reason="proofs need z3")
@@ -171,3 +171,52 @@ def test_regions_that_are_called_as_columns_are(names: tuple[str, str]) -> None:
     key, query = np.array([[[0.0, 0.0, 8.0, 4.0, 0.0, 0.0]]]), np.array([[[0.0, 8.0, 0.0, 0.0, 0.0, 0.0]]])
     it = real_machine(layout, replace(layer(6, value={(5, 4): 1.0}), key=key, query=query, temperature=np.array([4096.0])))
     assert prove(it).failed == "zero: step: out in instruction is 0"
+
+
+def showing(parts: Mapping[str, int]) -> Layout:
+    """Two instructions of a bit, and a column that shows one of them."""
+    return Layout([RowBlock("data", 1, holds=holding("real", "instructions")),
+                   RowBlock("current", sum(parts.values()), parts=parts, holds=holding("bits", "head")),
+                   RowBlock("by", 2, holds=holding("bits", "head"))],
+                  [Region("instructions", 2), Region("head", 1)],
+                  [Contents("told", "instructions", ("data",), {"bit": 1}), Uniform("by", "head"),
+                   Shows("current", "head", "told", "by")])
+
+
+def test_what_shows_nothing_once_the_loop_has_ended() -> None:
+    """All instructions become 1, and so does what shows one of them. But the pointer leaves the instructions."""
+    layout = showing({"bit": 1})
+    becomes_one = [({row: -1.0}, 0.0, {row: 2.0}) for row in (0, 1)]
+    it = RealMachine(layout, Weights(4, "float64", [layer(4, *becomes_one, *flipped(3))]))
+
+    def meaning(card: Any) -> None:
+        card.split("instructions", card.shared("head", "by"), {"zero": {"bit": 0}, "one": {"bit": 1}})
+        card.holds("instructions", "becomes 1", lambda column: card.yes, lambda column: [card.constant(1.0)])
+        card.expect("current", "head", card.number(1, 1))
+        card.expect("by", "head", lambda column: column["by"] ^ card.number(2, 2))
+
+    it.meaning = meaning
+    found = prove(cast(Any, it))
+    assert found.failed == "zero: again: current in head is the told that by names"
+
+
+def test_what_shows_other_parts() -> None:
+    with pytest.raises(LayoutError, match="'current' must have the parts of 'told', in their order: bit 1"):
+        assert showing({"bit": 1, "more": 1}).facts
+
+
+@pytest.mark.parametrize("factor", [-1, Fraction(1, 2)])
+def test_bits_that_are_replaced_are_bits_again(factor: Fraction) -> None:
+    layout = Layout([RowBlock("data", 1, holds=holding("real", "instructions"))], [Region("instructions", 2)],
+                    [Contents("told", "instructions", ("data",), {"bit": 1})])
+    more = float(factor - 1)
+    it = RealMachine(layout, Weights(1, "float64", [layer(1, ({0: 1.0}, 0.0, {0: more}), ({0: -1.0}, 0.0, {0: -more}))]))
+
+    def meaning(card: Any) -> None:
+        card.split("instructions", card.number(0, card.place_bits), {"zero": {"bit": 0}, "one": {"bit": 1}})
+        card.holds("instructions", "is multiplied", lambda column: card.yes,
+                   lambda column: [form * Fraction(factor) for form in column.held])
+
+    it.meaning = meaning
+    found = prove(cast(Any, it))
+    assert found.failed == (None if factor == -1 else "zero: again: data in instructions holds bits")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from punchcard.errors import LayoutError
+
 if TYPE_CHECKING:
     from punchcard.card.layout import Card, Layout
 
@@ -107,6 +109,15 @@ class Shows:
     def of(self, layout: Layout) -> Contents:
         """The contents that it shows."""
         return next(fact for fact in layout.facts_given if isinstance(fact, Contents) and fact.name == self.contents)
+
+    def check(self, layout: Layout) -> None:
+        """Refuse contents that are not there, or a block with other parts than they have."""
+        if not any(isinstance(fact, Contents) and fact.name == self.contents for fact in layout.facts_given):
+            raise LayoutError(f"{self.about}: no column's contents are called {self.contents!r}")
+        block, parts = layout.place(self.rows).block, self.of(layout).parts
+        if block.name != self.rows or list(block.parts.items()) != list(parts.items()):
+            raise LayoutError(f"{self.about}: {self.rows!r} must have the parts of {self.contents!r}, in their order: "
+                              + ", ".join(f"{part} {size}" for part, size in parts.items()))
 
     def truths(self, layout: Layout, card: Card) -> Any:
         """In which columns it is so."""

@@ -229,6 +229,8 @@ def check_fact(layout: Layout, fact: AnyFact) -> None:
         wanted = layout.place(fact.rows).size
         if len(fact.conditions) != wanted or any(len(row) not in (1, size) for row in fact.conditions):
             raise LayoutError(f"{fact.about}: it needs {wanted} rows of conditions, each with one or with {size}")
+    if isinstance(fact, Shows):
+        fact.check(layout)
     if isinstance(fact, Fact | Each | Indicates):
         for condition in (leaf for each in _conditions(fact) for leaf in leaves(each)):
             least = condition.constant if isinstance(condition, Sum) else getattr(condition, "number", 0)

@@ -20,6 +20,7 @@ from punchcard.cli.options import (
 from punchcard.cli.run import load_program
 from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
+from punchcard.files import check_apart, check_writable
 from punchcard.machines.registry import Registry
 
 FAILED = 1
@@ -54,13 +55,16 @@ def make_prove(registry: Registry) -> click.Command:
         from punchcard.proof.prover import rebuilt, require_solver
 
         require_solver()
+        if output is not None:
+            check_apart(output, file, certificate)
+            check_writable(output)
         kept = None
         if certificate is not None:
             from punchcard.proof.certificate import load_certificate
 
-            if file is not None or kind_name is not None:
-                raise PunchcardError(f"--verify {str(certificate)!r} says which machine it is about: leave FILE and "
-                                     "--machine away")
+            if file is not None or kind_name is not None or Given(given).values:
+                raise PunchcardError(f"--verify {str(certificate)!r} says which machine it is about: leave FILE, "
+                                     "--machine and all options of machines away")
             kept = load_certificate(certificate)
             machine: Any = rebuilt(kept, registry, str(certificate))
         else:

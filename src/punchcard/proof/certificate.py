@@ -15,7 +15,7 @@ from punchcard.proof.example import CounterExample
 
 FORMAT = "punchcard proof"
 VERSION = 1
-COMPARED = "weights", "machine", "title", "facts", "promises"
+COMPARED = "weights", "machine", "title", "facts", "promises", "failed"
 """What must be the same when a certificate is checked, beside its claims."""
 
 
@@ -95,13 +95,13 @@ def load_certificate(path: str | Path) -> dict[str, Any]:
 def disagreements(kept: Mapping[str, Any], now: Certificate) -> list[str]:
     """Where a certificate that was kept says something else than one that was made just now."""
     fresh = now.describe()
-    found = [f"{name} differ" for name in COMPARED if kept.get(name) != fresh[name]]
+    found = [f"{name} differ" for name in COMPARED if name not in kept or kept[name] != fresh[name]]
     said = [[(str(claim.get("name")), str(claim.get("about"))) for claim in each]
             for each in (kept["claims"], fresh["claims"])]
     found += [f"the claim {name!r} is not shown" for name, about in said[0] if (name, about) not in said[1]]
     found += [f"the claim {name!r} is not in the file" for name, about in said[1] if (name, about) not in said[0]]
     if not found and said[0] != said[1]:
         found.append("the claims are in another order, or some of them twice")
-    if kept.get("proven") != fresh["proven"]:
+    if kept.get("proven") is not fresh["proven"]:
         found.append(f"the file says that it is {'' if kept.get('proven') else 'not '}proven")
     return found

@@ -283,6 +283,7 @@ class RealCase:
         of, wrong = fact.of(self.layout), list[Term]()
         for column in self.any[fact.region]:
             words = self._words(column)
+            wrong.append(z3.Not(self.loop.columns.names_one(words[fact.by], (of.region,))))
             held = self.card.at(of.region, words[fact.by])
             kept = changed[of.region]
             new = self.card.pick([(z3.BoolVal(True), held.held), (kept.replaced(held), kept.by(held))], of.size)
