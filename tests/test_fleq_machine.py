@@ -370,7 +370,7 @@ def test_a_domain_has_the_slack_of_its_own_function(engine: str) -> None:
     """The product of this machine is off by up to 4; that is no licence for operands of inverse."""
     program = assemble(".range 1000\n.data\nx scalar -3\n.code\nx = inverse(x)")
     machine = FleqMachine(functions=["mul", "inverse"], size=8, memory=2, instructions=2, range=1000, precision="float32")
-    assert machine.bound("mul") > 3 > 1e-4 > machine.bound("inverse")
+    assert machine.bound("mul") > 3 > 1e-3 > machine.bound("inverse")
     with pytest.raises(ProgramError, match="inverse of -3: its block is built for"):
         machine.run(program, engine=engine)
     edge = program.with_values({"x": 0.1 - machine.bound("inverse")})
