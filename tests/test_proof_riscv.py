@@ -277,7 +277,8 @@ class Judge:
     """What becomes of other weights.
 
     wrong    cards depart from what the machine means, and the prover refutes the case of such a card
-    missed   no card that was tried departs, and the prover refutes a claim: a margin, a limit, or what cards did not show
+    found    no card that was tried departs, and the prover finds one that does
+    missed   the prover refutes a claim, and its cards still give what they should: a margin or a limit
     same     everything is shown
     """
 
@@ -299,12 +300,13 @@ class Judge:
             assert any(_is_refuted(proof, stage.name, name) for name in (*names, None)), f"{case} departs, and was shown"
             return "wrong"
         # A stage with the same weights was shown before.
-        if any(_is_refuted(proof, stage.name, name) for name in (None, *(each.name for each in stage.cases))):
-            return "missed"
         try:
+            for name in (None, *(each.name for each in stage.cases)):
+                proof.show(stage.name, name)
             proof.check_bits()
-        except Failed:
-            return "missed"
+        except Failed as failed:
+            example = counter_example(proof, failed)
+            return "found" if example is not None and (example.differences or example.broken) else "missed"
         return "same"
 
     def _departing(self, weights: Weights, number: int) -> str | None:
