@@ -234,3 +234,17 @@ def test_bits_that_are_replaced_are_bits_again(factor: Fraction) -> None:
     it.meaning = meaning
     found = prove(cast(Any, it))
     assert found.failed == (None if factor == -1 else "zero: again: data in instructions holds bits")
+
+
+@pytest.mark.parametrize("turned", [True, False])
+def test_a_step_that_says_what_a_part_holds_beside_real_numbers(turned: bool) -> None:
+    blocks = [RowBlock("data", 1, holds=holding("real", "instruction")), replace(PAIR, holds=holding("bits", "head"))]
+    layout = Layout(blocks, [Region("instruction", 1), Region("head", 1)],
+                    [Contents("told", "instruction", ("data",), {"bit": 1})])
+
+    def meaning(card: Any) -> None:
+        nothing_changes(card)
+        card.expect("pair.other", "head", lambda column: ~column["pair.other"])
+
+    it = RealMachine(layout, Weights(3, "float64", [layer(3, *(flipped(2) if turned else ()))]), meaning)
+    assert prove(cast(Any, it)).failed == (None if turned else "zero: step: pair in head is what the step says")
