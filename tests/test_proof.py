@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
+import threading
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -35,6 +38,7 @@ from punchcard.proof.certificate import disagreements, load_certificate
 from punchcard.proof.forms import Form
 from punchcard.proof.prover import prove
 from punchcard.proof.proving import Proof
+from punchcard.proof.solver import Solver
 from punchcard.proof.stepping import step
 from punchcard.proof.steps import equal
 
@@ -288,6 +292,16 @@ def test_without_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ProofError, match="needs the solver z3"):
         small("two-layer").prove()
+
+
+def test_an_interrupt_ends_the_work_and_not_a_question() -> None:
+    """z3 takes the signal for itself, and says that it does not know."""
+    x, y = z3.BitVecs("x y", 48)
+    stop = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    stop.start()
+    with pytest.raises(KeyboardInterrupt):
+        Solver().possible(z3.UGT(x, 1), z3.UGT(y, 1), z3.ZeroExt(48, x) * z3.ZeroExt(48, y) == (1 << 89) - 1)
+    stop.join()
 
 
 def test_a_sum_whose_relu_has_a_finer_unit_than_the_sum() -> None:

@@ -15,6 +15,7 @@ from punchcard.card.contents import Contents, Shows, Stands, Uniform
 from punchcard.card.facts import AnyFact, Copies, Holds
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.errors import LayoutError, ProofError
+from punchcard.machines.stages import Stage
 from punchcard.transformer.weights import LayerArrays, Weights
 
 pytest.importorskip("z3", reason="proofs need z3")
@@ -64,6 +65,19 @@ def test_a_copy_of_a_block_of_which_a_part_is_left() -> None:
     it = machine(layout, [layer(layout.width, *flipped(0))], lambda card: card.leave("pair.one", "cells"))
     with pytest.raises(ProofError, match="the step leaves 'pair' in 'cells' open, so nothing is a copy of it"):
         prove(it)
+
+
+def test_a_card_with_more_rows_in_the_middle_of_a_loop() -> None:
+    regions, bit = [Region("cells", 2)], RowBlock("bit", 1, holds=holding("bits", "cells"))
+    narrow, wide = Layout([bit], regions), Layout([bit, RowBlock("more", 1)], regions)
+
+    class Staged(TinyMachine):
+        def stages(self) -> Sequence[Stage]:
+            return (Stage("first", (0, 1), narrow, wide, lambda card: None),
+                    Stage("second", (1, 2), wide, narrow, lambda card: None))
+
+    with pytest.raises(ProofError, match="the stage 'second' does not begin where 'first' ends"):
+        prove(cast(Any, Staged(narrow, Weights(1, "float64", [layer(1), layer(1)]))))
 
 
 # Real numbers
@@ -220,3 +234,17 @@ def test_bits_that_are_replaced_are_bits_again(factor: Fraction) -> None:
     it.meaning = meaning
     found = prove(cast(Any, it))
     assert found.failed == (None if factor == -1 else "zero: again: data in instructions holds bits")
+
+
+@pytest.mark.parametrize("turned", [True, False])
+def test_a_step_that_says_what_a_part_holds_beside_real_numbers(turned: bool) -> None:
+    blocks = [RowBlock("data", 1, holds=holding("real", "instruction")), replace(PAIR, holds=holding("bits", "head"))]
+    layout = Layout(blocks, [Region("instruction", 1), Region("head", 1)],
+                    [Contents("told", "instruction", ("data",), {"bit": 1})])
+
+    def meaning(card: Any) -> None:
+        nothing_changes(card)
+        card.expect("pair.other", "head", lambda column: ~column["pair.other"])
+
+    it = RealMachine(layout, Weights(3, "float64", [layer(3, *(flipped(2) if turned else ()))]), meaning)
+    assert prove(cast(Any, it)).failed == (None if turned else "zero: step: pair in head is what the step says")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import z3
 
 from punchcard.proof.forms import Term
-from punchcard.proof.solver import Failed, Undecided
+from punchcard.proof.solver import Failed, Undecided, check
 
 SECONDS = 60
 """So long may a step of a lemma take; each takes some hundredths of a second."""
@@ -99,7 +99,7 @@ def show_lemma(name: str) -> int:
         solver = z3.Solver()
         solver.set("timeout", 1000 * SECONDS)
         solver.add(*given, z3.simplify(z3.Not(then), som=True))  # products of sums as sums of products
-        answer = solver.check()
+        answer = check(solver)
         if answer == z3.unknown:
             raise Undecided(f"{name}, {about}: {solver.reason_unknown()}")
         if answer == z3.sat:

@@ -49,11 +49,11 @@ class Proof:
         if self.weights.width != self.layout.width:
             raise ProofError(f"weights for {self.weights.width} rows, the layout has {self.layout.width}: they do not fit")
         check_whole(self.layout)
-        sizes = np.max([entry_sizes(stage.begin) for stage in self.stages], axis=0)
-        self.layers = [Layer(arrays, self.weights.dtype, sizes) for arrays in self.weights.layers]
-        if not self.layers:
+        if not self.weights.layers:
             raise ProofError("a model without layers: there is nothing to prove")
         self._check_stages()
+        sizes = np.max([entry_sizes(stage.begin) for stage in self.stages], axis=0)
+        self.layers = [Layer(arrays, self.weights.dtype, sizes) for arrays in self.weights.layers]
         self.shares = [[1] * len(layer.heads) for layer in self.layers]
         self.needed = 0
         self.promises: list[str] = []
@@ -70,7 +70,7 @@ class Proof:
                 if isinstance(fact, Fact) and fact.unless is not None:
                     raise ProofError(f"the fact {fact.about!r} has `unless` in the middle of a loop: say it with `either`")
         first, last = self.stages[0], self.stages[-1]
-        whole = first.begin is self.layout is last.end and (first.layers[0], last.layers[1]) == (0, len(self.layers))
+        whole = first.begin is self.layout is last.end and (first.layers[0], last.layers[1]) == (0, len(self.weights.layers))
         if not whole:
             raise ProofError("the stages are not the whole loop, from the machine's layout to its layout")
 

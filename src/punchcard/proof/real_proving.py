@@ -29,7 +29,7 @@ from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.columns import Column
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
 from punchcard.proof.layer_weights import Layer
-from punchcard.proof.meaning import Before, with_parts
+from punchcard.proof.meaning import expected_words
 from punchcard.proof.proving import check_whole
 from punchcard.proof.real_bits import MARGIN, BitSums
 from punchcard.proof.real_layers import RealLoop
@@ -204,23 +204,24 @@ class RealCase:
 
     def _block(self, block: RowBlock, region: str) -> None:
         content, rows, wrong = block.holds.get(region), self.layout.rows(block.name), list[Term]()
-        meant = self.card.expected.get((block.name, region))
+        meant = self._is_meant(block, region)
         columns, indicates = self.loop.columns, self.loop.columns.indicates
         for column in self.any[region]:
             found = self.loop.after(column, len(self.loop.layers))[rows]
             if (region, block.name) in indicates:
                 wanted = columns.indicated(indicates[region, block.name], column, self._words(column))
-            elif content == "bits" and meant is not None:
-                wanted = [signed(bit) for bit in self.loop.bits.of_word(z3.simplify(meant(Before(self.card, column))))]
+            elif content == "bits" and meant:
+                word = expected_words(self.card, block, column)[block.name]
+                wanted = [signed(bit) for bit in self.loop.bits.of_word(word)]
             elif content is None or content == "one":
                 wanted = [number(1) if content == "one" else NOTHING] * block.size
             else:
                 wanted = column.rows[rows]
             wrong += self._differ(found, wanted)
         follows = (region, block.name) in indicates
-        about = ("is what the step says" if meant is not None else "follows from the step" if follows
+        about = ("is what the step says" if meant else "follows from the step" if follows
                  else "is as it was" if content else "is 0")
-        if wrong or meant is not None or follows:
+        if wrong or meant or follows:
             with self.claims.claim(f"{self.name}: step: {block.name} in {region}", about):
                 self._refute(wrong, f"{self.name}: step: {block.name} in {region} {about}")
 
@@ -267,7 +268,7 @@ class RealCase:
             elif isinstance(fact, Shows):
                 with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
                     self._shows(fact, changed)
-            elif isinstance(fact, Holds) and (fact.rows, fact.region) in self.card.expected:
+            elif isinstance(fact, Holds) and self._is_meant(self.layout.place(fact.rows).block, fact.region):
                 raise Failed(f"{self.name}: again: {fact.about}, which the step changes", None)
             elif isinstance(fact, Contents):
                 if fact.region not in changed:
@@ -312,8 +313,12 @@ class RealCase:
     def _words(self, column: Column) -> dict[str, Term]:
         """The words of a column after the loop, as the machine means them."""
         found = dict(column.words)
-        for (rows, region), meant in self.card.expected.items():
-            if region == column.region:
-                word = z3.simplify(meant(Before(self.card, column)))
-                found |= with_parts(self.layout.place(rows).block, word)
+        for block in self.layout.blocks:
+            if self._is_meant(block, column.region):
+                found |= expected_words(self.card, block, column)
         return found
+
+    def _is_meant(self, block: RowBlock, region: str) -> bool:
+        """Whether the step says what a block or a part of it holds."""
+        names = (block.name, *(f"{block.name}.{part}" for part in block.parts))
+        return any((name, region) in self.card.expected for name in names)

@@ -13,6 +13,18 @@ QUICK = 0.1
 """So many seconds has the solver that knows everything."""
 
 
+INTERRUPTED = "interrupted from keyboard"
+"""What z3 says where it was stopped by Ctrl-C. Nobody else hears of that."""
+
+
+def check(solver: Term) -> Term:
+    """The answer of a solver of z3. Ctrl-C ends the work, and not just this question."""
+    answer = solver.check()
+    if answer == z3.unknown and solver.reason_unknown() == INTERRUPTED:
+        raise KeyboardInterrupt
+    return answer
+
+
 class Undecided(Exception):
     """The solver gave up, or ran out of the time that it was given."""
 
@@ -74,7 +86,7 @@ class Solver:
         try:
             self._solver.push()
             self._solver.add(*terms)
-            answer = self._solver.check()
+            answer = check(self._solver)
             self._solver.pop()
             if answer == z3.unknown:
                 # An interrupted solver may forget some of what it was told, and then finds more possible than is.
@@ -101,13 +113,13 @@ class Solver:
         for wish in wishes:
             solver.push()
             solver.add(wish)
-            if solver.check() != z3.sat:
+            if check(solver) != z3.sat:
                 solver.pop()
         self._check(solver)
         return solver.model()
 
     def _check(self, solver: Term) -> Term:
-        answer = solver.check()
+        answer = check(solver)
         if answer == z3.unknown:
             raise Undecided(solver.reason_unknown())
         return answer
