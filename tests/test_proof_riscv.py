@@ -30,7 +30,6 @@ from tests.riscv_random import endless
 
 pytest.importorskip("z3")
 
-from punchcard.proof.example import counter_example
 from punchcard.proof.proving import Proof
 from punchcard.proof.solver import Failed
 from punchcard.proof.stepping import step
@@ -156,7 +155,7 @@ def test_cards_for_a_stage_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPat
     proof = Proof(subject, Weights(subject.weights.width, subject.weights.dtype, [*first, replace(last, w2=w2)]))
     with pytest.raises(Failed, match="fetch: word in scratchpad") as failed:
         proof.show("fetch")
-    found = counter_example(proof, failed.value)
+    found = proof.counter_example(failed.value)
     assert found is not None
     assert found.layers is None
     assert subject.layout.violations(found.card) == []
@@ -166,7 +165,7 @@ def test_cards_for_a_stage_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPat
     assert not np.array_equal(step(subject, found.card, after), after)
 
     monkeypatch.setattr("punchcard.proof.middle.FROM_THE_START", 0)
-    found = counter_example(proof, failed.value)
+    found = proof.counter_example(failed.value)
     assert found is not None
     assert found.layers == (2, 3)
     assert proof.part.begin.violations(found.card) == []
@@ -305,7 +304,7 @@ class Judge:
                 proof.show(stage.name, name)
             proof.check_bits()
         except Failed as failed:
-            example = counter_example(proof, failed)
+            example = proof.counter_example(failed)
             return "found" if example is not None and (example.differences or example.broken) else "missed"
         return "same"
 

@@ -84,14 +84,8 @@ class CounterExample:
                 "layers": None if self.layers is None else list(self.layers)}
 
 
-def counter_example(proof: Proof, failed: Failed) -> CounterExample | None:
-    """A card for a failed claim; None where there is none to show, as for numbers of bits."""
-    if failed.model is None:
-        return None
-    if proof.part.begin is not proof.layout:
-        from punchcard.proof.middle import middle_example
-
-        return middle_example(proof, failed)
+def counter_example(proof: Proof, failed: Failed) -> CounterExample:
+    """A card for a failed claim of a stage that begins with the loop."""
     model, tries = failed.model, random.Random(0)
     for _ in range(TRIES):
         chosen = chosen_numbers(proof.layout, proof, model)

@@ -33,9 +33,7 @@ def prove(
     import z3
 
     from punchcard.proof.certificate import Certificate
-    from punchcard.proof.example import counter_example
     from punchcard.proof.proving import Proof
-    from punchcard.proof.real_example import real_counter_example
     from punchcard.proof.real_proving import RealProof
     from punchcard.proof.solver import Failed, Undecided
 
@@ -46,7 +44,7 @@ def prove(
     try:
         proof.run()
     except Failed as failure:
-        failed, example = failure.claim, (real_counter_example if real else counter_example)(proof, failure)
+        failed, example = failure.claim, proof.counter_example(failure)
     except z3.Z3Exception as error:
         raise ProofError(f"{machine.title()}: facts or meaning have words of lengths that do not fit: {error}") from None
     except Undecided as undecided:

@@ -24,7 +24,9 @@ from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims, Progress
+from punchcard.proof.example import CounterExample, counter_example
 from punchcard.proof.layer_weights import NEVER, Layer
+from punchcard.proof.middle import middle_example
 from punchcard.proof.part import Part
 from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
@@ -59,6 +61,12 @@ class Proof:
         self.promises: list[str] = []
         self._seconds, self._only = seconds, only
         self.part = self._part(self.stages[0])
+
+    def counter_example(self, failed: Failed) -> CounterExample | None:
+        """A card for a failed claim; None where there is none to show, as for numbers of bits."""
+        if failed.model is None:
+            return None
+        return (counter_example if self.part.begin is self.layout else middle_example)(self, failed)
 
     def _check_stages(self) -> None:
         """Each stage begins where the one before ends. A host acts between loops only, so `unless` has no place within."""
