@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from punchcard.card.contents import Contents, Shows, Stands, Uniform
-from punchcard.card.facts import AnyFact, Copies, Holds
+from punchcard.card.facts import AnyFact, Copies, Fact, Holds, Spans
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.errors import LayoutError, ProofError
 from punchcard.machines.stages import Stage
@@ -20,6 +20,7 @@ from punchcard.transformer.weights import LayerArrays, Weights
 
 pytest.importorskip("z3", reason="proofs need z3")
 
+from punchcard.proof.part import mentioned
 from punchcard.proof.prover import prove
 from tests.random_machines import TinyMachine
 
@@ -65,6 +66,11 @@ def test_a_copy_of_a_block_of_which_a_part_is_left() -> None:
     it = machine(layout, [layer(layout.width, *flipped(0))], lambda card: card.leave("pair.one", "cells"))
     with pytest.raises(ProofError, match="the step leaves 'pair' in 'cells' open, so nothing is a copy of it"):
         prove(it)
+
+
+def test_the_rows_that_a_fact_is_about() -> None:
+    """Of a fact about rows of which some depend on the case, and others do not, a proof says so."""
+    assert mentioned(Fact("cells", Spans("first", "count", ("cells",)), "it spans cells")) == {"first", "count"}
 
 
 def test_a_card_with_more_rows_in_the_middle_of_a_loop() -> None:

@@ -252,6 +252,6 @@ def mentioned(fact: Holds | Copies | Fact) -> set[str]:
         return {fact.rows, fact.by}
     found = set[str]()
     for each in leaves(fact.after):
-        other = getattr(each, "of", None) or getattr(each, "other", None) or ()
-        found |= {each.rows, *((other,) if isinstance(other, str) else other)}
+        for other in (getattr(each, name, ()) for name in ("rows", "of", "other", "width")):
+            found |= {other} if isinstance(other, str) else set(other)
     return found
