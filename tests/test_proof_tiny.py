@@ -254,3 +254,12 @@ def test_a_step_that_says_what_a_part_holds_beside_real_numbers(turned: bool) ->
 
     it = RealMachine(layout, Weights(3, "float64", [layer(3, *(flipped(2) if turned else ()))]), meaning)
     assert prove(cast(Any, it)).failed == (None if turned else "zero: step: pair in head is what the step says")
+
+
+def test_a_block_and_its_part_are_not_both_said() -> None:
+    def meaning(card: Any) -> None:
+        card.expect("pair", "cells", card.number(0, 2))
+        card.expect("pair.one", "cells", card.number(1, 1))
+
+    with pytest.raises(ProofError, match=r"'pair' and 'pair.one' in 'cells': say what the block holds, or its parts"):
+        prove(machine(Layout([PAIR], [Region("cells", 2)]), [layer(2)], meaning))

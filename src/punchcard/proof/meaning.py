@@ -110,6 +110,10 @@ class Meaning(Said):
         """
         self.columns.layout.rows(rows)
         self.columns.layout.region(region)
+        block, _, part = rows.partition(".")
+        for name, where_else in self.expected:
+            if where_else == region and name != rows and (name == block if part else name.startswith(f"{block}.")):
+                raise ProofError(f"{name!r} and {rows!r} in {region!r}: say what the block holds, or its parts, not both")
         self.expected[rows, region] = value if callable(value) else lambda column: value
         if where is not None:
             self.where[rows, region] = where
