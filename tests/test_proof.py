@@ -92,11 +92,11 @@ def test_the_meaning_of_an_image_is_what_the_model_does() -> None:
             card = after
 
 
-@pytest.mark.parametrize("name", [name if name == "two-layer" else soaked(name) for name in DESIGNS])
-def test_one_changed_weight(name: str) -> None:
+@pytest.mark.parametrize(("name", "count"), [("two-layer", 3), ("paper", 2), ("one-layer", 1)])
+def test_one_changed_weight(name: str, count: int) -> None:
     """A claim fails, on a card that has all facts; or everything is shown, and then the model does the same on cards."""
     machine, seen = small(name), set()
-    for about, weights in mutations(machine.weights, 3, seed=7):
+    for about, weights in mutations(machine.weights, count, seed=7):
         found = prove(machine, weights=weights, seconds=60)
         seen.add(_judge(machine, weights, found, about))
     assert "refuted" in seen
