@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +40,8 @@ def make_prove(registry: Registry) -> click.Command:
     @click.option("-o", "--output", metavar="CERTIFICATE", help="Write the certificate to this file, as JSON.")
     @click.option("--verify", "certificate", metavar="CERTIFICATE", type=click.Path(path_type=Path),
                   help="Show all claims of a certificate again, for a machine built anew.")
-    @click.option("--seconds", type=click.FloatRange(min=0.001), help="The most that one question may take.")
+    @click.option("--seconds", type=click.FloatRange(min=0.001),
+                  help="The most that one question may take; without an answer by then the proof ends.")
     @machine_options(registry)
     @language_options(registry)
     @memory_option
@@ -49,7 +53,7 @@ def make_prove(registry: Registry) -> click.Command:
         """Prove from the weights that one loop is the machine's step, for every card and so for every program.
 
         With FILE, the machine has room for that program; else it has its usual sizes. A claim that does not hold is shown
-        with a card on which it fails, and the exit status is 1.
+        with a card on which it fails, and the exit status is 1. It needs the solver z3: pip install 'punchcard[proof]'.
         """
         from punchcard.proof.prover import prove as proven
         from punchcard.proof.prover import rebuilt, require_solver
@@ -69,9 +73,8 @@ def make_prove(registry: Registry) -> click.Command:
             machine: Any = rebuilt(kept, registry, str(certificate))
         else:
             machine = _machine(registry, file, kind_name, Given(given))
-        found = proven(machine, seconds=seconds, progress=None if as_json or not sys.stderr.isatty() else _tell)
-        if output is not None:
-            found.save(output)
+        with telling(not as_json and sys.stderr.isatty()) as progress:
+            found = proven(machine, seconds=seconds, progress=progress)
         wrong = []
         if kept is not None:
             from punchcard.proof.certificate import disagreements
@@ -84,14 +87,28 @@ def make_prove(registry: Registry) -> click.Command:
             if kept is not None:
                 out(f"{str(certificate)!r} is confirmed" if not wrong else
                     f"{str(certificate)!r} is not confirmed: {'; '.join(wrong)}")
+        if output is not None:
+            found.save(output)
         return FAILED if wrong or not found.proven else 0
 
     return prove
 
 
-def _tell(name: str, questions: int) -> None:
-    """Which claim is being shown, on a terminal."""
-    print(f"\r\x1b[K{name} ({questions} questions so far)", end="\r", file=sys.stderr, flush=True)  # noqa: T201
+@contextmanager
+def telling(wanted: bool) -> Iterator[Callable[[str, int], None] | None]:
+    """Says on a terminal which claim is being shown, in one line, and takes the line away again."""
+
+    def write(text: str) -> None:
+        print(f"\r\x1b[K{text}", end="\r", file=sys.stderr, flush=True)  # noqa: T201
+
+    def tell(name: str, questions: int) -> None:
+        write(f"{name} ({questions} questions so far)"[: shutil.get_terminal_size().columns - 1])
+
+    try:
+        yield tell if wanted else None
+    finally:
+        if wanted:
+            write("")
 
 
 def _machine(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> Any:

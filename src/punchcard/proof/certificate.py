@@ -102,6 +102,8 @@ def disagreements(kept: Mapping[str, Any], now: Certificate) -> list[str]:
     found += [f"the claim {name!r} is not in the file" for name, about in said[1] if (name, about) not in said[0]]
     if not found and said[0] != said[1]:
         found.append("the claims are in another order, or some of them twice")
+    if (kept.get("counter_example") is None) is not (fresh["counter_example"] is None):
+        found.append("counter_example differ")
     if kept.get("proven") is not fresh["proven"]:
         found.append(f"the file says that it is {'' if kept.get('proven') else 'not '}proven")
     return found

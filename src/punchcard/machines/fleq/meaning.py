@@ -25,7 +25,7 @@ HELD = ("zero", "unit", "memory", "instructions")
 
 
 class FleqMeaning:
-    """The words that both designs need."""
+    """The words that all designs need."""
 
     def __init__(self, design: Any, card: Any) -> None:
         self.design, self.card, self.sizes = design, card, design.sizes
