@@ -236,7 +236,7 @@ def check_fact(layout: Layout, fact: AnyFact) -> None:
             least = condition.constant if isinstance(condition, Sum) else getattr(condition, "number", 0)
             if isinstance(condition, Sum | Below) and least < 0:
                 raise LayoutError(f"{fact.about}: {condition} has a number below 0, words are unsigned")
-            for rows in _named(condition):
+            for rows in rows_of(condition):
                 _check_bits(layout, fact, rows)
             if isinstance(condition, Same) and held_size(layout, condition.rows) != held_size(layout, condition.other):
                 raise LayoutError(f"{fact.about}: {condition.rows!r} and {condition.other!r} have different lengths")
@@ -249,11 +249,10 @@ def check_fact(layout: Layout, fact: AnyFact) -> None:
                 raise LayoutError(f"{fact.about}: {condition} is about no bits at all")
 
 
-def _named(condition: Condition) -> list[str]:
+def rows_of(condition: Leaf) -> list[str]:
     """The rows that a condition is about."""
     others = [getattr(condition, name) for name in ("other", "width", "of") if hasattr(condition, name)]
-    flat = [each for other in others for each in ((other,) if isinstance(other, str) else other)]
-    return [getattr(condition, "rows", ""), *flat]
+    return [condition.rows, *(each for other in others for each in ((other,) if isinstance(other, str) else other))]
 
 
 def _conditions(fact: Fact | Each | Indicates) -> Iterator[Condition]:

@@ -12,7 +12,7 @@ from fractions import Fraction
 import z3
 
 from punchcard.card.contents import Contents, Shows, Stands, Uniform
-from punchcard.card.facts import Copies, Each, Fact, Holds, Indicates, leaves, sources
+from punchcard.card.facts import Copies, Each, Fact, Holds, Indicates, leaves, rows_of, sources
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
@@ -250,8 +250,4 @@ def mentioned(fact: Holds | Copies | Fact) -> set[str]:
         return {fact.rows}
     if isinstance(fact, Copies):
         return {fact.rows, fact.by}
-    found = set[str]()
-    for each in leaves(fact.after):
-        for other in (getattr(each, name, ()) for name in ("rows", "of", "other", "width")):
-            found |= {other} if isinstance(other, str) else set(other)
-    return found
+    return {rows for each in leaves(fact.after) for rows in rows_of(each)}

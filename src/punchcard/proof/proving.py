@@ -26,7 +26,7 @@ from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.example import CounterExample, counter_example
 from punchcard.proof.layer_weights import NEVER, Layer
-from punchcard.proof.middle import middle_example
+from punchcard.proof.middle_example import middle_example
 from punchcard.proof.part import Part
 from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
