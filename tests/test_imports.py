@@ -22,6 +22,7 @@ SOURCE = Path(inspect.getfile(punchcard)).parent
 FLOORS = (
     ("errors",),
     ("above", "telling", "files", "budget", "arguments"),
+    ("words",),
     ("card",),
     ("transformer",),
     ("primitives", "engines", "trace"),
