@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from punchcard.card.facts import Copies, Equals, Fact, Holds, Names, Own, either
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.cli import main
-from punchcard.cli.prove import telling
+from punchcard.cli.prove import show_progress
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.subleq.machine import SubleqMachine
@@ -234,11 +234,11 @@ def test_the_claim_that_is_being_shown_stays_within_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((20, 24)))
-    with telling(True) as tell:
+    with show_progress(True) as tell:
         assert tell is not None
         tell("a claim with a name of many words", 3)
     assert capsys.readouterr().err == "\r\x1b[Ka claim with a name\r\r\x1b[K\r"
-    with telling(False) as tell:
+    with show_progress(False) as tell:
         assert tell is None
 
 
