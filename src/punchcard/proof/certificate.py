@@ -58,7 +58,7 @@ class Certificate:
         if self.counterexample is not None:
             lines.append(str(self.counterexample))
         elif self.failed is not None:
-            lines.append(f"it is not so that {self.failed}")
+            lines.append(f"violated: {self.failed}")
         return "\n".join(lines)
 
     def describe(self) -> dict[str, Any]:
