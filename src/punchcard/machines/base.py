@@ -332,7 +332,7 @@ class Machine(ABC, Generic[Program, State]):
         seconds    the most that one question of the solver may take; None: as long as it needs
         progress   is called with each claim as it begins, and how many questions were asked so far
 
-        A claim that fails gives a counter-example: a card, run by the model. Needs z3 (`pip install 'punchcard[proof]'`).
+        A claim that fails gives a counterexample: a card, run by the model. Needs z3 (`pip install 'punchcard[proof]'`).
         See docs/proof.md.
         """
         return above("proof.prover:prove")(self, seconds=seconds, progress=progress)
