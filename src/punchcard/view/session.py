@@ -28,9 +28,9 @@ from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
-from punchcard.machines.listing import Listed, Listing
+from punchcard.machines.display_values import UNREADABLE, DisplayValue
+from punchcard.machines.listing import ListedInstruction, Listing
 from punchcard.machines.running import Mark
-from punchcard.machines.shown import UNREADABLE, Shown
 from punchcard.view import describing, finding
 from punchcard.view.formulas import Formulas
 from punchcard.view.inside import SMALL, Columns, Inside, entries_of, softmax, whole
@@ -115,22 +115,22 @@ class Session:
     # What does not change
 
     @cached_property
-    def shown(self) -> list[Shown]:
-        return self.machine.shown_values(self.program)
+    def shown(self) -> list[DisplayValue]:
+        return self.machine.display_values(self.program)
 
     @cached_property
-    def counter(self) -> Shown | None:
+    def counter(self) -> DisplayValue | None:
         return next((shown for shown in self.shown if shown.name == COUNTER), None)
 
     @cached_property
     def listing(self) -> Listing:
         found = self.machine.listing(self.program, self._source)
         most = len(found.lines)  # a file may have changed since it was read
-        return Listing(found.lines, [each if each.line is None or each.line <= most else Listed(each.number, None, each.text)
+        return Listing(found.lines, [each if each.line is None or each.line <= most else each._replace(line=None)
                                      for each in found.instructions])
 
     @cached_property
-    def instructions(self) -> dict[int, Listed]:
+    def instructions(self) -> dict[int, ListedInstruction]:
         return {listed.number: listed for listed in self.listing.instructions}
 
     @cached_property
@@ -170,7 +170,7 @@ class Session:
                 layer["heads"], layer["formulas"] = found["heads"], found["formulas"]
         return {
             "title": machine.title(), "machine": machine.kind.name, "design": machine.design.name,
-            "dtype": machine.precision.name, "facts": _plain(machine.facts()),
+            "dtype": machine.precision.name, "facts": _plain(machine.summary()),
             "layout": describing.layout_reply(self.layout), "layers": layers,
             "program": describing.program_reply(self.name, self.listing),
             "shown": [describing.shown_reply(self.layout, shown) for shown in self.shown],
@@ -299,13 +299,13 @@ class Session:
     def _large_loop(self, loop: int) -> Inside:
         """Some columns: those that the loop changes, those that are shown, and those that they need."""
         card, after = self.loops.served(loop).card, self.loops.mark(loop + 1)
-        changed = differing(card, after.held)
+        changed = differing(card, after.raw_card)
         asked = np.array(sorted(self._wanted), np.intp)
         wanted = np.unique(np.concatenate([self.columns_shown, self._busy, changed, asked]))
         try:
             found = self._restricted.loop(card, wanted)
             if not self._by_host(found, after) and not np.allclose(
-                    found.stages[-1], entries_of(after.held, found.columns), rtol=1e-6, atol=1e-6):
+                    found.stages[-1], entries_of(after.raw_card, found.columns), rtol=1e-6, atol=1e-6):
                 raise Spread("the end of the loop is not what the engine has")
         except Spread as why:
             if self.layout.columns > MOST_IN_FULL:

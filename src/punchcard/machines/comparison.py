@@ -20,15 +20,16 @@ Check: TypeAlias = Literal["end", "lockstep"]
 """When a run is compared: once at its end, or after every loop."""
 
 
-class Judge(ABC):
+class Comparison(ABC):
     """Compares one run with the interpreter.
 
-    `watches`: it must see the card after every loop. `glances`: it keeps nothing of that card, which need not be copied.
-    `guards`: it looks after the program's promises by itself.
+    watches         it must see the card after every loop
+    needs_no_copy   it keeps nothing of that card, so the engine need not copy it
+    guards          it checks the program's promises by itself
     """
 
     watches: bool = False
-    glances: bool = False
+    needs_no_copy: bool = False
     guards: bool = False
 
     @abstractmethod
@@ -57,7 +58,7 @@ class Judge(ABC):
         return None
 
 
-class AtTheEnd(Judge):
+class EndComparison(Comparison):
     """Runs the interpreter as far as the machine came, on the input that the machine read."""
 
     def __init__(self, machine: Machine[Any, Any], program: Any) -> None:
@@ -70,13 +71,13 @@ class AtTheEnd(Judge):
         written = bytearray()
         oracle = self._machine.oracle(self._program, reader(result.read), written.append)
         oracle.run(result.steps)
-        found = self._machine.differences(self._program, result.held, oracle)
+        found = self._machine.differences(self._program, result.raw_card, oracle)
         if bytes(written) != result.output:
             found.append(f"the output is {result.output!r}, the interpreter's {bytes(written)!r}")
         return _report(result, [*found, *_endings(result, oracle)])
 
 
-class Lockstep(Judge):
+class LockstepComparison(Comparison):
     """Follows a run loop by loop, and stops it at the first difference.
 
     What the machine reads is kept for the interpreter, which executes the instruction a loop later. What one of the two
@@ -84,7 +85,7 @@ class Lockstep(Judge):
     """
 
     watches = True
-    glances = True
+    needs_no_copy = True
 
     def __init__(self, machine: Machine[Any, Any], program: Any, begin: Mark) -> None:
         self._machine, self._difference, self._differences = machine, "", machine.comparer(program)
@@ -93,7 +94,7 @@ class Lockstep(Judge):
         self._oracle, self._stopped = machine.oracle(program, self._next_input, self._expect), False
         self._oracle.run(machine.steps(begin.loops, ended=begin.ended))
         if begin.loops >= max(1, machine.design.warm_up):  # a run that goes on: it may have no loop left to make
-            self._compare(begin.loops, begin.held)
+            self._compare(begin.loops, begin.raw_card)
 
     def _next_input(self) -> int:
         return self._inputs.popleft() if self._inputs else END_OF_INPUT
