@@ -82,7 +82,7 @@ def test_a_checkpoint_keeps_the_fields_of_a_packed_card(tmp_path: Path) -> None:
     assert {"card.memory", "card.position", "card.event"} <= tensors.keys()
     assert tensors["card.memory"].dtype == np.uint8
     saved = checkpoint.load(path)
-    assert isinstance(saved.mark.held, PackedCard)
+    assert isinstance(saved.mark.raw_card, PackedCard)
     resumed = punchcard.resume(path, input=b"abc", max_steps=12)
     assert torch.equal(resumed.result.card, whole.card)
     assert resumed.result.output == whole.output
@@ -120,7 +120,7 @@ def test_ports_and_watchers_of_the_caller_see_tensors() -> None:
 
     result = machine.run(SUBTRACT, engine="packed", ports={pattern: port}, watch=lambda loop, card: kinds.append(type(card)))
     assert set(kinds) == {torch.Tensor}
-    assert (result.reason, machine.read(result.held).memory[2]) == ("stopped", 6)
+    assert (result.reason, machine.read(result.raw_card).memory[2]) == ("stopped", 6)
     assert torch.equal(result.card, machine.run(SUBTRACT, engine="dense", ports={pattern: port}).card)
     with pytest.raises(LayoutError, match=r"0\.5 does not go to 'memory' in 'memory'"):
         machine.run(SUBTRACT, engine="packed", ports={pattern: spoil})

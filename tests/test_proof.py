@@ -284,10 +284,10 @@ def test_facts_are_checked_on_cards() -> None:
     assert layout.violations(card) == []
     assert layout.number_at(card, "copy", 0) == 3
     layout.put_number_at(card, "name", 0, 6)
-    assert layout.violations(card) == ["head: it is not so that it points",
-                                       "head: it is not so that copy in head is name of the column that name names"]
+    assert layout.violations(card) == ["head: violated: it points",
+                                       "head: violated: copy in head is name of the column that name names"]
     layout.put_number_at(card, "name", 3, 1)
-    assert "cells[2]: it is not so that name in cells holds its numbers" in layout.violations(card)
+    assert "cells[2]: violated: name in cells holds its numbers" in layout.violations(card)
 
 
 def test_a_copy_of_nothing() -> None:
@@ -299,7 +299,7 @@ def test_a_copy_of_nothing() -> None:
     card = make_card(layout, {})
     assert layout.violations(card) == []
     layout.put_number_at(card, "pointer", 0, 0)
-    assert layout.violations(card) == ["head: it is not so that copy in head is word of the column that pointer names"]
+    assert layout.violations(card) == ["head: violated: copy in head is word of the column that pointer names"]
 
 
 def test_without_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:

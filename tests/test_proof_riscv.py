@@ -194,7 +194,7 @@ def test_the_command_shows_a_card_in_the_middle_of_a_loop(monkeypatch: pytest.Mo
     path = tmp_path / "proof.json"
     found = CliRunner().invoke(main, ["prove", "--machine", "riscv", "--memory", "64", "-o", str(path)])
     assert found.exit_code == 1, found.output
-    assert "it is not so that fetch: step: counter in scratchpad is what the step says" in found.output
+    assert "violated: fetch: step: counter in scratchpad is what the step says" in found.output
     assert "on a card in the middle of a loop, before layer 3, with" in found.output
     assert "layer 3 gives\n  counter in scratchpad should be 0, and is " in found.output
     kept = json.loads(path.read_text())["counter_example"]

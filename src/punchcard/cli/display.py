@@ -27,7 +27,7 @@ class Progress:
     """Follows a run: prints every loop that it watches, or says how far a long run has come, unless it is to be silent."""
 
     def __init__(self, machine: AnyMachine, program: Any, mark: Mark, *, trace: bool, silent: bool = False) -> None:
-        self._machine, self._program, self._card = machine, program, mark.held
+        self._machine, self._program, self._card = machine, program, mark.raw_card
         self._quiet = trace or silent
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._status = self._console.status("")
@@ -64,7 +64,7 @@ class Progress:
             self._next = now + REMARK_EVERY
 
 
-def report_facts(program: Any, machine: AnyMachine, report: Report[Any], checkpoint: str | None) -> dict[str, Any]:
+def report_fields(program: Any, machine: AnyMachine, report: Report[Any], checkpoint: str | None) -> dict[str, Any]:
     """A run as plain data: what `--json` prints and `--stats` writes."""
     result = report.result
     facts: dict[str, Any] = {
@@ -159,7 +159,7 @@ def _why_not(program: Any, machine: AnyMachine, report: Report[Any]) -> Iterator
 
 def show_info(machine: AnyMachine, *, as_json: bool) -> None:
     """The size of a machine, beside what the paper states."""
-    facts = machine.facts()
+    facts = machine.summary()
     if as_json:
         print_json(facts)
         return

@@ -95,7 +95,7 @@ def make_run(registry: Registry) -> click.Command:
 
         from punchcard.cli import display
 
-        facts = display.report_facts(saved.program, saved.machine, report, checkpoint)
+        facts = display.report_fields(saved.program, saved.machine, report, checkpoint)
         if stats is not None:
             write_whole(stats, json.dumps(facts) + "\n")
         display.show_report(saved.program, saved.machine, report, facts, as_json=as_json, checkpoint=checkpoint,

@@ -35,7 +35,7 @@ def circuit(machine: Machine[Any, Any]) -> Circuit:
         for node in [*_formulas(layer, number, rounded, naming), *_units(layer, number, rounded)]:
             nodes.append(node)
             edges += _edges(node, owner)
-    about = {**machine.facts(), "precision": machine.precision.describe(), "equation": EQUATION, "row_names": naming.rows,
+    about = {**machine.summary(), "precision": machine.precision.describe(), "equation": EQUATION, "row_names": naming.rows,
              "regions": layout.describe()["regions"]}
     found = Circuit(about, nodes, edges, _variables(layout, nodes, edges, len(naming.layers)))
     count_covered(found, machine.weights)

@@ -39,7 +39,7 @@ def summary(machine: Machine[Any, Any], program: Any = None) -> dict[str, Any]:
     named = [machine.column_name(column, program) for column in range(min(layout.columns, MOST_COLUMNS))]
     shown = machine.shown_values(program) if program is not None else []
     return {
-        "punchcard": __version__, "title": machine.title(), "facts": plain(machine.facts()), "layout": layout.describe(),
+        "punchcard": __version__, "title": machine.title(), "facts": plain(machine.summary()), "layout": layout.describe(),
         "halting": [pattern_places(layout, pattern) for pattern in machine.halting],
         "events": [pattern_places(layout, pattern) for pattern in events(machine)],
         "values": [value.plain(layout) for value in shown], "columns": named,

@@ -352,10 +352,10 @@ class Machine(ABC, Generic[Program, State]):
 
     def check_mark(self, program: Program, mark: Mark) -> None:
         """Refuse a mark that no run of a program comes to, as far as the card alone tells."""
-        fields = mark.packed.fields.values() if mark.packed is not None else [as_array(mark.held)]
+        fields = mark.packed.fields.values() if mark.packed is not None else [as_array(mark.raw_card)]
         if not all(np.isfinite(field).all() for field in fields):
             raise PunchcardError("the card holds an entry that is not finite")
-        self.read(mark.held)
+        self.read(mark.raw_card)
 
     def guard(
         self, program: Program, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
@@ -403,7 +403,7 @@ class Machine(ABC, Generic[Program, State]):
         out = writer(output)
         waiting = Waiting(reader(input, len(begin.traffic.read)), before=out.flush)
         host = self.host(begin, waiting, out, loops, program)
-        card = begin.held if host is None else host.begin(begin.held)
+        card = begin.raw_card if host is None else host.begin(begin.raw_card)
         if begin.ended or (host is not None and host.ended is not None):
             return self.result(program, Course(begin, "matched"), begin, host)
         expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
@@ -413,7 +413,7 @@ class Machine(ABC, Generic[Program, State]):
             raise LoweringError(f"the engine {name!r} declines: {why}; 'auto' takes a slower one") from None
 
         def again(mark: Mark, until: int, watch: Watch | None) -> Mark:
-            anew = prepare(runner.engine, self.weights, self.layout, mark.held, fall_back=True, kept=self.prepared)
+            anew = prepare(runner.engine, self.weights, self.layout, mark.raw_card, fall_back=True, kept=self.prepared)
             return run_parts(anew, mark, until, until=self.halting, watch=watch).mark
 
         marks = [At(keep.every, lambda mark: out.flush()), keep] if keep is not None else []
@@ -501,17 +501,17 @@ class Machine(ABC, Generic[Program, State]):
     def result(self, program: Program | None, course: Course, begin: Mark, host: Host | None) -> Result[State]:
         """The end of a run; one of a card has no program."""
         mark = course.mark
-        seen = Seen({}) if program is None else self.seen(program, mark.held)
+        seen = Seen({}) if program is None else self.seen(program, mark.raw_card)
         reason: Reason = course.reason if course.reason in ("interrupted", "stopped") else "steps"
         if mark.ended or seen.at_halt:
             reason = "halted"
         if host is not None and host.ended is not None:
             reason = host.ended
-        reading = partial(self.read, mark.held) if program is None else partial(self.read_own, program, mark.held)
+        reading = partial(self.read, mark.raw_card) if program is None else partial(self.read_own, program, mark.raw_card)
         return Result(
             reading=reading, memory=seen.values, reason=reason,
             steps=self.steps(mark.loops, ended=mark.ended),
-            loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, held=mark.held, notes=course.notes,
+            loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, raw_card=mark.raw_card, notes=course.notes,
             seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops,
             output=mark.traffic.written, read=mark.traffic.read, fault=None if host is None else host.fault,
             program_counter=seen.program_counter, status=None if host is None else host.status,
@@ -596,7 +596,7 @@ class Machine(ABC, Generic[Program, State]):
         """The machine and its sizes in one line."""
         return f"{self.kind.name}, design {self.design.name!r}: {', '.join(f'{k} {v}' for k, v in self.options.items())}"
 
-    def facts(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """The machine's figures, as plain data."""
         layers = self.weights.layers
         parameters, nonzero = self.weights.parameter_count()

@@ -102,7 +102,7 @@ class CheckpointFile:
                        "waiting": traffic.waiting,
                        "input_ended": traffic.input_ended, "kept": list(traffic.kept),
                        "found": None if found is None else dict(found)}
-        tensors = {**_fields(mark.held), "read": _as_array(traffic.read), "written": _as_array(traffic.written)}
+        tensors = {**_fields(mark.raw_card), "read": _as_array(traffic.read), "written": _as_array(traffic.written)}
         storage.write(self.path, tensors, KEY, description)
 
 

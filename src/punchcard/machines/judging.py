@@ -70,7 +70,7 @@ class AtTheEnd(Judge):
         written = bytearray()
         oracle = self._machine.oracle(self._program, reader(result.read), written.append)
         oracle.run(result.steps)
-        found = self._machine.differences(self._program, result.held, oracle)
+        found = self._machine.differences(self._program, result.raw_card, oracle)
         if bytes(written) != result.output:
             found.append(f"the output is {result.output!r}, the interpreter's {bytes(written)!r}")
         return _report(result, [*found, *_endings(result, oracle)])
@@ -93,7 +93,7 @@ class Lockstep(Judge):
         self._oracle, self._stopped = machine.oracle(program, self._next_input, self._expect), False
         self._oracle.run(machine.steps(begin.loops, ended=begin.ended))
         if begin.loops >= max(1, machine.design.warm_up):  # a run that goes on: it may have no loop left to make
-            self._compare(begin.loops, begin.held)
+            self._compare(begin.loops, begin.raw_card)
 
     def _next_input(self) -> int:
         return self._inputs.popleft() if self._inputs else END_OF_INPUT

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
 from punchcard.above import above
-from punchcard.card.held import Held
+from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError, shortened
 from punchcard.telling import brief, counted, few
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Result(Held, Generic[State]):
+class Result(CardHolder, Generic[State]):
     """The end of a run.
 
     memory            values by name, where programs have names
@@ -52,7 +52,7 @@ class Result(Held, Generic[State]):
     steps: int
     loops: int
     engine: str
-    held: Card = field(repr=False)
+    raw_card: Card = field(repr=False)
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     compile_seconds: float = 0.0
@@ -94,7 +94,7 @@ class Result(Held, Generic[State]):
         if self.layout is None:
             raise PunchcardError("this result has no layout, which names its rows: use machine.plot(result.card)")
         figure: Figure = above("view.pictures:card_figure")(
-            self.layout, self.held, names=self.names, title=title or self.told(), columns=columns, rows=rows)
+            self.layout, self.raw_card, names=self.names, title=title or self.told(), columns=columns, rows=rows)
         return figure
 
     def told(self) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from punchcard.card.held import Held
+from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Pattern
 from punchcard.engines import Glance, Port, Runner, Watch
 from punchcard.engines.base import later
@@ -29,14 +29,14 @@ MOST_NOTES = 16
 
 
 @dataclass(frozen=True)
-class Mark(Held):
+class Mark(CardHolder):
     """A point of a run, from which it can go on: the card, the loops made, and the engine that made most of them.
 
     `ended`: the program has halted or stopped with a fault, so that no loop is left to make. `traffic`: what was read and
     written.
     """
 
-    held: Card = field(repr=False)
+    raw_card: Card = field(repr=False)
     loops: int = 0
     engine: str = ""
     ended: bool = False
@@ -99,7 +99,7 @@ def run_parts(
                                 "slower one")
         engine = max(made, key=made.__getitem__, default=runner.engine)
         ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "fault"))
-        mark = Mark(ran.held, before + ran.loops, engine, ended, Traffic() if host is None else host.traffic)
+        mark = Mark(ran.raw_card, before + ran.loops, engine, ended, Traffic() if host is None else host.traffic)
         reason = ran.reason
         if reason == "loops" and mark.loops < loops and interrupted is not None and interrupted():
             reason = "interrupted"

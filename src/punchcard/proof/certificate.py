@@ -58,7 +58,7 @@ class Certificate:
         if self.counter_example is not None:
             lines.append(str(self.counter_example))
         elif self.failed is not None:
-            lines.append(f"it is not so that {self.failed}")
+            lines.append(f"violated: {self.failed}")
         return "\n".join(lines)
 
     def describe(self) -> dict[str, Any]:

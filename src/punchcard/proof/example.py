@@ -59,7 +59,7 @@ class CounterExample:
 
     def __str__(self) -> str:
         where, run = ("", "one loop") if self.layers is None else self._in_the_middle(*self.layers)
-        lines = [f"it is not so that {self.claim}", f"for example, on a card{where} with",
+        lines = [f"violated: {self.claim}", f"for example, on a card{where} with",
                  *(f"  {line}" for line in self.told)]
         if self.differences:
             lines += [f"{run} gives", *(f"  {difference}" for difference in self.differences[:8])]

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import z3
 
-from punchcard.card.contents import Contents, Shows, Stands, Uniform
+from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
 from punchcard.card.facts import Copies, Each, Fact, Holds, Indicates, leaves, rows_of, sources
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
@@ -209,7 +209,7 @@ class Part:
     def _facts(self) -> None:
         columns = self.loop.columns
         for fact in self.end.facts:
-            if isinstance(fact, Stands | Uniform | Contents | Shows | Each | Indicates):
+            if isinstance(fact, Constants | Uniform | Contents | CopiesContents | Each | Indicates):
                 raise ProofError(f"the fact {fact.about!r} is about real numbers, and the layout has none")
             if fact.region not in self._after:
                 continue

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import z3
 
-from punchcard.card.contents import Contents, Shows, Stands, Uniform
+from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
 from punchcard.card.facts import Each, Fact, Holds, Indicates
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.errors import ProofError
@@ -271,7 +271,7 @@ class RealCase:
                 with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
                     self._refute([z3.Not(columns.condition(columns.own(fact, column), column.place, self._words(column)))
                                   for column in self.any[fact.region]], f"{self.name}: again: {fact.about}")
-            elif isinstance(fact, Shows):
+            elif isinstance(fact, CopiesContents):
                 with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
                     self._shows(fact, changed)
             elif isinstance(fact, Holds) and self._is_meant(self.layout.place(fact.rows).block, fact.region):
@@ -282,10 +282,10 @@ class RealCase:
                 if fact.parts:
                     with self.claims.claim(f"{self.name}: again: {fact.about}", "also where a result is written"):
                         self._bits_again(fact, changed[fact.region])
-            elif not isinstance(fact, Fact | Holds | Stands | Uniform | Contents | Indicates):
+            elif not isinstance(fact, Fact | Holds | Constants | Uniform | Contents | Indicates):
                 raise Failed(f"{self.name}: again: {fact.about} is a fact that a proof with real numbers can't show", None)
 
-    def _shows(self, fact: Shows, changed: dict[str, Kept]) -> None:
+    def _shows(self, fact: CopiesContents, changed: dict[str, Kept]) -> None:
         """A block shows what a column holds once the loop has ended: what it held, or what replaced that."""
         of, wrong = fact.of(self.layout), list[Term]()
         for column in self.any[fact.region]:

@@ -170,7 +170,7 @@ class Session:
                 layer["heads"], layer["formulas"] = found["heads"], found["formulas"]
         return {
             "title": machine.title(), "machine": machine.kind.name, "design": machine.design.name,
-            "dtype": machine.precision.name, "facts": _plain(machine.facts()),
+            "dtype": machine.precision.name, "facts": _plain(machine.summary()),
             "layout": about.layout_reply(self.layout), "layers": layers,
             "program": about.program_reply(self.name, self.listing),
             "shown": [about.shown_reply(self.layout, shown) for shown in self.shown],
@@ -299,13 +299,13 @@ class Session:
     def _large_loop(self, loop: int) -> LoopStages:
         """Some columns: those that the loop changes, those that are shown, and those that they need."""
         card, after = self.timeline.served(loop).card, self.timeline.mark(loop + 1)
-        changed = differing(card, after.held)
+        changed = differing(card, after.raw_card)
         asked = np.array(sorted(self._wanted), np.intp)
         wanted = np.unique(np.concatenate([self.columns_shown, self._busy, changed, asked]))
         try:
             found = self._subset.loop(card, wanted)
             if not self._by_host(found, after) and not np.allclose(
-                    found.stages[-1], entries_of(after.held, found.columns), rtol=1e-6, atol=1e-6):
+                    found.stages[-1], entries_of(after.raw_card, found.columns), rtol=1e-6, atol=1e-6):
                 raise NeedsAllColumns("the end of the loop is not what the engine has")
         except NeedsAllColumns as why:
             if self.layout.columns > MOST_IN_FULL:

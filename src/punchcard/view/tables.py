@@ -35,7 +35,7 @@ def report_html(report: Report[Any]) -> str:
 
 def machine_html(machine: Machine[Any, Any]) -> str:
     """Its figures, and the blocks and regions of its card."""
-    facts = {name: value for name, value in machine.facts().items() if name not in ("paper", "machine", "design")}
+    facts = {name: value for name, value in machine.summary().items() if name not in ("paper", "machine", "design")}
     layout = machine.layout
     blocks = ((block.name, block.size, block.about, ", ".join(f"{content} in {region}" for region, content in
               block.holds.items()) or "nothing when a loop begins") for block in layout.blocks)
@@ -51,7 +51,7 @@ def _rest(result: Result[Any]) -> str:
     more = len(result.memory) - len(values)
     text = result.output[:LONGEST].decode(errors="replace")
     written = f"<pre>{escape(text)}{'…' * (len(result.output) > LONGEST)}</pre>" if result.output else ""
-    card = card_svg(result.layout, result.held, names=result.names) if result.layout is not None else ""
+    card = card_svg(result.layout, result.raw_card, names=result.names) if result.layout is not None else ""
     return f"{named(values)}{f'<p>and {more:,} more</p>' if more > 0 else ''}{written}{card}"
 
 

@@ -99,7 +99,7 @@ class Timeline:
         """The card from which loop number `loop` begins; at the end of the run the last card."""
         mark = self.mark(loop)
         if self.end is not None and mark.loops >= self.end.loops:
-            return Served(mark.held, mark.traffic)
+            return Served(mark.raw_card, mark.traffic)
         found = self._served.get(mark.loops)
         if found is None:
             found = self._serve(mark)
@@ -229,9 +229,9 @@ class Timeline:
         read = reader(self.given, len(mark.traffic.read))
         host = self.machine.host(mark, read, lambda byte: None, self.last, self.program)
         if host is None:
-            return Served(mark.held, mark.traffic)
-        card = host.begin(mark.held)
-        return Served(card, host.traffic, card is not mark.held)
+            return Served(mark.raw_card, mark.traffic)
+        card = host.begin(mark.raw_card)
+        return Served(card, host.traffic, card is not mark.raw_card)
 
     # Marks
 

@@ -69,7 +69,7 @@ class Lowered(Runner):
         return torch.stack([live.tensor() for live in self.lives]).reshape(self.shape)
 
     @property
-    def held(self) -> Card:
+    def raw_card(self) -> Card:
         """Packed, if the runner was given a packed card, and as long as it can be."""
         live = self.lives[0]
         return live.show().copy() if self.packed and live.strange is None else self.card
@@ -175,7 +175,7 @@ class Lowered(Runner):
         return done, matched
 
     def _end(self, made: int, reason: Reason, matched: Pattern | None = None) -> Run:
-        card = self.held
+        card = self.raw_card
         for live in self.lives:
             live.seen()
         before = self.compile_seconds

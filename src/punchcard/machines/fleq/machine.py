@@ -178,7 +178,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def check_mark(self, program: FleqProgram, mark: Mark) -> None:
         """The next instruction is one of the program's, and its pointers can be read."""
         super().check_mark(program, mark)
-        self.watchman(program, mark.held)
+        self.watchman(program, mark.raw_card)
 
     def guard(
         self, program: FleqProgram, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
@@ -190,10 +190,10 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         mends within a part goes unnoticed (see `PartGuard`).
         """
         if every_loop:
-            return self.watchman(program, begin.held).watch, ()
+            return self.watchman(program, begin.raw_card).watch, ()
 
         def made_again(mark: Mark, loops: int, *, guarded: bool) -> Mark:
-            return again(mark, loops, self.watchman(program, mark.held).watch if guarded else None)
+            return again(mark, loops, self.watchman(program, mark.raw_card).watch if guarded else None)
 
         return None, [At(LOOK_EVERY, PartGuard(self.watchman(program, punched), begin, made_again).look)]
 
@@ -291,7 +291,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     def judge(self, program: FleqProgram, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None) -> StepErrors:
         """Real numbers have errors: every instruction is compared with the exact function of what was on the card."""
-        return StepErrors(self, program, begin.held, Audit.of(kept) if kept else Audit())
+        return StepErrors(self, program, begin.raw_card, Audit.of(kept) if kept else Audit())
 
     def near(self, program: FleqProgram, found: FleqState, expected: FleqState) -> bool:
         memory = found.memory[: program.rows, : program.columns] - expected.memory[:, : program.columns]
@@ -306,8 +306,8 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return (f"fleq, design {self.design.name!r}: size {self.sizes.size}, range {self.range:g}, "
                 f"functions {', '.join(self.blocks)}")
 
-    def facts(self) -> dict[str, Any]:
-        found = super().facts()
+    def summary(self) -> dict[str, Any]:
+        found = super().summary()
         deepest = max(block.lemma.depth for block in self.blocks.values())
         heads = sum(block.lemma.heads for block in self.blocks.values())
         paper = {

@@ -145,7 +145,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     ) -> Result[RiscvState]:
         """An instruction that was refused in the last loop does not count."""
         found = super().result(program, course, begin, host)
-        return replace(found, steps=max(0, found.steps - 1)) if self._refused(found.held) else found
+        return replace(found, steps=max(0, found.steps - 1)) if self._refused(found.raw_card) else found
 
     def _refused(self, card: Card) -> bool:
         return bool(self.layout.number_at(card, "event.fault", self.layout.region("scratchpad").start))

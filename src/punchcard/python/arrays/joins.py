@@ -11,8 +11,8 @@ import numpy as np
 from punchcard.python.arrays.arithmetic import matrix_shape
 from punchcard.python.arrays.conditions import Conditions
 from punchcard.python.arrays.dtypes import Kinds
-from punchcard.python.arrays.ir import Block, If, Loop, Operand, Ref, Register
-from punchcard.python.arrays.values import Known, Missing, Real, Several, Shape, Value, shown
+from punchcard.python.arrays.ir import If, Loop, Operand, Ref, Region, Register
+from punchcard.python.arrays.values import ArrayValue, Known, Missing, Shape, TupleValue, Value, shown
 
 
 @dataclass
@@ -29,16 +29,16 @@ class Home:
     def value(self) -> Value:
         if self.missing or self.register is None:
             return Missing(self.missing or "it has no value here")
-        return Real(Ref(self.register), self.shape, self.buffers, self.kinds)
+        return ArrayValue(Ref(self.register), self.shape, self.buffers, self.kinds)
 
 
 @dataclass
-class Around:
+class LoopFrame:
     """What break and continue leave, and the homes of the variables that the loop assigns."""
 
     homes: dict[str, Home]
-    rest: Block
-    all: Block
+    rest: Region
+    all: Region
 
 
 class OtherKinds(Exception):
@@ -53,7 +53,7 @@ class OtherKinds(Exception):
 class Results:
     """Where the values of return statements go."""
 
-    block: Block
+    block: Region
     homes: list[Home] = field(default_factory=list)
     one: bool = True
     direct: tuple[Value, ...] | None = None
@@ -86,18 +86,18 @@ class Meeting(Conditions):
             home.kinds |= real.kinds
             home.buffers |= real.buffers
             pairs.append((home.register, real.operand))
-        self.emitter.moves(pairs, self.line(node))
+        self.builder.moves(pairs, self.line(node))
 
-    def _register(self, name: Any, real: Real, level: int | None) -> Register:
+    def _register(self, name: Any, real: ArrayValue, level: int | None) -> Register:
         rows, columns = matrix_shape(real.shape)
-        register = self.emitter.register(rows, columns, name=name if name.isidentifier() else "", integral=True)
+        register = self.builder.register(rows, columns, name=name if name.isidentifier() else "", integral=True)
         if level is not None:
             register.level = level
         return register
 
-    def _plain(self, value: Value | None, node: ast.AST) -> Real | None:
+    def _plain(self, value: Value | None, node: ast.AST) -> ArrayValue | None:
         """A value that a register can hold."""
-        if value is None or isinstance(value, Missing | Several):
+        if value is None or isinstance(value, Missing | TupleValue):
             return None
         if isinstance(value, Known) and not isinstance(value.value, bool | int | float | np.number | np.ndarray):
             return None
@@ -114,10 +114,10 @@ class Meeting(Conditions):
         if isinstance(condition, bool):
             return self.evaluate(node.body if condition else node.orelse)
         statement, home = If(condition, [], [], self.line(node)), {"value": Home()}
-        self.emitter.add(statement)
+        self.builder.add(statement)
         for part, into in ((node.body, statement.then), (node.orelse, statement.other)):
-            with self.emitter.scope(into, certain=False):
-                self._move(home, {"value": self.evaluate(part)}, node, level=self.emitter.level)
+            with self.builder.scope(into, certain=False):
+                self._move(home, {"value": self.evaluate(part)}, node, level=self.builder.level)
         value = home["value"].value
         if isinstance(value, Missing):
             self.missing(value, node)

@@ -1,6 +1,6 @@
 """What a card must hold so that the code applies to it, beyond what every packed card of its layout holds.
 
-A loop that the code makes keeps these facts: what it stores is checked. They are looked at when a card comes from
+A loop that the code makes keeps these requirements: what it stores is checked. They are checked when a card comes from
 elsewhere: when a run begins, after a port, and after a loop that a slower engine made.
 """
 
@@ -19,8 +19,8 @@ from punchcard.engines.lowered.analysis.contents import row_of
 from punchcard.engines.lowered.analysis.quiet import Quiet
 
 
-class Facts:
-    """The facts about the cards of one machine: static rows, limits of numbers, and busy columns that hold the same."""
+class CardRequirements:
+    """The requirements on the cards of one machine: static rows, limits of numbers, and busy columns that hold the same."""
 
     def __init__(self, quiet: Quiet, card: PackedCard) -> None:
         columns, read, layout = quiet.columns, quiet.read, quiet.columns.layout

@@ -4,7 +4,7 @@ its note.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,18 +13,18 @@ from punchcard.machines.fleq.builder import Builder, Place
 from punchcard.machines.fleq.functions import KNOWN, Function
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.source import KEYWORDS
-from punchcard.python.arrays.allocate import Sharing, initial_constants, renamed, without_unneeded
-from punchcard.python.arrays.flatten import flattened
-from punchcard.python.arrays.ir import Const, Line, Register, Statement
-from punchcard.python.arrays.linear import Instr, Item, Label, Loc, Slot
-from punchcard.python.arrays.orient import chosen, way
+from punchcard.python.arrays.allocation import Sharing, drop_unread, rename_slots, take_initial_constants
+from punchcard.python.arrays.ir import Const, Register, SourceLine, Statement
+from punchcard.python.arrays.linear_code import Instr, Item, JumpTarget, Loc, StorageSlot
+from punchcard.python.arrays.linearization import linearize
+from punchcard.python.arrays.orientation import choose_orientation, way
 from punchcard.python.arrays.peephole import (
-    Update,
-    fused_columns,
-    fused_stores,
-    merged_branches,
+    PointerMove,
+    fuse_columns,
+    fuse_stores,
+    merge_branches,
+    place_pointer_updates,
     pointers,
-    with_pointer_updates,
 )
 
 RESULTS = ("result", *(f"result{number}" for number in range(1, 100)))
@@ -39,41 +39,41 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Written:
+class GeneratedProgram:
     """A program, where its parameters and results are, and the line of the source of each instruction."""
 
     program: FleqProgram
     parameters: dict[str, Stored]
     results: list[Stored]
-    lines: dict[int, Line]
+    lines: dict[int, SourceLine]
 
 
-def written(
+def generate(
     code: list[Statement], parameters: Mapping[str, Register], results: list[Register], functions: Mapping[str, Function],
     limit: float,
-) -> Written:
+) -> GeneratedProgram:
     """The program of some code; `functions` are the fitted ones by name, `limit` is the range."""
-    orientation = chosen(code, results)
-    items, given = flattened(code, orientation, parameters, limit)
-    ends = [Slot(register, way(register, orientation.ways(register)[0])) for register in results]
-    items = without_unneeded(items, ends)
-    items = fused_columns(items, set(given))
-    items = without_unneeded(items, ends)
-    items, initial = initial_constants(items)
+    orientation = choose_orientation(code, results)
+    items, given = linearize(code, orientation, parameters, limit)
+    ends = [StorageSlot(register, way(register, orientation.ways(register)[0])) for register in results]
+    items = drop_unread(items, ends)
+    items = fuse_columns(items, set(given))
+    items = drop_unread(items, ends)
+    items, initial = take_initial_constants(items)
     sharing = Sharing(items, [*given, *initial], ends)
     sharing.join_copies(items)
-    items = renamed(items, sharing)
-    items = fused_stores(items, {sharing.group(slot) for slot in ends})
+    items = rename_slots(items, sharing)
+    items = fuse_stores(items, {sharing.group(slot) for slot in ends})
     groups = [sharing.group(slot) for slot in ends]
     again = Sharing(items, [sharing.group(slot) for slot in (*given, *initial)], groups)
     again.join_rest()
-    items = renamed(items, again)
-    items = merged_branches(with_pointer_updates(items))
+    items = rename_slots(items, again)
+    items = merge_branches(place_pointer_updates(items))
 
-    def final(slot: Slot) -> Slot:
+    def final(slot: StorageSlot) -> StorageSlot:
         return again.group(sharing.group(slot))
 
-    named: dict[Slot, str] = {}
+    named: dict[StorageSlot, str] = {}
     for slot in sharing.apart:  # a variable is called as the source has it; what only returns a value is a result
         own = slot.register.name
         group = sharing.group(slot)
@@ -87,27 +87,28 @@ def written(
 class _Writer:
     """Names for slots, constants and labels, and the calls of the builder."""
 
-    def __init__(self, functions: Mapping[str, Function], limit: float, parameters: Mapping[str, Slot],
-                 initial: Mapping[Slot, Const], named: Mapping[Slot, str]) -> None:
+    def __init__(self, functions: Mapping[str, Function], limit: float, parameters: Mapping[str, StorageSlot],
+                 initial: Mapping[StorageSlot, Const], named: Mapping[StorageSlot, str]) -> None:
         self.p = Builder(functions.values())
         self.p.reserve([*KNOWN, *KEYWORDS])
         self.functions, self.limit = functions, limit
         self.parameters, self.initial, self.named = parameters, initial, named
-        self.places: dict[Slot, Place] = {}
+        self.places: dict[StorageSlot, Place] = {}
         self.constants: dict[Const, Place] = {}
         self.labels: dict[int, str] = {}
-        self.lines: dict[int, Line] = {}
+        self.lines: dict[int, SourceLine] = {}
 
-    def write(self, items: list[Item], given: Mapping[Slot, str], final: object, ends: list[Slot]) -> Written:
+    def write(self, items: list[Item], given: Mapping[StorageSlot, str], final: Callable[[StorageSlot], StorageSlot],
+              ends: list[StorageSlot]) -> GeneratedProgram:
         named = {slot: name for name, slot in self.parameters.items()}
         used = [slot for item in items if isinstance(item, Instr) for slot in _slots(item)]
-        for slot in dict.fromkeys([*named, *used, *(final(end) for end in ends)]):  # type: ignore[operator]
+        for slot in dict.fromkeys([*named, *used, *(final(end) for end in ends)]):
             self._declare(slot, named.get(slot) or self.named.get(slot, ""))
-        marked = {id(update.instruction) for update in items if isinstance(update, Update)}
+        marked = {id(update.instruction) for update in items if isinstance(update, PointerMove)}
         for loop in pointers(items).values():
             marked |= {id(instruction) for instruction, _, _ in loop}
         for item in items:
-            if isinstance(item, Label):
+            if isinstance(item, JumpTarget):
                 self.p.label(self._label(item))
                 continue
             if not isinstance(item, Instr):
@@ -119,11 +120,11 @@ class _Writer:
             self._instruction(item)
         self.p.note = None
         program = self.p.program(self.limit)
-        parameters = {name: Stored(self.places[final(slot)].name, slot.turned) for slot, name in given.items()}  # type: ignore[operator]
-        results = [Stored(self.places[final(slot)].name, slot.turned) for slot in ends]  # type: ignore[operator]
-        return Written(program, parameters, results, self.lines)
+        parameters = {name: Stored(self.places[final(slot)].name, slot.turned) for slot, name in given.items()}
+        results = [Stored(self.places[final(slot)].name, slot.turned) for slot in ends]
+        return GeneratedProgram(program, parameters, results, self.lines)
 
-    def _declare(self, slot: Slot, name: str) -> None:
+    def _declare(self, slot: StorageSlot, name: str) -> None:
         name = f"{name}_t" if slot.turned and name else name or "t"
         const = self.initial.get(slot)
         self.places[slot] = self.p.matrix(self._unused(name), None if const is None else const.value, slot.shape)
@@ -156,7 +157,7 @@ class _Writer:
     def _instruction(self, item: Instr) -> None:
         goto = None if item.goto is None else self._label(item.goto)
         flag = None if item.flag is None else self.place(item.flag)
-        if isinstance(item, Update):
+        if isinstance(item, PointerMove):
             label = self._label(item.instruction)
             if item.place is None:
                 self.p.incr_pointer(label, item.name, goto=goto, if_leq=flag)  # type: ignore[arg-type]
@@ -177,9 +178,9 @@ class _Writer:
             self.p.call(function, *operands, into=target, goto=goto, if_leq=flag)
 
 
-def _slots(item: Instr) -> list[Slot]:
+def _slots(item: Instr) -> list[StorageSlot]:
     found = [*item.reads(), *([item.writes] if item.writes is not None else [])]
-    if isinstance(item, Update) and item.place is not None and item.place.slot is not None:
+    if isinstance(item, PointerMove) and item.place is not None and item.place.slot is not None:
         found.append(item.place.slot)
     return found
 

@@ -7,35 +7,35 @@ from collections.abc import Mapping
 import numpy as np
 
 from punchcard.python.arrays.ir import (
-    Block,
     Condition,
     Const,
     If,
     Leave,
-    Line,
     Loop,
     Moves,
-    Not,
+    Negation,
     Op,
     Operand,
     Pointer,
+    Region,
     Register,
+    SourceLine,
     Statement,
     Test,
 )
-from punchcard.python.arrays.linear import Advance, Instr, Item, Label, Loc, Rewind, Slot
-from punchcard.python.arrays.orient import Orientation, way
+from punchcard.python.arrays.linear_code import Advance, Instr, Item, JumpTarget, Loc, Rewind, StorageSlot
+from punchcard.python.arrays.orientation import Orientation, way
 
 ONE, ZERO = Const.of(1.0), Const.of(0.0)
 
 
-class Flattener:
+class Linearizer:
     """Writes instructions; `limit` is the range, within which loops count."""
 
     def __init__(self, orientation: Orientation, limit: float) -> None:
         self.orientation, self.limit = orientation, limit
         self.items: list[Item] = []
-        self.ends: dict[int, Label] = {}
+        self.ends: dict[int, JumpTarget] = {}
         self.depth = 0
         self.registers = 0
 
@@ -45,15 +45,15 @@ class Flattener:
         """Where an operand is stored the way round that is wanted."""
         if isinstance(operand, Const):
             return Loc(operand.flip if turned else operand)
-        return Loc(Slot(operand.register, way(operand.register, turned != operand.flipped)))
+        return Loc(StorageSlot(operand.register, way(operand.register, turned != operand.flipped)))
 
     def scalar(self, name: str) -> Loc:
         """A new slot for a number."""
         self.registers -= 1
-        return Loc(Slot(Register(self.registers, 1, 1, name=name)))
+        return Loc(StorageSlot(Register(self.registers, 1, 1, name=name)))
 
-    def write(self, line: Line, function: str | None, operands: list[Loc], target: Loc | None = None, *,
-              flag: Loc | None = None, goto: Label | None = None) -> None:
+    def write(self, line: SourceLine, function: str | None, operands: list[Loc], target: Loc | None = None, *,
+              flag: Loc | None = None, goto: JumpTarget | None = None) -> None:
         self.items.append(Instr(line, function, operands, target, flag, goto, self.depth))
 
     # Operations
@@ -66,7 +66,7 @@ class Flattener:
                 self._moves(statement)
             elif isinstance(statement, Leave):
                 self.write(statement.line, None, [], goto=self._end(statement.block))
-            elif isinstance(statement, Block):
+            elif isinstance(statement, Region):
                 self.statements(statement.body)
                 self.items.append(self._end(statement))
             elif isinstance(statement, If):
@@ -74,13 +74,13 @@ class Flattener:
             else:
                 self._loop(statement)
 
-    def _end(self, block: Block) -> Label:
-        return self.ends.setdefault(id(block), Label())
+    def _end(self, block: Region) -> JumpTarget:
+        return self.ends.setdefault(id(block), JumpTarget())
 
     def _operation(self, op: Op) -> None:
         stored = self.orientation.ways(op.target)
         primary = way(op.target, self.orientation.primary.get(op, False))
-        target = Loc(Slot(op.target, primary))
+        target = Loc(StorageSlot(op.target, primary))
         if op.function == "matmul":
             left, right = self.loc(op.operands[0], True), self.loc(op.operands[1], False)
             self.write(op.line, "mul", [right, left] if primary else [left, right], target)
@@ -96,7 +96,7 @@ class Flattener:
             self.write(op.line, op.function, [self.loc(operand, primary) for operand in op.operands], target)
         for turned in stored:
             if turned != primary:
-                self.write(op.line, "transpose", [target], Loc(Slot(op.target, turned)))
+                self.write(op.line, "transpose", [target], Loc(StorageSlot(op.target, turned)))
 
     def _scale(self, op: Op, primary: bool, target: Loc) -> None:
         """A number times a matrix. Twice and minus are exact."""
@@ -113,9 +113,9 @@ class Flattener:
         """All at once: a slot is written when nothing reads its old value any more; a circle goes through a slot of
         its own.
         """
-        pairs: list[tuple[Slot, Loc]] = []
+        pairs: list[tuple[StorageSlot, Loc]] = []
         for register, value in moves.pairs:
-            pairs += [(Slot(register, way(register, turned)), self.loc(value, turned))
+            pairs += [(StorageSlot(register, way(register, turned)), self.loc(value, turned))
                       for turned in self.orientation.ways(register)]
         pairs = [(target, source) for target, source in pairs if source.holder != target]
         while pairs:
@@ -123,7 +123,7 @@ class Flattener:
             if free is None:
                 target = pairs[0][0]
                 self.registers -= 1
-                kept = Slot(Register(self.registers, target.register.rows, target.register.columns), target.turned)
+                kept = StorageSlot(Register(self.registers, target.register.rows, target.register.columns), target.turned)
                 self.write(moves.line, "copy", [Loc(target)], Loc(kept))
                 pairs = [(t, Loc(kept) if source.holder == target else source) for t, source in pairs]
                 continue
@@ -141,7 +141,7 @@ class Flattener:
             self.jump(statement.condition, self._end(then[0].block), when=True)
             self.statements(other)
         else:
-            otherwise, end = Label(), Label()
+            otherwise, end = JumpTarget(), JumpTarget()
             self.jump(statement.condition, otherwise, when=False)
             self.statements(then)
             self.write(statement.line, None, [], goto=end)
@@ -149,9 +149,9 @@ class Flattener:
             self.statements(other)
             self.items.append(end)
 
-    def jump(self, condition: Condition, target: Label, *, when: bool) -> None:
+    def jump(self, condition: Condition, target: JumpTarget, *, when: bool) -> None:
         """Go to a label where a condition holds, or with when=False where it does not; else go on."""
-        if isinstance(condition, Not):
+        if isinstance(condition, Negation):
             self.jump(condition.inner, target, when=not when)
         elif isinstance(condition, Test):
             self.statements(condition.work)
@@ -160,13 +160,13 @@ class Flattener:
             for part in condition.parts:
                 self.jump(part, target, when=when)
         else:
-            skip = Label()
+            skip = JumpTarget()
             for part in condition.parts[:-1]:
                 self.jump(part, skip, when=not when)
             self.jump(condition.parts[-1], target, when=when)
             self.items.append(skip)
 
-    def _test(self, test: Test, target: Label, *, when: bool) -> None:
+    def _test(self, test: Test, target: JumpTarget, *, when: bool) -> None:
         if isinstance(test.flag, Const):
             if (float(test.flag.value[0, 0]) > 0.5) == when:
                 self.write(test.line, None, [], goto=target)
@@ -175,7 +175,7 @@ class Flattener:
         if not when:
             self.write(test.line, None, [], flag=flag, goto=target)
             return
-        skip = Label()
+        skip = JumpTarget()
         self.write(test.line, None, [], flag=flag, goto=skip)
         self.write(test.line, None, [], goto=target)
         self.items.append(skip)
@@ -184,9 +184,9 @@ class Flattener:
 
     def _loop(self, loop: Loop) -> None:
         self.statements(loop.before)
-        top, done = Label(), Label()
+        top, done = JumpTarget(), JumpTarget()
         if loop.index is not None:
-            self.write(loop.line, "copy", [Loc(Const.of(float(loop.start)))], Loc(Slot(loop.index)))
+            self.write(loop.line, "copy", [Loc(Const.of(float(loop.start)))], Loc(StorageSlot(loop.index)))
         digits = self._start_counting(loop, done)
         self.items.append(Rewind(loop, loop.line, self.depth))
         self.items.append(top)
@@ -194,7 +194,7 @@ class Flattener:
         self.statements(loop.body)
         self.items.append(Advance(loop, loop.line, self.depth))
         if loop.index is not None:
-            index = Loc(Slot(loop.index))
+            index = Loc(StorageSlot(loop.index))
             self.write(loop.line, "add", [index, Loc(Const.of(float(loop.step)))], index)
         if loop.count is None:
             self.write(loop.line, None, [], goto=top)
@@ -209,7 +209,7 @@ class Flattener:
         """How far a digit counts: it goes from 1 - base to 1, within the range."""
         return max(2, int(self.limit) + 1)
 
-    def _start_counting(self, loop: Loop, done: Label) -> list[Loc]:
+    def _start_counting(self, loop: Loop, done: JumpTarget) -> list[Loc]:
         """The digits of the rounds that are left after the first, each with a minus; the least digit first."""
         if loop.count is None:
             return []
@@ -234,27 +234,27 @@ def _column(whole: Loc, index: int | Pointer | None) -> Loc:
     return whole if whole.shape[1] == 1 else Loc(whole.holder, index)
 
 
-def flattened(
+def linearize(
     code: list[Statement], orientation: Orientation, parameters: Mapping[str, Register], limit: float
-) -> tuple[list[Item], dict[Slot, str]]:
+) -> tuple[list[Item], dict[StorageSlot, str]]:
     """The instructions, and the slots that hold parameters when they begin."""
-    flat = Flattener(orientation, limit)
-    given: dict[Slot, str] = {}
+    flat = Linearizer(orientation, limit)
+    given: dict[StorageSlot, str] = {}
     for name, register in parameters.items():
         first, *others = orientation.ways(register)
-        slot = Slot(register, way(register, first))
+        slot = StorageSlot(register, way(register, first))
         given[slot] = name
         for turned in others:
             line = _first_line(code)
             assert line is not None, "the results are moved"
-            flat.write(line, "transpose", [Loc(slot)], Loc(Slot(register, turned)))
+            flat.write(line, "transpose", [Loc(slot)], Loc(StorageSlot(register, turned)))
     flat.statements(code)
     return flat.items, given
 
 
-def _first_line(code: list[Statement]) -> Line | None:
+def _first_line(code: list[Statement]) -> SourceLine | None:
     for statement in code:
-        if not isinstance(statement, Block):
+        if not isinstance(statement, Region):
             return statement.line
         found = _first_line(statement.body)
         if found is not None:

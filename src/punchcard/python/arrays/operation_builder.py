@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from punchcard.errors import ProgramError
-from punchcard.python.arrays.ir import Const, Index, Line, Loop, Moves, Op, Operand, Pointer, Ref, Register, Statement
+from punchcard.python.arrays.ir import Const, Index, Loop, Moves, Op, Operand, Pointer, Ref, Register, SourceLine, Statement
 from punchcard.python.arrays.operations import COMMUTE, INTEGRAL, OPERATIONS
 
 MOST_OPERATIONS = 20_000
@@ -31,7 +31,7 @@ class Scope:
     known: dict[Any, Operand] = field(default_factory=dict)
 
 
-class Emitter:
+class OperationBuilder:
     """Statements as they are written."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Emitter:
     def add(self, statement: Statement) -> None:
         self.scopes[-1].into.append(statement)
 
-    def moves(self, pairs: list[tuple[Register, Operand]], line: Line) -> None:
+    def moves(self, pairs: list[tuple[Register, Operand]], line: SourceLine) -> None:
         real = [(target, value) for target, value in pairs if value != Ref(target)]
         if real:
             self.add(Moves(real, line))
@@ -82,7 +82,8 @@ class Emitter:
     # Operations
 
     def emit(
-        self, function: str, operands: tuple[Operand, ...], rows: int, columns: int, line: Line, index: Index | None = None
+        self, function: str, operands: tuple[Operand, ...], rows: int, columns: int, line: SourceLine,
+        index: Index | None = None,
     ) -> Operand:
         """The result of an operation; written, folded or known already."""
         simple = simplified(function, operands)

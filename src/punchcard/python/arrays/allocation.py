@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from punchcard.python.arrays.ir import Const
-from punchcard.python.arrays.linear import Instr, Item, Label, Loc, Slot
+from punchcard.python.arrays.linear_code import Instr, Item, JumpTarget, Loc, StorageSlot
 
 
 class Live:
     """Which slots are live after each instruction, as sets of bits; and at the beginning."""
 
-    def __init__(self, items: list[Item], results: Iterable[Slot]) -> None:
-        self.numbers: dict[Slot, int] = {}
+    def __init__(self, items: list[Item], results: Iterable[StorageSlot]) -> None:
+        self.numbers: dict[StorageSlot, int] = {}
         self.results = self.bits(results)
         self.after: list[int] = [0] * len(items)
-        places = {id(item): i for i, item in enumerate(items) if isinstance(item, Label)}
+        places = {id(item): i for i, item in enumerate(items) if isinstance(item, JumpTarget)}
         reads = [self.bits(item.reads()) if isinstance(item, Instr) else 0 for item in items]
         writes = [self._whole(item) for item in items]
         before = [0] * (len(items) + 1)
@@ -38,7 +38,7 @@ class Live:
                     before[i], changed = new, True
         self.first = before[0]
 
-    def bits(self, slots: Iterable[Slot]) -> int:
+    def bits(self, slots: Iterable[StorageSlot]) -> int:
         found = 0
         for slot in slots:
             found |= 1 << self.numbers.setdefault(slot, len(self.numbers))
@@ -50,7 +50,7 @@ class Live:
         return 0
 
 
-def without_unneeded(items: list[Item], results: Iterable[Slot]) -> list[Item]:
+def drop_unread(items: list[Item], results: Iterable[StorageSlot]) -> list[Item]:
     """Drop computations whose results nobody reads, also in circles."""
     kept_results = list(results)
     while True:
@@ -80,13 +80,13 @@ def without_unneeded(items: list[Item], results: Iterable[Slot]) -> list[Item]:
         items = kept
 
 
-def initial_constants(items: list[Item]) -> tuple[list[Item], dict[Slot, Const]]:
+def take_initial_constants(items: list[Item]) -> tuple[list[Item], dict[StorageSlot, Const]]:
     """Copies of constants that are done once, before anything else touches their slot, are values that the card
     begins with.
     """
-    found: dict[Slot, Const] = {}
+    found: dict[StorageSlot, Const] = {}
     kept: list[Item] = []
-    touched: set[Slot] = set()
+    touched: set[StorageSlot] = set()
     for item in items:
         if isinstance(item, Instr):
             source = item.operands[0].holder if item.is_copy else None
@@ -107,9 +107,9 @@ def initial_constants(items: list[Item]) -> tuple[list[Item], dict[Slot, Const]]
 class Sharing:
     """Groups of slots that share a variable."""
 
-    def __init__(self, items: list[Item], given: Iterable[Slot], results: Iterable[Slot]) -> None:
-        self.parent: dict[Slot, Slot] = {}
-        self.apart: dict[Slot, set[Slot]] = {}
+    def __init__(self, items: list[Item], given: Iterable[StorageSlot], results: Iterable[StorageSlot]) -> None:
+        self.parent: dict[StorageSlot, StorageSlot] = {}
+        self.apart: dict[StorageSlot, set[StorageSlot]] = {}
         given, results = list(given), list(results)
         live = Live(items, results)
         order = [slot for slot, _ in sorted(live.numbers.items(), key=lambda pair: pair[1])]
@@ -131,20 +131,20 @@ class Sharing:
                         self._separate([item.writes], [other])
                     out ^= low
 
-    def _separate(self, some: Iterable[Slot], others: Iterable[Slot]) -> None:
+    def _separate(self, some: Iterable[StorageSlot], others: Iterable[StorageSlot]) -> None:
         for a in some:
             for b in others:
                 if a != b:
                     self.apart[a].add(b)
                     self.apart[b].add(a)
 
-    def group(self, slot: Slot) -> Slot:
+    def group(self, slot: StorageSlot) -> StorageSlot:
         """The slot that stands for all that share with this one."""
         while slot in self.parent:
             slot = self.parent[slot]
         return slot
 
-    def join(self, a: Slot, b: Slot) -> bool:
+    def join(self, a: StorageSlot, b: StorageSlot) -> bool:
         """Let two groups share a variable, if they can."""
         a, b = self.group(a), self.group(b)
         if a == b:
@@ -166,9 +166,9 @@ class Sharing:
             if source is not None and target is not None:
                 self.join(target, source)
 
-    def join_rest(self, kept: Iterable[Slot] = ()) -> None:
+    def join_rest(self, kept: Iterable[StorageSlot] = ()) -> None:
         """Slots of one shape share as few variables as a greedy choice finds."""
-        groups: list[Slot] = []
+        groups: list[StorageSlot] = []
         for slot in list(self.apart):
             if slot in self.parent:
                 continue
@@ -176,7 +176,7 @@ class Sharing:
                 groups.append(slot)
 
 
-def renamed(items: list[Item], sharing: Sharing) -> list[Item]:
+def rename_slots(items: list[Item], sharing: Sharing) -> list[Item]:
     """The instructions over groups; copies within a group go, their branches stay."""
     def loc(place: Loc) -> Loc:
         return place if place.slot is None else Loc(sharing.group(place.slot), place.column, place.pointer)

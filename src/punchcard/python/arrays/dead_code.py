@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from punchcard.python.arrays.ir import (
-    Block,
     Condition,
     If,
     Loop,
     Moves,
-    Not,
+    Negation,
     Op,
     Operand,
     Ref,
+    Region,
     Register,
     Statement,
     Test,
@@ -23,7 +23,7 @@ from punchcard.python.arrays.ir import (
 )
 
 
-def pruned(code: list[Statement], results: Iterable[Register]) -> None:
+def drop_dead_code(code: list[Statement], results: Iterable[Register]) -> None:
     """Drop from the code, in place, what is not needed."""
     needed = set(results)
     makers: dict[Register, list[Operand]] = {}
@@ -50,7 +50,7 @@ def _flags(condition: Condition) -> Iterable[Register]:
     if isinstance(condition, Test):
         if isinstance(condition.flag, Ref):
             yield condition.flag.register
-    elif isinstance(condition, Not):
+    elif isinstance(condition, Negation):
         yield from _flags(condition.inner)
     else:
         for part in condition.parts:
@@ -75,7 +75,7 @@ def _drop(code: list[Statement], needed: set[Register]) -> None:
                 statement.index = None
             _drop(statement.before, needed)
             _drop(statement.body, needed)
-        elif isinstance(statement, Block):
+        elif isinstance(statement, Region):
             _drop(statement.body, needed)
         kept.append(statement)
     code[:] = kept
@@ -84,7 +84,7 @@ def _drop(code: list[Statement], needed: set[Register]) -> None:
 def _drop_in(condition: Condition, needed: set[Register]) -> None:
     if isinstance(condition, Test):
         _drop(condition.work, needed)
-    elif isinstance(condition, Not):
+    elif isinstance(condition, Negation):
         _drop_in(condition.inner, needed)
     else:
         for part in condition.parts:

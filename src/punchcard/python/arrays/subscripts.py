@@ -10,7 +10,7 @@ import numpy as np
 from punchcard.python.arrays import indexing
 from punchcard.python.arrays.calling import Calling
 from punchcard.python.arrays.expressions import described
-from punchcard.python.arrays.values import Counted, Known, NeedsConstant, Real, Several, Value, shown
+from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, NeedsConstant, TupleValue, Value, shown
 
 
 class Parts(Calling):
@@ -18,7 +18,7 @@ class Parts(Calling):
 
     def _Subscript(self, node: ast.Subscript) -> Value:
         value = self.evaluate(node.value)
-        if isinstance(value, Several) or (isinstance(value, Known) and isinstance(value.value, tuple | str)):
+        if isinstance(value, TupleValue) or (isinstance(value, Known) and isinstance(value.value, tuple | str)):
             return self._item(node, value)
         real = self.real(value, node)
         turned = self._new_axis(node, real)
@@ -27,9 +27,9 @@ class Parts(Calling):
         places = self.places(node, real)
         self.arithmetic.line = self.line(node)
         found = indexing.get(self.arithmetic, real, places)
-        return Real(found.operand, found.shape, real.buffers if found.shape else frozenset(), real.kinds)
+        return ArrayValue(found.operand, found.shape, real.buffers if found.shape else frozenset(), real.kinds)
 
-    def _new_axis(self, node: ast.Subscript, real: Real) -> Real | None:
+    def _new_axis(self, node: ast.Subscript, real: ArrayValue) -> ArrayValue | None:
         """x[:, None] and x[None, :] of a vector: a matrix of one column or of one row."""
         if not isinstance(node.slice, ast.Tuple) or len(node.slice.elts) != 2 or len(real.shape) != 1:
             return None
@@ -40,21 +40,21 @@ class Parts(Calling):
         turned = replace(real, operand=real.operand.flip, shape=(1, real.shape[0]))
         return turned if new == [True, False] and whole[1] else None
 
-    def _item(self, node: ast.Subscript, value: Several | Known) -> Value:
+    def _item(self, node: ast.Subscript, value: TupleValue | Known) -> Value:
         index = self.evaluate(node.slice)
-        if isinstance(index, Counted):
+        if isinstance(index, LoopVariable):
             raise NeedsConstant(index.loop, "an index of a tuple")
         if not isinstance(index, Known):
             self.fail(node, "a computed index of a tuple")
         try:
-            if isinstance(value, Several):
+            if isinstance(value, TupleValue):
                 found = value.items[index.value]
-                return Several(found) if isinstance(found, tuple) else found
+                return TupleValue(found) if isinstance(found, tuple) else found
             return Known(value.value[index.value])
         except (IndexError, TypeError) as error:
             self.fail(node, str(error))
 
-    def places(self, node: ast.Subscript, real: Real) -> list[indexing.Place]:
+    def places(self, node: ast.Subscript, real: ArrayValue) -> list[indexing.Place]:
         """Where the indices in brackets lead; what is left out means all."""
         if real.is_scalar:
             self.fail(node, "an index of a scalar")
@@ -75,7 +75,7 @@ class Parts(Calling):
         ends = []
         for part in (node.lower, node.upper, node.step):
             value = Known(None) if part is None else self.evaluate(part)
-            if isinstance(value, Counted):
+            if isinstance(value, LoopVariable):
                 raise NeedsConstant(value.loop, "a slice")
             if not isinstance(value, Known) or not isinstance(value.value, int | np.integer | None):
                 self.fail(node, "a slice with a computed end", "use constants, or a mask with pc.where")

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from punchcard.python.arrays.ir import Const, Line, Pointer, Register
+from punchcard.python.arrays.ir import Const, Pointer, Register, SourceLine
 
 
 @dataclass(frozen=True)
-class Slot:
+class StorageSlot:
     """A register, stored as it is or transposed; or with `counter` a digit of a loop's counter."""
 
     register: Register
@@ -24,7 +24,7 @@ class Slot:
         return (columns, rows) if self.turned else (rows, columns)
 
 
-Holder: TypeAlias = Slot | Const
+Holder: TypeAlias = StorageSlot | Const
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Loc:
     pointer: Pointer | None = None
 
     @property
-    def slot(self) -> Slot | None:
-        return self.holder if isinstance(self.holder, Slot) else None
+    def slot(self) -> StorageSlot | None:
+        return self.holder if isinstance(self.holder, StorageSlot) else None
 
     @property
     def part(self) -> bool:
@@ -45,12 +45,13 @@ class Loc:
 
     @property
     def shape(self) -> tuple[int, int]:
-        rows, columns = self.holder.shape if isinstance(self.holder, Slot) else (self.holder.rows, self.holder.columns)
+        holder = self.holder
+        rows, columns = holder.shape if isinstance(holder, StorageSlot) else (holder.rows, holder.columns)
         return (rows, 1) if self.part else (rows, columns)
 
 
 @dataclass(eq=False)
-class Label:
+class JumpTarget:
     """A place that instructions branch to."""
 
 
@@ -58,15 +59,15 @@ class Label:
 class Instr:
     """target = function(operands); if flag <= 0 goto goto. `depth` is how many loops stand around it."""
 
-    line: Line
+    line: SourceLine
     function: str | None = None
     operands: list[Loc] = field(default_factory=list)
     target: Loc | None = None
     flag: Loc | None = None
-    goto: Label | None = None
+    goto: JumpTarget | None = None
     depth: int = 0
 
-    def reads(self) -> list[Slot]:
+    def reads(self) -> list[StorageSlot]:
         """Slots whose values it needs; a part that is written needs the rest of its slot."""
         found = [loc.slot for loc in self.operands if loc.slot is not None]
         if self.flag is not None and self.flag.slot is not None:
@@ -76,7 +77,7 @@ class Instr:
         return found
 
     @property
-    def writes(self) -> Slot | None:
+    def writes(self) -> StorageSlot | None:
         return None if self.target is None else self.target.slot
 
     @property
@@ -89,7 +90,7 @@ class Rewind:
     """Before a loop: all pointers that move on with it go back to their first column."""
 
     loop: object
-    line: Line
+    line: SourceLine
     depth: int
 
 
@@ -98,8 +99,8 @@ class Advance:
     """At the end of a round: all pointers that move on with the loop do so."""
 
     loop: object
-    line: Line
+    line: SourceLine
     depth: int
 
 
-Item: TypeAlias = Instr | Label | Rewind | Advance
+Item: TypeAlias = Instr | JumpTarget | Rewind | Advance

@@ -47,7 +47,7 @@ def wanted(op: Op, turned: bool) -> Iterable[tuple[Operand, bool]]:
             yield operand, turned
 
 
-def chosen(code: list[Statement], results: Iterable[Register]) -> Orientation:
+def choose_orientation(code: list[Statement], results: Iterable[Register]) -> Orientation:
     """The ways round for all registers of a program."""
     found = Orientation()
     statements = list(walk(code))
