@@ -16,7 +16,7 @@ import torch
 import punchcard
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.errors import PunchcardError
-from punchcard.machines.shown import Shown, number_text
+from punchcard.machines.display_values import DisplayValue, number_text
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from punchcard.trace import observe
 from punchcard.transformer.model import TransformerLayer
@@ -180,7 +180,7 @@ def test_registers_are_the_machines_own(name: str) -> None:
     session = opened(name)
     for loop in (1, 2, 3, 4):
         state = session.state(loop * session.per_loop)
-        seen = session.machine.seen(session.program, session.timeline.served(loop).card)
+        seen = session.machine.readout(session.program, session.timeline.served(loop).card)
         found = {shown.name: text for shown, text in zip(session.shown, state["values"], strict=True)}
         assert {register: int(found[register]) for register in seen.values} == seen.values
         assert state["program_counter"] == seen.program_counter
@@ -200,10 +200,10 @@ def test_numbers_are_written_as_a_browser_writes_them() -> None:
 
 def test_a_value_that_is_not_one() -> None:
     layout = built("paper")[0].layout
-    shown = Shown("a", "memory", "inside", 0, kind="one-hot", labels=("in",))
+    shown = DisplayValue("a", "memory", "inside", 0, kind="one-hot", labels=("in",))
     assert shown.text(layout, lambda column: [1.0] * layout.width) == "in"
     assert shown.text(layout, lambda column: [0.0] * layout.width) == "–"
-    assert Shown("a", "memory", "memory", 0).text(layout, lambda column: [0.5] * layout.width) == "–"
+    assert DisplayValue("a", "memory", "memory", 0).text(layout, lambda column: [0.5] * layout.width) == "–"
 
 
 def test_a_machine_of_ones_own_has_values_by_its_layout() -> None:

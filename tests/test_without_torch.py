@@ -32,8 +32,8 @@ for name in ("multiply.subleq", "newton.fleq", "von_neumann/sort.asq"):
     card = machine.pack(program)
     assert machine.layout.violations(card) == []
     state = machine.read_own(program, card)
-    assert machine.values(program, state).keys() == machine.seen(program, card).values.keys()
-    assert not machine.seen(program, card).at_halt
+    assert machine.values(program, state).keys() == machine.readout(program, card).values.keys()
+    assert not machine.readout(program, card).at_halt
     machine.save(sys.argv[1])
     assert type(machine).load(sys.argv[1]).weights.digest() == machine.weights.digest()
     begun = punchcard.api.begin(program, machine)

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from punchcard.cli.opening import open_session, session_options
 from punchcard.cli.options import Calling, memory_option
+from punchcard.cli.session import open_session, session_options
 from punchcard.machines.registry import Registry
 
 

@@ -73,7 +73,7 @@ def _wrong(machine: Machine[Any, Any], program: Any, card: Tensor, oracle: Any) 
             return ""
     except PunchcardError as error:
         return str(error)
-    found, expected = machine.seen(program, card), machine.own(program, oracle.state)
+    found, expected = machine.readout(program, card), machine.own(program, oracle.state)
     wanted = machine.values(program, expected)
     worst = max(wanted, key=lambda name: _distance(found.values[name], wanted[name]), default="")
     if worst and _distance(found.values[worst], wanted[worst]):

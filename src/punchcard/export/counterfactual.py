@@ -124,7 +124,7 @@ class PairMaker:
 
     def _candidates(self, generator: np.random.Generator) -> Iterator[tuple[str, Any]]:
         """Names with new values: of the program's values first, then of its other symbols."""
-        values = dict(self.machine.seen(self.program, self.machine.pack(self.program)).values)
+        values = dict(self.machine.readout(self.program, self.machine.pack(self.program)).values)
         symbols = getattr(self.program, "symbols", ())
         for name in [*values, *(name for name in symbols if name not in values)]:
             if isinstance(name, str) and isinstance(values.get(name, 0), int | float | np.number | np.ndarray):

@@ -9,8 +9,8 @@ from punchcard import __version__
 from punchcard.export.agreement import Agreement
 from punchcard.export.counterfactual import CounterfactualPair
 from punchcard.export.disguise import Disguise
+from punchcard.formatting import plural
 from punchcard.machines.base import Machine
-from punchcard.telling import counted
 
 HOW = '''```python
 import json
@@ -59,7 +59,7 @@ def page(machine: Machine[Any, Any], pairs: Sequence[CounterfactualPair], disgui
 
 {machine.title()}.
 
-A looped transformer whose weights are set by formula. It has {counted(len(layers), "layer")},
+A looped transformer whose weights are set by formula. It has {plural(len(layers), "layer")},
 {layout.width} rows (its residual stream) and {layout.columns} columns (its positions).
 Its input is a card that holds a program and data. One loop of the model executes one instruction.
 `circuit.json` says what every part of it computes. Each weight of the machine that is not 0 belongs to one part.
@@ -106,7 +106,7 @@ Written by Punchcard {__version__}.
 
 
 def _disguise(disguise: Disguise, checked: Agreement) -> str:
-    compared = (f"All runs of the pairs, up to {counted(checked.loops, 'loop')}, were compared with the interpreter after "
+    compared = (f"All runs of the pairs, up to {plural(checked.loops, 'loop')}, were compared with the interpreter after "
                 "every loop.")
     if disguise.is_none:
         return f"There is none: a row of the residual stream is a row of the machine. {compared}"
@@ -114,8 +114,8 @@ def _disguise(disguise: Disguise, checked: Agreement) -> str:
     if disguise.rotation != "none":
         parts.append(ROTATIONS[disguise.rotation])
     if disguise.idle_rows:
-        parts.append(f"{counted(disguise.idle_rows, 'row')} and, in each layer with heads, "
-                     f"{counted(disguise.idle_heads, 'head')} do nothing.")
+        parts.append(f"{plural(disguise.idle_rows, 'row')} and, in each layer with heads, "
+                     f"{plural(disguise.idle_heads, 'head')} do nothing.")
     if disguise.noise:
         parts.append(f"To each weight w a normal number of standard deviation {disguise.noise:g} max(1, |w|) is added.")
     parts += [f"Heads and hidden units are in another order (seed {disguise.seed}).", compared,

@@ -21,7 +21,7 @@ from punchcard.card.formats import name_of
 from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_you_mean
 from punchcard.export.differentiable import DifferentiableLoops, outside_transforms
 from punchcard.machines.base import Machine
-from punchcard.machines.places import RealPlace
+from punchcard.machines.real_variables import RealVariable
 from punchcard.machines.result import Result
 from punchcard.machines.running import DEFAULT_ENGINE
 
@@ -58,7 +58,7 @@ class ProgramLayer(nn.Module):
     def _take(self, machine: Machine[Any, Any]) -> None:
         """Run on this machine from now on."""
         self.machine = machine
-        self.places: Mapping[str, RealPlace] = machine.real_places(self.program)
+        self.places: Mapping[str, RealVariable] = machine.real_variables(self.program)
         if not self.places:  # bits alone: nothing has a derivative, so no card is needed
             self.register_buffer("card", torch.zeros((), dtype=getattr(torch, machine.precision.name)), persistent=False)
             return
@@ -77,7 +77,7 @@ class ProgramLayer(nn.Module):
                 raise ArgumentError(f"as_layer: {what} has {twice!r} twice")
         if not hasattr(self.program, "with_values"):
             raise ProgramError(f"as_layer: a {type(self.program).__name__} has no values by name that could be inputs")
-        known = machine.seen(self.program, machine.pack(self.program)).values
+        known = machine.readout(self.program, machine.pack(self.program)).values
         for name in self.inputs:
             self.program.with_values({name: known.get(name, 0)})
         for name in self.outputs:
@@ -165,7 +165,7 @@ class ProgramLayer(nn.Module):
         return tuple(self._read(card, self.places[name], leading) for name in self.outputs)
 
     @staticmethod
-    def _read(card: Tensor, place: RealPlace, leading: tuple[int, ...]) -> Tensor:
+    def _read(card: Tensor, place: RealVariable, leading: tuple[int, ...]) -> Tensor:
         parts = [card[..., rows, place.columns] for rows in place.rows]
         return torch.stack(parts).sum(0).reshape((*leading, *place.shape))
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.machines.base import Machine
-from punchcard.machines.listing import Listed, Listing
-from punchcard.machines.shown import Shown
+from punchcard.machines.display_values import DisplayValue
+from punchcard.machines.listing import ListedInstruction, Listing
 from punchcard.view.protocol import (
     BlockReply,
     ContentKind,
@@ -48,7 +48,7 @@ def _span(layout: Layout, rows: str) -> tuple[int, int]:
     return place.start, place.stop - place.start
 
 
-def shown_reply(layout: Layout, shown: Shown) -> ShownReply:
+def shown_reply(layout: Layout, shown: DisplayValue) -> ShownReply:
     """A value with its rows as numbers."""
     return cast("ShownReply", shown.plain(layout))
 
@@ -68,7 +68,7 @@ def program_reply(name: str, listing: Listing) -> ProgramReply:
             "instructions": [_instruction(each) for each in instructions[:MOST_INSTRUCTIONS]]}
 
 
-def _instruction(listed: Listed) -> InstructionReply:
+def _instruction(listed: ListedInstruction) -> InstructionReply:
     return {"number": listed.number, "line": listed.line, "text": listed.text}
 
 

@@ -12,7 +12,7 @@ from punchcard.card.formats import as_array
 from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError, did_you_mean
-from punchcard.machines.shown import UNREADABLE
+from punchcard.machines.display_values import UNREADABLE
 from punchcard.view.stages import entries_of
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
-from punchcard.machines.listing import Listed, Listing
+from punchcard.machines.display_values import UNREADABLE, DisplayValue
+from punchcard.machines.listing import ListedInstruction, Listing
 from punchcard.machines.running import Mark
-from punchcard.machines.shown import UNREADABLE, Shown
 from punchcard.view import about, search
 from punchcard.view.column_subset import ColumnSubset, NeedsAllColumns, differing, in_all_columns
 from punchcard.view.formulas import Formulas
@@ -115,22 +115,22 @@ class Session:
     # What does not change
 
     @cached_property
-    def shown(self) -> list[Shown]:
-        return self.machine.shown_values(self.program)
+    def shown(self) -> list[DisplayValue]:
+        return self.machine.display_values(self.program)
 
     @cached_property
-    def counter(self) -> Shown | None:
+    def counter(self) -> DisplayValue | None:
         return next((shown for shown in self.shown if shown.name == COUNTER), None)
 
     @cached_property
     def listing(self) -> Listing:
         found = self.machine.listing(self.program, self._source)
         most = len(found.lines)  # a file may have changed since it was read
-        return Listing(found.lines, [each if each.line is None or each.line <= most else Listed(each.number, None, each.text)
+        return Listing(found.lines, [each if each.line is None or each.line <= most else each._replace(line=None)
                                      for each in found.instructions])
 
     @cached_property
-    def instructions(self) -> dict[int, Listed]:
+    def instructions(self) -> dict[int, ListedInstruction]:
         return {listed.number: listed for listed in self.listing.instructions}
 
     @cached_property

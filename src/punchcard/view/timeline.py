@@ -17,7 +17,7 @@ from punchcard.card.layout import Card
 from punchcard.card.packed import packed_bytes
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
-from punchcard.machines.running import DEFAULT_ENGINE, At, Mark
+from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction
 from punchcard.machines.streams import Traffic, reader
 
 FIRST_EVERY = 64
@@ -136,12 +136,12 @@ class Timeline:
             if not stop:
                 reached, stop = loop, look(loop, card)
 
-        from punchcard.engines import Glance
+        from punchcard.engines import NoCopyWatch
 
         limit = min(end, self.last if self.end is None else self.end.loops)
         with suppress(PunchcardError):  # what cannot be read at the end was looked at on the way
-            self.machine.run(self.program, max_steps=self._steps(limit), input=self.given, begin=mark, watch=Glance(see),
-                             keep=At(1 << 60, lambda mark: None), guarded=False,
+            self.machine.run(self.program, max_steps=self._steps(limit), input=self.given, begin=mark,
+                             watch=NoCopyWatch(see), keep=PeriodicAction(1 << 60, lambda mark: None), guarded=False,
                              interrupted=lambda: stop or time.monotonic() > deadline)
         return reached
 
@@ -179,7 +179,7 @@ class Timeline:
         try:
             result = self.machine.run(
                 self.program, engine=self.near if target - begin.loops <= FEW else self._far, max_steps=steps,
-                input=self.given, begin=begin, keep=At(self._every, keep), interrupted=late)
+                input=self.given, begin=begin, keep=PeriodicAction(self._every, keep), interrupted=late)
             if any(note.startswith(NOT_LOWERED) for note in result.notes):
                 self.near = self._far = result.engine  # to be declined takes a second each time
             reason, message = result.reason, None if result.fault is None else str(result.fault)
@@ -205,11 +205,11 @@ class Timeline:
             nonlocal reached
             reached = loop
 
-        from punchcard.engines import Glance
+        from punchcard.engines import NoCopyWatch
 
         try:
             self.machine.run(self.program, max_steps=self._steps(self.last), input=self.given, begin=begin,
-                             watch=Glance(note), interrupted=lambda: time.monotonic() > deadline)
+                             watch=NoCopyWatch(note), interrupted=lambda: time.monotonic() > deadline)
         except PunchcardError as again:
             message = str(again)
         last = begin
@@ -220,7 +220,7 @@ class Timeline:
 
         with suppress(PunchcardError):  # a transformer knows no errors: it makes that loop as any other
             self.machine.run(self.program, max_steps=self._steps(reached + 1), input=self.given, begin=begin,
-                             keep=At(1 << 30, keep), guarded=False)
+                             keep=PeriodicAction(1 << 30, keep), guarded=False)
         self.known = last.loops
         self._ended(last, "error", message)
         return last

@@ -26,7 +26,7 @@ from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
 
 
-class Part:
+class Obligation:
     """What is shown of a stage without its cases, or of one case."""
 
     def __init__(self, stage: Stage, layers: Sequence[Layer], claims: Claims, seconds: float | None = None,

@@ -24,10 +24,10 @@ from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims, Progress
-from punchcard.proof.example import CounterExample, counter_example
+from punchcard.proof.counterexample import Counterexample, counterexample
 from punchcard.proof.layer_weights import NEVER, Layer
 from punchcard.proof.middle_example import middle_example
-from punchcard.proof.part import Part
+from punchcard.proof.obligation import Obligation
 from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
 from punchcard.transformer.exactness import entry_sizes, needed_bits
@@ -60,13 +60,13 @@ class Proof:
         self.needed = 0
         self.promises: list[str] = []
         self._seconds, self._only = seconds, only
-        self.part = self._part(self.stages[0])
+        self.obligation = self._obligation(self.stages[0])
 
-    def counter_example(self, failed: Failed) -> CounterExample | None:
+    def counterexample(self, failed: Failed) -> Counterexample | None:
         """A card for a failed claim; None where there is none to show, as for numbers of bits."""
         if failed.model is None:
             return None
-        return (counter_example if self.part.begin is self.layout else middle_example)(self, failed)
+        return (counterexample if self.obligation.begin is self.layout else middle_example)(self, failed)
 
     def _check_stages(self) -> None:
         """Each stage begins where the one before ends. A host acts between loops only, so `unless` has no place within."""
@@ -82,19 +82,19 @@ class Proof:
         if not whole:
             raise ProofError("the stages are not the whole loop, from the machine's layout to its layout")
 
-    def _part(self, stage: Stage, case: Case | None = None) -> Part:
-        return Part(stage, self.layers[slice(*stage.layers)], self.claims, self._seconds, case)
+    def _obligation(self, stage: Stage, case: Case | None = None) -> Obligation:
+        return Obligation(stage, self.layers[slice(*stage.layers)], self.claims, self._seconds, case)
 
     @property
     def solver(self) -> Solver:
-        return self.part.solver
+        return self.obligation.solver
 
     def show(self, stage: str, case: str | None = None) -> None:
         """Show the claims of one part: a stage without its cases, or one case of it."""
         for each in self.stages:
             for one in (None, *each.cases):
                 if each.name == stage and (one.name if one is not None else None) == case:
-                    self.part = self._part(each, one)
+                    self.obligation = self._obligation(each, one)
                     self._show(each)
                     return
         raise ProofError(f"there is no stage {stage!r}" + (f" with a case {case!r}" if case else ""))
@@ -103,17 +103,17 @@ class Proof:
         """Show all claims."""
         for stage in self.stages:
             if stage is not self.stages[0]:
-                self.part = self._part(stage)
+                self.obligation = self._obligation(stage)
             self._show(stage)
             for case in stage.cases:
                 if self._only is None or case.name in self._only:
-                    self.part = self._part(stage, case)
+                    self.obligation = self._obligation(stage, case)
                     self._show(stage)
         self.check_bits()
 
     def _show(self, stage: Stage) -> None:
-        self.part.run()
-        for layer, shares in enumerate(self.part.loop.shares, start=stage.layers[0]):
+        self.obligation.run()
+        for layer, shares in enumerate(self.obligation.loop.shares, start=stage.layers[0]):
             self.shares[layer] = [max(pair) for pair in zip(self.shares[layer], shares, strict=True)]
 
     # The sums

@@ -13,12 +13,12 @@ import z3
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.proof.cards import Chosen, has_parts, make_card
+from punchcard.proof.concrete import says_what_it_means, step
 from punchcard.proof.solver import Failed
-from punchcard.proof.stepping import says_what_it_means, step
 from punchcard.transformer.weights import Weights
 
 if TYPE_CHECKING:
-    from punchcard.proof.proving import Proof
+    from punchcard.proof.proof import Proof
 
 TRIES = 12
 """How many cards of a failed claim are run, to find one on which it matters."""
@@ -37,7 +37,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class CounterExample:
+class Counterexample:
     """A claim that fails, a card on which it does, and what a loop of the model makes of that card.
 
     card          the entries when the loop begins; the facts hold on it
@@ -84,7 +84,7 @@ class CounterExample:
                 "layers": None if self.layers is None else list(self.layers)}
 
 
-def counter_example(proof: Proof, failed: Failed) -> CounterExample:
+def counterexample(proof: Proof, failed: Failed) -> Counterexample:
     """A card for a failed claim of a stage that begins with the loop."""
     model, tries = failed.model, random.Random(0)
     for _ in range(TRIES):
@@ -96,7 +96,7 @@ def counter_example(proof: Proof, failed: Failed) -> CounterExample:
         if differences or broken or not failed.why or not says_what_it_means(proof.machine):
             break
         model = another(proof, failed.why, tries)
-    return CounterExample(failed.claim, card, after, tuple(differences), tuple(told_numbers(proof.layout, chosen)),
+    return Counterexample(failed.claim, card, after, tuple(differences), tuple(told_numbers(proof.layout, chosen)),
                           says_what_it_means(proof.machine), tuple(broken))
 
 
@@ -109,7 +109,7 @@ def told_numbers(layout: Layout, chosen: Chosen) -> list[str]:
 def another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.ModelRef:
     """Another case of the same failure, with words taken at random as far as they can be."""
     wanted = []
-    for columns in proof.part.loop.columns.found.values():
+    for columns in proof.obligation.loop.columns.found.values():
         for column in columns:
             for word in (column.place, *column.words.values()):
                 if z3.is_const(word) and not z3.is_bv_value(word):
@@ -130,7 +130,7 @@ def run_layers(weights: Weights, card: AnyArray, layers: tuple[int, int] | None 
 def chosen_numbers(layout: Layout, proof: Proof, model: z3.ModelRef) -> Chosen:
     """What the solver's answer says of the card."""
     found: dict[tuple[str, int], dict[str, int]] = {}
-    for region, columns in proof.part.loop.columns.found.items():
+    for region, columns in proof.obligation.loop.columns.found.items():
         span = layout.region(region)
         for column in columns:
             number = model.eval(column.place, model_completion=True).as_long()
@@ -145,7 +145,7 @@ def _differences(proof: Proof, card: AnyArray, after: AnyArray) -> list[Differen
     """Where the model's card departs from the step's."""
     if not says_what_it_means(proof.machine):
         return []
-    open_ = set(proof.part.meaning.where) if len(proof.stages) == 1 else set()
+    open_ = set(proof.obligation.meaning.where) if len(proof.stages) == 1 else set()
     return differences_of(proof.layout, after, step(proof.machine, card, after), open_)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class RealPlace:
+class RealVariable:
     """A named matrix of real numbers. It is punched into the first block of rows, and is the sum of all of them.
 
     A column that has just been written may wait in other rows than the ones it was punched in, so there may be several.

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from punchcard import cli
 from punchcard.cli.display import Progress
-from punchcard.cli.endings import BUG, FAILED, ending
+from punchcard.cli.exit_status import BUG, FAILED, ending
 from punchcard.errors import LONGEST, PunchcardError, one_line
 from punchcard.machines.checkpoint import load
 from tests.cases import EXAMPLES

@@ -1,6 +1,6 @@
 """What a view shows of a card: values, where they stand, and how they are read. Data only, no tensor.
 
-A machine says it once (`Machine.shown_values`). Python, the page and the terminal all read values by the rules below:
+A machine says it once (`Machine.display_values`). Python, the page and the terminal all read values by the rules below:
 
     signed, unsigned   ±1 bits, the lowest first; "–" where an entry is not within 1/4 of -1 or 1, or for unsigned below 0
     numbers            real numbers to six digits; rows of a matrix are separated by " ; "
@@ -41,7 +41,7 @@ class Pending:
 
 
 @dataclass(frozen=True)
-class Shown:
+class DisplayValue:
     """A value and where on the card it stands.
 
     name, group   what people call it, and what it belongs to: "a" of "memory"
@@ -156,7 +156,7 @@ def number_text(number: float) -> str:
     return minus + text[0] + (f".{text[1:]}" if len(text) > 1 else "") + power
 
 
-def values_of_layout(layout: Layout, columns: Iterable[tuple[int, str]] = ()) -> list[Shown]:
+def values_of_layout(layout: Layout, columns: Iterable[tuple[int, str]] = ()) -> list[DisplayValue]:
     """What a layout alone says: every block of ±1 bits and of real numbers, part by part, in every column that holds it.
 
     `columns` are those of large regions that are shown all the same, with their names.
@@ -176,11 +176,11 @@ def values_of_layout(layout: Layout, columns: Iterable[tuple[int, str]] = ()) ->
     return found
 
 
-def _values_of_block(layout: Layout, block: RowBlock, column: int, group: str, *, numbers: bool) -> list[Shown]:
+def _values_of_block(layout: Layout, block: RowBlock, column: int, group: str, *, numbers: bool) -> list[DisplayValue]:
     """A value for each part of a block, or one for the block."""
     found = []
     for name in [f"{block.name}.{part}" for part in block.parts] or [block.name]:
         rows = layout.rows(name)
         if numbers or rows.stop - rows.start <= MOST_BITS:
-            found.append(Shown(name, group, name, column, kind="numbers" if numbers else "unsigned"))
+            found.append(DisplayValue(name, group, name, column, kind="numbers" if numbers else "unsigned"))
     return found

@@ -10,18 +10,18 @@ from punchcard.errors import shortened
 LONGEST = 40
 
 
-def counted(number: int, what: str) -> str:
+def plural(number: int, what: str) -> str:
     """`1 loop`, `2,000 loops`."""
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-def few(parts: Sequence[str], most: int = 8) -> str:
+def join_some(parts: Sequence[str], most: int = 8) -> str:
     """Some of many: `a 7, b 9 and 4 more`."""
     more = len(parts) - most
     return ", ".join(parts) if more <= 0 else f"{', '.join(parts[:most])} and {more:,} more"
 
 
-def brief(value: Any, most: int = LONGEST) -> str:
+def format_value(value: Any, most: int = LONGEST) -> str:
     """A value: a matrix as `[4 1 ; 2 3]`, a text as it is; a long one is cut."""
     if isinstance(value, str):
         return value if len(value) <= most and value.isprintable() else shortened(value, most)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from punchcard.cli.patience import PATIENCE, heard
+from punchcard.cli.interrupts import PATIENCE, heard
 from punchcard.cli.terminal import interruptible
 from punchcard.learning.planning import plan
 

@@ -20,15 +20,16 @@ Check: TypeAlias = Literal["end", "lockstep"]
 """When a run is compared: once at its end, or after every loop."""
 
 
-class Judge(ABC):
+class Comparison(ABC):
     """Compares one run with the interpreter.
 
-    `watches`: it must see the card after every loop. `glances`: it keeps nothing of that card, which need not be copied.
-    `guards`: it looks after the program's promises by itself.
+    watches         it must see the card after every loop
+    needs_no_copy   it keeps nothing of that card, so the engine need not copy it
+    guards          it checks the program's promises by itself
     """
 
     watches: bool = False
-    glances: bool = False
+    needs_no_copy: bool = False
     guards: bool = False
 
     @abstractmethod
@@ -57,7 +58,7 @@ class Judge(ABC):
         return None
 
 
-class AtTheEnd(Judge):
+class EndComparison(Comparison):
     """Runs the interpreter as far as the machine came, on the input that the machine read."""
 
     def __init__(self, machine: Machine[Any, Any], program: Any) -> None:
@@ -76,7 +77,7 @@ class AtTheEnd(Judge):
         return _report(result, [*found, *_endings(result, oracle)])
 
 
-class Lockstep(Judge):
+class LockstepComparison(Comparison):
     """Follows a run loop by loop, and stops it at the first difference.
 
     What the machine reads is kept for the interpreter, which executes the instruction a loop later. What one of the two
@@ -84,7 +85,7 @@ class Lockstep(Judge):
     """
 
     watches = True
-    glances = True
+    needs_no_copy = True
 
     def __init__(self, machine: Machine[Any, Any], program: Any, begin: Mark) -> None:
         self._machine, self._difference, self._differences = machine, "", machine.comparer(program)

@@ -1,6 +1,6 @@
 """All that a machine of one's own is written with, under one name: the contract, the card, heads and formulas.
 
-    from punchcard.machines import kit
+    from punchcard.machines import toolkit as kit
 """
 
 from __future__ import annotations
