@@ -25,9 +25,9 @@ def make_debug(registry: Registry) -> click.Command:
 
         The keys are at the foot of the screen.
         """
-        from punchcard.view.debug import opening
+        from punchcard.view.debug import launch
 
-        opening.require_textual()
-        opening.debug(open_session(registry, file, settings, max_steps, input_, given))
+        launch.require_textual()
+        launch.debug(open_session(registry, file, settings, max_steps, input_, given))
 
     return debug

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from punchcard import __version__
-from punchcard.export.behaviour import Behaviour
-from punchcard.export.counterfactual import Pair
+from punchcard.export.agreement import Agreement
+from punchcard.export.counterfactual import CounterfactualPair
 from punchcard.export.disguise import Disguise
 from punchcard.formatting import plural
 from punchcard.machines.base import Machine
@@ -46,7 +46,8 @@ ROTATIONS = {
 }
 
 
-def page(machine: Machine[Any, Any], pairs: Sequence[Pair], disguise: Disguise, checked: Behaviour, model: str) -> str:
+def page(machine: Machine[Any, Any], pairs: Sequence[CounterfactualPair], disguise: Disguise, checked: Agreement,
+         model: str) -> str:
     """The page, as text."""
     layout, layers = machine.layout, machine.weights.layers
     rows = "\n".join(
@@ -104,7 +105,7 @@ Written by Punchcard {__version__}.
 """
 
 
-def _disguise(disguise: Disguise, checked: Behaviour) -> str:
+def _disguise(disguise: Disguise, checked: Agreement) -> str:
     compared = (f"All runs of the pairs, up to {plural(checked.loops, 'loop')}, were compared with the interpreter after "
                 "every loop.")
     if disguise.is_none:

@@ -313,7 +313,7 @@ class Machine(ABC, Generic[Program, State]):
 
         See docs/ground-truth.md.
         """
-        return above("export.explaining:circuit")(self)
+        return above("export.circuit_builder:circuit")(self)
 
     def meaning(self, card: Said) -> None:
         """Say what a loop does, for a proof: `card` is a `punchcard.proof.meaning.Meaning`. See docs/proof.md.

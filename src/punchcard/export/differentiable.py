@@ -47,8 +47,8 @@ class FrozenLayer(TransformerLayer):
         return card + self.w2 @ torch.maximum(hidden, hidden.new_zeros(())) + self.b2
 
 
-class Loops(nn.Module):
-    """Loops of a model. `real` marks the entries of the card that have derivatives."""
+class DifferentiableLoops(nn.Module):
+    """DifferentiableLoops of a model. `real` marks the entries of the card that have derivatives."""
 
     real: Tensor
 
@@ -73,10 +73,10 @@ class Loops(nn.Module):
     def _in_segments(self, loops: int, levels: int, card: Tensor) -> Tensor:
         """So many loops, in segments that are made again; each in segments of its own, down to single loops."""
         if levels == 0:
-            return self._in_turn(partial(made_again, self.loop), loops, card)
+            return self._in_turn(partial(recomputed, self.loop), loops, card)
         size = max(1, round(loops ** (levels / (levels + 1))))
         for start in range(0, loops, size):
-            card = made_again(partial(self._in_segments, min(size, loops - start), levels - 1), card)
+            card = recomputed(partial(self._in_segments, min(size, loops - start), levels - 1), card)
         return card
 
     @staticmethod
@@ -86,7 +86,7 @@ class Loops(nn.Module):
         return card
 
 
-class MadeAgain(torch.autograd.Function):
+class Recomputed(torch.autograd.Function):
     """A function of a card of which nothing but the card is kept; what its derivative needs is computed again."""
 
     generate_vmap_rule = True
@@ -103,7 +103,7 @@ class MadeAgain(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[None, Tensor]:
-        pull_back = torch.func.vjp(ctx.function, *living(ctx.saved_tensors))[1]
+        pull_back = torch.func.vjp(ctx.function, *outside_transforms(ctx.saved_tensors))[1]
         return None, pull_back(*cotangents)[0]
 
     @staticmethod
@@ -112,12 +112,12 @@ class MadeAgain(torch.autograd.Function):
         return pushed
 
 
-def made_again(function: Cards, card: Tensor) -> Tensor:
+def recomputed(function: Cards, card: Tensor) -> Tensor:
     """What a function makes of a card, and for the derivative makes again."""
-    made: Tensor = MadeAgain.apply(function, card)  # type: ignore[no-untyped-call]
+    made: Tensor = Recomputed.apply(function, card)  # type: ignore[no-untyped-call]
     return made
 
 
-def living(saved: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def outside_transforms(saved: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Tensors that were kept, for use in a new transform of `torch.func`: any operation rids them of one that has ended."""
     return tuple(tensor.view_as(tensor) for tensor in saved)

@@ -13,7 +13,7 @@ from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.machines.display_values import UNREADABLE
-from punchcard.view.inside import entries_of
+from punchcard.view.stages import entries_of
 
 if TYPE_CHECKING:
     from punchcard.view.session import Session
@@ -59,8 +59,8 @@ def find(session: Session, what: str, moment: int, *, forward: bool, instruction
 
 
 def _halt(session: Session, moment: int, *, forward: bool, seconds: float) -> int | None:
-    session.loops.explore(seconds)
-    session.searched, end = session.loops.known, session.loops.end
+    session.timeline.explore(seconds)
+    session.searched, end = session.timeline.known, session.timeline.end
     if end is None:
         return None
     at = end.loops * session.per_loop
@@ -68,7 +68,7 @@ def _halt(session: Session, moment: int, *, forward: bool, seconds: float) -> in
 
 
 def _passed(session: Session, loop: int) -> int:
-    traffic = session.loops.served(loop).traffic
+    traffic = session.timeline.served(loop).traffic
     return len(traffic.read) + len(traffic.written)
 
 
@@ -76,7 +76,7 @@ def _port(session: Session, loop: int, deadline: float) -> int | None:
     """The next loop before which something was read or written: what has passed only grows, so it is halved."""
     here, step, low = _passed(session, loop), 1, loop
     while True:
-        high = session.loops.mark(low + step).loops
+        high = session.timeline.mark(low + step).loops
         session.searched = high
         if high == low:
             return None
@@ -127,7 +127,7 @@ def _by_counter(session: Session, loop: int, hits: Callable[[int | None, int | N
         found = _scan(session, low, high, hits, deadline, first=False)
         session.searched = low
         if found is not None or low == 0:
-            return 0 if found is None and hits(None, counter_of(session, session.loops.served(0).card)) else found
+            return 0 if found is None and hits(None, counter_of(session, session.timeline.served(0).card)) else found
         high = low
     return None
 
@@ -135,7 +135,7 @@ def _by_counter(session: Session, loop: int, hits: Callable[[int | None, int | N
 def _scan(session: Session, begin: int, end: int, hits: Callable[[int | None, int | None], bool], deadline: float, *,
           first: bool) -> int | None:
     """The first or the last loop after `begin`, and up to `end`, at which the program counter is as wanted."""
-    before = counter_of(session, session.loops.served(begin).card)
+    before = counter_of(session, session.timeline.served(begin).card)
     found: int | None = None
 
     def look(loop: int, card: Card) -> bool:
@@ -148,7 +148,7 @@ def _scan(session: Session, begin: int, end: int, hits: Callable[[int | None, in
         before = now
         return first and found is not None
 
-    session.searched = session.loops.watch(begin, end, look, max(0.0, deadline - time.monotonic()))
+    session.searched = session.timeline.watch(begin, end, look, max(0.0, deadline - time.monotonic()))
     return found
 
 
@@ -202,7 +202,7 @@ def _change(session: Session, moment: int, rows: str, column: int, deadline: flo
 def _changed_loop(session: Session, begin: int, end: int, content: Callable[[Card], bytes], deadline: float, *,
                   first: bool) -> int | None:
     """The first or last loop after `begin` and up to `end` after which the content is another than before it."""
-    before = content(session.loops.served(begin).card)
+    before = content(session.timeline.served(begin).card)
     found: int | None = None
 
     def look(loop: int, card: Card) -> bool:
@@ -215,5 +215,5 @@ def _changed_loop(session: Session, begin: int, end: int, content: Callable[[Car
         before = now
         return first and found is not None
 
-    session.searched = session.loops.watch(begin, end, look, max(0.0, deadline - time.monotonic()))
+    session.searched = session.timeline.watch(begin, end, look, max(0.0, deadline - time.monotonic()))
     return found

@@ -24,7 +24,7 @@ LONGEST = 800
 """Characters of a text where nobody says; the rest is cut."""
 
 
-class Term(NamedTuple):
+class RowTerm(NamedTuple):
     """Rows from `first` to `last` with the weight `factor`, or, where `doubles`, with it times 1, 2, 4, ..."""
 
     factor: float
@@ -36,7 +36,7 @@ class Term(NamedTuple):
 class Affine(NamedTuple):
     """A sum of terms and a constant."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[RowTerm, ...]
     constant: float
 
 
@@ -51,7 +51,7 @@ class Formula(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Worded:
+class FormulaText:
     """A formula for several rows as text, and the formula of each row by itself."""
 
     text: str
@@ -59,8 +59,8 @@ class Worded:
     details: list[str]
 
 
-class Names:
-    """Names for spans of rows."""
+class RowNames:
+    """RowNames for spans of rows."""
 
     def __init__(self, layout: Layout) -> None:
         self._spans = {(layout.rows(name).start, layout.rows(name).stop): name
@@ -101,14 +101,14 @@ def row_names(layout: Layout) -> list[str]:
     return names
 
 
-def head_text(head: Head, names: Names, longest: int = LONGEST) -> str:
+def head_text(head: Head, names: RowNames, longest: int = LONGEST) -> str:
     """What a head was given."""
     query, key, value = (vector_text(form, names) for form in (head.query, head.key, head.value))
     into = " and ".join(names.span(*span) for span in _consecutive(head.into.numbers.tolist(), names))
     return _cut(f"query {query}, key {key}, value {value}, into {into}", longest)
 
 
-def assignment_text(assignment: Assignment, names: Names, longest: int = LONGEST) -> Worded:
+def assignment_text(assignment: Assignment, names: RowNames, longest: int = LONGEST) -> FormulaText:
     """What rows were set to."""
     numbers = assignment.target.numbers.tolist()
     formulas = _formulas(assignment.value, names)
@@ -117,18 +117,18 @@ def assignment_text(assignment: Assignment, names: Names, longest: int = LONGEST
     texts = []
     for first, last in _runs(formulas, numbers, names):
         texts.append(_run_text(formulas[first : last + 1], numbers[first : last + 1], names))
-    return Worded(_cut("; ".join(texts), longest), [names.span(row, row) for row in numbers],
+    return FormulaText(_cut("; ".join(texts), longest), [names.span(row, row) for row in numbers],
                   [_cut(each, longest) for each in details])
 
 
-def vector_text(form: Expression, names: Names) -> str:
+def vector_text(form: Expression, names: RowNames) -> str:
     """An affine vector: one text, or `stack(...)` of several."""
     formulas = _formulas(form, names)
     texts = [_sides(formulas[first : last + 1], names)[0] for first, last in _runs(formulas, None, names)]
     return texts[0] if len(texts) == 1 else f"stack({', '.join(texts)})"
 
 
-def unit_text(weights: Array, bias: float, names: Names, longest: int = LONGEST) -> str:
+def unit_text(weights: Array, bias: float, names: RowNames, longest: int = LONGEST) -> str:
     """What a hidden unit computes, from its row of W1 and its entry of b1."""
     inner = Expression(weights[None], np.array([bias]), np.zeros((1, 0)), np.zeros((0, len(weights))), np.zeros(0))
     return _cut(f"relu({vector_text(inner, names)})", longest)
@@ -137,7 +137,7 @@ def unit_text(weights: Array, bias: float, names: Names, longest: int = LONGEST)
 # From matrices to terms
 
 
-def _formulas(form: Expression, names: Names) -> list[Formula]:
+def _formulas(form: Expression, names: RowNames) -> list[Formula]:
     relus = [_affine(row, float(bias), names) for row, bias in zip(form.inner, form.bias, strict=True)]
     found = []
     for linear, constant, outer in zip(form.linear, form.constant, form.outer, strict=True):
@@ -150,19 +150,19 @@ def _formulas(form: Expression, names: Names) -> list[Formula]:
     return found
 
 
-def _affine(row: Array, constant: float, names: Names) -> Affine:
+def _affine(row: Array, constant: float, names: RowNames) -> Affine:
     """Neighbouring rows of a block with equal or doubling weights are one term."""
     places = np.flatnonzero(row).tolist()
     terms, at = [], 0
     while at < len(places):
         ends = {ratio: _reach(row, places, at, ratio, names) for ratio in (1.0, 2.0)}
         ratio = 2.0 if ends[2.0] > ends[1.0] else 1.0
-        terms.append(Term(float(row[places[at]]), places[at], places[ends[ratio]], ratio == 2.0 and ends[ratio] > at))
+        terms.append(RowTerm(float(row[places[at]]), places[at], places[ends[ratio]], ratio == 2.0 and ends[ratio] > at))
         at = ends[ratio] + 1
     return Affine(tuple(terms), constant)
 
 
-def _reach(row: Array, places: Sequence[int], at: int, ratio: float, names: Names) -> int:
+def _reach(row: Array, places: Sequence[int], at: int, ratio: float, names: RowNames) -> int:
     end = at
     while (end + 1 < len(places) and places[end + 1] == places[end] + 1 and places[end + 1] not in names.starts
            and row[places[end + 1]] == ratio * row[places[end]]):
@@ -173,7 +173,7 @@ def _reach(row: Array, places: Sequence[int], at: int, ratio: float, names: Name
 # Rows that have the same formula, but for numbers that go on regularly
 
 
-def _runs(formulas: Sequence[Formula], numbers: Sequence[int] | None, names: Names) -> list[tuple[int, int]]:
+def _runs(formulas: Sequence[Formula], numbers: Sequence[int] | None, names: RowNames) -> list[tuple[int, int]]:
     found, first = [], 0
     while first < len(formulas):
         last = first
@@ -186,7 +186,7 @@ def _runs(formulas: Sequence[Formula], numbers: Sequence[int] | None, names: Nam
     return found
 
 
-def _regular(formulas: Sequence[Formula], names: Names) -> bool:
+def _regular(formulas: Sequence[Formula], names: RowNames) -> bool:
     """Whether formulas have the same shape and all their numbers stay, or go on by 1, or double."""
     one, two, last = formulas[0], formulas[min(1, len(formulas) - 1)], formulas[-1]
     if len({len(each.relus) for each in (one, last)}) > 1:
@@ -219,7 +219,7 @@ def _scales(one: float, two: float, last: float, steps: int) -> bool:
 # Text
 
 
-def _run_text(formulas: Sequence[Formula], numbers: Sequence[int], names: Names) -> str:
+def _run_text(formulas: Sequence[Formula], numbers: Sequence[int], names: RowNames) -> str:
     text, indexed = _sides(formulas, names)
     target = names.span(numbers[0], numbers[-1])
     if indexed:
@@ -228,7 +228,7 @@ def _run_text(formulas: Sequence[Formula], numbers: Sequence[int], names: Names)
     return f"{target} = {text}"
 
 
-def _sides(formulas: Sequence[Formula], names: Names) -> tuple[str, bool]:
+def _sides(formulas: Sequence[Formula], names: RowNames) -> tuple[str, bool]:
     """The right side for a run of formulas, and whether it has an index i."""
     one, two = formulas[0], formulas[min(1, len(formulas) - 1)]
     indexed = len(formulas) > 1 and any(
@@ -241,17 +241,17 @@ def _sides(formulas: Sequence[Formula], names: Names) -> tuple[str, bool]:
                    [(a, b) for (a, _), (b, _) in zip(one.relus, two.relus, strict=True)], names, indexed=indexed), indexed
 
 
-def _is_indexed(a: Term, b: Term) -> bool:
+def _is_indexed(a: RowTerm, b: RowTerm) -> bool:
     """A single row that goes on with the index is a plain vector; anything else that changes needs the index."""
     plain = a.first == a.last and b.first == b.last
     return a.factor != b.factor or (not plain and (a.first, a.last) != (b.first, b.last))
 
 
-def _row_text(formula: Formula, names: Names) -> str:
+def _row_text(formula: Formula, names: RowNames) -> str:
     return _sides([formula], names)[0]
 
 
-def _joined(parts: Sequence[tuple[Affine, Affine, Affine]], factors: Sequence[tuple[float, float]], names: Names, *,
+def _joined(parts: Sequence[tuple[Affine, Affine, Affine]], factors: Sequence[tuple[float, float]], names: RowNames, *,
             indexed: bool) -> str:
     def affine(before: Affine, then: Affine, now: Affine) -> list[tuple[float, str]]:
         found = [_factored(a.factor, b.factor, _rows_text(a, b, c, names, indexed=indexed))
@@ -286,7 +286,7 @@ def _sum(pieces: Sequence[tuple[float, str]]) -> str:
     return text or "0"
 
 
-def _rows_text(a: Term, b: Term, c: Term, names: Names, *, indexed: bool) -> str:
+def _rows_text(a: RowTerm, b: RowTerm, c: RowTerm, names: RowNames, *, indexed: bool) -> str:
     several = c.last > c.first or b.last > b.first or a.last > a.first
     doubles = a.doubles or b.doubles or c.doubles
     wrap: Callable[[str], str] = (lambda text: f"{'binary' if doubles else 'sum'}({text})") if several else str
@@ -307,7 +307,7 @@ def _index(offset: int) -> str:
     return "i" if offset == 0 else f"i+{offset}"
 
 
-def _consecutive(numbers: Sequence[int], names: Names) -> list[tuple[int, int]]:
+def _consecutive(numbers: Sequence[int], names: RowNames) -> list[tuple[int, int]]:
     """Rows as spans within a block."""
     found: list[tuple[int, int]] = []
     for number in numbers:

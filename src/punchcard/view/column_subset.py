@@ -23,7 +23,7 @@ from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
 from punchcard.transformer.precision import hard_product
 from punchcard.transformer.weights import LayerArrays, Weights
-from punchcard.view.inside import Columns, Inside, entries_of, feed_forward, one_thread, softmax
+from punchcard.view.stages import Columns, LoopStages, entries_of, feed_forward, one_thread, softmax
 
 MOST_COLUMNS = 1024
 """Beyond so many columns that need one another, the loop is computed in all of them."""
@@ -33,12 +33,12 @@ WITNESSES = (0, 1, -1)
 """Columns of each region that are always computed."""
 
 
-class Spread(Exception):
+class NeedsAllColumns(Exception):
     """The loop cannot be restricted to a few columns; the text says why."""
 
 
 @dataclass
-class Keys:
+class HeadKeys:
     """The keys of all columns in one head as a loop begins: (size, n). Dimensions that no query uses are left out."""
 
     layer: int
@@ -50,7 +50,7 @@ class Keys:
     """How far below the best a score may be and still have a weight."""
 
 
-class Restricted:
+class ColumnSubset:
     """Loops of one machine's cards; what is known about all columns is kept from one loop to the next."""
 
     def __init__(self, weights: Weights, layout: Layout) -> None:
@@ -65,41 +65,41 @@ class Restricted:
                                     for place in (layout.region(region.name) for region in layout.regions)
                                     for at in WITNESSES if -1 <= at < place.stop - place.start])
 
-    def _head(self, number: int, layer: LayerArrays, head: int) -> Keys:
+    def _head(self, number: int, layer: LayerArrays, head: int) -> HeadKeys:
         used = np.flatnonzero(layer.key[head].any(axis=1) & layer.query[head].any(axis=1))
         rows = np.flatnonzero(layer.key[head][used].any(axis=0))
         temperature = float(layer.temperature[head])
         reach = hard_product(self.weights.dtype) / temperature if temperature > 0 else np.inf
-        return Keys(number, head, used, rows, np.zeros((len(used), 0), layer.key.dtype), reach)
+        return HeadKeys(number, head, used, rows, np.zeros((len(used), 0), layer.key.dtype), reach)
 
-    def loop(self, card: Card, wanted: Columns) -> Inside:
+    def loop(self, card: Card, wanted: Columns) -> LoopStages:
         """A loop from a card, in the wanted columns and all that they need."""
         self.take(card)
         columns = np.union1d(wanted, self.witnesses).astype(np.intp)
         with one_thread():
             return self._closed(card, columns)
 
-    def _closed(self, card: Card, columns: Columns) -> Inside:
+    def _closed(self, card: Card, columns: Columns) -> LoopStages:
         """The loop in these columns and in all that they need."""
         while True:
             if len(columns) > MOST_COLUMNS:
-                raise Spread(f"{len(columns)} columns need one another")
+                raise NeedsAllColumns(f"{len(columns)} columns need one another")
             start = entries_of(card, columns)
             found, missing = self._pass(start, columns)
             if not len(missing):
                 return found
             columns = np.union1d(columns, missing)
 
-    def _pass(self, card: AnyArray, columns: Columns) -> tuple[Inside, Columns]:
+    def _pass(self, card: AnyArray, columns: Columns) -> tuple[LoopStages, Columns]:
         stages = [card]
         for number, layer in enumerate(self.layers):
             attended, missing = self._attend(number, layer, card, columns)
             if len(missing):
-                return Inside(columns, stages), missing
+                return LoopStages(columns, stages), missing
             card = feed_forward(layer, attended)
             self._check_witnesses(number, card, columns)
             stages += [attended, card]
-        return Inside(columns, stages), np.zeros(0, np.intp)
+        return LoopStages(columns, stages), np.zeros(0, np.intp)
 
     def _attend(self, number: int, layer: LayerArrays, card: AnyArray, columns: Columns) -> tuple[AnyArray, Columns]:
         """The card after the attention, or the columns that are missing for it."""
@@ -144,7 +144,7 @@ class Restricted:
         for keys in (keys for heads in self._keys[number + 1 :] for keys in heads):
             now = self.layers[keys.layer].key[keys.head][np.ix_(keys.dimensions, keys.rows)] @ card[np.ix_(keys.rows, place)]
             if not np.array_equal(now, keys.matrix[:, outside]):
-                raise Spread(f"layer {number + 1} changes what columns are found by")
+                raise NeedsAllColumns(f"layer {number + 1} changes what columns are found by")
 
     def _outside(self, columns: Columns) -> Columns:
         """The witnesses of regions that are not computed whole."""
@@ -202,7 +202,7 @@ def differing(one: Card, other: Card) -> Columns:
     return np.flatnonzero((entries_of(one) != entries_of(other)).any(axis=0))
 
 
-def in_all_columns(weights: Weights, layout: Layout, card: Card, columns: Columns) -> Inside:
+def in_all_columns(weights: Weights, layout: Layout, card: Card, columns: Columns) -> LoopStages:
     """The loop in all columns, some columns at a time; what is kept of it are a few. It takes long."""
     whole, stages = entries_of(card), []
     if whole.nbytes > 1 << 30:
@@ -221,4 +221,4 @@ def in_all_columns(weights: Weights, layout: Layout, card: Card, columns: Column
                 attended[rows, part] += layer.value[head][rows] @ whole @ softmax(layer.temperature[head] * scores)
         whole = feed_forward(layer, attended)
         stages += [attended[:, columns], whole[:, columns]]
-    return Inside(columns, stages)
+    return LoopStages(columns, stages)

@@ -39,7 +39,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Group:
+class ColumnGroup:
     """The shown columns of a region, and how many of it are folded."""
 
     region: Region
@@ -48,11 +48,11 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Folded:
+class CardExcerpt:
     """The shown part of a card."""
 
     bands: tuple[Band, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[ColumnGroup, ...]
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -60,10 +60,10 @@ class Folded:
         return tuple(column for group in self.groups for column in group.columns)
 
 
-def fold(
+def excerpt(
     layout: Layout, card: Card, *, most: int = MOST, keep: Collection[int] = (), rows: Sequence[str] | None = None,
     beside: Card | None = None,
-) -> Folded:
+) -> CardExcerpt:
     """Choose what to show of a card: at most about `most` columns, those of `keep` first; row blocks by name, or all.
 
     `beside` is another card, such as the one before: a block that holds something on one of the two is shown.
@@ -82,10 +82,10 @@ def fold(
         other = entries if beside is None else entries_at(layout, beside, name, columns)
         if rows is not None or entries.any() or other.any():
             bands.append(_band(name, block, entries, other, groups))
-    return Folded(tuple(bands), groups)
+    return CardExcerpt(tuple(bands), groups)
 
 
-def _band(name: str, block: RowBlock, entries: AnyArray, other: AnyArray, groups: Sequence[Group]) -> Band:
+def _band(name: str, block: RowBlock, entries: AnyArray, other: AnyArray, groups: Sequence[ColumnGroup]) -> Band:
     """Bits have the full colour. Real numbers are scaled by the largest of their region."""
     scales = []
     for group, first in zip(groups, np.cumsum([0, *(len(group.columns) for group in groups)]), strict=False):
@@ -107,7 +107,7 @@ def entries_at(layout: Layout, card: Card, rows: str, columns: Sequence[int]) ->
     return np.hstack(found).astype(np.float64) if found else np.zeros((layout.place(rows).size, 0))
 
 
-def _groups(layout: Layout, card: Card, most: int, keep: Collection[int]) -> tuple[Group, ...]:
+def _groups(layout: Layout, card: Card, most: int, keep: Collection[int]) -> tuple[ColumnGroup, ...]:
     """The columns of each region: small ones whole, of the others those to keep and then the first that are used."""
     wanted: dict[str, list[int]] = {}
     large = []
@@ -125,7 +125,7 @@ def _groups(layout: Layout, card: Card, most: int, keep: Collection[int]) -> tup
         more = [column for column in _used(layout, card, region) if column not in here][:share]
         wanted[region.name] = sorted([*here, *more]) or [layout.region(region.name).start]
         left -= len(more)
-    return tuple(Group(region, tuple(wanted[region.name]), region.size - len(wanted[region.name]))
+    return tuple(ColumnGroup(region, tuple(wanted[region.name]), region.size - len(wanted[region.name]))
                  for region in layout.regions)
 
 

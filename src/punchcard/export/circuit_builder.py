@@ -9,12 +9,12 @@ import numpy as np
 
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout, RowBlock
-from punchcard.export.circuit import Circuit, Edge, EdgeKind, Entry, Node, Variable
-from punchcard.export.claims import explained
+from punchcard.export.circuit import CausalVariable, Circuit, CircuitEdge, CircuitNode, EdgeKind, Entry
+from punchcard.export.coverage import count_covered
 from punchcard.export.names import LayerNames, Naming, formula_name, head_name, unit_name
 from punchcard.machines.base import Machine
 from punchcard.transformer.build import Head, Part, compile_layer
-from punchcard.transformer.wording import vector_text
+from punchcard.transformer.formula_text import vector_text
 
 EQUATION = ("X + sum_h V_h X softmax(temperature_h (K_h X)^T (Q_h X)), softmax down each column; "
             "then X + W2 relu(W1 X + b1) + b2; layer by layer, and the last card is the first of the next loop")
@@ -25,7 +25,7 @@ def circuit(machine: Machine[Any, Any]) -> Circuit:
     naming, layout = Naming(machine), machine.layout
     owner = _owners(layout)
     rounded = machine.weights.format.rounded
-    nodes, edges = [_rows(layout, name, block) for name, block in _spans(layout)], list[Edge]()
+    nodes, edges = [_rows(layout, name, block) for name, block in _spans(layout)], list[CircuitEdge]()
     for number, layer in enumerate(naming.layers):
         temperatures = machine.weights.layers[number].temperature
         for i, head in enumerate(layer.part.heads):
@@ -38,7 +38,7 @@ def circuit(machine: Machine[Any, Any]) -> Circuit:
     about = {**machine.summary(), "precision": machine.precision.describe(), "equation": EQUATION, "row_names": naming.rows,
              "regions": layout.describe()["regions"]}
     found = Circuit(about, nodes, edges, _variables(layout, nodes, edges, len(naming.layers)))
-    explained(found, machine.weights)
+    count_covered(found, machine.weights)
     return found
 
 
@@ -60,15 +60,15 @@ def _owners(layout: Layout) -> list[str]:
     return found
 
 
-def _rows(layout: Layout, name: str, block: RowBlock) -> Node:
+def _rows(layout: Layout, name: str, block: RowBlock) -> CircuitNode:
     place = layout.rows(name)
     about = {"block": block.name, "rows": place.stop - place.start, "about": block.about, "holds": dict(block.holds),
              "changes": list(block.changes), "within": block.within}
-    return Node(name, "rows", None, place.start, f"{name}: {block.about}" if block.about else name, {}, about)
+    return CircuitNode(name, "rows", None, place.start, f"{name}: {block.about}" if block.about else name, {}, about)
 
 
 def _head(head: Head, text: str, layer: int, number: int, temperature: float, rounded: Callable[[AnyArray], AnyArray],
-          naming: Naming) -> Node:
+          naming: Naming) -> CircuitNode:
     value = np.zeros((head.into.width, head.into.width))
     value[head.into.numbers] = head.value.linear
     weights: dict[str, list[Entry]] = {
@@ -77,10 +77,10 @@ def _head(head: Head, text: str, layer: int, number: int, temperature: float, ro
     about = {"query": vector_text(head.query, naming.spans), "key": vector_text(head.key, naming.spans),
              "value": vector_text(head.value, naming.spans),
              "into": [naming.rows[row] for row in head.into.numbers.tolist()], "gap": head.gap, "winners": head.winners}
-    return Node(head_name(layer, number), "head", layer, number, text, weights, about)
+    return CircuitNode(head_name(layer, number), "head", layer, number, text, weights, about)
 
 
-def _formulas(layer: LayerNames, number: int, rounded: Callable[[AnyArray], AnyArray], naming: Naming) -> list[Node]:
+def _formulas(layer: LayerNames, number: int, rounded: Callable[[AnyArray], AnyArray], naming: Naming) -> list[CircuitNode]:
     found = []
     for i, (assignment, text) in enumerate(zip(layer.part.assignments, layer.formulas, strict=True)):
         rows = assignment.target.numbers
@@ -88,11 +88,12 @@ def _formulas(layer: LayerNames, number: int, rounded: Callable[[AnyArray], AnyA
         constants[rows] = assignment.value.constant
         about = {"sets": [naming.rows[row] for row in rows.tolist()],
                  "units": [unit_name(number, unit) for unit, served in enumerate(layer.members) if i in served]}
-        found.append(Node(formula_name(number, i), "formula", number, i, text, {"b2": _entries(rounded(constants))}, about))
+        weights = {"b2": _entries(rounded(constants))}
+        found.append(CircuitNode(formula_name(number, i), "formula", number, i, text, weights, about))
     return found
 
 
-def _units(layer: LayerNames, number: int, rounded: Callable[[AnyArray], AnyArray]) -> list[Node]:
+def _units(layer: LayerNames, number: int, rounded: Callable[[AnyArray], AnyArray]) -> list[CircuitNode]:
     """Each formula is compiled by itself; hidden units that several formulas share add up what each of them writes."""
     outer = np.zeros_like(layer.weights.w2)
     place = {unit: i for i, unit in enumerate(_relus(layer.weights.w1, layer.weights.b1))}
@@ -101,7 +102,7 @@ def _units(layer: LayerNames, number: int, rounded: Callable[[AnyArray], AnyArra
         for unit, column in zip(_relus(alone.w1, alone.b1), alone.w2.T, strict=True):
             outer[:, place[unit]] += column
     inner, bias, outer = map(rounded, (layer.weights.w1, layer.weights.b1, outer))
-    return [Node(unit_name(number, i), "unit", number, i, text,
+    return [CircuitNode(unit_name(number, i), "unit", number, i, text,
                  {"w1": _entries(inner[i]), "b1": _entries(bias[i : i + 1])[:1], "w2": _entries(outer[:, i])},
                  {"serves": [formula_name(number, formula) for formula in layer.members[i]]})
             for i, text in enumerate(layer.units)]
@@ -121,7 +122,7 @@ def _entries(array: AnyArray) -> list[Entry]:
 # Edges and variables
 
 
-def _edges(node: Node, owner: Sequence[str]) -> list[Edge]:
+def _edges(node: CircuitNode, owner: Sequence[str]) -> list[CircuitEdge]:
     """A node's weights by the blocks that they join it with."""
     if node.kind == "head":
         reads: list[tuple[EdgeKind, Iterable[int]]] = [
@@ -131,11 +132,12 @@ def _edges(node: Node, owner: Sequence[str]) -> list[Edge]:
         reads, writes = [("relu", _at(node, "w1", 0))], [("adds", _at(node, "w2", 0))]
     else:
         reads, writes = [], [("constant", _at(node, "b2", 0))]
-    found = [Edge(block, node.id, kind, count) for kind, rows in reads for block, count in _counted(rows, owner)]
-    return found + [Edge(node.id, block, kind, count) for kind, rows in writes for block, count in _counted(rows, owner)]
+    found = [CircuitEdge(block, node.id, kind, count) for kind, rows in reads for block, count in _counted(rows, owner)]
+    found += [CircuitEdge(node.id, block, kind, count) for kind, rows in writes for block, count in _counted(rows, owner)]
+    return found
 
 
-def _at(node: Node, tensor: str, index: int) -> list[int]:
+def _at(node: CircuitNode, tensor: str, index: int) -> list[int]:
     return [int(entry[index]) for entry in node.weights[tensor]]
 
 
@@ -146,13 +148,15 @@ def _counted(rows: Iterable[int], owner: Sequence[str]) -> list[tuple[str, int]]
     return list(found.items())
 
 
-def _variables(layout: Layout, nodes: Sequence[Node], edges: Sequence[Edge], layers: int) -> list[Variable]:
+def _variables(
+    layout: Layout, nodes: Sequence[CircuitNode], edges: Sequence[CircuitEdge], layers: int
+) -> list[CausalVariable]:
     """What the layout says of a loop's beginning, and the rows that each half of a layer sets."""
     found = []
     for name, block in _spans(layout):
         for region, content in block.holds.items():
             decode = {"bits": "unsigned", "one": "one"}.get(content, "numbers")
-            found.append(Variable(f"{name} in {region}", name, region, 0, decode, [], region in block.changes))
+            found.append(CausalVariable(f"{name} in {region}", name, region, 0, decode, [], region in block.changes))
     kind = {node.id: (node.kind, node.layer) for node in nodes}
     writers: dict[tuple[int, str], list[str]] = {}
     for edge in edges:
@@ -163,6 +167,6 @@ def _variables(layout: Layout, nodes: Sequence[Node], edges: Sequence[Edge], lay
     for (moment, name), ids in sorted(writers.items(), key=lambda item: item[0][0]):
         half = "attention" if moment % 2 else "feed-forward"
         decode = "unsigned" if within[name] == "bits" and moment % 2 == 0 and moment < 2 * layers else "numbers"
-        found.append(Variable(f"{name} after the {half} of layer {(moment + 1) // 2}", name, None, moment, decode,
+        found.append(CausalVariable(f"{name} after the {half} of layer {(moment + 1) // 2}", name, None, moment, decode,
                               list(dict.fromkeys(ids)), None))
     return found

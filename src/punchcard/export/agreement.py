@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Behaviour:
+class Agreement:
     """A run that agreed with the interpreter after every loop.
 
     loops    made with each program, until it halted, came to a port, or had made as many as were wanted
@@ -33,12 +33,12 @@ class Behaviour:
         return max(self.drifts, default=0.0)
 
 
-class Departure(PunchcardError):
+class Disagreement(PunchcardError):
     """The first loop after which a card is not what the interpreter says."""
 
 
-def behaviour(machine: Machine[Any, Any], programs: Sequence[Any], loop: Callable[[Tensor], Tensor],
-              enter: Callable[[Tensor], Tensor], leave: Callable[[Tensor], Tensor], loops: int) -> Behaviour:
+def compare_loops(machine: Machine[Any, Any], programs: Sequence[Any], loop: Callable[[Tensor], Tensor],
+              enter: Callable[[Tensor], Tensor], leave: Callable[[Tensor], Tensor], loops: int) -> Agreement:
     """Run programs by `loop`, on cards that `enter` makes of the machine's and `leave` turns back; compare every loop."""
     import torch
 
@@ -61,9 +61,9 @@ def behaviour(machine: Machine[Any, Any], programs: Sequence[Any], loop: Callabl
                 drifts[number - 1] = max(drifts[number - 1], float((back - own).abs().max()))
                 wrong = _wrong(machine, program, back, oracle)
                 if wrong:
-                    raise Departure(f"after loop {number} {wrong}")
+                    raise Disagreement(f"after loop {number} {wrong}")
                 made = max(made, number)
-    return Behaviour(made, tuple(drifts[:made]))
+    return Agreement(made, tuple(drifts[:made]))
 
 
 def _wrong(machine: Machine[Any, Any], program: Any, card: Tensor, oracle: Any) -> str:

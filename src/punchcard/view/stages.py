@@ -2,7 +2,7 @@
 
 A small card is computed in full, as the dense engine computes it: with torch where numbers are real, and with NumPy where
 no sum is rounded, so that the order of a sum makes no difference and torch need not be imported. A large card is computed
-in some columns only (`restricted.py`).
+in some columns only (`column_subset.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SMALL = 512
 
 
 @dataclass(frozen=True)
-class Inside:
+class LoopStages:
     """One loop in some columns: `stages` are the card before each layer and after its attention, and after the last layer.
 
     All of them are matrices of all rows and these columns.
@@ -84,7 +84,7 @@ def one_thread() -> AbstractContextManager[Any]:
     return limited
 
 
-def whole(weights: Weights, card: AnyArray, *, exact: bool) -> Inside:
+def whole(weights: Weights, card: AnyArray, *, exact: bool) -> LoopStages:
     """A loop in all columns. `exact`: no sum is rounded."""
     if not exact:
         return _with_torch(weights, card)
@@ -98,10 +98,10 @@ def whole(weights: Weights, card: AnyArray, *, exact: bool) -> Inside:
                 attended[rows] += added
             card = feed_forward(layer, attended)
             stages += [attended, card]
-    return Inside(np.arange(card.shape[1]), stages)
+    return LoopStages(np.arange(card.shape[1]), stages)
 
 
-def _with_torch(weights: Weights, card: AnyArray) -> Inside:
+def _with_torch(weights: Weights, card: AnyArray) -> LoopStages:
     """The equation as the model has it."""
     import torch
 
@@ -114,4 +114,4 @@ def _with_torch(weights: Weights, card: AnyArray) -> Inside:
             assert isinstance(layer, TransformerLayer)
             attended = layer.attend(stages[-1])
             stages += [attended, layer.feed_forward(attended)]
-    return Inside(np.arange(card.shape[1]), [as_array(stage) for stage in stages])
+    return LoopStages(np.arange(card.shape[1]), [as_array(stage) for stage in stages])

@@ -8,11 +8,11 @@ import numpy as np
 
 from punchcard.card.formats import AnyArray
 from punchcard.errors import CircuitError
-from punchcard.export.circuit import Circuit, Edge, Node
+from punchcard.export.circuit import Circuit, CircuitEdge, CircuitNode
 from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 
 
-def place_of(node: Node, tensor: str, indices: tuple[int, ...]) -> tuple[int, ...]:
+def place_of(node: CircuitNode, tensor: str, indices: tuple[int, ...]) -> tuple[int, ...]:
     """Where in the layer's tensor a node's weight stands."""
     number = node.number
     if node.kind == "head":
@@ -20,7 +20,7 @@ def place_of(node: Node, tensor: str, indices: tuple[int, ...]) -> tuple[int, ..
     return {"w1": (number, *indices), "b1": (number, 0), "w2": (*indices, number), "b2": (*indices, 0)}[tensor]
 
 
-def rebuilt(circuit: Circuit, like: Weights) -> Weights:
+def claimed_weights(circuit: Circuit, like: Weights) -> Weights:
     """The weights that the nodes say, in the shapes of a model; a weight that two nodes claim is refused."""
     layers = [{name: np.zeros_like(getattr(layer, name)) for name in NAMES} for layer in like.layers]
     claimed: dict[tuple[int, str, tuple[int, ...]], str] = {}
@@ -39,7 +39,7 @@ def rebuilt(circuit: Circuit, like: Weights) -> Weights:
     return Weights(like.width, like.dtype, [LayerArrays(**arrays) for arrays in layers])
 
 
-def _claim(array: AnyArray, place: tuple[int, ...], number: float, node: Node, tensor: str) -> None:
+def _claim(array: AnyArray, place: tuple[int, ...], number: float, node: CircuitNode, tensor: str) -> None:
     if len(place) != array.ndim or any(not 0 <= i < size for i, size in zip(place, array.shape, strict=True)):
         raise CircuitError(f"{node.id} has a weight at {tensor}{list(place)}: the model's is {array.shape}")
     if number == 0:
@@ -47,9 +47,9 @@ def _claim(array: AnyArray, place: tuple[int, ...], number: float, node: Node, t
     array[place] = number
 
 
-def explained(circuit: Circuit, weights: Weights) -> int:
+def count_covered(circuit: Circuit, weights: Weights) -> int:
     """How many weights that are not 0 a circuit explains: all of a model's, or it is refused with the first that differs."""
-    claims = rebuilt(circuit, weights)
+    claims = claimed_weights(circuit, weights)
     count = 0
     for (name, claimed), (_, array) in zip(claims.state(), weights.state(), strict=True):
         wrong = np.argwhere(claimed != array)
@@ -87,5 +87,5 @@ def _check_edges(circuit: Circuit) -> None:
                                f"have {wanted[key]}")
 
 
-def _shown(edge: Edge) -> str:
+def _shown(edge: CircuitEdge) -> str:
     return f"from {edge.source!r} to {edge.target!r} by {edge.kind}"

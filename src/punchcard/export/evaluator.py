@@ -18,8 +18,8 @@ import numpy as np
 
 from punchcard.card.formats import FORMATS, AnyArray
 from punchcard.errors import PunchcardError
-from punchcard.export.circuit import Circuit, Node
-from punchcard.export.claims import rebuilt
+from punchcard.export.circuit import Circuit, CircuitNode
+from punchcard.export.coverage import claimed_weights
 from punchcard.export.names import formula_name, head_name
 from punchcard.transformer.weights import LayerArrays, Weights
 
@@ -54,7 +54,7 @@ class Evaluator:
     @cached_property
     def layers(self) -> tuple[LayerArrays, ...]:
         """The matrices that the nodes say."""
-        return rebuilt(self.circuit, _empty(self.circuit)).layers
+        return claimed_weights(self.circuit, _empty(self.circuit)).layers
 
     def loop(self, card: AnyArray, patches: Mapping[str, AnyArray] | None = None) -> Evaluation:
         """One loop. `patches` are outputs of nodes that are taken instead of what the nodes compute."""
@@ -106,7 +106,7 @@ class Evaluator:
         return found
 
     @cached_property
-    def _formulas(self) -> list[list[Node]]:
+    def _formulas(self) -> list[list[CircuitNode]]:
         return [self.circuit.of_kind("formula", layer) for layer in range(len(self.layers))]
 
 

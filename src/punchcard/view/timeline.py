@@ -24,9 +24,9 @@ FIRST_EVERY = 64
 MOST_MARKS = 256
 MARK_BYTES = 1 << 28
 FEW = 32
-"""Loops that a slow engine makes before a fast one is ready."""
+"""Timeline that a slow engine makes before a fast one is ready."""
 RECENT = 48
-"""Loops that were asked for lately, which are kept beside the marks: so a step back takes no longer than one forth."""
+"""Timeline that were asked for lately, which are kept beside the marks: so a step back takes no longer than one forth."""
 NEAR = 0.005
 """Seconds of a run that may lie between two marks, where the engine is fast."""
 SLICE = 0.1
@@ -37,7 +37,7 @@ PATIENCE = 10.0
 """Seconds in which a loop that is asked for, or that of an error, has to be reached."""
 
 
-class End(NamedTuple):
+class RunEnd(NamedTuple):
     """After how many loops a run ends, and why: "halted", "fault", "steps" or "error"; `message` for people."""
 
     loops: int
@@ -55,7 +55,7 @@ class Served:
     """Whether the host changed the card."""
 
 
-class Loops:
+class Timeline:
     """The run of a program on a machine, from loop to loop."""
 
     def __init__(self, machine: Machine[Any, Any], program: Any, given: bytes, max_steps: int | None,
@@ -64,7 +64,7 @@ class Loops:
         machine.check_type(program)
         self.machine, self.program, self.given, self.near = machine, program, given, near
         self.last = machine.last_loop(max_steps)
-        self.end: End | None = None
+        self.end: RunEnd | None = None
         self.known = 0
         self.patience = PATIENCE
         self._far = DEFAULT_ENGINE
@@ -75,7 +75,7 @@ class Loops:
         self._recent: OrderedDict[int, Mark] = OrderedDict()
         self._served: OrderedDict[int, Served] = OrderedDict()
         if self.last == 0:
-            self.end = End(0, "steps")
+            self.end = RunEnd(0, "steps")
 
     def mark(self, loop: int) -> Mark:
         """The run after so many loops, or at its end where that comes first."""
@@ -190,11 +190,11 @@ class Loops:
         if reached.ended:
             self._ended(reached, reason, message)
         elif reached.loops >= self.last:
-            self.end = End(reached.loops, "steps", message)
+            self.end = RunEnd(reached.loops, "steps", message)
         return reached
 
     def _ended(self, mark: Mark, reason: str, message: str | None) -> None:
-        self.end = End(mark.loops, reason, message)
+        self.end = RunEnd(mark.loops, reason, message)
         self._marks[mark.loops] = mark
 
     def _broke(self, begin: Mark, error: PunchcardError) -> Mark:
