@@ -22,7 +22,7 @@ SOURCE = Path(inspect.getfile(punchcard)).parent
 FLOORS = (
     ("errors",),
     ("above", "telling", "files", "budget", "arguments"),
-    ("card",),
+    ("card", "arrays"),
     ("transformer",),
     ("primitives", "engines", "trace"),
     ("machines",),

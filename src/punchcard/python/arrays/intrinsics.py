@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from punchcard.python import functions
+from punchcard import arrays as functions
 from punchcard.python.arrays.arithmetic import Arithmetic
 from punchcard.python.arrays.dtypes import TRUTH
 from punchcard.python.arrays.ir import Const
