@@ -130,7 +130,7 @@ class Intrinsics:
     def _where(self, values: list[Real], options: dict[str, Any]) -> Real:
         _count("where", values, 3, options)
         if not values[0].boolean:
-            raise Refusal("where takes a comparison first", "write pc.where(x > 0, a, b)")
+            raise Refusal("where takes a comparison first", "write np.where(x > 0, a, b)")
         return self.a.where(*values)
 
     def _softmax(self, values: list[Real], options: dict[str, Any]) -> Real:
