@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.card.layout import Card, Layout, Pattern, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Glance, Port, Run, Runner, Watch, later
+from punchcard.engines.base import NoCopyWatch, Port, Run, Runner, Watch, later
 from punchcard.engines.fleet import Fleet, InTurn, Relieved
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import LoweringError
@@ -120,8 +120,8 @@ class Alternating(Runner):
         return self._fast.card
 
     @property
-    def held(self) -> Card:
-        return self._fast.held
+    def raw_card(self) -> Card:
+        return self._fast.raw_card
 
     def take(self, card: Any) -> None:
         self._fast.take(card)
@@ -138,7 +138,7 @@ class Alternating(Runner):
             done = made.total()
             ran = runner.run(
                 count, until=until, ports=ports and {pattern: later(done, port) for pattern, port in ports.items()},
-                watch=watch and Glance.like(later(done, watch), watch), interrupted=interrupted,
+                watch=watch and NoCopyWatch.like(later(done, watch), watch), interrupted=interrupted,
                 progress=progress and later(done, progress))
             made.update(ran.made)
             return ran
@@ -147,10 +147,10 @@ class Alternating(Runner):
             in_a_row = in_a_row + 1 if ran.loops == 0 else 1
             count = 1 if in_a_row <= MOST_DECLINED else 1 << min(in_a_row - MOST_DECLINED + 5, 60)
             why = ran.notes[-1]
-            slow = self._slower(ran.held, why)
+            slow = self._slower(ran.raw_card, why)
             ran = part(slow, min(count, loops - made.total()))
             declined[f"loops were made by the {slow.engine} engine: {why}"] += ran.loops
-            self._fast.take(ran.held)
+            self._fast.take(ran.raw_card)
             if ran.reason != "loops" or made.total() == loops:
                 break
         self.compile_seconds = self._fast.compile_seconds

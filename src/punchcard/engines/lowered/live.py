@@ -99,7 +99,7 @@ class LiveCard:
             self._look()
         else:
             self.unseen = True
-            self.fits = self.computer.facts.hold(self.card, everywhere=False)
+            self.fits = self.computer.requirements.hold(self.card, everywhere=False)
         self._begin()
 
     def seen(self) -> None:
@@ -112,7 +112,7 @@ class LiveCard:
 
     def _look(self) -> None:
         started = time.perf_counter()
-        self.fits, self.unseen = self.computer.facts.hold(self.card), False
+        self.fits, self.unseen = self.computer.requirements.hold(self.card), False
         self.looked_at = time.perf_counter()
         self.look_seconds = self.looked_at - started
 
