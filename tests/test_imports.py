@@ -22,6 +22,7 @@ SOURCE = Path(inspect.getfile(punchcard)).parent
 FLOORS = (
     ("errors",),
     ("above", "formatting", "files", "budget", "arguments"),
+    ("words",),
     ("card", "arrays"),
     ("transformer",),
     ("primitives", "engines", "trace"),
