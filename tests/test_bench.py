@@ -20,7 +20,7 @@ from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, length, one_thread, rates
 from punchcard.engines import ENGINES, Run
 from punchcard.engines.dense import Dense
-from punchcard.engines.lowered.fleet import LoweredFleet
+from punchcard.engines.lowered.batch_runner import LoweredBatchRunner
 from punchcard.errors import PunchcardError
 from punchcard.machines import in_c
 from punchcard.machines.fleq import oracle as fleq_oracle
@@ -297,11 +297,11 @@ def test_a_batch_of_a_program() -> None:
 
 
 def test_a_batch_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lying(self: LoweredFleet, loops: int, **how: Any) -> list[Run]:
+    def lying(self: LoweredBatchRunner, loops: int, **how: Any) -> list[Run]:
         time.sleep(1e-6 * loops)
-        return [Run(self.groups[0].lives[0].card, loops, "loops", "lowered") for _ in range(5)]
+        return [Run(self.groups[0].states[0].card, loops, "loops", "lowered") for _ in range(5)]
 
-    monkeypatch.setattr(LoweredFleet, "run", lying)
+    monkeypatch.setattr(LoweredBatchRunner, "run", lying)
     with pytest.raises(PunchcardError, match=r"lowered x 5 does not give what python gives after \d+ loops"):
         list(tables.measure(options("subleq", columns=(64,), designs=("two-layer",), engines=("lowered",), batch=5)))
 

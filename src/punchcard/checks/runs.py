@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from punchcard.card.layout import Pattern
-from punchcard.engines import Glance, Port, Watch
+from punchcard.engines import NoCopyWatch, Port, Watch
 from punchcard.machines.base import Machine
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint, CheckpointFile, Plan
 from punchcard.machines.judging import Check
@@ -60,7 +60,7 @@ def checked_run(
         how |= {"input": judge.reading(read), "output": judge.writing(write),
                 "interrupted": lambda: judge.stops or (interrupted is not None and interrupted())}
         if judge.watches:
-            look = Glance(judge.watch) if judge.glances else judge.watch
+            look = NoCopyWatch(judge.watch) if judge.no_copy else judge.watch
             how["watch"] = look if watch is None else in_turn(look, watch)
     result = machine.run(program, engine=plan.engine, max_steps=plan.max_steps, begin=mark, progress=progress, ports=ports,
                          guarded=judge is None or not judge.guards, **how)

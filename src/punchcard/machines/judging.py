@@ -23,12 +23,12 @@ Check: TypeAlias = Literal["end", "lockstep"]
 class Judge(ABC):
     """Compares one run with the interpreter.
 
-    `watches`: it must see the card after every loop. `glances`: it keeps nothing of that card, which need not be copied.
+    `watches`: it must see the card after every loop. `no_copy`: it keeps nothing of that card, which need not be copied.
     `guards`: it looks after the program's promises by itself.
     """
 
     watches: bool = False
-    glances: bool = False
+    no_copy: bool = False
     guards: bool = False
 
     @abstractmethod
@@ -84,7 +84,7 @@ class Lockstep(Judge):
     """
 
     watches = True
-    glances = True
+    no_copy = True
 
     def __init__(self, machine: Machine[Any, Any], program: Any, begin: Mark) -> None:
         self._machine, self._difference, self._differences = machine, "", machine.comparer(program)

@@ -136,12 +136,12 @@ class Loops:
             if not stop:
                 reached, stop = loop, look(loop, card)
 
-        from punchcard.engines import Glance
+        from punchcard.engines import NoCopyWatch
 
         limit = min(end, self.last if self.end is None else self.end.loops)
         with suppress(PunchcardError):  # what cannot be read at the end was looked at on the way
-            self.machine.run(self.program, max_steps=self._steps(limit), input=self.given, begin=mark, watch=Glance(see),
-                             keep=At(1 << 60, lambda mark: None), guarded=False,
+            self.machine.run(self.program, max_steps=self._steps(limit), input=self.given, begin=mark,
+                             watch=NoCopyWatch(see), keep=At(1 << 60, lambda mark: None), guarded=False,
                              interrupted=lambda: stop or time.monotonic() > deadline)
         return reached
 
@@ -205,11 +205,11 @@ class Loops:
             nonlocal reached
             reached = loop
 
-        from punchcard.engines import Glance
+        from punchcard.engines import NoCopyWatch
 
         try:
             self.machine.run(self.program, max_steps=self._steps(self.last), input=self.given, begin=begin,
-                             watch=Glance(note), interrupted=lambda: time.monotonic() > deadline)
+                             watch=NoCopyWatch(note), interrupted=lambda: time.monotonic() > deadline)
         except PunchcardError as again:
             message = str(again)
         last = begin

@@ -149,7 +149,7 @@ class Session:
     @cached_property
     def _busy(self) -> Columns:
         """Where the computation happens: always computed, since any other column may take from there."""
-        return np.array(describing.busy_columns(self.machine), np.intp)
+        return np.array(describing.active_columns(self.machine), np.intp)
 
     @cached_property
     def _restricted(self) -> Restricted:
