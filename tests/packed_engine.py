@@ -27,7 +27,7 @@ class PackedDense(Runner):
         return self._card.tensor()
 
     @property
-    def held(self) -> PackedCard:
+    def raw_card(self) -> PackedCard:
         return self._card.snapshot()
 
     def take(self, card: Any) -> None:
@@ -55,4 +55,4 @@ class PackedDense(Runner):
         return self._end(loops, "loops")
 
     def _end(self, loops: int, reason: Reason, matched: Pattern | None = None) -> Run:
-        return Run(self.held, loops, reason, self.engine, matched, made={self.engine: loops})
+        return Run(self.raw_card, loops, reason, self.engine, matched, made={self.engine: loops})

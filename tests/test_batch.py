@@ -58,7 +58,7 @@ def test_random_programs_are_what_they_are_alone(machine: SubleqMachine, engine:
         assert same(result, machine.run(program, engine=engine, max_steps=80))
         oracle = machine.oracle(program, lambda: -1, lambda byte: None)
         oracle.run(80)
-        assert (machine.read(result.held), result.steps) == (oracle.state, oracle.steps)
+        assert (machine.read(result.raw_card), result.steps) == (oracle.state, oracle.steps)
     assert {"halted", "steps"} == {result.reason for result in batch} or engine == "scratchpad"
     assert (len(batch), batch.steps) == (len(programs), sum(result.steps for result in batch))
 
@@ -223,7 +223,7 @@ def test_cards_lie_one_after_the_other(machine: SubleqMachine) -> None:
     for i, live in enumerate(together.states):
         assert live.buffer.ctypes.data == together.memory.buffers.ctypes.data + i * size
         assert live.buffer.ctypes.data % 64 == 0
-    assert isinstance(runner.run(1)[0].held, PackedCard)
+    assert isinstance(runner.run(1)[0].raw_card, PackedCard)
 
 
 # What is refused

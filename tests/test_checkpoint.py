@@ -348,7 +348,7 @@ def test_damaged_files(saved: Path) -> None:
         except StorageError:
             continue
         assert same_bits(found.mark.card, expected.mark.card)
-        assert replace(found.mark, held=expected.mark.held) == expected.mark
+        assert replace(found.mark, raw_card=expected.mark.raw_card) == expected.mark
         assert (found.program, found.plan, found.found) == (expected.program, expected.plan, expected.found)
 
 

@@ -23,7 +23,7 @@ from punchcard.errors import PunchcardError
 from punchcard.machines.checkpoint import load as load_checkpoint
 from punchcard.machines.kind import Kind, Option
 from punchcard.machines.registry import Registry, built_in
-from punchcard.machines.running import MOST_NOTES, At, Mark, run_parts
+from punchcard.machines.running import MOST_NOTES, Mark, PeriodicAction, run_parts
 from tests.cases import EXAMPLES
 
 FILES = {"subleq": "multiply.subleq", "fleq": "newton.fleq", "von-neumann": "von_neumann/hello.asq",
@@ -105,7 +105,7 @@ def test_json_trace_and_check_on_the_command_line(name: str, tmp_path: Path) -> 
 def test_info(name: str) -> None:
     facts = json.loads(invoke("info", file_of(name), *FLAGS.get(name, ()), "--json").stdout)
     _, machine = build(name)
-    assert facts == json.loads(json.dumps(machine.facts()))
+    assert facts == json.loads(json.dumps(machine.summary()))
     assert facts["layers"] == len(facts["heads"]) == len(facts["hidden"])
     usual = invoke("info", "--machine", name, *FLAGS.get(name, ()))
     assert usual.exit_code == 0
@@ -341,7 +341,7 @@ class Talking(Runner):
 
 def test_notes_are_kept_up_to_a_number() -> None:
     """Also when there are more, each is said once and the first ones stay."""
-    course = run_parts(Talking(), Mark(torch.zeros(1, 1)), 60, until=(), marks=[At(1, lambda mark: None)])
+    course = run_parts(Talking(), Mark(torch.zeros(1, 1)), 60, until=(), marks=[PeriodicAction(1, lambda mark: None)])
     assert len(course.notes) == MOST_NOTES
     assert course.notes[:3] == ("note 1", "again", "note 2")
     assert course.mark.loops == 60

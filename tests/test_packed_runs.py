@@ -16,7 +16,7 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines import ENGINES, prepare
 from punchcard.errors import LayoutError, StorageError
 from punchcard.machines import checkpoint
-from punchcard.machines.running import At, Mark
+from punchcard.machines.running import Mark, PeriodicAction
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from tests.packed_engine import PackedDense
@@ -82,7 +82,7 @@ def test_a_checkpoint_keeps_the_fields_of_a_packed_card(tmp_path: Path) -> None:
     assert {"card.memory", "card.position", "card.event"} <= tensors.keys()
     assert tensors["card.memory"].dtype == np.uint8
     saved = checkpoint.load(path)
-    assert isinstance(saved.mark.held, PackedCard)
+    assert isinstance(saved.mark.raw_card, PackedCard)
     resumed = punchcard.resume(path, input=b"abc", max_steps=12)
     assert torch.equal(resumed.result.card, whole.card)
     assert resumed.result.output == whole.output
@@ -120,7 +120,7 @@ def test_ports_and_watchers_of_the_caller_see_tensors() -> None:
 
     result = machine.run(SUBTRACT, engine="packed", ports={pattern: port}, watch=lambda loop, card: kinds.append(type(card)))
     assert set(kinds) == {torch.Tensor}
-    assert (result.reason, machine.read(result.held).memory[2]) == ("stopped", 6)
+    assert (result.reason, machine.read(result.raw_card).memory[2]) == ("stopped", 6)
     assert torch.equal(result.card, machine.run(SUBTRACT, engine="dense", ports={pattern: port}).card)
     with pytest.raises(LayoutError, match=r"0\.5 does not go to 'memory' in 'memory'"):
         machine.run(SUBTRACT, engine="packed", ports={pattern: spoil})
@@ -133,7 +133,7 @@ def test_ports_and_watchers_of_the_caller_see_tensors() -> None:
 def test_marks_keep_cards_as_they_are() -> None:
     machine = punchcard.build(SUBTRACT, design="two-layer", word_bits=8)
     marks: list[Mark] = []
-    machine.run(SUBTRACT, engine="packed", keep=At(1, marks.append))
+    machine.run(SUBTRACT, engine="packed", keep=PeriodicAction(1, marks.append))
     assert all(mark.packed is not None for mark in marks)
     for mark in marks:
         again = machine.run(SUBTRACT, engine="dense", begin=mark)
@@ -156,5 +156,5 @@ def test_a_large_memory_is_not_read_for_a_few_values(monkeypatch: pytest.MonkeyP
     card = machine.pack(Image((5, 6, -7), labels={"x": 2}))
     with monkeypatch.context() as patch:
         patch.setattr(machine.design, "read", None)
-        seen = machine.seen(Image((5, 6, -7), labels={"x": 2}), card)
+        seen = machine.readout(Image((5, 6, -7), labels={"x": 2}), card)
     assert seen == ({"x": -7}, 0x10000 - 3, False), "before the warm-up loop"

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from punchcard.card.contents import Contents, Shows, Stands, Uniform
+from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
 from punchcard.card.facts import AnyFact, Copies, Fact, Holds, Spans
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.errors import LayoutError, ProofError
@@ -20,7 +20,7 @@ from punchcard.transformer.weights import LayerArrays, Weights
 
 pytest.importorskip("z3", reason="proofs need z3")
 
-from punchcard.proof.part import mentioned
+from punchcard.proof.obligation import mentioned
 from punchcard.proof.prover import prove
 from tests.random_machines import TinyMachine
 
@@ -149,7 +149,7 @@ def test_real_numbers_that_cancel_in_a_mean() -> None:
          RowBlock("own", 3, holds=holding("fixed", *regions)), RowBlock("y", 1), RowBlock("parts", 3), RowBlock("out", 1)],
         [Region(name, 1) for name in ("instruction", *regions)],
         [Contents("told", "instruction", ("data",), {"bit": 1}), Contents("number", "cell", ("x",)),
-         *(Stands("own", name, np.eye(3)[:, [place]]) for place, name in enumerate(regions))])
+         *(Constants("own", name, np.eye(3)[:, [place]]) for place, name in enumerate(regions))])
     apart = [({y: side} | {own + i: -1024.0 for i in range(3) if i != place}, 0.0, {y + 1 + place: side})
              for place in range(3) for side in (1.0, -1.0)]
     value = {(out, y + 1): 3.0, (out, y + 2): -1.0, (out, y + 3): -2.0}
@@ -200,7 +200,7 @@ def showing(parts: Mapping[str, int]) -> Layout:
                    RowBlock("by", 2, holds=holding("bits", "head"))],
                   [Region("instructions", 2), Region("head", 1)],
                   [Contents("told", "instructions", ("data",), {"bit": 1}), Uniform("by", "head"),
-                   Shows("current", "head", "told", "by")])
+                   CopiesContents("current", "head", "told", "by")])
 
 
 def test_what_shows_nothing_once_the_loop_has_ended() -> None:

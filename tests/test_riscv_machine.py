@@ -143,7 +143,7 @@ def lowered_to(machine: RiscvMachine, program: RiscvProgram, loops: int) -> None
     assert runner.run(loops).loops == loops
     quick = QuickRiscv(program, machine.sizes.memory)
     quick.run(loops - 1)
-    state = machine.read(runner.held)
+    state = machine.read(runner.raw_card)
     assert state == quick.state
 
 
@@ -206,7 +206,7 @@ def test_kinds_follow_from_the_instruction_set() -> None:
 @pytest.mark.soak
 def test_sizes() -> None:
     machine = RiscvMachine(memory=1 << 16)
-    facts = machine.facts()
+    facts = machine.summary()
     assert facts["layers"] == 3
     assert facts["heads"] == [2, 1, 1]
     assert (facts["dtype"], facts["needed_bits"]) == ("float32", 24)

@@ -168,7 +168,7 @@ def test_which_programs_need_it() -> None:
 
 def test_size_and_title() -> None:
     made = machine()
-    facts = made.facts()
+    facts = made.summary()
     assert (facts["layers"], facts["multiply"], facts["dtype"]) == (27, True, "float64")
     assert facts["heads"] == [2, 1, *[0] * 24, 1]
     assert "products and quotients" in made.title()

@@ -150,7 +150,7 @@ def test_a_pending_word_counts_as_stored(machine: RiscvMachine) -> None:
     column = machine.layout.region("registers").start + 10
     assert machine.layout.number_at(card, "memory", column) == 0
     assert pending_word(machine.layout, card) == (column, 0xFFFFFFFB)
-    assert machine.seen(program, card).values["a0"] == -5
+    assert machine.readout(program, card).values["a0"] == -5
     before = machine.read(card)
     settle(machine.layout, card)
     assert machine.layout.number_at(card, "memory", column) == 0xFFFFFFFB
@@ -159,7 +159,7 @@ def test_a_pending_word_counts_as_stored(machine: RiscvMachine) -> None:
 
 
 def test_sizes(machine: RiscvMachine) -> None:
-    facts = machine.facts()
+    facts = machine.summary()
     assert (facts["layers"], facts["heads"], facts["dtype"]) == (2, [2, 2], "float64")
     with pytest.raises(SizeError, match="design 'two-layer' with multiply=True"):
         TwoLayerDesign().layout(RiscvSizes(64, multiply=True))
@@ -173,7 +173,7 @@ def test_a_million_loops_lowered() -> None:
     assert runner.run(1_000_000).loops == 1_000_000
     quick = QuickRiscv(program, 512)
     quick.run(1_000_000 - 1)
-    assert machine.read(runner.held) == quick.state
+    assert machine.read(runner.raw_card) == quick.state
 
 
 def test_compiled_code_keeps_step(machine: RiscvMachine) -> None:

@@ -51,7 +51,7 @@ class BatchRuns:
 
     def check(self) -> None:
         """Compare all cards with the interpreter."""
-        if not self.bench.agree(self.loops, [ran.held for ran in self.last]):
+        if not self.bench.agree(self.loops, [ran.raw_card for ran in self.last]):
             raise PunchcardError(f"{self.bench.title}: {self.name} does not give what {self.bench.rival} gives after "
                                  f"{self.loops} loops")
 

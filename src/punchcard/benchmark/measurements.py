@@ -103,7 +103,7 @@ class TimedProgram:
 
     def agrees(self, run: Run) -> bool:
         """Whether the last card of a run is what the interpreter has."""
-        return self.agree(run.loops, [run.held])
+        return self.agree(run.loops, [run.raw_card])
 
     def agree(self, loops: int, cards: Sequence[Card]) -> bool:
         """The same of several cards after the same loops."""
@@ -228,7 +228,7 @@ def _batch_record(program: Any, machine: Machine[Any, Any], name: str, machines:
     interpreter = machine.quickest(program)
     interpreter.run(steps)
     for result in batches[0]:
-        if result.steps != steps or not machine.near(program, machine.read(result.held), interpreter.state):
+        if result.steps != steps or not machine.near(program, machine.read(result.raw_card), interpreter.state):
             raise PunchcardError(f"{name}: {batch_name(machines)} does not give what the interpreter gives after {steps} "
                                  "steps")
     return {"engine": batch_name(machines), "steps_per_second": max(batch.steps_per_second or 0.0 for batch in batches),

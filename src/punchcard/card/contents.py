@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Stands:
+class Constants:
     """A block holds these numbers in a region, rows by columns, and never changes there; one column is for all."""
 
     rows: str
@@ -94,7 +94,7 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Shows:
+class CopiesContents:
     """In every column of a region, a block of bits shows the contents of the column that the number at `by` names."""
 
     rows: str
@@ -130,7 +130,7 @@ class Shows:
         return inside & (found == shown).all(-2)
 
 
-AnyContent: TypeAlias = Stands | Uniform | Contents | Shows
+AnyContent: TypeAlias = Constants | Uniform | Contents | CopiesContents
 
 
 def held_numbers(layout: Layout, card: Card, rows: str, region: str) -> Any:

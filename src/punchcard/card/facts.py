@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from punchcard.card.contents import AnyContent, Contents, Shows, Stands, Uniform, held_numbers, held_size
+from punchcard.card.contents import AnyContent, Constants, Contents, CopiesContents, Uniform, held_numbers, held_size
 from punchcard.errors import LayoutError
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def check_fact(layout: Layout, fact: AnyFact) -> None:
         wanted = layout.place(fact.rows).size
         if len(fact.conditions) != wanted or any(len(row) not in (1, size) for row in fact.conditions):
             raise LayoutError(f"{fact.about}: it needs {wanted} rows of conditions, each with one or with {size}")
-    if isinstance(fact, Shows):
+    if isinstance(fact, CopiesContents):
         fact.check(layout)
     if isinstance(fact, Fact | Each | Indicates):
         for condition in (leaf for each in _conditions(fact) for leaf in leaves(each)):
@@ -290,7 +290,7 @@ def leaves(condition: Condition) -> Iterator[Leaf]:
         yield condition
 
 
-def departures(layout: Layout, card: Card) -> list[str]:
+def violated_facts(layout: Layout, card: Card) -> list[str]:
     """Which facts do not hold on a card, each with the first column where it fails."""
     found = []
     for fact in layout.facts:
@@ -298,13 +298,13 @@ def departures(layout: Layout, card: Card) -> list[str]:
         if len(wrong):
             place = layout.region(fact.region)
             column = place.stop - 1 if isinstance(fact, Fact) and fact.last else place.start + int(wrong[0])
-            found.append(f"{layout.column_name(column)}: it is not so that {fact.about}")
+            found.append(f"{layout.column_name(column)}: violated: {fact.about}")
     return found
 
 
 def _truths(layout: Layout, card: Card, fact: AnyFact) -> Truths:
     """Whether a fact holds, in each column of its region that it is about."""
-    if isinstance(fact, Stands | Uniform | Contents | Shows):
+    if isinstance(fact, Constants | Uniform | Contents | CopiesContents):
         return fact.truths(layout, card)
     place = layout.region(fact.region)
     columns = np.arange(place.start, place.stop)

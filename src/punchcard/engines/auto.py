@@ -120,8 +120,8 @@ class Alternating(Runner):
         return self._fast.card
 
     @property
-    def held(self) -> Card:
-        return self._fast.held
+    def raw_card(self) -> Card:
+        return self._fast.raw_card
 
     def take(self, card: Any) -> None:
         self._fast.take(card)
@@ -147,10 +147,10 @@ class Alternating(Runner):
             in_a_row = in_a_row + 1 if ran.loops == 0 else 1
             count = 1 if in_a_row <= MOST_DECLINED else 1 << min(in_a_row - MOST_DECLINED + 5, 60)
             why = ran.notes[-1]
-            slow = self._slower(ran.held, why)
+            slow = self._slower(ran.raw_card, why)
             ran = part(slow, min(count, loops - made.total()))
             declined[f"loops were made by the {slow.engine} engine: {why}"] += ran.loops
-            self._fast.take(ran.held)
+            self._fast.take(ran.raw_card)
             if ran.reason != "loops" or made.total() == loops:
                 break
         self.compile_seconds = self._fast.compile_seconds

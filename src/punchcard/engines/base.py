@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, ca
 
 import numpy as np
 
-from punchcard.card.held import Held
+from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.engine_cache import EngineCache
@@ -42,7 +42,7 @@ class NoCopyWatch:
         return cls(look) if all(isinstance(watch, NoCopyWatch) for watch in watches) else look
 
 
-def card_for_watch(watch: Watch, card: Card) -> Card:
+def card_for(watch: Watch, card: Card) -> Card:
     """What a watch is given of a card that the next loop may change."""
     if isinstance(watch, NoCopyWatch):
         return card
@@ -66,7 +66,7 @@ Reason: TypeAlias = Literal["matched", "loops", "interrupted", "stopped", "decli
 
 
 @dataclass(frozen=True)
-class Run(Held):
+class Run(CardHolder):
     """The card after the last loop, how many loops were made, and why no more.
 
     reason            a pattern of `until` matched, all loops were made, somebody interrupted, a port stopped the run, or
@@ -78,7 +78,7 @@ class Run(Held):
     made              how many loops each engine made
     """
 
-    held: Card = field(repr=False)
+    raw_card: Card = field(repr=False)
     loops: int
     reason: Reason
     engine: str
@@ -106,7 +106,7 @@ class Runner(ABC):
         """The card as it stands between two calls of `run`; for others to keep."""
 
     @property
-    def held(self) -> Card:
+    def raw_card(self) -> Card:
         """The same card as the engine has it: packed, if it can."""
         return self.card
 
@@ -157,29 +157,29 @@ class Engine(Protocol):
 class Stops:
     """The patterns of a run, checked: every engine asks it after a loop."""
 
-    facts: Layout | None
+    layout: Layout | None
     until: tuple[Pattern, ...]
     ports: Mapping[Pattern, Port]
 
     @classmethod
-    def of(cls, card: Card, facts: Layout | None, until: Pattern | Sequence[Pattern],
+    def of(cls, card: Card, layout: Layout | None, until: Pattern | Sequence[Pattern],
            ports: Mapping[Pattern, Port] | None) -> Stops:
         found = (until,) if isinstance(until, Pattern) else tuple(until)
-        if (found or ports) and facts is None:
+        if (found or ports) and layout is None:
             raise LayoutError("`until` and `ports` name rows of the card: they need the card's layout")
         if ports and card.ndim != 2:
             raise PunchcardError(f"ports serve one card, not a batch of shape {tuple(card.shape)}")
-        if facts is not None:
-            facts.check(card)
+        if layout is not None:
+            layout.check(card)
             for pattern in (*found, *(ports or ())):
-                facts.check_pattern(pattern)
-        return cls(facts, found, ports or {})
+                layout.check_pattern(pattern)
+        return cls(layout, found, ports or {})
 
     def matched(self, card: Card) -> Pattern | None:
         """The pattern of `until` that stands on the card; for a batch, the last one when each card shows one."""
-        if not self.until or self.facts is None:
+        if not self.until or self.layout is None:
             return None
-        shown: list[Any] = [self.facts.matches(card, pattern) for pattern in self.until]
+        shown: list[Any] = [self.layout.matches(card, pattern) for pattern in self.until]
         every = shown[0]
         for more in shown[1:]:
             every = every | more
@@ -189,11 +189,11 @@ class Stops:
 
     def at_port(self, card: Card) -> bool:
         """Whether there is a port to serve."""
-        return self.facts is not None and any(bool(self.facts.matches(card, pattern)) for pattern in self.ports)
+        return self.layout is not None and any(bool(self.layout.matches(card, pattern)) for pattern in self.ports)
 
     def serve(self, loop: int, card: Card, first: int = 0) -> Pattern | None:
         """Call the ports, from a number on, whose patterns stand on the card; the pattern of one that says stop."""
         for pattern, port in islice(self.ports.items(), first, None):
-            if self.facts is not None and bool(self.facts.matches(card, pattern)) and not port(loop, card):
+            if self.layout is not None and bool(self.layout.matches(card, pattern)) and not port(loop, card):
                 return pattern
         return None

@@ -79,7 +79,7 @@ class SequentialBatchRunner(BatchRunner):
                 progress=progress and count_from(before, progress))
             over = over or ran.reason == "interrupted"
             runs.append(replace(ran, reason="interrupted") if over and ran.reason == "loops" and ran.loops < loops else ran)
-            self._cards[i] = ran.held
+            self._cards[i] = ran.raw_card
             before += ran.loops
         self.notes, self.compile_seconds = self._runner.notes, self._runner.compile_seconds
         return runs
@@ -116,10 +116,10 @@ class FallbackBatchRunner(BatchRunner):
     ) -> Run:
         """The rest of the loops on a card."""
         own = None if ports is None else {pattern: count_from(ran.loops, port) for pattern, port in ports[number].items()}
-        runner = self._slower(ran.held)
+        runner = self._slower(ran.raw_card)
         rest = runner.run(loops - ran.loops, until=until, ports=own, interrupted=interrupted,
                           progress=progress and count_from(made, progress))
-        self._fast.take(number, rest.held)
+        self._fast.take(number, rest.raw_card)
         by = Counter(ran.made)
         by.update(rest.made)
         self.notes = tuple(dict.fromkeys((*self.notes, *filter(None, [self._why]), *runner.notes)))[:MOST_NOTES]

@@ -18,7 +18,7 @@ from punchcard.engines.base import count_from
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Result
-from punchcard.machines.running import At, Course, Mark, part_of, run_parts
+from punchcard.machines.running import Mark, PeriodicAction, RunOutcome, part_of, run_parts
 from punchcard.machines.streams import Input, Traffic, reader, writer
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Entrant:
     begin: Mark
     host: Host | None
     mark: Mark
-    looks: Sequence[At] = ()
+    looks: Sequence[PeriodicAction] = ()
     reason: Literal["matched", "interrupted", "stopped"] | None = None
     error: PunchcardError | None = None
     made: Counter[str] = field(default_factory=Counter)
@@ -61,7 +61,7 @@ class Entrant:
                                        "goes on with a slower one")
         ended = ran.reason == "matched" or (self.host is not None and self.host.ended in ("halted", "fault"))
         engine = max(self.made, key=self.made.__getitem__, default=ran.engine)
-        self.mark = Mark(ran.held, self.mark.loops + ran.loops, engine, ended,
+        self.mark = Mark(ran.raw_card, self.mark.loops + ran.loops, engine, ended,
                          Traffic() if self.host is None else self.host.traffic)
         self.reason = None if ran.reason == "loops" else "stopped" if ran.reason == "declined" else ran.reason
 
@@ -92,7 +92,7 @@ class Runs:
             begin = Mark(card)
             host = machine.host(begin, reader(source), writer(None), loops, program)
             if host is not None:
-                begin = replace(begin, held=host.begin(card))
+                begin = replace(begin, raw_card=host.begin(card))
             self.entrants.append(Entrant(program, begin, host, begin))
 
     def _card(self, one: Any) -> Card:
@@ -110,12 +110,12 @@ class Runs:
         for entrant in self.entrants:
             if entrant.program is not None:
                 watch, looks = self.machine.guard(
-                    entrant.program, entrant.begin.held, entrant.begin, partial(self._again, engine), every_loop=False)
-                entrant.looks = [*looks, *(() if watch is None else [At(1, partial(_see, watch))])]
+                    entrant.program, entrant.begin.raw_card, entrant.begin, partial(self._again, engine), every_loop=False)
+                entrant.looks = [*looks, *(() if watch is None else [PeriodicAction(1, partial(_see, watch))])]
 
     def _again(self, engine: str, mark: Mark, until: int, watch: Watch | None) -> Mark:
         machine = self.machine
-        anew = prepare(engine, machine.weights, machine.layout, mark.held, fall_back=True, cache=machine.engine_cache)
+        anew = prepare(engine, machine.weights, machine.layout, mark.raw_card, fall_back=True, cache=machine.engine_cache)
         return run_parts(anew, mark, until, until=machine.halting, watch=watch).mark
 
     def run(self, runner: BatchRunner, interrupted: Callable[[], bool] | None,
@@ -138,7 +138,7 @@ class Runs:
 
     def result(self, entrant: Entrant) -> Result[Any]:
         """The end of one run. One that went wrong has left a card that may not mean anything to its program."""
-        course = Course(entrant.mark, entrant.reason or "loops")
+        course = RunOutcome(entrant.mark, entrant.reason or "loops")
         if entrant.error is None:
             return self.machine.result(entrant.program, course, entrant.begin, entrant.host)
         found = self.machine.result(None, course, entrant.begin, entrant.host)
@@ -146,7 +146,7 @@ class Runs:
 
 
 def _see(watch: Watch, mark: Mark) -> None:
-    watch(mark.loops, mark.held)
+    watch(mark.loops, mark.raw_card)
 
 
 def run_batch(
@@ -161,7 +161,7 @@ def run_batch(
     if inputs is not None and len(inputs) != len(wanted):
         raise PunchcardError(f"{len(inputs)} inputs for a batch of {len(wanted)}: give one for each")
     runs = Runs(machine, wanted, inputs or [b""] * len(wanted), loops)
-    cards = [entrant.begin.held for entrant in runs.entrants]
+    cards = [entrant.begin.raw_card for entrant in runs.entrants]
     try:
         runner = prepare_batch(name, machine.weights, machine.layout, cards, loops=loops, cache=machine.engine_cache,
                               threads=threads, device=device)

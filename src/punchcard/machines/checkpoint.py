@@ -26,7 +26,7 @@ from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import sweep
 from punchcard.machines import storage
 from punchcard.machines.base import NO_LIMIT, Machine
-from punchcard.machines.judging import Check
+from punchcard.machines.comparison import Check
 from punchcard.machines.registry import Registry, installed
 from punchcard.machines.running import DEFAULT_ENGINE, Mark
 from punchcard.machines.streams import Traffic
@@ -102,7 +102,7 @@ class CheckpointFile:
                        "waiting": traffic.waiting,
                        "input_ended": traffic.input_ended, "kept": list(traffic.kept),
                        "found": None if found is None else dict(found)}
-        tensors = {**_fields(mark.held), "read": _as_array(traffic.read), "written": _as_array(traffic.written)}
+        tensors = {**_fields(mark.raw_card), "read": _as_array(traffic.read), "written": _as_array(traffic.written)}
         storage.write(self.path, tensors, KEY, description)
 
 

@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from punchcard.card.held import Held
+from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Pattern
 from punchcard.engines import NoCopyWatch, Port, Runner, Watch
 from punchcard.engines.base import count_from
 from punchcard.errors import LoweringError, PunchcardError
+from punchcard.formatting import plural
 from punchcard.machines.ports import Host
 from punchcard.machines.streams import Traffic
-from punchcard.telling import counted
 
 DEFAULT_ENGINE = "auto"
 OBSERVED = "dense"
@@ -29,14 +29,14 @@ MOST_NOTES = 16
 
 
 @dataclass(frozen=True)
-class Mark(Held):
+class Mark(CardHolder):
     """A point of a run, from which it can go on: the card, the loops made, and the engine that made most of them.
 
     `ended`: the program has halted or stopped with a fault, so that no loop is left to make. `traffic`: what was read and
     written.
     """
 
-    held: Card = field(repr=False)
+    raw_card: Card = field(repr=False)
     loops: int = 0
     engine: str = ""
     ended: bool = False
@@ -44,12 +44,12 @@ class Mark(Held):
 
     def __repr__(self) -> str:
         read, written = len(self.traffic.read), len(self.traffic.written)
-        moved = f", {counted(read, 'byte')} read, {written:,} written" if read or written else ""
-        return f"<Mark after {counted(self.loops, 'loop')}{', ended' * self.ended}{moved}>"
+        moved = f", {plural(read, 'byte')} read, {written:,} written" if read or written else ""
+        return f"<Mark after {plural(self.loops, 'loop')}{', ended' * self.ended}{moved}>"
 
 
 @dataclass(frozen=True)
-class At:
+class PeriodicAction:
     """Something to do with the mark whenever the loops made are a multiple of `every`, and at the end of the run."""
 
     every: int
@@ -61,7 +61,7 @@ class At:
 
 
 @dataclass(frozen=True)
-class Course:
+class RunOutcome:
     """A run in parts: the mark where it ended and why, what ran it, and the seconds spent running and compiling."""
 
     mark: Mark
@@ -79,11 +79,11 @@ def run_parts(
     until: Sequence[Pattern],
     ports: Mapping[Pattern, Port] | None = None,
     host: Host | None = None,
-    marks: Sequence[At] = (),
+    marks: Sequence[PeriodicAction] = (),
     watch: Watch | None = None,
     interrupted: Callable[[], bool] | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Course:
+) -> RunOutcome:
     """Go on from a mark until a card shows `until` or `loops` loops have been made in all, those before included."""
     mark, made, seconds = begin, Counter[str](), 0.0
     while True:
@@ -100,7 +100,7 @@ def run_parts(
                                 "slower one")
         engine = max(made, key=made.__getitem__, default=runner.engine)
         ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "fault"))
-        mark = Mark(ran.held, before + ran.loops, engine, ended, Traffic() if host is None else host.traffic)
+        mark = Mark(ran.raw_card, before + ran.loops, engine, ended, Traffic() if host is None else host.traffic)
         reason = ran.reason
         if reason == "loops" and mark.loops < loops and interrupted is not None and interrupted():
             reason = "interrupted"
@@ -110,7 +110,7 @@ def run_parts(
                 at.act(mark)
         if last:
             notes = tuple(dict.fromkeys(runner.notes))[:MOST_NOTES]
-            return Course(mark, reason, notes, max(0.0, seconds), runner.compile_seconds)
+            return RunOutcome(mark, reason, notes, max(0.0, seconds), runner.compile_seconds)
 
 
 def in_turn(*watchers: Watch) -> Watch:
@@ -122,6 +122,6 @@ def in_turn(*watchers: Watch) -> Watch:
     return NoCopyWatch.like(look, *watchers)
 
 
-def part_of(done: int, loops: int, marks: Sequence[At]) -> int:
+def part_of(done: int, loops: int, marks: Sequence[PeriodicAction]) -> int:
     """How many loops until the next mark, or the end."""
     return max(0, min([loops - done, *(at.every - done % at.every for at in marks)]))

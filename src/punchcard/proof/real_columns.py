@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import z3
 
-from punchcard.card.contents import Contents, Shows, Stands, Uniform
+from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
 from punchcard.card.facts import Condition, Each, Indicates
 from punchcard.card.layout import Layout
 from punchcard.errors import ProofError
@@ -39,9 +39,9 @@ class RealColumns(Columns):
     def __init__(self, layout: Layout, bits: Bits, solver: Solver) -> None:
         super().__init__(layout, bits, solver)
         facts = layout.facts
-        self._stands = {(fact.region, fact.rows): fact.values for fact in facts if isinstance(fact, Stands)}
+        self._stands = {(fact.region, fact.rows): fact.values for fact in facts if isinstance(fact, Constants)}
         self._uniform = {(fact.region, fact.rows) for fact in facts if isinstance(fact, Uniform)}
-        self._shows = {(fact.region, fact.rows): fact for fact in facts if isinstance(fact, Shows)}
+        self._shows = {(fact.region, fact.rows): fact for fact in facts if isinstance(fact, CopiesContents)}
         self._each = {fact.region: [each for each in facts if isinstance(each, Each) and each.region == fact.region]
                       for fact in facts if isinstance(fact, Each)}
         self.indicates = {(fact.region, fact.rows): fact for fact in facts if isinstance(fact, Indicates)}
@@ -109,7 +109,7 @@ class RealColumns(Columns):
         else:
             super()._punch(column, block, size, parts)
 
-    def _shown(self, shows: Shows) -> dict[str, Term]:
+    def _shown(self, shows: CopiesContents) -> dict[str, Term]:
         """The words of a block that shows what another column holds."""
         if (shows.region, shows.by) not in self._uniform:
             raise ProofError(f"{shows.about}: {shows.by!r} is not the same in all columns of {shows.region}")

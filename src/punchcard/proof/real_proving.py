@@ -20,22 +20,22 @@ from typing import Any
 import numpy as np
 import z3
 
-from punchcard.card.contents import Contents, Shows, Stands, Uniform
+from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
 from punchcard.card.facts import Each, Fact, Holds, Indicates
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.columns import Column
-from punchcard.proof.example import CounterExample
+from punchcard.proof.counterexample import Counterexample
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
 from punchcard.proof.layer_weights import Layer
 from punchcard.proof.meaning import expected_words
-from punchcard.proof.proving import check_whole
-from punchcard.proof.real_bits import MARGIN, BitSums
-from punchcard.proof.real_example import real_counter_example
+from punchcard.proof.proof import check_whole
+from punchcard.proof.real_example import real_counterexample
 from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.real_meaning import Kept, Midway, RealBefore, RealMeaning
+from punchcard.proof.rounding import MARGIN, BitSums
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
 from punchcard.transformer.expression import Array
@@ -75,9 +75,9 @@ class RealProof:
             finally:
                 self.claims.shown += case.claims.shown
 
-    def counter_example(self, failed: Failed) -> CounterExample | None:
+    def counterexample(self, failed: Failed) -> Counterexample | None:
         """A card for a failed claim; None where there is none to show, as for the bits of sums."""
-        return real_counter_example(self, failed)
+        return real_counterexample(self, failed)
 
     def _split(self) -> tuple[str, ...]:
         """The names of the cases; any instruction is one of them."""
@@ -271,7 +271,7 @@ class RealCase:
                 with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
                     self._refute([z3.Not(columns.condition(columns.own(fact, column), column.place, self._words(column)))
                                   for column in self.any[fact.region]], f"{self.name}: again: {fact.about}")
-            elif isinstance(fact, Shows):
+            elif isinstance(fact, CopiesContents):
                 with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
                     self._shows(fact, changed)
             elif isinstance(fact, Holds) and self._is_meant(self.layout.place(fact.rows).block, fact.region):
@@ -282,10 +282,10 @@ class RealCase:
                 if fact.parts:
                     with self.claims.claim(f"{self.name}: again: {fact.about}", "also where a result is written"):
                         self._bits_again(fact, changed[fact.region])
-            elif not isinstance(fact, Fact | Holds | Stands | Uniform | Contents | Indicates):
+            elif not isinstance(fact, Fact | Holds | Constants | Uniform | Contents | Indicates):
                 raise Failed(f"{self.name}: again: {fact.about} is a fact that a proof with real numbers can't show", None)
 
-    def _shows(self, fact: Shows, changed: dict[str, Kept]) -> None:
+    def _shows(self, fact: CopiesContents, changed: dict[str, Kept]) -> None:
         """A block shows what a column holds once the loop has ended: what it held, or what replaced that."""
         of, wrong = fact.of(self.layout), list[Term]()
         for column in self.any[fact.region]:

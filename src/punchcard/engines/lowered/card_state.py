@@ -100,7 +100,7 @@ class CardState:
             self._check()
         else:
             self.unseen = True
-            self.fits = self.compiled_model.guards.hold(self.card, everywhere=False)
+            self.fits = self.compiled_model.requirements.hold(self.card, everywhere=False)
         self._begin()
 
     def check_last(self) -> None:
@@ -113,7 +113,7 @@ class CardState:
 
     def _check(self) -> None:
         started = time.perf_counter()
-        self.fits, self.unseen = self.compiled_model.guards.hold(self.card), False
+        self.fits, self.unseen = self.compiled_model.requirements.hold(self.card), False
         self.checked_at = time.perf_counter()
         self.check_seconds = self.checked_at - started
 

@@ -19,9 +19,9 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis import tables
 from punchcard.engines.lowered.analysis.buffer_layout import Field, Fields, StateWord, buffer_layout
 from punchcard.engines.lowered.analysis.columns import CardColumns, StateSlot
-from punchcard.engines.lowered.analysis.guards import Guards
 from punchcard.engines.lowered.analysis.passive import Passive
 from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
+from punchcard.engines.lowered.analysis.requirements import CardRequirements
 from punchcard.engines.lowered.analysis.symbolic import NotUniform, SharedLayers, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
@@ -81,7 +81,7 @@ class CompiledModel:
         # Pointers to columns of numbers sooner or later name one that lacks a field: code that supposes none is made twice.
         self.direct = all(field.bits for field in fields.all)
         self.empty = not self.direct
-        self.guards = Guards(self.passive, self.card)
+        self.requirements = CardRequirements(self.passive, self.card)
         described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
         self._get_driver()
@@ -107,7 +107,7 @@ class CompiledModel:
     @property
     def names(self) -> list[bytes]:
         """All that the code depends on."""
-        return [*self.name, self.guards.digest if self.direct else b"by table", b"empty" if self.empty else b"held"]
+        return [*self.name, self.requirements.digest if self.direct else b"by table", b"empty" if self.empty else b"held"]
 
     @property
     def only_case(self) -> LoopPlan:
@@ -227,7 +227,7 @@ class CompiledModel:
 
     def fits(self, layout: Layout, card: PackedCard) -> bool:
         """Whether another card has the same static rows, so that code and tables are good for it too."""
-        return (layout is self.layout or layout.describe() == self.layout.describe()) and self.guards.hold(card)
+        return (layout is self.layout or layout.describe() == self.layout.describe()) and self.requirements.hold(card)
 
     @cached_property
     def state_words(self) -> list[tuple[Field, list[int], int, int]]:

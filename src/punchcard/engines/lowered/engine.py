@@ -15,7 +15,7 @@ import numpy as np
 from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, card_for_watch
+from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, card_for
 from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.card_state import CardState
@@ -69,14 +69,14 @@ class Lowered(Runner):
         return torch.stack([state.tensor() for state in self.states]).reshape(self.shape)
 
     @property
-    def held(self) -> Card:
+    def raw_card(self) -> Card:
         """Packed, if the runner was given a packed card, and as long as it can be."""
         state = self.states[0]
         return state.show().copy() if self.packed and state.unpacked is None else self.card
 
     def _shown(self, watch: Watch) -> Card:
         """What a watch is given: the card as the runner was given it. A tensor is made anew, and so a copy already."""
-        return card_for_watch(watch, self.states[0].show()) if self.packed else self.card
+        return card_for(watch, self.states[0].show()) if self.packed else self.card
 
     def take(self, card: Card) -> None:
         for state, one in zip(self.states, _single(card), strict=True):
@@ -175,7 +175,7 @@ class Lowered(Runner):
         return done, matched
 
     def _end(self, made: int, reason: Reason, matched: Pattern | None = None) -> Run:
-        card = self.held
+        card = self.raw_card
         for state in self.states:
             state.check_last()
         before = self.compile_seconds

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from punchcard.card.contents import Contents, Shows, Stands, Uniform
+from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
 from punchcard.card.facts import (
     AnyFact,
     Below,
@@ -55,10 +55,10 @@ def card_facts(
     blocks_of = ("data",) if merged else ("data", "incoming")
     empty = np.zeros((sizes.data_rows, 1))
     found: list[AnyFact] = [
-        *(Stands("incoming", region, empty) for region in ("memory", "instructions") if merged),
+        *(Constants("incoming", region, empty) for region in ("memory", "instructions") if merged),
         *(Holds("position", region, range(start, end)) for region, start, end in zip(outside, starts, ends, strict=True)),
-        *(Stands(rows, region, values) for (rows, region), values in constants.items()),
-        Stands("data", "unit", unit),
+        *(Constants(rows, region, values) for (rows, region), values in constants.items()),
+        Constants("data", "unit", unit),
         Uniform("program_counter", "scratchpad"),
         Uniform("halted", "scratchpad"),
         Contents(INSTRUCTION, "instructions", blocks_of, sizes.instruction_parts()),
@@ -92,7 +92,7 @@ def register_facts(
     calls = [(both(*(Equals(f"current.call_{user}", 0) for user in some)),) for some in users.values()]
     pointers = tuple(Same("read_pointer", f"current.{column.operand}", column.lane) for column in columns)
     return [
-        Shows("current", "scratchpad", INSTRUCTION, "program_counter"),
+        CopiesContents("current", "scratchpad", INSTRUCTION, "program_counter"),
         Each("scratchpad", pointers, "read_pointer is a + i, or b + i, in the column for lane i"),
         Indicates("read_idle", "scratchpad", (operands,)),
         Indicates("write_idle", "scratchpad", (lanes["c_width"],)),

@@ -178,7 +178,7 @@ class PartGuard:
 
     def look(self, mark: Mark) -> None:
         """Check the card at a mark."""
-        found = self._broken(mark.held)
+        found = self._broken(mark.raw_card)
         if found is None:
             if mark.loops <= self.short:
                 self.again(replace(self.good, engine=mark.engine), mark.loops, guarded=True)
@@ -188,7 +188,7 @@ class PartGuard:
         good, bad = first, mark
         while bad.loops - good.loops > FEW_LOOPS:
             middle = self.again(good, (good.loops + bad.loops) // 2, guarded=False)
-            good, bad = (good, middle) if self._broken(middle.held) is not None else (middle, bad)
+            good, bad = (good, middle) if self._broken(middle.raw_card) is not None else (middle, bad)
         for start, end in ((good, bad), (first, mark)):  # the trace may be younger than what left it
             self.again(start, end.loops, guarded=True)
         raise PunchcardError(f"in loops {good.loops + 1} to {bad.loops} {found}, but loop by loop no instruction breaks a "
