@@ -3,8 +3,8 @@
     python benchmarks/call_path.py                             the run of examples/multiply.subleq
     python benchmarks/call_path.py --list run FILE OPTIONS     any command, with the calls themselves
 
-A function counts once, at its first call. The body of a class counts too, since it runs when its module is imported on the way;
-module bodies, lambdas and comprehensions do not. The command line itself is imported before. A folder is a room of the
+A function counts once, at its first call. The body of a class counts too, since it runs when its module is imported on the
+way; module bodies, lambdas and comprehensions do not. The command line itself is imported before. A folder is a room of the
 package, or a folder in a room (`machines/subleq`); a switch is a call in another folder than the call before. A reader who
 follows the program opens another folder at each switch. Run it twice: the first time compiles the weights.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import io
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -63,7 +64,7 @@ def first_calls(arguments: list[str]) -> list[Call]:
 
 def switches(calls: list[Call]) -> int:
     """How often the folder changes from one call to the next."""
-    return sum(one.folder != other.folder for one, other in zip(calls, calls[1:], strict=False))
+    return sum(one.folder != other.folder for one, other in pairwise(calls))
 
 
 def show(arguments: list[str]) -> None:
@@ -73,9 +74,9 @@ def show(arguments: list[str]) -> None:
     calls = first_calls(given)
     folder = None
     for call in calls if listed else ():
-        print(f"{call.folder or '.':<28}" if call.folder != folder else " " * 28, call.file.rpartition("/")[2], call.name)  # noqa: T201
+        print(f"{call.folder or '.':<28}" if call.folder != folder else " " * 28, call.file.rpartition("/")[2], call.name)
         folder = call.folder
-    print(f"{switches(calls)} switches of the folder, {len(calls)} functions, "  # noqa: T201
+    print(f"{switches(calls)} switches of the folder, {len(calls)} functions, "
           f"{len({call.file for call in calls})} files")
 
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from punchcard.checks.runs import begin, checked_run
 from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_you_mean, shortened
+from punchcard.machines.checked_run import begin, resume
 from punchcard.machines.fleq.isa import FleqProgram, Returned
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import FleqInterpreter
@@ -107,7 +107,7 @@ class ArrayProgram:
         watched = call.ran.operations <= LOOKED_AT if check is None else check
         most = self.options["max_steps"] or call.steps
         try:
-            report = checked_run(begin(call.program, machine, engine=self.options["engine"], check=watched, max_steps=most))
+            report = resume(begin(call.program, machine, engine=self.options["engine"], check=watched, max_steps=most))
         except ProgramError as error:
             raise call.at_its_line(error) from None
         if not report.result.halted:

@@ -20,8 +20,8 @@ from typing import Any
 from unittest import mock
 
 from punchcard.arguments import checked, is_number
-from punchcard.checks.runs import begin, checked_run
 from punchcard.errors import ArgumentError, ProgramError, did_you_mean, shortened
+from punchcard.machines.checked_run import begin, resume
 from punchcard.machines.comparison import Check
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
@@ -199,7 +199,7 @@ class IntegerProgram:
         machine = machine_of(code.word_bits, code.memory)
         start = begin(code.image, machine, engine=engine or self.options.get("engine") or DEFAULT_ENGINE, check=check,
                       max_steps=max_steps if max_steps is not None else self.options.get("max_steps"))
-        return checked_run(start, input=input)
+        return resume(start, input=input)
 
     def _result(self, code: Compiled, done: Report[Any]) -> Any:
         if done.agrees is False:
