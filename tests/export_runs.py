@@ -16,7 +16,7 @@ from torch import Tensor
 
 import punchcard
 from punchcard.card.layout import as_tensor
-from punchcard.view.loops import Loops
+from punchcard.view.timeline import Timeline
 from tests.cases import EXAMPLES
 
 PRODUCT = "multiply.subleq"
@@ -57,7 +57,7 @@ def loops(name: str, most: int = 1 << 20) -> tuple[Tensor, Tensor]:
     Before a loop a host may have served the card; after it the card is what the equation gives, literally.
     """
     machine, program = case(name)
-    run, before = Loops(machine, program, b"", None, near="dense"), list[Tensor]()
+    run, before = Timeline(machine, program, b"", None, near="dense"), list[Tensor]()
     while len(before) < most and run.mark(len(before) + 1).loops > len(before):
         before.append(as_tensor(run.served(len(before)).card))
     with torch.no_grad():

@@ -15,8 +15,8 @@ import torch
 import punchcard
 from punchcard.errors import CircuitError, PunchcardError, StorageError
 from punchcard.export.circuit import Circuit, load_circuit
-from punchcard.export.claims import explained
-from punchcard.export.evaluating import Evaluator
+from punchcard.export.coverage import count_covered
+from punchcard.export.evaluator import Evaluator
 from tests.cases import EXAMPLES
 from tests.formula_texts import value_of
 
@@ -51,7 +51,7 @@ def test_every_weight_has_one_node(name: str) -> None:
     """Counted by torch, which knows nothing of circuits."""
     _, machine, circuit = built(name)
     nonzero = machine.model.parameter_count()[1]
-    assert explained(circuit, machine.weights) == nonzero
+    assert count_covered(circuit, machine.weights) == nonzero
     assert sum(len(entries) for node in circuit.nodes for entries in node.weights.values()) == nonzero
     assert len({node.id for node in circuit.nodes}) == len(circuit.nodes)
     counts = [len(circuit.of_kind(kind)) for kind in ("head", "unit")]
@@ -80,7 +80,7 @@ def test_a_changed_weight_is_noticed() -> None:
     for weight in (machine.model.layers[1].w1[3, 5], machine.model.layers[0].value[0, 3, 4]):
         weight.add_(1e-9)
         with pytest.raises(CircuitError, match=r"layers\.[01]\.(w1|value)\[.*the circuit says"):
-            explained(circuit, machine.weights)
+            count_covered(circuit, machine.weights)
     with pytest.raises(CircuitError, match="not the one that the formulas build"):
         machine.circuit()
 
@@ -90,7 +90,7 @@ def test_a_wrong_circuit_is_refused() -> None:
 
     def refused(match: str, nodes: Any = circuit.nodes, edges: Any = circuit.edges) -> None:
         with pytest.raises(CircuitError, match=match):
-            explained(Circuit(circuit.about, nodes, edges, []), machine.weights)
+            count_covered(Circuit(circuit.about, nodes, edges, []), machine.weights)
 
     head = next(node for node in circuit.nodes if node.kind == "head")
     refused("claimed by layer 1, head 1 and by another", [*circuit.nodes, replace(head, id="another")])
@@ -185,7 +185,7 @@ def test_to_a_file_and_back(tmp_path: Path) -> None:
     _, machine, circuit = built(SMALL)
     circuit.save(tmp_path / "circuit.json")
     again = load_circuit(tmp_path / "circuit.json")
-    assert explained(again, machine.weights) == explained(circuit, machine.weights)
+    assert count_covered(again, machine.weights) == count_covered(circuit, machine.weights)
     assert (again.edges, repr(again)) == (circuit.edges, repr(circuit))
     for text, match in (("{", "not a circuit"), ('{"format": 9}', "of the format 9"), ('{"format": 1}', "not a circuit")):
         (tmp_path / "bad.json").write_text(text)

@@ -270,7 +270,7 @@ def test_wrong_answers_are_told_in_a_line(multiply: Opened) -> None:
 def test_the_command_opens_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With the machine of one's own too: the command line is the same."""
     found: list[Any] = []
-    monkeypatch.setattr("punchcard.view.debug.opening.debug", found.append)
+    monkeypatch.setattr("punchcard.view.debug.launch.debug", found.append)
     main = punchcard.command_line(TURING)
     for arguments in (["turing/increment.tm"], ["multiply.subleq", "--set", "a=5", "--design", "two-layer"]):
         ran = CliRunner().invoke(main, ["debug", str(EXAMPLES / arguments[0]), *arguments[1:]])
@@ -290,7 +290,7 @@ def test_the_command_opens_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_a_pipe_is_refused(multiply: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    from punchcard.view.debug.opening import debug
+    from punchcard.view.debug.launch import debug
 
     monkeypatch.setattr("sys.stdin", io.StringIO("q"))
     with pytest.raises(PunchcardError, match="the debugger needs a terminal"):
@@ -327,7 +327,7 @@ def test_a_program_cannot_change_the_terminal() -> None:
 
 
 def test_without_textual_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, multiply: Opened) -> None:
-    from punchcard.view.debug.opening import debug
+    from punchcard.view.debug.launch import debug
 
     monkeypatch.setitem(sys.modules, "textual", None)
     with pytest.raises(PunchcardError, match=r"pip install 'punchcard\[debug\]'"):
@@ -337,16 +337,16 @@ def test_without_textual_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
 def test_how_to_leave_and_where_the_keys_are_fits_a_narrow_terminal(multiply: Opened) -> None:
     from textual.widgets import Footer
 
-    from punchcard.view.debug.app import Keys
+    from punchcard.view.debug.app import KeyHelp
 
     async def drive(app: Any, pilot: Any) -> None:
         await pilot.pause()
         keys = [child.key for child in app.query_one(Footer).query("FooterKey") if child.region.right <= 80]
         assert {"q", "question_mark"} <= set(keys)
         await pilot.press("question_mark")
-        assert isinstance(app.screen, Keys)
+        assert isinstance(app.screen, KeyHelp)
         await pilot.press("s")
-        assert not isinstance(app.screen, Keys)
+        assert not isinstance(app.screen, KeyHelp)
         assert app.debugger.state["loop"] == 0  # the key closed the list, and did nothing else
 
     driven(multiply.session, drive)

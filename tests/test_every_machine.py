@@ -23,7 +23,7 @@ from punchcard.errors import PunchcardError
 from punchcard.machines.checkpoint import load as load_checkpoint
 from punchcard.machines.kind import Kind, Option
 from punchcard.machines.registry import Registry, built_in
-from punchcard.machines.running import MOST_NOTES, At, Mark, run_parts
+from punchcard.machines.running import MOST_NOTES, Mark, PeriodicAction, run_parts
 from tests.cases import EXAMPLES
 
 FILES = {"subleq": "multiply.subleq", "fleq": "newton.fleq", "von-neumann": "von_neumann/hello.asq",
@@ -341,7 +341,7 @@ class Talking(Runner):
 
 def test_notes_are_kept_up_to_a_number() -> None:
     """Also when there are more, each is said once and the first ones stay."""
-    course = run_parts(Talking(), Mark(torch.zeros(1, 1)), 60, until=(), marks=[At(1, lambda mark: None)])
+    course = run_parts(Talking(), Mark(torch.zeros(1, 1)), 60, until=(), marks=[PeriodicAction(1, lambda mark: None)])
     assert len(course.notes) == MOST_NOTES
     assert course.notes[:3] == ("note 1", "again", "note 2")
     assert course.mark.loops == 60

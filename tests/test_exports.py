@@ -224,7 +224,7 @@ def test_the_processor_reads_text_and_refuses_what_does_not_fit() -> None:
 def test_the_processor_reads_the_values_that_a_view_shows(name: str) -> None:
     """At the beginning and after some loops, of every machine: numbers here, their text there."""
     machine, program = case(name)
-    processor, shown = export.hugging_face.processor(machine, program), machine.shown_values(program)
+    processor, shown = export.hugging_face.processor(machine, program), machine.display_values(program)
     for card in loops(name, 6)[1][[0, -1]]:
         values = processor.decode(card.T[None])[0]
         for each in shown:

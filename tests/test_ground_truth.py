@@ -20,11 +20,11 @@ import punchcard
 from punchcard import cli
 from punchcard.errors import ArgumentError, CircuitError, DisguiseError, ProgramError, PunchcardError
 from punchcard.export.circuit import load_circuit
-from punchcard.export.claims import explained
-from punchcard.export.counterfactual import Observer
+from punchcard.export.counterfactual import PairMaker
+from punchcard.export.coverage import count_covered
 from punchcard.export.disguise import Disguise, Disguised, disguised
-from punchcard.export.evaluating import Evaluator
-from punchcard.export.rotations import rotation
+from punchcard.export.evaluator import Evaluator
+from punchcard.export.orthogonal import rotation
 from tests.cases import EXAMPLES
 
 PROGRAM = EXAMPLES / "multiply.subleq"
@@ -129,9 +129,9 @@ def test_the_key_undoes_a_disguise() -> None:
 # Counterfactual pairs
 
 
-def observer(design: str = "two-layer", loops: int = 32) -> Observer:
+def observer(design: str = "two-layer", loops: int = 32) -> PairMaker:
     program, machine = built(design)
-    return Observer(machine, program, Evaluator(machine.circuit()), loops)
+    return PairMaker(machine, program, Evaluator(machine.circuit()), loops)
 
 
 def test_pairs_say_what_must_and_must_not_change() -> None:
@@ -170,7 +170,7 @@ def test_a_wrong_circuit_makes_no_pairs() -> None:
 
 def test_real_numbers_have_pairs() -> None:
     program, machine = built("compact", "newton.fleq")
-    pairs = Observer(machine, program, Evaluator(machine.circuit()), 2).pairs(1, 0)
+    pairs = PairMaker(machine, program, Evaluator(machine.circuit()), 2).pairs(1, 0)
     assert pairs[0].after[-1].must_change.keys() >= {"A"}
 
 
@@ -205,7 +205,8 @@ def test_the_folder_runs_without_punchcard(flags: tuple[str, ...], tmp_path: Pat
         key = load_file(tmp_path / "key.safetensors")["rotation"]
         assert np.array_equal(key[:, : machine.layout.width], load_file(tmp_path / "model.safetensors")["readin"])
     else:
-        assert explained(load_circuit(tmp_path / "circuit.json"), machine.weights) == machine.weights.parameter_count()[1]
+        covered = count_covered(load_circuit(tmp_path / "circuit.json"), machine.weights)
+        assert covered == machine.weights.parameter_count()[1]
 
 
 @pytest.mark.parametrize(("flags", "match"), [
@@ -234,7 +235,7 @@ def test_a_program_without_names(tmp_path: Path) -> None:
     kinds = punchcard.kinds().including(turing)
     program = punchcard.load(EXAMPLES / "turing" / "increment.tm", machines=kinds)
     machine = punchcard.build(program, machines=kinds)
-    assert explained(machine.circuit(), machine.weights) == machine.weights.parameter_count()[1]
+    assert count_covered(machine.circuit(), machine.weights) == machine.weights.parameter_count()[1]
     assert Disguised(machine, Disguise("exact", 3, 1)).check([program], 20).drift == 0
     with pytest.raises(PunchcardError, match="a TuringProgram has no named values to change"):
         punchcard.export.write("ground-truth", machine, tmp_path, program)

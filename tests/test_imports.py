@@ -21,7 +21,8 @@ SOURCE = Path(inspect.getfile(punchcard)).parent
 
 FLOORS = (
     ("errors",),
-    ("above", "telling", "files", "budget", "arguments"),
+    ("above", "formatting", "files", "budget", "arguments"),
+    ("words",),
     ("card",),
     ("transformer",),
     ("primitives", "engines", "trace"),
@@ -63,7 +64,7 @@ def imports_of(path: Path, *, for_types: bool = True) -> tuple[str, ...]:
 
 
 BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments", "punchcard.above",
-             "punchcard.telling")
+             "punchcard.formatting")
 """What every file may use: no tensor is in there."""
 
 

@@ -110,7 +110,7 @@ def test_the_gradient_is_that_of_the_equation(machine: FleqMachine) -> None:
     card = layer.card
     for _ in range(7):
         card = own.model(card)
-    place = own.real_places(TINY)["x"]
+    place = own.real_variables(TINY)["x"]
     by_hand = sum(card[rows, place.columns] for rows in place.rows)
     assert float(before) == float(by_hand)
     weight = own.model.layers[2].get_parameter("value")

@@ -16,7 +16,7 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines import ENGINES, prepare
 from punchcard.errors import LayoutError, StorageError
 from punchcard.machines import checkpoint
-from punchcard.machines.running import At, Mark
+from punchcard.machines.running import Mark, PeriodicAction
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from tests.packed_engine import PackedDense
@@ -133,7 +133,7 @@ def test_ports_and_watchers_of_the_caller_see_tensors() -> None:
 def test_marks_keep_cards_as_they_are() -> None:
     machine = punchcard.build(SUBTRACT, design="two-layer", word_bits=8)
     marks: list[Mark] = []
-    machine.run(SUBTRACT, engine="packed", keep=At(1, marks.append))
+    machine.run(SUBTRACT, engine="packed", keep=PeriodicAction(1, marks.append))
     assert all(mark.packed is not None for mark in marks)
     for mark in marks:
         again = machine.run(SUBTRACT, engine="dense", begin=mark)
@@ -156,5 +156,5 @@ def test_a_large_memory_is_not_read_for_a_few_values(monkeypatch: pytest.MonkeyP
     card = machine.pack(Image((5, 6, -7), labels={"x": 2}))
     with monkeypatch.context() as patch:
         patch.setattr(machine.design, "read", None)
-        seen = machine.seen(Image((5, 6, -7), labels={"x": 2}), card)
+        seen = machine.readout(Image((5, 6, -7), labels={"x": 2}), card)
     assert seen == ({"x": -7}, 0x10000 - 3, False), "before the warm-up loop"

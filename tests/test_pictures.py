@@ -1,4 +1,4 @@
-"""Static pictures show what stands on the card, by name, and fold the rest."""
+"""Static pictures show what stands on the card, by name, and excerpt the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import punchcard
 from punchcard.errors import ArgumentError, PunchcardError
 from punchcard.trace import Observed
 from punchcard.view.colours import ABOVE, BELOW, ZERO, shade
-from punchcard.view.folding import entries_at, fold
+from punchcard.view.excerpt import entries_at, excerpt
 from punchcard.view.svg import card_svg
 from tests.cases import EXAMPLES, load_subleq
 
@@ -95,20 +95,20 @@ def test_attention_as_arrows_and_as_a_matrix(seen: Observed) -> None:
 
 def test_a_large_card_is_folded(image: tuple[Any, Any]) -> None:
     program, machine = image
-    shown = fold(machine.layout, machine.pack(program), most=30)
+    shown = excerpt(machine.layout, machine.pack(program), most=30)
     by_region = {group.region.name: group for group in shown.groups}
     assert by_region["memory"].folded == 1024 - len(by_region["memory"].columns) > 900
     assert len(shown.columns) <= 30
     words = [program.words[c - machine.layout.region("memory").start] for c in by_region["memory"].columns]
     assert 0 not in words  # cells that hold what most hold are the folded ones
-    kept = fold(machine.layout, machine.pack(program), most=30, keep=[900])
+    kept = excerpt(machine.layout, machine.pack(program), most=30, keep=[900])
     assert 900 in kept.columns
 
 
 def test_a_packed_card_and_a_tensor_are_one_picture(image: tuple[Any, Any]) -> None:
     program, machine = image
     packed, dense = machine.pack(program), machine.punch(program)
-    one, other = fold(machine.layout, packed), fold(machine.layout, dense)
+    one, other = excerpt(machine.layout, packed), excerpt(machine.layout, dense)
     assert one.columns == other.columns
     assert [band.name for band in one.bands] == [band.name for band in other.bands]
     for band in one.bands:
@@ -118,7 +118,7 @@ def test_a_packed_card_and_a_tensor_are_one_picture(image: tuple[Any, Any]) -> N
 def test_real_numbers_are_scaled_by_the_largest_of_their_region() -> None:
     program = punchcard.load(EXAMPLES / "newton.fleq")
     machine = punchcard.build(program)
-    shown = fold(machine.layout, machine.pack(program))
+    shown = excerpt(machine.layout, machine.pack(program))
     data = next(band for band in shown.bands if band.name == "data")
     assert data.scale == np.abs(data.entries).max() == 11
     assert np.abs(data.scaled).max() == 1

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from punchcard.card.facts import Copies, Equals, Fact, Holds, Names, Own, either
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.cli import main
-from punchcard.cli.prove import telling
+from punchcard.cli.prove import show_progress
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.subleq.machine import SubleqMachine
@@ -36,11 +36,11 @@ import z3
 
 from punchcard.proof.cards import make_card
 from punchcard.proof.certificate import disagreements, load_certificate
+from punchcard.proof.concrete import step
 from punchcard.proof.forms import Form
+from punchcard.proof.proof import Proof
 from punchcard.proof.prover import prove
-from punchcard.proof.proving import Proof
 from punchcard.proof.solver import Solver
-from punchcard.proof.stepping import step
 from punchcard.proof.steps import equal
 
 SMALL: dict[str, Any] = {"word_bits": 3, "memory": 3, "instructions": 4}
@@ -106,7 +106,7 @@ def test_one_changed_weight(name: str, count: int) -> None:
 def _judge(machine: Machine[Any, Any], weights: Any, found: Any, about: str) -> str:
     """How a proof for other weights ended; that it ended rightly is checked by running cards."""
     if not found.proven:
-        example = found.counter_example
+        example = found.counterexample
         if example is None:
             assert found.failed.startswith("bits: "), about
             return "rounded"
@@ -133,7 +133,7 @@ def test_sixty_changed_weights(name: str) -> None:
         found = prove(machine, weights=weights, seconds=600)
         if name == "von-neumann":
             ending = "equivalent" if found.proven else "refuted"
-            assert found.proven or found.counter_example is None or not machine.layout.violations(found.counter_example.card)
+            assert found.proven or found.counterexample is None or not machine.layout.violations(found.counterexample.card)
         else:
             ending = _judge(machine, weights, found, about)
         counts[ending] = counts.get(ending, 0) + 1
@@ -187,7 +187,7 @@ def test_a_temperature_that_is_too_low_is_refuted() -> None:
     machine = SubleqMachine(**SMALL, design="two-layer", precision=_soft())
     found = machine.prove()
     assert not found.proven
-    assert found.counter_example is not None
+    assert found.counterexample is not None
     assert "finds one column" in str(found)
 
 
@@ -227,18 +227,18 @@ def test_what_a_certificate_lacks_is_said() -> None:
     assert disagreements({**kept, "proven": False}, found) == ["the file says that it is not proven"]
     assert disagreements({**kept, "failed": "heads of layer 1"}, found) == ["failed differ"]
     assert disagreements({name: value for name, value in kept.items() if name != "failed"}, found) == ["failed differ"]
-    assert disagreements({**kept, "counter_example": {}}, found) == ["counter_example differ"]
+    assert disagreements({**kept, "counter_example": {}}, found) == ["counterexample differ"]
 
 
 def test_the_claim_that_is_being_shown_stays_within_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((20, 24)))
-    with telling(True) as tell:
+    with show_progress(True) as tell:
         assert tell is not None
         tell("a claim with a name of many words", 3)
     assert capsys.readouterr().err == "\r\x1b[Ka claim with a name\r\r\x1b[K\r"
-    with telling(False) as tell:
+    with show_progress(False) as tell:
         assert tell is None
 
 
@@ -320,7 +320,7 @@ def test_an_interrupt_ends_the_work_and_not_a_question() -> None:
 
 def test_a_sum_whose_relu_has_a_finer_unit_than_the_sum() -> None:
     """4 relu(some quarters - 1000 b) is an integer, though the form itself needs a longer word than the sum."""
-    loop = Proof(small("two-layer")).part.loop
+    loop = Proof(small("two-layer")).obligation.loop
     names = [z3.FreshBool("bit") for _ in range(8)]
     bits = [loop.bits.form(name) for name in names]
     form = sum((bit * Fraction(1, 4) for bit in bits[1:]), start=bits[0] * Fraction(-1000))

@@ -141,7 +141,7 @@ def test_a_claim_that_fails_comes_with_a_card(design: str, seed: int) -> None:
     it = machine(design)
     weights, _ = mutated(it, seed)
     found = prove(it, weights=weights)
-    example = found.counter_example
+    example = found.counterexample
     assert not found.proven
     assert example is not None
     assert it.layout.violations(example.card) == []

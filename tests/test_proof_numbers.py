@@ -18,11 +18,11 @@ from punchcard.machines.riscv.meaning import operation
 from punchcard.machines.riscv.oracle import OPERATIONS
 from punchcard.proof import arithmetic
 from punchcard.proof.arithmetic import LEMMAS, Lemma, show_lemma
+from punchcard.proof.concrete import SeenColumns
 from punchcard.proof.forms import Bits, Form
 from punchcard.proof.meaning import Meaning
+from punchcard.proof.products import Addend, Wholes
 from punchcard.proof.solver import Failed, Solver
-from punchcard.proof.stepping import SeenColumns
-from punchcard.proof.wholes import Addend, Wholes
 from tests.riscv_random import EXTREMES
 
 WIDE = ("mul", "mulh", "mulhsu", "mulhu", "div", "divu", "rem", "remu")

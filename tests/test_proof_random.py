@@ -27,7 +27,7 @@ def judged(machine: Any, right: bool) -> str:
     if found.proven:
         assert right
         return "proven"
-    example = found.counter_example
+    example = found.counterexample
     if example is not None:
         assert machine.layout.violations(example.card) == []
         assert not (right and example.differences)

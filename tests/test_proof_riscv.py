@@ -30,9 +30,9 @@ from tests.riscv_random import endless
 
 pytest.importorskip("z3")
 
-from punchcard.proof.proving import Proof
+from punchcard.proof.concrete import step
+from punchcard.proof.proof import Proof
 from punchcard.proof.solver import Failed
-from punchcard.proof.stepping import step
 
 MEMORY = 64
 DESIGNS = ("three-layer", "two-layer")
@@ -155,7 +155,7 @@ def test_cards_for_a_stage_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPat
     proof = Proof(subject, Weights(subject.weights.width, subject.weights.dtype, [*first, replace(last, w2=w2)]))
     with pytest.raises(Failed, match="fetch: word in scratchpad") as failed:
         proof.show("fetch")
-    found = proof.counter_example(failed.value)
+    found = proof.counterexample(failed.value)
     assert found is not None
     assert found.layers is None
     assert subject.layout.violations(found.card) == []
@@ -165,10 +165,10 @@ def test_cards_for_a_stage_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPat
     assert not np.array_equal(step(subject, found.card, after), after)
 
     monkeypatch.setattr("punchcard.proof.middle_example.FROM_THE_START", 0)
-    found = proof.counter_example(failed.value)
+    found = proof.counterexample(failed.value)
     assert found is not None
     assert found.layers == (2, 3)
-    assert proof.part.begin.violations(found.card) == []
+    assert proof.obligation.begin.violations(found.card) == []
     assert "on a card in the middle of a loop, before layer 3, with" in str(found)
     assert "layer 3 gives\n  word in scratchpad should be" in str(found)
     assert found.describe()["layers"] == [2, 3]
@@ -304,7 +304,7 @@ class Judge:
                 proof.show(stage.name, name)
             proof.check_bits()
         except Failed as failed:
-            example = proof.counter_example(failed)
+            example = proof.counterexample(failed)
             return "found" if example is not None and (example.differences or example.broken) else "missed"
         return "same"
 

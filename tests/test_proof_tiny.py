@@ -20,7 +20,7 @@ from punchcard.transformer.weights import LayerArrays, Weights
 
 pytest.importorskip("z3", reason="proofs need z3")
 
-from punchcard.proof.part import mentioned
+from punchcard.proof.obligation import mentioned
 from punchcard.proof.prover import prove
 from tests.random_machines import TinyMachine
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import punchcard
+from punchcard.formatting import format_value, join_some
 from punchcard.learning.model import Model
 from punchcard.learning.programs.network import Network
 from punchcard.learning.training import Learned
 from punchcard.machines.result import Report
-from punchcard.telling import brief, few
 from punchcard.transformer.precision import Precision
 from tests.cases import EXAMPLES, load_subleq
 
@@ -90,12 +90,12 @@ def test_what_was_learned() -> None:
 
 
 def test_values_in_one_line() -> None:
-    assert brief(np.array([[4.0, 1.0], [2.0, 1 / 3]])) == "[4 1 ; 2 0.3333]"
-    assert brief(np.ones((30, 30))).endswith("(30 by 30)")
-    assert len(brief(np.ones((30, 30)))) < 70
-    assert brief("_1[1]00_") == "_1[1]00_"
-    assert brief("a\nb") == "'a\\nb'"
-    assert few(list("abc"), most=2) == "a, b and 1 more"
+    assert format_value(np.array([[4.0, 1.0], [2.0, 1 / 3]])) == "[4 1 ; 2 0.3333]"
+    assert format_value(np.ones((30, 30))).endswith("(30 by 30)")
+    assert len(format_value(np.ones((30, 30)))) < 70
+    assert format_value("_1[1]00_") == "_1[1]00_"
+    assert format_value("a\nb") == "'a\\nb'"
+    assert join_some(list("abc"), most=2) == "a, b and 1 more"
 
 
 def test_what_a_notebook_shows(machine: Any, report: Report[Any]) -> None:

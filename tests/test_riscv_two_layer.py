@@ -150,7 +150,7 @@ def test_a_pending_word_counts_as_stored(machine: RiscvMachine) -> None:
     column = machine.layout.region("registers").start + 10
     assert machine.layout.number_at(card, "memory", column) == 0
     assert pending_word(machine.layout, card) == (column, 0xFFFFFFFB)
-    assert machine.seen(program, card).values["a0"] == -5
+    assert machine.readout(program, card).values["a0"] == -5
     before = machine.read(card)
     settle(machine.layout, card)
     assert machine.layout.number_at(card, "memory", column) == 0xFFFFFFFB

@@ -16,7 +16,7 @@ from punchcard.machines.fleq import guard as fleq_guard
 from punchcard.machines.fleq import machine as fleq
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.assembler import assemble
-from punchcard.machines.running import At, Mark
+from punchcard.machines.running import Mark, PeriodicAction
 from tests.cases import DESIGNS, EXAMPLES, load_subleq, soaked
 from tests.fleq_cases import MANY
 
@@ -33,7 +33,7 @@ def test_marks_stand_where_they_were_asked_for(design: str, engine: str) -> None
             machine.run(PROGRAM, engine=engine)
         return
     whole = machine.run(PROGRAM, engine="dense")
-    result = machine.run(PROGRAM, engine=engine, keep=At(10, marks.append))
+    result = machine.run(PROGRAM, engine=engine, keep=PeriodicAction(10, marks.append))
     assert torch.equal(result.card, whole.card)
     assert [(m.loops, m.ended) for m in marks] == [(10, False), (20, False), (28, True)]
     assert {m.engine for m in marks} == {result.engine}
@@ -47,8 +47,8 @@ def test_loops_are_counted_from_the_beginning_of_the_run() -> None:
     machine = punchcard.build(PROGRAM)
     seen: list[int] = []
     told: list[int] = []
-    machine.run(PROGRAM, engine="dense", keep=At(5, lambda mark: None), watch=lambda loop, card: seen.append(loop),
-                progress=told.append)
+    machine.run(PROGRAM, engine="dense", keep=PeriodicAction(5, lambda mark: None),
+                watch=lambda loop, card: seen.append(loop), progress=told.append)
     assert seen == list(range(1, 29))
     assert told == list(range(1, 28)), "after the last loop the run has ended"
 
@@ -63,7 +63,7 @@ def test_an_interrupt_is_seen_between_parts(monkeypatch: pytest.MonkeyPatch) -> 
             return super().run(loops, **options)
 
     monkeypatch.setitem(ENGINES, "deaf", Deaf)
-    result = machine.run(PROGRAM, engine="deaf", keep=At(5, marks.append), interrupted=lambda: len(marks) >= 1)
+    result = machine.run(PROGRAM, engine="deaf", keep=PeriodicAction(5, marks.append), interrupted=lambda: len(marks) >= 1)
     assert (result.interrupted, result.loops, [m.loops for m in marks]) == (True, 10, [5, 10])
 
 
@@ -85,11 +85,11 @@ def test_one_engine_makes_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENGINES, "auto", Chosen)
     machine = punchcard.build(PROGRAM)
     marks: list[Mark] = []
-    result = machine.run(PROGRAM, max_steps=1000, keep=At(10, marks.append))
+    result = machine.run(PROGRAM, max_steps=1000, keep=PeriodicAction(10, marks.append))
     assert {m.engine for m in marks} == {result.engine} == {"one"}
     assert (len(marks), asked) == (3, [None])
     assert (result.notes, result.compile_seconds) == (("why",), 0.25)
-    assert machine.run(PROGRAM, max_steps=10, keep=At(10, marks.append)).engine == "one", "it may go on"
+    assert machine.run(PROGRAM, max_steps=10, keep=PeriodicAction(10, marks.append)).engine == "one", "it may go on"
     assert machine.run(PROGRAM, max_steps=10).engine == "other"
 
 
@@ -103,7 +103,7 @@ def test_a_watched_model_runs_on_the_dense_engine() -> None:
 
 def test_marks_need_a_distance() -> None:
     with pytest.raises(PunchcardError, match="every=0: it must be 1 or more loops"):
-        At(0, lambda mark: None)
+        PeriodicAction(0, lambda mark: None)
 
 
 def test_result_says_how_fast_it_was() -> None:

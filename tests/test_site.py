@@ -11,7 +11,7 @@ import pytest
 from docs.site import reference, views
 
 import punchcard
-from punchcard.machines import kit
+from punchcard.machines import toolkit as kit
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = (ROOT / "mkdocs.yml").read_text()
@@ -20,14 +20,14 @@ PAGES = re.findall(r"([\w/-]+\.md)$", SETTINGS, re.MULTILINE)
 
 def test_every_page_is_in_the_navigation_once() -> None:
     made = {f"notebooks/{path.stem}.md" for path in (ROOT / "examples" / "notebooks").glob("*.ipynb")}
-    made |= {"reference/punchcard.md", "reference/kit.md", "changelog.md"}
+    made |= {"reference/punchcard.md", "reference/toolkit.md", "changelog.md"}
     written = {path.name for path in (ROOT / "docs").glob("*.md")}
     assert sorted(PAGES) == sorted(written | made), "give it a place in the nav of mkdocs.yml"
 
 
 def test_the_reference_has_every_public_name() -> None:
     pages = reference.pages()
-    for package, names in (("punchcard", punchcard.__all__), ("punchcard.machines.kit", kit.__all__)):
+    for package, names in (("punchcard", punchcard.__all__), ("punchcard.machines.toolkit", kit.__all__)):
         text = pages[f"reference/{package.split('.')[-1]}.md"]
         assert sorted(re.findall(rf"^::: {re.escape(package)}\.(\w+)$", text, re.MULTILINE)) == sorted(names)
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import punchcard
-from punchcard.engines import ENGINES, Glance, prepare
+from punchcard.engines import ENGINES, NoCopyWatch, prepare
 from punchcard.errors import PunchcardError
 from punchcard.machines import streams
 from punchcard.machines.checkpoint import CheckpointFile
@@ -149,7 +149,7 @@ def test_a_glance_sees_the_same_cards_without_a_copy(machine: VonNeumannMachine,
         places.add(card.data_ptr())
         seen.append(card.clone())
 
-    for watch in (Glance(look), lambda loop, card: kept.append(card)):
+    for watch in (NoCopyWatch(look), lambda loop, card: kept.append(card)):
         prepare(engine, machine.model, machine.layout, machine.punch(image), loops=10**6).run(6, watch=watch)
     assert len(places) == 1
     assert len({card.data_ptr() for card in kept}) == 6

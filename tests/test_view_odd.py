@@ -60,7 +60,7 @@ def test_a_run_that_never_ends_and_cannot_be_read_is_shown() -> None:
     found = session.explore(0.3)
     assert (found["ended"], found["message"]) == (None, None)
     assert found["known_loops"] > 0
-    session.loops.patience = 0.1
+    session.timeline.patience = 0.1
     with pytest.raises(PunchcardError, match="loop 100,000 is too far away to be shown at once: the run is known up to"):
         session.state(9_000_000 * session.per_loop)
     assert session.state(2 * session.per_loop)["loop"] == 2
@@ -114,7 +114,7 @@ def test_an_engine_that_declines_is_asked_once(monkeypatch: pytest.MonkeyPatch) 
         raise LoweringError("a reason")
 
     monkeypatch.setattr("punchcard.engines.lowered.Lowered", declines)
-    session.loops.mark(3)
-    session.loops.mark(9)
-    session.loops.mark(100)
+    session.timeline.mark(3)
+    session.timeline.mark(9)
+    session.timeline.mark(100)
     assert len(tried) == 1

@@ -16,15 +16,15 @@ import torch
 import punchcard
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.errors import PunchcardError
-from punchcard.machines.shown import Shown, number_text
+from punchcard.machines.display_values import DisplayValue, number_text
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from punchcard.trace import observe
 from punchcard.transformer.model import TransformerLayer
 from punchcard.view import session as session_module
-from punchcard.view.inside import entries_of
-from punchcard.view.loops import MOST_MARKS
-from punchcard.view.restricted import Restricted
+from punchcard.view.column_subset import ColumnSubset
 from punchcard.view.session import Session, session_of
+from punchcard.view.stages import entries_of
+from punchcard.view.timeline import MOST_MARKS
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
 from tests.formula_texts import rows_of, value_of
 from tests.test_turing import TuringMachine
@@ -92,7 +92,7 @@ def test_every_moment_is_the_dense_engines(example: str, design: str) -> None:
         card = stages[-1]
     state = session.state((loop + 1) * session.per_loop)
     assert np.array_equal(entries(state, machine.layout.width), card)
-    assert (state["ended"], session.loops.end is not None) == (("halted", True) if loop == 27 else (None, False))
+    assert (state["ended"], session.timeline.end is not None) == (("halted", True) if loop == 27 else (None, False))
 
 
 @every_case
@@ -116,7 +116,7 @@ def test_a_large_card_is_computed_in_some_columns_as_in_all(name: str, monkeypat
     session.small = False
     rounding = 0.0 if session.exact else 1e-12
     for loop in (0, 3, 4):
-        card = session.loops.served(loop).card
+        card = session.timeline.served(loop).card
         stages = dense(session.machine, entries_of(card))
         for stage in range(session.per_loop):
             columns, found = session.card(loop * session.per_loop + stage)
@@ -129,7 +129,7 @@ def test_a_spread_that_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     session = opened("two-layer")
     session.small = False
     right = session.card(3)
-    monkeypatch.setattr(Restricted, "loop", lambda *given: _wrong(Restricted.__dict__["_closed"], *given))
+    monkeypatch.setattr(ColumnSubset, "loop", lambda *given: _wrong(ColumnSubset.__dict__["_closed"], *given))
     session._inside.clear()
     columns, found = session.card(3)
     assert np.array_equal(found, right[1][:, np.searchsorted(right[0], columns)])
@@ -140,12 +140,12 @@ def test_a_spread_that_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PunchcardError, match="loop 0 of a card of 14 columns cannot be shown layer by layer: the end of"):
         session.card(3)
     columns, found = session.card(4)
-    assert np.array_equal(found, entries_of(session.loops.served(1).card, columns))
+    assert np.array_equal(found, entries_of(session.timeline.served(1).card, columns))
 
 
-def _wrong(closed: Callable[..., Any], restricted: Restricted, card: Any, wanted: Any) -> Any:
-    restricted.take(card)
-    found = closed(restricted, card, np.union1d(wanted, restricted.witnesses))
+def _wrong(closed: Callable[..., Any], subset: ColumnSubset, card: Any, wanted: Any) -> Any:
+    subset.take(card)
+    found = closed(subset, card, np.union1d(wanted, subset.witnesses))
     found.stages[-1][0, 0] += 2
     return found
 
@@ -180,7 +180,7 @@ def test_registers_are_the_machines_own(name: str) -> None:
     session = opened(name)
     for loop in (1, 2, 3, 4):
         state = session.state(loop * session.per_loop)
-        seen = session.machine.seen(session.program, session.loops.served(loop).card)
+        seen = session.machine.readout(session.program, session.timeline.served(loop).card)
         found = {shown.name: text for shown, text in zip(session.shown, state["values"], strict=True)}
         assert {register: int(found[register]) for register in seen.values} == seen.values
         assert state["program_counter"] == seen.program_counter
@@ -200,10 +200,10 @@ def test_numbers_are_written_as_a_browser_writes_them() -> None:
 
 def test_a_value_that_is_not_one() -> None:
     layout = built("paper")[0].layout
-    shown = Shown("a", "memory", "inside", 0, kind="one-hot", labels=("in",))
+    shown = DisplayValue("a", "memory", "inside", 0, kind="one-hot", labels=("in",))
     assert shown.text(layout, lambda column: [1.0] * layout.width) == "in"
     assert shown.text(layout, lambda column: [0.0] * layout.width) == "–"
-    assert Shown("a", "memory", "memory", 0).text(layout, lambda column: [0.5] * layout.width) == "–"
+    assert DisplayValue("a", "memory", "memory", 0).text(layout, lambda column: [0.5] * layout.width) == "–"
 
 
 def test_a_machine_of_ones_own_has_values_by_its_layout() -> None:
@@ -328,9 +328,9 @@ def test_a_long_run_opens_at_once() -> None:
     session = Session(machine, program, max_steps=200_000)
     assert session.about()["loops"] is None
     assert session.explore(20)["ended"] == "steps"
-    assert session.loops.end is not None
-    assert session.loops.end.loops == 200_001
-    assert len(session.loops._marks) <= MOST_MARKS + 1
+    assert session.timeline.end is not None
+    assert session.timeline.end.loops == 200_001
+    assert len(session.timeline._marks) <= MOST_MARKS + 1
     state = session.state(177_777 * session.per_loop)
     assert state["loop"] == 177_777
     assert session.state(10**9)["ended"] == "steps"

@@ -11,7 +11,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "punchcard"
 NEED_TORCH = ("transformer/model.py", "trace.py", "engines/dense.py", "engines/stepping.py", "engines/scratchpad/",
               "engines/lowered/", "benchmark/", "checks/lockstep.py",
-              "export/hugging_face_model.py", "export/layer.py", "export/loops.py", "python/arrays/layer.py")
+              "export/hugging_face_model.py", "export/layer.py", "export/differentiable.py", "python/arrays/layer.py")
 """The equation, what watches or measures it, and engines. They are imported when they are used."""
 
 SCRIPT = """
@@ -32,8 +32,8 @@ for name in ("multiply.subleq", "newton.fleq", "von_neumann/sort.asq"):
     card = machine.pack(program)
     assert machine.layout.violations(card) == []
     state = machine.read_own(program, card)
-    assert machine.values(program, state).keys() == machine.seen(program, card).values.keys()
-    assert not machine.seen(program, card).at_halt
+    assert machine.values(program, state).keys() == machine.readout(program, card).values.keys()
+    assert not machine.readout(program, card).at_halt
     machine.save(sys.argv[1])
     assert type(machine).load(sys.argv[1]).weights.digest() == machine.weights.digest()
     begun = punchcard.api.begin(program, machine)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import punchcard
-from punchcard.machines import kit
+from punchcard.machines import toolkit as kit
 
 TITLES = {
     "punchcard.api": "Load, build, run, check",
@@ -51,6 +51,6 @@ def pages() -> dict[str, str]:
     parts = {name: getattr(getattr(kit, name), "__module__", "punchcard.primitives") for name in kit.__all__}
     about = "All names of `import punchcard`. What a call refuses, it refuses with a `PunchcardError` in one line."
     written_with = ("All that [a machine of your own](../your-own-machine.md) is written with: "
-                    "`from punchcard.machines import kit`.")
+                    "`from punchcard.machines import toolkit as kit`.")
     return {"reference/punchcard.md": page("The calls", about, "punchcard", calls),
-            "reference/kit.md": page("The machine kit", written_with, "punchcard.machines.kit", parts)}
+            "reference/toolkit.md": page("The machine kit", written_with, "punchcard.machines.toolkit", parts)}

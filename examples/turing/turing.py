@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import punchcard
-from punchcard.machines import kit
+from punchcard.machines import toolkit as kit
 
 MOVES = {"L": -1, "S": 0, "R": 1}
 

@@ -18,8 +18,8 @@ from punchcard.machines import checkpoint as checkpoints
 from punchcard.machines import storage
 from punchcard.machines.base import Machine
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint, Plan
+from punchcard.machines.comparison import Check
 from punchcard.machines.fleq.text.assembler import assemble as assemble_fleq
-from punchcard.machines.judging import Check
 from punchcard.machines.registry import Registry, installed
 from punchcard.machines.result import Report, Result
 from punchcard.machines.running import DEFAULT_ENGINE

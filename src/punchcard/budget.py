@@ -58,13 +58,13 @@ def require(needed: int, what: str, *, least: bool = False) -> None:
     """Refuse `what` when it needs more bytes than may be used; `least`: these and more, so no budget is suggested."""
     allowed = limit()
     if needed > allowed and least:
-        size = shown(needed).removesuffix(" or more")
-        raise SizeError(f"{what} needs about {size} or more of memory, the budget is {shown(allowed)}: "
+        size = format_bytes(needed).removesuffix(" or more")
+        raise SizeError(f"{what} needs about {size} or more of memory, the budget is {format_bytes(allowed)}: "
                         f"take smaller sizes; {OPTION} raises the budget")
     if needed > allowed:
         fix = f"take smaller sizes, or allow more with {OPTION} {_enough(needed)}" if needed < WORTH_RAISING \
             else f"take smaller sizes; {OPTION} raises the budget"
-        raise SizeError(f"{what} needs about {shown(needed)} of memory, the budget is {shown(allowed)}: {fix}")
+        raise SizeError(f"{what} needs about {format_bytes(needed)} of memory, the budget is {format_bytes(allowed)}: {fix}")
 
 
 def building(weights: int, itemsize: int = 8) -> int:
@@ -82,7 +82,7 @@ def running_packed(fields: int) -> int:
     return fields * PACKED
 
 
-def shown(size: int) -> str:
+def format_bytes(size: int) -> str:
     """Bytes with three digits that count."""
     power = min(max(0, size.bit_length() - 1) // 10, 6)
     if size.bit_length() > 70:

@@ -23,7 +23,7 @@ from punchcard.above import above
 from punchcard.arguments import checked
 from punchcard.card.layout import Layout
 from punchcard.errors import PunchcardError
-from punchcard.telling import few
+from punchcard.formatting import join_some
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Snapshot:
         return figure
 
     def __repr__(self) -> str:
-        places = few([f"{rows} in {region}" for rows, region in self.changed()], most=4)
+        places = join_some([f"{rows} in {region}" for rows, region in self.changed()], most=4)
         return (f"<Snapshot: loop {self.loop}, layer {self.layer}, card of {self.layout.width} rows and "
                 f"{self.layout.columns} columns; changed {places or 'nothing'}>")
 

@@ -20,7 +20,7 @@ from punchcard.card.facts import AnyFact, check_fact, violated_facts
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
 from punchcard.card.packed import PackedCard, departs
 from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
-from punchcard.telling import few
+from punchcard.formatting import join_some
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -186,8 +186,8 @@ class Layout:
         return tuple(self._facts() if callable(self._facts) else self._facts)
 
     def __repr__(self) -> str:
-        rows = few([f"{b.name} {b.size}" for b in self.blocks], most=12)
-        columns = few([f"{r.name} {r.size}" for r in self.regions], most=12)
+        rows = join_some([f"{b.name} {b.size}" for b in self.blocks], most=12)
+        columns = join_some([f"{r.name} {r.size}" for r in self.regions], most=12)
         return f"<layout of {self.width} rows ({rows}) and {self.columns} columns ({columns})>"
 
     def limited(self, limits: Mapping[str, float]) -> Layout:

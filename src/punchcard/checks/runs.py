@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from punchcard.card.layout import Pattern
-from punchcard.engines import Glance, Port, Watch
+from punchcard.engines import NoCopyWatch, Port, Watch
 from punchcard.machines.base import Machine
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint, CheckpointFile, Plan
-from punchcard.machines.judging import Check
+from punchcard.machines.comparison import Check
 from punchcard.machines.result import Report
-from punchcard.machines.running import DEFAULT_ENGINE, At, Mark, in_turn
+from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction, in_turn
 from punchcard.machines.streams import Input, Output, reader, writer
 
 
@@ -49,18 +49,18 @@ def checked_run(
 ) -> Report[Any]:
     """Go on from a mark, on the plan's engine; `path` is the file that the run is kept in."""
     machine, program, plan, mark = start.machine, start.program, start.plan, start.mark
-    judge = None if plan.check is None else machine.judge(program, mark, plan.check, start.found)
+    judge = None if plan.check is None else machine.comparison(program, mark, plan.check, start.found)
     read, write = reader(input, len(mark.traffic.read)), writer(output)
     how: dict[str, Any] = {"input": read, "output": write, "watch": watch, "interrupted": interrupted}
     if path is not None:
         file = CheckpointFile(path, machine, program, plan)
         file.write(mark, start.found)  # so that a file that cannot be written is known before a long run
-        how["keep"] = At(plan.every, lambda mark: file.write(mark, None if judge is None else judge.kept()))
+        how["keep"] = PeriodicAction(plan.every, lambda mark: file.write(mark, None if judge is None else judge.kept()))
     if judge is not None:
         how |= {"input": judge.reading(read), "output": judge.writing(write),
                 "interrupted": lambda: judge.stops or (interrupted is not None and interrupted())}
         if judge.watches:
-            look = Glance(judge.watch) if judge.glances else judge.watch
+            look = NoCopyWatch(judge.watch) if judge.needs_no_copy else judge.watch
             how["watch"] = look if watch is None else in_turn(look, watch)
     result = machine.run(program, engine=plan.engine, max_steps=plan.max_steps, begin=mark, progress=progress, ports=ports,
                          guarded=judge is None or not judge.guards, **how)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from punchcard import __version__
-from punchcard.cli.assembling import make_asm, make_disasm
+from punchcard.cli.assemble import make_asm, make_disasm
 from punchcard.cli.bench import make_bench
 from punchcard.cli.calc import calc
 from punchcard.cli.debug import make_debug

@@ -139,7 +139,7 @@ def show(records: Sequence[Record], registry: Registry, dense_columns: int) -> N
             table.add_column(heading, justify="left" if heading in ("design", "program", "engine") else "right")
         last = None
         for record, row in zip(own, rows(own), strict=True):
-            here = [record.get(name) for name in _telling(own)]
+            here = [record.get(name) for name in _group_names(own)]
             if last not in (None, here):
                 table.add_section()
             table.add_row(*row)
@@ -151,7 +151,7 @@ def show(records: Sequence[Record], registry: Registry, dense_columns: int) -> N
         out(f"note: {note}")
 
 
-def _telling(records: Sequence[Record]) -> list[str]:
+def _group_names(records: Sequence[Record]) -> list[str]:
     """What tells the groups of a machine's records apart."""
     return [name for name in records[0] if name not in FIGURES and not name.startswith("ratio_to_")]
 
@@ -165,14 +165,14 @@ def _rivals(records: Sequence[Record]) -> list[str]:
 def headings(records: Sequence[Record]) -> list[str]:
     """The columns of a machine's table."""
     times = [f"times {name}" for name in ("dense", *_rivals(records))]
-    return [*_telling(records), "engine", "steps a second", *times, "compile s"]
+    return [*_group_names(records), "engine", "steps a second", *times, "compile s"]
 
 
 def rows(records: Sequence[Record]) -> Iterable[list[str]]:
     """The records as text under `headings`."""
     rivals = _rivals(records)
     for r in records:
-        which = [f"{value:,}" if isinstance(value := r[name], int) else str(value) for name in _telling(records)]
+        which = [f"{value:,}" if isinstance(value := r[name], int) else str(value) for name in _group_names(records)]
         compiled = r["compile_seconds"]
         ratios = [figure(r[f"ratio_to_{name}"]) for name in ("dense", *rivals)]
         yield [*which, r["engine"], figure(r["steps_per_second"]), *ratios, "–" if compiled is None else f"{compiled:.2f}"]

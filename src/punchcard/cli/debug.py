@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from punchcard.cli.opening import open_session, session_options
 from punchcard.cli.options import Calling, memory_option
+from punchcard.cli.session import open_session, session_options
 from punchcard.machines.registry import Registry
 
 
@@ -25,9 +25,9 @@ def make_debug(registry: Registry) -> click.Command:
 
         The keys are at the foot of the screen.
         """
-        from punchcard.view.debug import opening
+        from punchcard.view.debug import launch
 
-        opening.require_textual()
-        opening.debug(open_session(registry, file, settings, max_steps, input_, given))
+        launch.require_textual()
+        launch.debug(open_session(registry, file, settings, max_steps, input_, given))
 
     return debug

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from punchcard.cli.terminal import out, print_json, remark
+from punchcard.formatting import plural
 from punchcard.machines.base import Machine
 from punchcard.machines.result import Report, Result
 from punchcard.machines.running import Mark
@@ -54,7 +55,7 @@ class Progress:
         if self._quiet or now < self._next:
             return
         rate = (loops - self._begun) / (now - self._begin)
-        text = f"{counted(loops, 'loop')}, {rate:,.1f} a second"
+        text = f"{plural(loops, 'loop')}, {rate:,.1f} a second"
         if self._console.is_terminal:
             self._status.update(text)
             self._status.start()
@@ -97,7 +98,7 @@ def show_report(
     if as_json:
         print_json(facts)
     elif not machine.has_ports:
-        for line in (machine.shown(program, result), *_summary(machine, report)):
+        for line in (machine.format_result(program, result), *_summary(machine, report)):
             out(line)
     for why in _why_not(program, machine, report):
         remark(f"{name}: {why}" if machine.has_ports else why)
@@ -111,8 +112,8 @@ def _summary(machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
     """How a run ended, what ran it, and whether the interpreter agrees."""
     result = report.result
     ending = {"halted": "halted", "interrupted": "interrupted"}.get(result.reason, "stopped without halting")
-    layers, layout = counted(len(machine.weights.layers), "layer"), machine.layout
-    yield (f"{ending} after {counted(result.steps, 'instruction')} in {counted(result.loops, 'loop')} of a transformer with "
+    layers, layout = plural(len(machine.weights.layers), "layer"), machine.layout
+    yield (f"{ending} after {plural(result.steps, 'instruction')} in {plural(result.loops, 'loop')} of a transformer with "
            f"{layers}, {layout.width} rows and {layout.columns} columns")
     yield _engine(result)
     yield from (f"note: {note}" for note in result.notes)
@@ -148,7 +149,7 @@ def _why_not(program: Any, machine: AnyMachine, report: Report[Any]) -> Iterator
             yield f"the transformer differs from the interpreter: {report.why}"
             return
         yield from report.differences
-    at = f"after {counted(result.steps, 'instruction')}, at {counter}"
+    at = f"after {plural(result.steps, 'instruction')}, at {counter}"
     if result.fault is not None:
         yield f"stopped {at}: {machine.why_stopped(program, result)}"
     elif result.interrupted:
@@ -200,11 +201,6 @@ def print_table(table: Table) -> None:
     with console.capture() as captured:
         console.print(table)
     click.echo(captured.get(), nl=False)
-
-
-def counted(number: int, thing: str) -> str:
-    """`1 loop`, `2 loops`."""
-    return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
 def _listed(numbers: list[int]) -> str:

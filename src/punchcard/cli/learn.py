@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from punchcard.cli.interrupts import heard
 from punchcard.cli.options import MOST_DIGITS, memory_option, whole_numbers
-from punchcard.cli.patience import heard
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
 from punchcard.machines.fleq.kind import DESIGNS

@@ -73,7 +73,7 @@ def make_prove(registry: Registry) -> click.Command:
             machine: Any = rebuilt(kept, registry, str(certificate))
         else:
             machine = _machine(registry, file, kind_name, Given(given))
-        with telling(not as_json and sys.stderr.isatty()) as progress:
+        with show_progress(not as_json and sys.stderr.isatty()) as progress:
             found = proven(machine, seconds=seconds, progress=progress)
         wrong = []
         if kept is not None:
@@ -95,7 +95,7 @@ def make_prove(registry: Registry) -> click.Command:
 
 
 @contextmanager
-def telling(wanted: bool) -> Iterator[Callable[[str, int], None] | None]:
+def show_progress(wanted: bool) -> Iterator[Callable[[str, int], None] | None]:
     """Says on a terminal which claim is being shown, in one line, and takes the line away again."""
 
     def write(text: str) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from punchcard.cli.interrupts import heard
 from punchcard.cli.options import (
     Calling,
     Given,
@@ -24,7 +25,6 @@ from punchcard.cli.options import (
     machine_options,
     memory_option,
 )
-from punchcard.cli.patience import heard
 from punchcard.cli.terminal import input_file, interruptible
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from punchcard.cli.endings import end
+from punchcard.cli.exit_status import end
 from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
 from punchcard.machines.streams import END_OF_INPUT

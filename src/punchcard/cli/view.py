@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.opening import open_session, session_options
 from punchcard.cli.options import Calling, memory_option
+from punchcard.cli.session import open_session, session_options
 from punchcard.cli.terminal import out, remark
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from punchcard.card.layout import Card, Layout, as_tensor
-from punchcard.engines.base import Engine, Glance, Port, Run, Runner, Watch
+from punchcard.engines.base import Engine, NoCopyWatch, Port, Run, Runner, Watch
 from punchcard.engines.fleet import Fleet, InTurn
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import PunchcardError, did_you_mean
@@ -50,7 +50,7 @@ __all__ = [
     "ENGINES",
     "Engine",
     "Fleet",
-    "Glance",
+    "NoCopyWatch",
     "Port",
     "Prepared",
     "Run",

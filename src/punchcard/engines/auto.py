@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.card.layout import Card, Layout, Pattern, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Glance, Port, Run, Runner, Watch, later
+from punchcard.engines.base import NoCopyWatch, Port, Run, Runner, Watch, later
 from punchcard.engines.fleet import Fleet, InTurn, Relieved
 from punchcard.engines.prepared import Prepared
 from punchcard.errors import LoweringError
@@ -138,7 +138,7 @@ class Alternating(Runner):
             done = made.total()
             ran = runner.run(
                 count, until=until, ports=ports and {pattern: later(done, port) for pattern, port in ports.items()},
-                watch=watch and Glance.like(later(done, watch), watch), interrupted=interrupted,
+                watch=watch and NoCopyWatch.like(later(done, watch), watch), interrupted=interrupted,
                 progress=progress and later(done, progress))
             made.update(ran.made)
             return ran

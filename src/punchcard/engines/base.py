@@ -27,7 +27,7 @@ A runner that was given a packed card may show it packed; one that was given a t
 """
 
 
-class Glance:
+class NoCopyWatch:
     """A watch that keeps nothing of the card. It is shown the card itself, as the engine has it, and no copy is made."""
 
     def __init__(self, look: Watch) -> None:
@@ -39,12 +39,12 @@ class Glance:
     @classmethod
     def like(cls, look: Watch, *watches: Watch) -> Watch:
         """`look`, a glance too if all these are."""
-        return cls(look) if all(isinstance(watch, Glance) for watch in watches) else look
+        return cls(look) if all(isinstance(watch, NoCopyWatch) for watch in watches) else look
 
 
-def shown(watch: Watch, card: Card) -> Card:
+def card_for(watch: Watch, card: Card) -> Card:
     """What a watch is given of a card that the next loop may change."""
-    if isinstance(watch, Glance):
+    if isinstance(watch, NoCopyWatch):
         return card
     if isinstance(card, PackedCard | np.ndarray):
         return card.copy()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
-from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, shown
+from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, card_for
 
 
 class Stepping(Runner):
@@ -57,7 +57,7 @@ class Stepping(Runner):
             for loop in range(1, loops + 1):
                 self.loop()
                 if watch is not None:
-                    watch(loop, shown(watch, self.view))
+                    watch(loop, card_for(watch, self.view))
                 matched = stops.matched(self.view)
                 if matched is not None:
                     return self._end(loop, "matched", matched)

@@ -13,9 +13,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_HOMES = {"TARGETS": "targets", "Target": "targets", "write": "writing"}
-_MODULES = ("circuit", "counterfactual", "disguise", "evaluating", "ground_truth", "hugging_face", "layer", "names", "onnx",
-            "safetensors", "targets", "transformer_lens", "writing")
+_HOMES = {"TARGETS": "targets", "Target": "targets", "write": "targets"}
+_MODULES = ("circuit", "counterfactual", "disguise", "evaluator", "ground_truth", "hugging_face", "layer", "names", "onnx",
+            "safetensors", "targets", "transformer_lens")
 
 
 def __getattr__(name: str) -> Any:

@@ -7,8 +7,8 @@
 
 A weight belongs to one node: K, Q, V and the temperature to a head; a row of W1, its entry of b1 and its column of W2 to a
 hidden unit; an entry of b2 to the formula that sets its row. An edge joins a block of rows and a node that reads or writes
-them, and says by how many weights. `explaining.py` makes circuits from formulas, and `explained` in `claims.py` compares one
-with a model.
+them, and says by how many weights. `circuit_builder.py` makes circuits from formulas, and `count_covered` in `coverage.py`
+compares one with a model.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Entry: TypeAlias = Sequence[float]
 
 
 @dataclass(frozen=True)
-class Node:
+class CircuitNode:
     """A block of rows, a head, a formula or a hidden unit.
 
     layer, number   its place in the model, counted from 0; of rows the number is the first row
@@ -53,7 +53,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Edge:
+class CircuitEdge:
     """From a block of rows to a node that reads it, or from a node to a block that it writes; `weights`: by how many."""
 
     source: str
@@ -63,7 +63,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Variable:
+class CausalVariable:
     """A causal variable: what rows mean in a region of columns, at a moment of the loop.
 
     moment   0 is where a loop begins; 2 k + 1 is after the attention of layer k, and 2 k + 2 after its feed-forward
@@ -85,8 +85,8 @@ class Variable:
 class Circuit:
     """Nodes, edges and variables of a machine; `about` has its figures, row names and regions."""
 
-    def __init__(self, about: Mapping[str, Any], nodes: Sequence[Node], edges: Sequence[Edge],
-                 variables: Sequence[Variable]) -> None:
+    def __init__(self, about: Mapping[str, Any], nodes: Sequence[CircuitNode], edges: Sequence[CircuitEdge],
+                 variables: Sequence[CausalVariable]) -> None:
         self.about, self.nodes, self.edges, self.variables = dict(about), list(nodes), list(edges), list(variables)
 
     def __repr__(self) -> str:
@@ -95,27 +95,27 @@ class Circuit:
         return f"<Circuit of {self.about.get('machine')}, design {self.about.get('design')!r}: {counts}>"
 
     @cached_property
-    def _by_id(self) -> dict[str, Node]:
+    def _by_id(self) -> dict[str, CircuitNode]:
         return {node.id: node for node in self.nodes}
 
-    def node(self, id: str) -> Node:
+    def node(self, id: str) -> CircuitNode:
         """The node of this name."""
         if id not in self._by_id:
             raise PunchcardError(f"the circuit has no node {id!r}{did_you_mean(id, self._by_id)}: it has {len(self.nodes)}, "
                                  f"such as {', '.join(node.id for node in self.nodes[:3])}")
         return self._by_id[id]
 
-    def of_kind(self, kind: NodeKind, layer: int | None = None) -> list[Node]:
+    def of_kind(self, kind: NodeKind, layer: int | None = None) -> list[CircuitNode]:
         """All nodes of a kind, or those of a layer."""
         return [node for node in self.nodes if node.kind == kind and layer in (None, node.layer)]
 
-    def into(self, rows: str, layer: int | None = None) -> list[Node]:
+    def into(self, rows: str, layer: int | None = None) -> list[CircuitNode]:
         """The nodes that write a block of rows."""
         self.node(rows)
         found = [self.node(edge.source) for edge in self.edges if edge.target == rows]
         return [node for node in found if layer in (None, node.layer)]
 
-    def out_of(self, rows: str, layer: int | None = None) -> list[Node]:
+    def out_of(self, rows: str, layer: int | None = None) -> list[CircuitNode]:
         """The nodes that read a block of rows, each once."""
         self.node(rows)
         found = {edge.target: self.node(edge.target) for edge in self.edges if edge.source == rows}
@@ -169,7 +169,8 @@ def load_circuit(path: str | Path) -> Circuit:
         if found["format"] != FORMAT:
             raise StorageError(f"{str(path)!r} is a circuit of the format {found['format']!r}, this version reads {FORMAT}: "
                                "export it again")
-        return Circuit(found["about"], [Node(**node) for node in found["nodes"]], [Edge(**edge) for edge in found["edges"]],
-                       [Variable(**each) for each in found["variables"]])
+        return Circuit(found["about"], [CircuitNode(**node) for node in found["nodes"]],
+                       [CircuitEdge(**edge) for edge in found["edges"]],
+                       [CausalVariable(**each) for each in found["variables"]])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StorageError(f"{str(path)!r} is not a circuit as `Circuit.save` writes it: {error!r}") from None

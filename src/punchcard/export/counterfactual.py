@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.errors import CircuitError, ProgramError, PunchcardError
-from punchcard.export.evaluating import Evaluation, Evaluator
+from punchcard.export.evaluator import Evaluation, Evaluator
 from punchcard.machines.base import Machine
 from punchcard.machines.streams import reader
 
@@ -26,7 +26,7 @@ NEAR = 1e-6
 
 
 @dataclass(frozen=True)
-class After:
+class LoopDifference:
     """Named values after a loop: those that differ, with both values, and those that do not."""
 
     loop: int
@@ -35,7 +35,7 @@ class After:
 
 
 @dataclass(frozen=True)
-class Patched:
+class PatchEffect:
     """A node whose output is taken from the other run in one loop.
 
     carries   whether its output differs between the two runs at all
@@ -48,7 +48,7 @@ class Patched:
 
 
 @dataclass
-class Pair:
+class CounterfactualPair:
     """A program, and the same with another value in one cell."""
 
     cell: str
@@ -59,9 +59,9 @@ class Pair:
     """The row blocks that differ on the two punched cards."""
     unreached: list[str]
     """The row blocks that differ after no number of loops, by the circuit."""
-    after: list[After] = field(default_factory=list)
+    after: list[LoopDifference] = field(default_factory=list)
     patching_loop: int | None = None
-    patching: list[Patched] = field(default_factory=list)
+    patching: list[PatchEffect] = field(default_factory=list)
     cards: list[AnyArray] = field(default_factory=list)
     """Base and counterfactual, punched, and the same two after the last loop."""
 
@@ -75,7 +75,7 @@ class Pair:
         return any(set(each.must_change) - {self.cell} for each in self.after)
 
 
-class Observer:
+class PairMaker:
     """Makes pairs for a program on a machine, and notes what rows hold in the middle of loops."""
 
     def __init__(self, machine: Machine[Any, Any], program: Any, evaluator: Evaluator, loops: int) -> None:
@@ -83,7 +83,7 @@ class Observer:
         self.exact = machine.needed_bits > 0
         self.seen: dict[str, dict[str, str]] = {}
 
-    def pairs(self, count: int, seed: int, cells: Mapping[str, Any] | None = None) -> list[Pair]:
+    def pairs(self, count: int, seed: int, cells: Mapping[str, Any] | None = None) -> list[CounterfactualPair]:
         """So many pairs, those that matter first; `cells` are the changed values by name, where somebody chooses them."""
         generator = np.random.default_rng(seed)
         if not hasattr(self.program, "with_values"):
@@ -124,15 +124,15 @@ class Observer:
 
     def _candidates(self, generator: np.random.Generator) -> Iterator[tuple[str, Any]]:
         """Names with new values: of the program's values first, then of its other symbols."""
-        values = dict(self.machine.seen(self.program, self.machine.pack(self.program)).values)
+        values = dict(self.machine.readout(self.program, self.machine.pack(self.program)).values)
         symbols = getattr(self.program, "symbols", ())
         for name in [*values, *(name for name in symbols if name not in values)]:
             if isinstance(name, str) and isinstance(values.get(name, 0), int | float | np.number | np.ndarray):
                 yield name, _changed(values.get(name, 0), generator)
 
-    def _interpreted(self, other: Any) -> list[After]:
+    def _interpreted(self, other: Any) -> list[LoopDifference]:
         """What the interpreter alone says, up to a halt, a port or a fault of one of the two."""
-        machine, found = self.machine, list[After]()
+        machine, found = self.machine, list[LoopDifference]()
         oracles = [machine.oracle(program, reader(b""), lambda byte: None) for program in (self.program, other)]
         for loop in range(1, self.loops + 1):
             if loop > machine.design.warm_up:
@@ -148,15 +148,15 @@ class Observer:
         counter = getattr(own, "program_counter", None)
         return {**self.machine.values(self.program, own), **({} if counter is None else {COUNTER: counter})}
 
-    def _compared(self, loop: int, one: Mapping[str, Any], two: Mapping[str, Any]) -> After:
+    def _compared(self, loop: int, one: Mapping[str, Any], two: Mapping[str, Any]) -> LoopDifference:
         differ = [name for name in one if not np.array_equal(one[name], two[name])]
         plain = self.machine.plain
-        return After(loop, {name: [plain(one[name]), plain(two[name])] for name in differ},
+        return LoopDifference(loop, {name: [plain(one[name]), plain(two[name])] for name in differ},
                      [name for name in one if name not in differ])
 
     # The circuit and the model beside the interpreter
 
-    def _pair(self, name: str, value: Any, other: Any, loops: int) -> Pair:
+    def _pair(self, name: str, value: Any, other: Any, loops: int) -> CounterfactualPair:
         import torch
 
         machine, programs = self.machine, (self.program, other)
@@ -164,8 +164,9 @@ class Observer:
         before = self._named(machine.read(start[0])).get(name)
         changed = self._blocks(*as_array(start))
         reached = self.evaluator.circuit.reached(changed, loops=1 << 30)
-        pair = Pair(name, self.program, other, (_listed(machine.plain(before)), _listed(machine.plain(value))), changed,
-                    [node.id for node in self.evaluator.circuit.of_kind("rows") if node.id not in reached])
+        unreached = [node.id for node in self.evaluator.circuit.of_kind("rows") if node.id not in reached]
+        values = _listed(machine.plain(before)), _listed(machine.plain(value))
+        pair = CounterfactualPair(name, self.program, other, values, changed, unreached)
         cards, ours = start, [card.copy() for card in as_array(start)]
         oracles = [machine.oracle(program, reader(b""), lambda byte: None) for program in programs]
         for loop in range(1, loops + 1):
@@ -184,7 +185,8 @@ class Observer:
         pair.cards = [*as_array(start), *as_array(cards)]
         return pair
 
-    def _check(self, pair: Pair, loop: int, cards: AnyArray, seen: Sequence[Evaluation], oracles: Sequence[Any]) -> None:
+    def _check(self, pair: CounterfactualPair, loop: int, cards: AnyArray, seen: Sequence[Evaluation],
+               oracles: Sequence[Any]) -> None:
         """The model, the circuit and the interpreter after a loop; a pair in which they differ is refused."""
         machine, where = self.machine, f"{pair.cell}={pair.values[1]}, after loop {loop}"
         for program, card, ours, oracle in zip((pair.base, pair.other), cards, seen, oracles, strict=True):
@@ -208,12 +210,13 @@ class Observer:
         return [node.id for node in self.evaluator.circuit.of_kind("rows")
                 if rows[node.number : node.number + node.about["rows"]].any()]
 
-    def _patched(self, base: Evaluation, other: Evaluation) -> list[Patched]:
+    def _patched(self, base: Evaluation, other: Evaluation) -> list[PatchEffect]:
         circuit, found = self.evaluator.circuit, []
         for node in [*circuit.of_kind("head"), *circuit.of_kind("formula")]:
             output = other.outputs[node.id]
             end = self.evaluator.loop(base.cards[0], {node.id: output}).end
-            found.append(Patched(node.id, not np.array_equal(output, base.outputs[node.id]), self._places(end, base.end)))
+            carries = not np.array_equal(output, base.outputs[node.id])
+            found.append(PatchEffect(node.id, carries, self._places(end, base.end)))
         return found
 
     def _places(self, one: AnyArray, two: AnyArray) -> list[str]:

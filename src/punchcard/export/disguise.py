@@ -19,9 +19,9 @@ import numpy as np
 
 from punchcard.arguments import checked
 from punchcard.errors import DisguiseError
-from punchcard.export.behaviour import Behaviour, Departure, behaviour
-from punchcard.export.idle import widened
-from punchcard.export.rotations import Rotation, rotation
+from punchcard.export.agreement import Agreement, Disagreement, compare_loops
+from punchcard.export.idle_parts import widened
+from punchcard.export.orthogonal import Rotation, rotation
 from punchcard.machines.base import Machine
 from punchcard.transformer.expression import Array
 from punchcard.transformer.weights import NAMES, LayerArrays, Weights
@@ -40,7 +40,7 @@ MOST_IDLE = 1 << 12
 class Disguise:
     """What hides a model's basis.
 
-    rotation     "none", "permuted", "exact" or "random": see `rotations.py`
+    rotation     "none", "permuted", "exact" or "random": see `orthogonal.py`
     idle_rows    rows that the machine does not use, beside its own
     idle_heads   heads in each layer that has heads, which write idle rows only
     noise        the standard deviation of what is added to each weight w, times the larger of 1 and |w|
@@ -133,12 +133,12 @@ class Disguised:
         """The machine's card from the disguised model's."""
         return self._ways[1] @ card
 
-    def check(self, programs: Sequence[Any], loops: int) -> Behaviour:
+    def check(self, programs: Sequence[Any], loops: int) -> Agreement:
         """Run programs beside the interpreter; a disguise that breaks one is refused."""
         try:
-            return behaviour(self.machine, programs, self.model, self.enter, self.leave, loops)
-        except Departure as departure:
-            raise DisguiseError(f"{_shown(self.disguise)}: {departure}: {_advice(self.disguise)}") from None
+            return compare_loops(self.machine, programs, self.model, self.enter, self.leave, loops)
+        except Disagreement as disagreement:
+            raise DisguiseError(f"{_shown(self.disguise)}: {disagreement}: {_advice(self.disguise)}") from None
 
 
 @checked

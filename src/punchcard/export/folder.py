@@ -16,8 +16,8 @@ from punchcard import __version__
 from punchcard.card.layout import Layout, Pattern
 from punchcard.export.names import Naming
 from punchcard.files import write_whole
+from punchcard.formatting import plural
 from punchcard.machines.base import Machine
-from punchcard.telling import counted
 
 MACHINE, CARD, README = "machine.json", "card.safetensors", "README.md"
 HOST = """
@@ -37,7 +37,7 @@ def summary(machine: Machine[Any, Any], program: Any = None) -> dict[str, Any]:
     """The same without the formulas, which take a second or two to write of a large machine."""
     layout = machine.layout
     named = [machine.column_name(column, program) for column in range(min(layout.columns, MOST_COLUMNS))]
-    shown = machine.shown_values(program) if program is not None else []
+    shown = machine.display_values(program) if program is not None else []
     return {
         "punchcard": __version__, "title": machine.title(), "facts": plain(machine.summary()), "layout": layout.describe(),
         "halting": [pattern_places(layout, pattern) for pattern in machine.halting],
@@ -110,7 +110,7 @@ and its data. One pass of the model executes one instruction. The output of a pa
 | columns of the card | {layout.columns} |
 | parameters | {parameters:,}, of which {nonzero:,} are not zero |
 | number format | {machine.precision.name} |
-| loops before the first instruction | {counted(machine.design.warm_up, "loop")} |
+| loops before the first instruction | {plural(machine.design.warm_up, "loop")} |
 
 The equation of a layer, for a card X:
 

@@ -21,11 +21,11 @@ from safetensors.numpy import save as to_bytes
 
 from punchcard.card.formats import AnyArray
 from punchcard.errors import PunchcardError
-from punchcard.export.behaviour import Behaviour
-from punchcard.export.counterfactual import Observer, Pair
+from punchcard.export.agreement import Agreement
+from punchcard.export.circuit_builder import circuit as circuit_of
+from punchcard.export.counterfactual import CounterfactualPair, PairMaker
 from punchcard.export.disguise import Disguise, Disguised
-from punchcard.export.evaluating import Evaluator
-from punchcard.export.explaining import circuit as circuit_of
+from punchcard.export.evaluator import Evaluator
 from punchcard.export.ground_truth_page import page
 from punchcard.files import write_whole
 from punchcard.machines.base import Machine
@@ -45,14 +45,14 @@ def write(machine: Machine[Any, Any], program: Any, folder: Path, *, rotation: s
         raise PunchcardError(f"pairs={pairs}, loops={loops}: both must be 1 or more")
     disguise = Disguise(rotation, idle_rows, idle_heads, float(noise), seed)  # type: ignore[arg-type]
     circuit = circuit_of(machine)
-    observer = Observer(machine, program, Evaluator(circuit), loops)
-    made = observer.pairs(pairs, seed)
+    maker = PairMaker(machine, program, Evaluator(circuit), loops)
+    made = maker.pairs(pairs, seed)
     hidden = Disguised(machine, disguise)
     checked = hidden.check([program, *(pair.other for pair in made)], loops)
     circuit.save(folder / CIRCUIT)
     write_whole(folder / MODEL, to_bytes(_model(machine, hidden)))
     write_whole(folder / CARDS, to_bytes(_cards(made, hidden)))
-    write_whole(folder / PAIRS, json.dumps(_plain(machine, made, observer, disguise, checked), ensure_ascii=False, indent=1))
+    write_whole(folder / PAIRS, json.dumps(_plain(machine, made, maker, disguise, checked), ensure_ascii=False, indent=1))
     if disguise.is_none:
         (folder / KEY).unlink(missing_ok=True)  # of an export before
     else:
@@ -68,7 +68,7 @@ def _model(machine: Machine[Any, Any], hidden: Disguised) -> dict[str, AnyArray]
             "readin": hidden.readin.astype(kind), "readout": hidden.readout.astype(kind)}
 
 
-def _cards(pairs: Sequence[Pair], hidden: Disguised) -> dict[str, AnyArray]:
+def _cards(pairs: Sequence[CounterfactualPair], hidden: Disguised) -> dict[str, AnyArray]:
     """Pairs by cards; the first are as the model takes them, the last as the machine's own basis has them."""
     base, other, base_end, other_end = (np.stack([pair.cards[i] for pair in pairs]) for i in range(4))
     kind = base.dtype if hidden.disguise.is_none else np.dtype(np.float64)
@@ -84,12 +84,12 @@ def _key(hidden: Disguised) -> dict[str, AnyArray]:
     return found
 
 
-def _plain(machine: Machine[Any, Any], pairs: Sequence[Pair], observer: Observer, disguise: Disguise, checked: Behaviour
-           ) -> dict[str, Any]:
+def _plain(machine: Machine[Any, Any], pairs: Sequence[CounterfactualPair], maker: PairMaker, disguise: Disguise,
+           checked: Agreement) -> dict[str, Any]:
     return {
         "disguise": asdict(disguise), "loops_checked": checked.loops, "drift": checked.drift,
-        "columns": [machine.column_name(column, observer.program) for column in range(machine.layout.columns)],
-        "seen": observer.seen,
+        "columns": [machine.column_name(column, maker.program) for column in range(machine.layout.columns)],
+        "seen": maker.seen,
         "pairs": [{
             "cell": pair.cell, "values": list(pair.values), "loops": pair.loops, "matters": pair.matters,
             "changed_rows": pair.changed, "rows_never_reached": pair.unreached,

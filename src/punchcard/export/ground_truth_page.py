@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from punchcard import __version__
-from punchcard.export.behaviour import Behaviour
-from punchcard.export.counterfactual import Pair
+from punchcard.export.agreement import Agreement
+from punchcard.export.counterfactual import CounterfactualPair
 from punchcard.export.disguise import Disguise
+from punchcard.formatting import plural
 from punchcard.machines.base import Machine
-from punchcard.telling import counted
 
 HOW = '''```python
 import json
@@ -46,7 +46,8 @@ ROTATIONS = {
 }
 
 
-def page(machine: Machine[Any, Any], pairs: Sequence[Pair], disguise: Disguise, checked: Behaviour, model: str) -> str:
+def page(machine: Machine[Any, Any], pairs: Sequence[CounterfactualPair], disguise: Disguise, checked: Agreement,
+         model: str) -> str:
     """The page, as text."""
     layout, layers = machine.layout, machine.weights.layers
     rows = "\n".join(
@@ -58,7 +59,7 @@ def page(machine: Machine[Any, Any], pairs: Sequence[Pair], disguise: Disguise, 
 
 {machine.title()}.
 
-A looped transformer whose weights are set by formula. It has {counted(len(layers), "layer")},
+A looped transformer whose weights are set by formula. It has {plural(len(layers), "layer")},
 {layout.width} rows (its residual stream) and {layout.columns} columns (its positions).
 Its input is a card that holds a program and data. One loop of the model executes one instruction.
 `circuit.json` says what every part of it computes. Each weight of the machine that is not 0 belongs to one part.
@@ -104,8 +105,8 @@ Written by Punchcard {__version__}.
 """
 
 
-def _disguise(disguise: Disguise, checked: Behaviour) -> str:
-    compared = (f"All runs of the pairs, up to {counted(checked.loops, 'loop')}, were compared with the interpreter after "
+def _disguise(disguise: Disguise, checked: Agreement) -> str:
+    compared = (f"All runs of the pairs, up to {plural(checked.loops, 'loop')}, were compared with the interpreter after "
                 "every loop.")
     if disguise.is_none:
         return f"There is none: a row of the residual stream is a row of the machine. {compared}"
@@ -113,8 +114,8 @@ def _disguise(disguise: Disguise, checked: Behaviour) -> str:
     if disguise.rotation != "none":
         parts.append(ROTATIONS[disguise.rotation])
     if disguise.idle_rows:
-        parts.append(f"{counted(disguise.idle_rows, 'row')} and, in each layer with heads, "
-                     f"{counted(disguise.idle_heads, 'head')} do nothing.")
+        parts.append(f"{plural(disguise.idle_rows, 'row')} and, in each layer with heads, "
+                     f"{plural(disguise.idle_heads, 'head')} do nothing.")
     if disguise.noise:
         parts.append(f"To each weight w a normal number of standard deviation {disguise.noise:g} max(1, |w|) is added.")
     parts += [f"Heads and hidden units are in another order (seed {disguise.seed}).", compared,

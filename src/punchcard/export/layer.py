@@ -19,9 +19,9 @@ from torch._compile import _disable_dynamo
 from punchcard.arguments import checked
 from punchcard.card.formats import name_of
 from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_you_mean
-from punchcard.export.loops import Loops, living
+from punchcard.export.differentiable import DifferentiableLoops, outside_transforms
 from punchcard.machines.base import Machine
-from punchcard.machines.places import RealPlace
+from punchcard.machines.real_variables import RealVariable
 from punchcard.machines.result import Result
 from punchcard.machines.running import DEFAULT_ENGINE
 
@@ -58,7 +58,7 @@ class ProgramLayer(nn.Module):
     def _take(self, machine: Machine[Any, Any]) -> None:
         """Run on this machine from now on."""
         self.machine = machine
-        self.places: Mapping[str, RealPlace] = machine.real_places(self.program)
+        self.places: Mapping[str, RealVariable] = machine.real_variables(self.program)
         if not self.places:  # bits alone: nothing has a derivative, so no card is needed
             self.register_buffer("card", torch.zeros((), dtype=getattr(torch, machine.precision.name)), persistent=False)
             return
@@ -67,7 +67,7 @@ class ProgramLayer(nn.Module):
         for place in self.places.values():
             for rows in place.rows:
                 real[rows, place.columns] = True
-        self.loops = Loops(machine.model, real)
+        self.loops = DifferentiableLoops(machine.model, real)
 
     def _check_names(self, machine: Machine[Any, Any]) -> None:
         for what, names in (("inputs", self.inputs), ("outputs", self.outputs)):
@@ -77,7 +77,7 @@ class ProgramLayer(nn.Module):
                 raise ArgumentError(f"as_layer: {what} has {twice!r} twice")
         if not hasattr(self.program, "with_values"):
             raise ProgramError(f"as_layer: a {type(self.program).__name__} has no values by name that could be inputs")
-        known = machine.seen(self.program, machine.pack(self.program)).values
+        known = machine.readout(self.program, machine.pack(self.program)).values
         for name in self.inputs:
             self.program.with_values({name: known.get(name, 0)})
         for name in self.outputs:
@@ -110,11 +110,11 @@ class ProgramLayer(nn.Module):
         self._check(given)
         wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given)
         if wanted and self.places:
-            counted = Counted()
+            counted = LoopCount()
             fast_run(self, counted, *(tensor.detach() for tensor in given))
             found = self.unrolled(counted.loops, *given)
         else:
-            found = fast_run(self, Counted(), *given)
+            found = fast_run(self, LoopCount(), *given)
         return found[0] if len(self.outputs) == 1 else found
 
     def _check(self, given: Sequence[Tensor]) -> None:
@@ -165,7 +165,7 @@ class ProgramLayer(nn.Module):
         return tuple(self._read(card, self.places[name], leading) for name in self.outputs)
 
     @staticmethod
-    def _read(card: Tensor, place: RealPlace, leading: tuple[int, ...]) -> Tensor:
+    def _read(card: Tensor, place: RealVariable, leading: tuple[int, ...]) -> Tensor:
         parts = [card[..., rows, place.columns] for rows in place.rows]
         return torch.stack(parts).sum(0).reshape((*leading, *place.shape))
 
@@ -204,7 +204,7 @@ class ProgramLayer(nn.Module):
         return int(number)
 
 
-class Counted:
+class LoopCount:
     """How many loops a run took. A field and not a tensor, since no transform of torch may stand in the way."""
 
     loops: int = 0
@@ -214,7 +214,7 @@ class FastRun(torch.autograd.Function):
     """A run on the fastest engine. Its derivative is that of the same loops on the dense equation."""
 
     @staticmethod
-    def forward(layer: ProgramLayer, counted: Counted, *given: Tensor) -> tuple[Tensor, ...]:
+    def forward(layer: ProgramLayer, counted: LoopCount, *given: Tensor) -> tuple[Tensor, ...]:
         outputs, counted.loops = layer.fast(given)
         return outputs
 
@@ -227,7 +227,7 @@ class FastRun(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[Any, ...]:
-        given = living(ctx.saved_tensors)
+        given = outside_transforms(ctx.saved_tensors)
         if not ctx.layer.places:  # of bits: a step function of the inputs, flat between its jumps
             return (None, None, *(torch.zeros_like(tensor) if tensor.is_floating_point() else None for tensor in given))
         pull_back = torch.func.vjp(lambda *tensors: ctx.layer.unrolled(ctx.loops, *tensors), *given)[1]
@@ -245,7 +245,7 @@ class FastRun(torch.autograd.Function):
         return pushed
 
     @staticmethod
-    def vmap(info: Any, dims: tuple[int | None, ...], layer: ProgramLayer, counted: Counted,
+    def vmap(info: Any, dims: tuple[int | None, ...], layer: ProgramLayer, counted: LoopCount,
              *given: Tensor) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         """The mapped dimension becomes the first of the leading ones, of all inputs."""
         fronted = [tensor.unsqueeze(0) if dim is None else tensor.movedim(dim, 0)
@@ -258,7 +258,7 @@ class FastRun(torch.autograd.Function):
         return outputs, (0,) * len(outputs)
 
 
-def fast_run(layer: ProgramLayer, counted: Counted, *given: Tensor) -> tuple[Tensor, ...]:
+def fast_run(layer: ProgramLayer, counted: LoopCount, *given: Tensor) -> tuple[Tensor, ...]:
     """The outputs of a run on the fastest engine; `counted` is told its loops."""
     outputs: tuple[Tensor, ...] = FastRun.apply(layer, counted, *given)  # type: ignore[no-untyped-call]
     return outputs

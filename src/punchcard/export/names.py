@@ -1,4 +1,4 @@
-"""Names for all that a machine consists of: rows, heads, formulas and hidden units, with the text of what each computes.
+"""RowNames for all that a machine consists of: rows, heads, formulas and hidden units, with the text of what each computes.
 
     names = Naming(machine)
     names.rows[64]                 difference[7]
@@ -17,7 +17,7 @@ import numpy as np
 
 from punchcard.machines.base import Machine
 from punchcard.transformer.build import Assignment, LayerWeights, Part, compile_layer
-from punchcard.transformer.wording import Names, assignment_text, head_text, row_names, unit_text
+from punchcard.transformer.formula_text import RowNames, assignment_text, head_text, row_names, unit_text
 
 WHOLE = 1 << 20
 """Characters of a formula: in a file none is cut."""
@@ -59,7 +59,7 @@ class Naming:
     def __init__(self, machine: Machine[Any, Any]) -> None:
         layout = machine.layout
         self.rows = row_names(layout)
-        self.spans = Names(layout)
+        self.spans = RowNames(layout)
         self.layers = [self._layer(part, layout.width) for part in machine.formulas()]
 
     def _layer(self, part: Part, width: int) -> LayerNames:

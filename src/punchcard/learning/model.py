@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from punchcard.card.formats import name_of
 from punchcard.errors import PunchcardError, StorageError
+from punchcard.formatting import format_value, join_some
 from punchcard.learning.description import FORMAT, describe, network_of
 from punchcard.learning.programs.network import Array, Network, Weights
 from punchcard.machines import storage
-from punchcard.telling import brief, few
 
 KEY = "punchcard-model"
 
@@ -81,7 +81,7 @@ class Model:
             self.outputs.check("outputs", network.outputs)
 
     def __repr__(self) -> str:
-        weights = few([f"{name} {brief(array)}" for name, array in self.weights.items()], most=4)
+        weights = join_some([f"{name} {format_value(array)}" for name, array in self.weights.items()], most=4)
         return f"<Model: {self.network!r}; {weights}>"
 
     def features(self, values: ArrayLike) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.arguments import checked
+from punchcard.formatting import plural
 from punchcard.learning.model import Model, check_names
 from punchcard.learning.planning import LearningPlan, Task, plan
 from punchcard.learning.programs.network import Weights
@@ -18,7 +19,6 @@ from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.writer import disassemble
 from punchcard.machines.result import Result
-from punchcard.telling import counted
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Learned:
 
     def __repr__(self) -> str:
         last = self.losses[-1] if len(self.losses) else self.initial_loss
-        return (f"<Learned in {counted(self.epochs, 'epoch')}, {counted(self.loops, 'loop')} on the {self.engine} engine"
+        return (f"<Learned in {plural(self.epochs, 'epoch')}, {plural(self.loops, 'loop')} on the {self.engine} engine"
                 f"{', interrupted' * self.interrupted}: loss {self.initial_loss:.4g} to {last:.4g}, error {self.error:.2g}; "
                 f"{self.model!r}>")
 

@@ -23,19 +23,19 @@ from punchcard.budget import building, require, running, running_packed
 from punchcard.card.formats import FormatName, as_array
 from punchcard.card.layout import Card, Cards, Layout, Pattern, as_tensor
 from punchcard.card.packed import PackedCard, packed_bytes
-from punchcard.engines import Glance, Port, Prepared, Watch, prepare, takes_packed
+from punchcard.engines import NoCopyWatch, Port, Prepared, Watch, prepare, takes_packed
 from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
-from punchcard.machines import kept_weights, storage
+from punchcard.machines import storage, weight_cache
+from punchcard.machines.comparison import Check, Comparison, EndComparison, LockstepComparison
 from punchcard.machines.design import Design
+from punchcard.machines.display_values import DisplayValue, values_of_layout
 from punchcard.machines.interpreter import Interpreter, Quick
-from punchcard.machines.judging import AtTheEnd, Check, Judge, Lockstep
 from punchcard.machines.kind import Kind
 from punchcard.machines.listing import Listing, lines_of
-from punchcard.machines.places import RealPlace
 from punchcard.machines.ports import Host
-from punchcard.machines.result import Batch, Reason, Result, Seen
-from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, At, Course, Mark, in_turn, run_parts
-from punchcard.machines.shown import Shown, values_of_layout
+from punchcard.machines.real_variables import RealVariable
+from punchcard.machines.result import Batch, Readout, Reason, Result
+from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Mark, PeriodicAction, RunOutcome, in_turn, run_parts
 from punchcard.machines.stages import Said, Stage
 from punchcard.machines.streams import Input, Output, Read, Waiting, Write, reader, writer
 from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
@@ -109,8 +109,8 @@ class Machine(ABC, Generic[Program, State]):
         require(self.memory_to_build(), f"building {self._sized()}")
         for wanted in map(as_precision, precision if isinstance(precision, tuple) else (precision,)):
             self.precision = wanted
-            key = kept_weights.key_of(self.design, sizes, wanted) if self.keeps_weights else None
-            found = key and kept_weights.find(key)
+            key = weight_cache.key_of(self.design, sizes, wanted) if self.keeps_weights else None
+            found = key and weight_cache.find(key)
             if found:
                 self.weights, self.needed_bits = found
                 return
@@ -119,7 +119,7 @@ class Machine(ABC, Generic[Program, State]):
             if self.needed_bits <= wanted.significand:
                 self.weights = to_weights(layers, self.layout.width, wanted)
                 if key:
-                    kept_weights.keep(key, self.weights, self.needed_bits)
+                    weight_cache.keep(key, self.weights, self.needed_bits)
                 return
         raise PrecisionError(
             f"the {design!r} design with {', '.join(f'{name}={value}' for name, value in options.items())} needs sums of "
@@ -248,10 +248,10 @@ class Machine(ABC, Generic[Program, State]):
         """What of the state on a card is the program's; a machine with much room reads no more than that."""
         return self.own(program, self.read(card))
 
-    def seen(self, program: Program, card: Card) -> Seen:
+    def readout(self, program: Program, card: Card) -> Readout:
         """What a run shows of a card; a machine with much room reads no more than that."""
         state = self.read_own(program, card)
-        return Seen(self.values(program, state), getattr(state, "program_counter", None), self.at_halt(program, state))
+        return Readout(self.values(program, state), getattr(state, "program_counter", None), self.at_halt(program, state))
 
     def check_type(self, program: Any) -> None:
         """Refuse a program of another kind of machine."""
@@ -271,7 +271,7 @@ class Machine(ABC, Generic[Program, State]):
         """The values of a program's own state by name."""
         return {}
 
-    def real_places(self, program: Program) -> Mapping[str, RealPlace]:
+    def real_variables(self, program: Program) -> Mapping[str, RealVariable]:
         """Where on the card the real numbers of a program stand, by name; empty for a machine that computes with bits."""
         return {}
 
@@ -313,7 +313,7 @@ class Machine(ABC, Generic[Program, State]):
 
         See docs/ground-truth.md.
         """
-        return above("export.explaining:circuit")(self)
+        return above("export.circuit_builder:circuit")(self)
 
     def meaning(self, card: Said) -> None:
         """Say what a loop does, for a proof: `card` is a `punchcard.proof.meaning.Meaning`. See docs/proof.md.
@@ -332,7 +332,7 @@ class Machine(ABC, Generic[Program, State]):
         seconds    the most that one question of the solver may take; None: as long as it needs
         progress   is called with each claim as it begins, and how many questions were asked so far
 
-        A claim that fails gives a counter-example: a card, run by the model. Needs z3 (`pip install 'punchcard[proof]'`).
+        A claim that fails gives a counterexample: a card, run by the model. Needs z3 (`pip install 'punchcard[proof]'`).
         See docs/proof.md.
         """
         return above("proof.prover:prove")(self, seconds=seconds, progress=progress)
@@ -360,7 +360,7 @@ class Machine(ABC, Generic[Program, State]):
     def guard(
         self, program: Program, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
         *, every_loop: bool,
-    ) -> tuple[Watch | None, Sequence[At]]:
+    ) -> tuple[Watch | None, Sequence[PeriodicAction]]:
         """What looks whether a program keeps its promises: after every loop, or at marks.
 
         `again(mark, loops, watch)` makes the loops after a mark anew, up to a number.
@@ -385,7 +385,7 @@ class Machine(ABC, Generic[Program, State]):
         ports: Mapping[Pattern, Port] | None = None,
         guarded: bool = True,
         begin: Mark | None = None,
-        keep: At | None = None,
+        keep: PeriodicAction | None = None,
     ) -> Result[State]:
         """Run a program until it ends or has executed `max_steps` instructions, those before `begin` included.
 
@@ -405,7 +405,7 @@ class Machine(ABC, Generic[Program, State]):
         host = self.host(begin, waiting, out, loops, program)
         card = begin.raw_card if host is None else host.begin(begin.raw_card)
         if begin.ended or (host is not None and host.ended is not None):
-            return self.result(program, Course(begin, "matched"), begin, host)
+            return self.result(program, RunOutcome(begin, "matched"), begin, host)
         expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
         try:
             runner = prepare(name, self.weights, self.layout, card, loops=expected, kept=self.prepared)
@@ -416,12 +416,12 @@ class Machine(ABC, Generic[Program, State]):
             anew = prepare(runner.engine, self.weights, self.layout, mark.raw_card, fall_back=True, kept=self.prepared)
             return run_parts(anew, mark, until, until=self.halting, watch=watch).mark
 
-        marks = [At(keep.every, lambda mark: out.flush()), keep] if keep is not None else []
+        marks = [PeriodicAction(keep.every, lambda mark: out.flush()), keep] if keep is not None else []
         seen = [_as_tensors(watch)] if watch is not None else []
         if guarded:
             guard, looks = self.guard(program, punched, begin, again, every_loop=watch is not None or name == OBSERVED)
             seen = [guard, *seen] if guard is not None else seen
-            marks = [*looks, *(At(keep.every, look.act) for look in looks if keep is not None), *marks]
+            marks = [*looks, *(PeriodicAction(keep.every, look.act) for look in looks if keep is not None), *marks]
         own = {pattern: self._on_tensors(port) for pattern, port in (ports or {}).items()}
         served = {**(host.ports if host is not None else {}), **own}
 
@@ -498,10 +498,10 @@ class Machine(ABC, Generic[Program, State]):
         """Instructions executed in so many loops of a run; `ended` by a halting pattern, or not."""
         return max(0, loops - (self.design.idle if ended else self.design.warm_up))
 
-    def result(self, program: Program | None, course: Course, begin: Mark, host: Host | None) -> Result[State]:
+    def result(self, program: Program | None, course: RunOutcome, begin: Mark, host: Host | None) -> Result[State]:
         """The end of a run; one of a card has no program."""
         mark = course.mark
-        seen = Seen({}) if program is None else self.seen(program, mark.raw_card)
+        seen = Readout({}) if program is None else self.readout(program, mark.raw_card)
         reason: Reason = course.reason if course.reason in ("interrupted", "stopped") else "steps"
         if mark.ended or seen.at_halt:
             reason = "halted"
@@ -524,9 +524,9 @@ class Machine(ABC, Generic[Program, State]):
     def oracle(self, program: Program, read: Read, write: Write) -> Interpreter[State]:
         """A plain interpreter of a program, with this machine's sizes."""
 
-    def judge(self, program: Program, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None) -> Judge:
+    def comparison(self, program: Program, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None) -> Comparison:
         """What compares a run with the interpreter; `kept` is what a judge of the same run remembered."""
-        return AtTheEnd(self, program) if check == "end" else Lockstep(self, program, begin)
+        return EndComparison(self, program) if check == "end" else LockstepComparison(self, program, begin)
 
     def differences(self, program: Program, card: Card, oracle: Interpreter[State]) -> list[str]:
         """Where a card is not what the interpreter has: in what is the program's own, or in the rest of the machine."""
@@ -564,7 +564,7 @@ class Machine(ABC, Generic[Program, State]):
         state = self.own(program, self.read(after))
         return ", ".join(f"{name} {value}" for name, value in self.values(program, state).items()) or str(state)
 
-    def shown(self, program: Program, result: Result[State]) -> str:
+    def format_result(self, program: Program, result: Result[State]) -> str:
         """The values at the end of a run, as lines of text."""
         width = max(map(len, result.memory), default=0)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in result.memory.items()) or str(result.state)
@@ -577,7 +577,7 @@ class Machine(ABC, Generic[Program, State]):
         """What a program is run for, where it says so, as plain data by name: `--json` has it beside the values."""
         return {}
 
-    def shown_values(self, program: Program) -> list[Shown]:
+    def display_values(self, program: Program) -> list[DisplayValue]:
         """The values that a view shows, and where they stand; by default what the layout says.
 
         One that is called "program counter" is where a run is: it counts as the instructions of `listing` are numbered.
@@ -683,4 +683,4 @@ class Machine(ABC, Generic[Program, State]):
 
 def _as_tensors(watch: Watch) -> Watch:
     """A watcher of the caller's, which sees tensors, also where the engine has the card packed; a glance takes any card."""
-    return watch if isinstance(watch, Glance) else lambda loop, card: watch(loop, as_tensor(card))
+    return watch if isinstance(watch, NoCopyWatch) else lambda loop, card: watch(loop, as_tensor(card))

@@ -18,7 +18,7 @@ from punchcard.engines.base import later
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Result
-from punchcard.machines.running import At, Course, Mark, part_of, run_parts
+from punchcard.machines.running import Mark, PeriodicAction, RunOutcome, part_of, run_parts
 from punchcard.machines.streams import Input, Traffic, reader, writer
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Entrant:
     begin: Mark
     host: Host | None
     mark: Mark
-    looks: Sequence[At] = ()
+    looks: Sequence[PeriodicAction] = ()
     reason: Literal["matched", "interrupted", "stopped"] | None = None
     error: PunchcardError | None = None
     made: Counter[str] = field(default_factory=Counter)
@@ -111,7 +111,7 @@ class Runs:
             if entrant.program is not None:
                 watch, looks = self.machine.guard(
                     entrant.program, entrant.begin.raw_card, entrant.begin, partial(self._again, engine), every_loop=False)
-                entrant.looks = [*looks, *(() if watch is None else [At(1, partial(_see, watch))])]
+                entrant.looks = [*looks, *(() if watch is None else [PeriodicAction(1, partial(_see, watch))])]
 
     def _again(self, engine: str, mark: Mark, until: int, watch: Watch | None) -> Mark:
         machine = self.machine
@@ -137,7 +137,7 @@ class Runs:
 
     def result(self, entrant: Entrant) -> Result[Any]:
         """The end of one run. One that went wrong has left a card that may not mean anything to its program."""
-        course = Course(entrant.mark, entrant.reason or "loops")
+        course = RunOutcome(entrant.mark, entrant.reason or "loops")
         if entrant.error is None:
             return self.machine.result(entrant.program, course, entrant.begin, entrant.host)
         found = self.machine.result(None, course, entrant.begin, entrant.host)

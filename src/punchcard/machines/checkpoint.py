@@ -26,7 +26,7 @@ from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import sweep
 from punchcard.machines import storage
 from punchcard.machines.base import NO_LIMIT, Machine
-from punchcard.machines.judging import Check
+from punchcard.machines.comparison import Check
 from punchcard.machines.registry import Registry, installed
 from punchcard.machines.running import DEFAULT_ENGINE, Mark
 from punchcard.machines.streams import Traffic

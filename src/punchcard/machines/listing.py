@@ -9,7 +9,7 @@ from typing import NamedTuple
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-class Listed(NamedTuple):
+class ListedInstruction(NamedTuple):
     """An instruction: the program counter that stands at it, its line in the source (from 1; None: unknown), its text."""
 
     number: int
@@ -21,7 +21,7 @@ class Listing(NamedTuple):
     """The lines of a program and its instructions, in the order of their numbers."""
 
     lines: Sequence[str]
-    instructions: Sequence[Listed] = ()
+    instructions: Sequence[ListedInstruction] = ()
 
 
 def lines_of(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from punchcard.above import above
 from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError, shortened
-from punchcard.telling import brief, counted, few
+from punchcard.formatting import format_value, join_some, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +22,7 @@ State = TypeVar("State")
 Reason: TypeAlias = Literal["halted", "fault", "steps", "interrupted", "stopped"]
 
 
-class Seen(NamedTuple):
+class Readout(NamedTuple):
     """What a run shows of its last card: values by name, the next instruction, and whether that is a halt."""
 
     values: dict[str, Any]
@@ -94,21 +94,21 @@ class Result(CardHolder, Generic[State]):
         if self.layout is None:
             raise PunchcardError("this result has no layout, which names its rows: use machine.plot(result.card)")
         figure: Figure = above("view.pictures:card_figure")(
-            self.layout, self.raw_card, names=self.names, title=title or self.told(), columns=columns, rows=rows)
+            self.layout, self.raw_card, names=self.names, title=title or self.summary(), columns=columns, rows=rows)
         return figure
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """How the run ended, in words."""
         ends = {"halted": "halted after", "fault": "stopped by a fault after", "steps": "not ended after",
                 "interrupted": "interrupted after", "stopped": "stopped after"}
-        return f"{ends[self.reason]} {counted(self.steps, 'instruction')} in {counted(self.loops, 'loop')}"
+        return f"{ends[self.reason]} {plural(self.steps, 'instruction')} in {plural(self.loops, 'loop')}"
 
     def __repr__(self) -> str:
-        parts = [f"{name} {brief(value)}" for name, value in self.memory.items()]
-        values = f"; {few(parts)}" if parts else ""
+        parts = [f"{name} {format_value(value)}" for name, value in self.memory.items()]
+        values = f"; {join_some(parts)}" if parts else ""
         written = f"; output {shortened(self.output)}" if self.output else ""
         fault = f": {self.fault}" if self.fault is not None else ""
-        return f"<Result: {self.told()} on the {self.engine} engine{fault}{values}{written}>"
+        return f"<Result: {self.summary()} on the {self.engine} engine{fault}{values}{written}>"
 
     def _repr_html_(self) -> str:
         html: str = above("view.tables:result_html")(self)
@@ -145,8 +145,8 @@ class Batch(Sequence[Result[State]], Generic[State]):
 
     def __repr__(self) -> str:
         ends = Counter(result.reason for result in self.results)
-        return (f"<Batch of {counted(len(self), 'run')} ({', '.join(f'{n} {reason}' for reason, n in ends.items())}): "
-                f"{counted(self.steps, 'instruction')} on the {self.engine} engine, {counted(self.threads, 'thread')}>")
+        return (f"<Batch of {plural(len(self), 'run')} ({', '.join(f'{n} {reason}' for reason, n in ends.items())}): "
+                f"{plural(self.steps, 'instruction')} on the {self.engine} engine, {plural(self.threads, 'thread')}>")
 
     @property
     def steps(self) -> int:
@@ -192,7 +192,7 @@ class Report(Generic[State]):
         """Why it does not agree, in one line."""
         return "; ".join(self.differences)
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """What the interpreter says of the run, in words."""
         if self.agrees is None:
             return "not compared with the interpreter"
@@ -202,7 +202,7 @@ class Report(Generic[State]):
         return f"agrees with the interpreter{error}"
 
     def __repr__(self) -> str:
-        return f"<Report: {self.told()}; {self.result!r}>"
+        return f"<Report: {self.summary()}; {self.result!r}>"
 
     def _repr_html_(self) -> str:
         html: str = above("view.tables:report_html")(self)

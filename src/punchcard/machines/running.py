@@ -15,12 +15,12 @@ from typing import Any, Literal
 
 from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Pattern
-from punchcard.engines import Glance, Port, Runner, Watch
+from punchcard.engines import NoCopyWatch, Port, Runner, Watch
 from punchcard.engines.base import later
 from punchcard.errors import LoweringError, PunchcardError
+from punchcard.formatting import plural
 from punchcard.machines.ports import Host
 from punchcard.machines.streams import Traffic
-from punchcard.telling import counted
 
 DEFAULT_ENGINE = "auto"
 OBSERVED = "dense"
@@ -44,12 +44,12 @@ class Mark(CardHolder):
 
     def __repr__(self) -> str:
         read, written = len(self.traffic.read), len(self.traffic.written)
-        moved = f", {counted(read, 'byte')} read, {written:,} written" if read or written else ""
-        return f"<Mark after {counted(self.loops, 'loop')}{', ended' * self.ended}{moved}>"
+        moved = f", {plural(read, 'byte')} read, {written:,} written" if read or written else ""
+        return f"<Mark after {plural(self.loops, 'loop')}{', ended' * self.ended}{moved}>"
 
 
 @dataclass(frozen=True)
-class At:
+class PeriodicAction:
     """Something to do with the mark whenever the loops made are a multiple of `every`, and at the end of the run."""
 
     every: int
@@ -61,7 +61,7 @@ class At:
 
 
 @dataclass(frozen=True)
-class Course:
+class RunOutcome:
     """A run in parts: the mark where it ended and why, what ran it, and the seconds spent running and compiling."""
 
     mark: Mark
@@ -79,11 +79,11 @@ def run_parts(
     until: Sequence[Pattern],
     ports: Mapping[Pattern, Port] | None = None,
     host: Host | None = None,
-    marks: Sequence[At] = (),
+    marks: Sequence[PeriodicAction] = (),
     watch: Watch | None = None,
     interrupted: Callable[[], bool] | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Course:
+) -> RunOutcome:
     """Go on from a mark until a card shows `until` or `loops` loops have been made in all, those before included."""
     mark, made, seconds = begin, Counter[str](), 0.0
     while True:
@@ -91,7 +91,7 @@ def run_parts(
         ran = runner.run(
             part_of(before, loops, marks), until=until, interrupted=interrupted,
             ports=ports and {pattern: later(before, port) for pattern, port in ports.items()},
-            watch=watch and Glance.like(later(before, watch), watch), progress=progress and later(before, progress))
+            watch=watch and NoCopyWatch.like(later(before, watch), watch), progress=progress and later(before, progress))
         seconds += time.perf_counter() - started - (runner.compile_seconds - compiled)
         made.update(ran.made)
         if ran.reason == "declined":
@@ -109,7 +109,7 @@ def run_parts(
                 at.act(mark)
         if last:
             notes = tuple(dict.fromkeys(runner.notes))[:MOST_NOTES]
-            return Course(mark, reason, notes, max(0.0, seconds), runner.compile_seconds)
+            return RunOutcome(mark, reason, notes, max(0.0, seconds), runner.compile_seconds)
 
 
 def in_turn(*watchers: Watch) -> Watch:
@@ -118,9 +118,9 @@ def in_turn(*watchers: Watch) -> Watch:
         for watcher in watchers:
             watcher(loop, card)
 
-    return Glance.like(look, *watchers)
+    return NoCopyWatch.like(look, *watchers)
 
 
-def part_of(done: int, loops: int, marks: Sequence[At]) -> int:
+def part_of(done: int, loops: int, marks: Sequence[PeriodicAction]) -> int:
     """How many loops until the next mark, or the end."""
     return max(0, min([loops - done, *(at.every - done % at.every for at in marks)]))

@@ -11,7 +11,7 @@ from typing import Any
 from punchcard.errors import ProofError
 from punchcard.files import read_whole, write_whole
 from punchcard.proof.claims import Claim
-from punchcard.proof.example import CounterExample
+from punchcard.proof.counterexample import Counterexample
 
 FORMAT = "punchcard proof"
 VERSION = 1
@@ -39,7 +39,7 @@ class Certificate:
     claims: tuple[Claim, ...]
     seconds: float
     failed: str | None = None
-    counter_example: CounterExample | None = None
+    counterexample: Counterexample | None = None
 
     @property
     def proven(self) -> bool:
@@ -55,8 +55,8 @@ class Certificate:
         lines += [f"{claim.seconds:8.2f} s  {claim.name}: {claim.about}" for claim in self.claims]
         lines += ["", f"{len(self.claims)} claims shown in {self.seconds:.1f} s, for every card on which the facts hold"]
         lines += [f"given that {promise}" for promise in self.promises]
-        if self.counter_example is not None:
-            lines.append(str(self.counter_example))
+        if self.counterexample is not None:
+            lines.append(str(self.counterexample))
         elif self.failed is not None:
             lines.append(f"violated: {self.failed}")
         return "\n".join(lines)
@@ -68,7 +68,7 @@ class Certificate:
             "solver": self.solver, "facts": list(self.facts), "promises": list(self.promises),
             "claims": [claim.describe() for claim in self.claims],
             "seconds": round(self.seconds, 3), "proven": self.proven, "failed": self.failed,
-            "counter_example": None if self.counter_example is None else self.counter_example.describe(),
+            "counter_example": None if self.counterexample is None else self.counterexample.describe(),
         }
 
     def save(self, path: str | Path) -> None:
@@ -103,7 +103,7 @@ def disagreements(kept: Mapping[str, Any], now: Certificate) -> list[str]:
     if not found and said[0] != said[1]:
         found.append("the claims are in another order, or some of them twice")
     if (kept.get("counter_example") is None) is not (fresh["counter_example"] is None):
-        found.append("counter_example differ")
+        found.append("counterexample differ")
     if kept.get("proven") is not fresh["proven"]:
         found.append(f"the file says that it is {'' if kept.get('proven') else 'not '}proven")
     return found

@@ -22,7 +22,7 @@ from punchcard.machines.stages import Said
 from punchcard.proof.columns import Column, Columns, extended, unknown
 from punchcard.proof.forms import Form, Term
 from punchcard.proof.layers import Loop
-from punchcard.proof.wholes import Addend, Division, Halves, Wholes
+from punchcard.proof.products import Addend, Division, Halves, Wholes
 
 Expected = Callable[["Before"], Term]
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from punchcard.card.formats import AnyArray
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.cards import make_card
-from punchcard.proof.example import (
+from punchcard.proof.concrete import says_what_it_means, stage_step, step
+from punchcard.proof.counterexample import (
     TRIES,
-    CounterExample,
+    Counterexample,
     another,
     chosen_numbers,
     differences_of,
@@ -23,18 +24,17 @@ from punchcard.proof.example import (
     told_numbers,
 )
 from punchcard.proof.solver import Failed, Undecided
-from punchcard.proof.stepping import says_what_it_means, stage_step, step
 
 if TYPE_CHECKING:
-    from punchcard.proof.proving import Proof
+    from punchcard.proof.proof import Proof
 
 FROM_THE_START = 4
 """How many cards on which a loop begins are run."""
 
 
-def middle_example(proof: Proof, failed: Failed) -> CounterExample:
+def middle_example(proof: Proof, failed: Failed) -> Counterexample:
     """A card for a claim of a stage that does not begin with the loop."""
-    stage, tries = proof.part.stage, random.Random(0)
+    stage, tries = proof.obligation.stage, random.Random(0)
     model = failed.model
     for _ in range(TRIES):
         chosen = chosen_numbers(stage.begin, proof, model)
@@ -49,19 +49,19 @@ def middle_example(proof: Proof, failed: Failed) -> CounterExample:
         found = _from_the_start(proof, failed, card, tries)
         if found is not None:
             return found
-    return CounterExample(failed.claim, card, after, tuple(differences), tuple(told_numbers(stage.begin, chosen)),
+    return Counterexample(failed.claim, card, after, tuple(differences), tuple(told_numbers(stage.begin, chosen)),
                           broken=tuple(broken), layers=stage.layers)
 
 
-def _from_the_start(proof: Proof, failed: Failed, middle: AnyArray, tries: random.Random) -> CounterExample | None:
+def _from_the_start(proof: Proof, failed: Failed, middle: AnyArray, tries: random.Random) -> Counterexample | None:
     """A card on which a loop begins and then departs from the step; None where none of a few does."""
     if not says_what_it_means(proof.machine):
         return None
     first, layout = proof.stages[0], proof.layout
     for turn in range(FROM_THE_START):
-        case = _case(first, proof.part.case, tries)
+        case = _case(first, proof.obligation.case, tries)
         try:
-            liked = (proof.part.begin, middle) if turn % 2 else None
+            liked = (proof.obligation.begin, middle) if turn % 2 else None
             card = make_card(layout, {}, case, liked=liked, tries=tries)
         except Undecided:
             continue
@@ -69,7 +69,7 @@ def _from_the_start(proof: Proof, failed: Failed, middle: AnyArray, tries: rando
         differences = differences_of(layout, after, step(proof.machine, card, after))
         broken = layout.violations(after)
         if differences or broken:
-            return CounterExample(failed.claim, card, after, tuple(differences), tuple(_told(first, card)),
+            return Counterexample(failed.claim, card, after, tuple(differences), tuple(_told(first, card)),
                                   broken=tuple(broken))
     return None
 

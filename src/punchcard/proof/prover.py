@@ -33,7 +33,7 @@ def prove(
     import z3
 
     from punchcard.proof.certificate import Certificate
-    from punchcard.proof.proving import Proof
+    from punchcard.proof.proof import Proof
     from punchcard.proof.real_proving import RealProof
     from punchcard.proof.solver import Failed, Undecided
 
@@ -44,7 +44,7 @@ def prove(
     try:
         proof.run()
     except Failed as failure:
-        failed, example = failure.claim, proof.counter_example(failure)
+        failed, example = failure.claim, proof.counterexample(failure)
     except z3.Z3Exception as error:
         raise ProofError(f"{machine.title()}: facts or meaning have words of lengths that do not fit: {error}") from None
     except Undecided as undecided:

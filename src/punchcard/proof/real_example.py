@@ -11,7 +11,7 @@ import z3
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.proof.columns import Column
-from punchcard.proof.example import CounterExample, Difference, run_layers
+from punchcard.proof.counterexample import Counterexample, Difference, run_layers
 from punchcard.proof.forms import Bits, Real, Term
 from punchcard.proof.real_columns import RealColumns
 from punchcard.proof.solver import Failed, Solver, Undecided
@@ -34,7 +34,7 @@ class Broken(Difference):
         return f"a card that the next loop can't begin with, {self.found}"
 
 
-def real_counter_example(proof: RealProof, failed: Failed) -> CounterExample | None:
+def real_counterexample(proof: RealProof, failed: Failed) -> Counterexample | None:
     """A card for a failed claim, run by the model; None where there is none to show, as for the bits of sums."""
     case = proof.case
     if failed.model is None or case is None:
@@ -49,7 +49,7 @@ def real_counter_example(proof: RealProof, failed: Failed) -> CounterExample | N
             after = run_layers(proof.weights, card)
             differences = tuple(_differences(proof, card, after))
             if kept is None or differences:
-                kept = CounterExample(failed.claim, card, after, differences, tuple(_told(case, model)))
+                kept = Counterexample(failed.claim, card, after, differences, tuple(_told(case, model)))
             if differences:
                 break
         if number % 4 == 1 and failed.why:

@@ -27,15 +27,15 @@ from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.columns import Column
-from punchcard.proof.example import CounterExample
+from punchcard.proof.counterexample import Counterexample
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
 from punchcard.proof.layer_weights import Layer
 from punchcard.proof.meaning import expected_words
-from punchcard.proof.proving import check_whole
-from punchcard.proof.real_bits import MARGIN, BitSums
-from punchcard.proof.real_example import real_counter_example
+from punchcard.proof.proof import check_whole
+from punchcard.proof.real_example import real_counterexample
 from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.real_meaning import Kept, Midway, RealBefore, RealMeaning
+from punchcard.proof.rounding import MARGIN, BitSums
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
 from punchcard.transformer.expression import Array
@@ -75,9 +75,9 @@ class RealProof:
             finally:
                 self.claims.shown += case.claims.shown
 
-    def counter_example(self, failed: Failed) -> CounterExample | None:
+    def counterexample(self, failed: Failed) -> Counterexample | None:
         """A card for a failed claim; None where there is none to show, as for the bits of sums."""
-        return real_counter_example(self, failed)
+        return real_counterexample(self, failed)
 
     def _split(self) -> tuple[str, ...]:
         """The names of the cases; any instruction is one of them."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from punchcard.card.formats import FORMATS, AnyArray, NumberFormat, as_array, name_of
-from punchcard.telling import counted
+from punchcard.formatting import plural
 
 if TYPE_CHECKING:
     from punchcard.transformer.model import LoopedTransformer
@@ -109,7 +109,7 @@ class Weights:
 
     def __repr__(self) -> str:
         total, nonzero = self.parameter_count()
-        layers = f"{counted(len(self.layers), 'layer')} for {counted(self.width, 'row')}"
+        layers = f"{plural(len(self.layers), 'layer')} for {plural(self.width, 'row')}"
         return f"<Weights of {layers}, {self.dtype}: {total:,} parameters, {nonzero:,} not zero>"
 
     def parameter_count(self) -> tuple[int, int]:

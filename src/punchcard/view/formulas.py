@@ -11,7 +11,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.transformer.build import Part
-from punchcard.transformer.wording import Names, Worded, assignment_text, head_text, row_names
+from punchcard.transformer.formula_text import FormulaText, RowNames, assignment_text, head_text, row_names
 from punchcard.view.protocol import FormulaReply, FormulasReply, HeadReply, WeightsPart, WeightsReply
 
 
@@ -24,15 +24,15 @@ class Formulas:
     def __init__(self, machine: Machine[Any, Any]) -> None:
         self._machine = machine
         self.row_names = row_names(machine.layout)
-        self._names = Names(machine.layout)
-        self._worded: dict[int, list[Worded]] = {}
+        self._names = RowNames(machine.layout)
+        self._worded: dict[int, list[FormulaText]] = {}
 
     @cached_property
     def parts(self) -> list[Part]:
         """The layers as they were written."""
         return self._machine.formulas()
 
-    def worded(self, layer: int) -> list[Worded]:
+    def worded(self, layer: int) -> list[FormulaText]:
         """The assignments of a layer."""
         if layer not in self._worded:
             self._worded[layer] = [assignment_text(each, self._names) for each in self.parts[layer].assignments]

@@ -17,9 +17,9 @@ from punchcard.card.formats import AnyArray
 from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
 from punchcard.view import page
-from punchcard.view.inside import SMALL, entries_of
 from punchcard.view.page import data
 from punchcard.view.session import Session
+from punchcard.view.stages import SMALL, entries_of
 
 DEFAULT_LOOPS = 64
 MOST_LOOPS = 100_000
@@ -36,7 +36,7 @@ def html_of(session: Session, *, first: int = 0, last: int | None = None, model:
         raise PunchcardError(f"loops {first} to {last}: the first is 0 or more, and not after the last")
     if last is not None and last - first > MOST_LOOPS:
         raise PunchcardError(f"loops {first} to {last}: a file has at most {MOST_LOOPS}")
-    session.loops.patience = math.inf  # nobody waits for a single loop
+    session.timeline.patience = math.inf  # nobody waits for a single loop
     found = _computed(session, last) if model else _recorded(session, first, first + DEFAULT_LOOPS if last is None else last)
     return page.document(f"{session.name} – Punchcard", found)
 
@@ -52,7 +52,7 @@ def write_html(path: str | Path, session: Session, *, first: int = 0, last: int 
 def _about(session: Session, last: int | None) -> dict[str, Any]:
     """What does not change; the run ends at `last`, or at its own end where that is known and comes first."""
     about: dict[str, Any] = dict(session.about())
-    end = session.loops.end
+    end = session.timeline.end
     reached = last if end is None else end.loops if last is None else min(end.loops, last)
     about |= {"loops": reached, "known_loops": reached or 0,
               "ended": end.reason if end is not None and reached == end.loops else None}
@@ -127,7 +127,7 @@ def _computed(session: Session, last: int | None) -> dict[str, Any]:
         raise PunchcardError(f"a card of {session.layout.columns} columns is too large for a page that computes it, which "
                              f"takes {SMALL}: use a smaller machine, or leave --model out")
     session.explore(SECONDS)
-    end = session.loops.end
+    end = session.timeline.end
     reached = MOST_LOOPS if end is None else end.loops
     if last is not None or machine.has_ports:
         reached = min(reached, MOST_LOOPS if last is None else last)
@@ -135,7 +135,7 @@ def _computed(session: Session, last: int | None) -> dict[str, Any]:
     facts = _facts(session, reached) if machine.has_ports else {}
     if end is not None and end.loops == reached and end.message is not None:
         facts.setdefault(reached, {})["message"] = end.message
-    card = entries_of(session.loops.served(0).card).astype(np.float64)
+    card = entries_of(session.timeline.served(0).card).astype(np.float64)
     return {"kind": "computed", "about": about, "model": data.model(machine.weights), "card": data.card(card),
             "loops": facts, "formulas": _formulas(session)}
 
@@ -144,7 +144,7 @@ def _facts(session: Session, reached: int) -> dict[int, dict[str, Any]]:
     """What was read and written by each loop, and what the host put on the card after it, where it did."""
     facts: dict[int, dict[str, Any]] = {}
     for loop in range(reached + 1):
-        served = session.loops.served(loop)
+        served = session.timeline.served(loop)
         facts[loop] = {"output": served.traffic.written.decode("utf-8", "replace"), "read": len(served.traffic.read)}
         if loop:
             made = session.inside(loop - 1).stages[-1]

@@ -20,7 +20,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError
 from punchcard.view.colours import ABOVE, BELOW, CHANGED, FAINT, INK, ZERO
-from punchcard.view.folding import MOST, Folded, entries_at, fold
+from punchcard.view.excerpt import MOST, CardExcerpt, entries_at, excerpt
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,7 @@ def card_figure(
     """
     if before is not None:
         keep = [*keep, *changed_columns(layout, before, card)]
-    shown = fold(layout, card, most=columns, keep=keep, rows=rows, beside=before)
+    shown = excerpt(layout, card, most=columns, keep=keep, rows=rows, beside=before)
     height = sum(len(band.entries) for band in shown.bands)
     wide = len(shown.columns) * CELL + len(shown.groups) * GAP * CELL
     figure = new_figure(max(4.0, wide + 2.0), max(2.2, height * LINE + 1.4))
@@ -75,7 +75,7 @@ def card_figure(
     return figure
 
 
-def draw_card(axes: Axes, layout: Layout, shown: Folded, *, before: Card | None, names: Names) -> None:
+def draw_card(axes: Axes, layout: Layout, shown: CardExcerpt, *, before: Card | None, names: Names) -> None:
     """The shown part of a card on axes of the caller's, a row of it 1 high and a column 1 wide."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -103,7 +103,7 @@ def draw_card(axes: Axes, layout: Layout, shown: Folded, *, before: Card | None,
         _mark_changes(axes, layout, shown, before)
 
 
-def _bands(axes: Axes, shown: Folded) -> None:
+def _bands(axes: Axes, shown: CardExcerpt) -> None:
     """Names on the left, and a line between two bands."""
     ticks, labels, top = [], [], 0
     for band in shown.bands:
@@ -119,7 +119,7 @@ def _bands(axes: Axes, shown: Folded) -> None:
         side.set_visible(False)
 
 
-def _mark_changes(axes: Axes, layout: Layout, shown: Folded, before: Card) -> None:
+def _mark_changes(axes: Axes, layout: Layout, shown: CardExcerpt, before: Card) -> None:
     """A frame around each entry that is not what it was."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle

@@ -93,7 +93,7 @@ class ProgramReply(TypedDict):
 
 
 class PendingReply(TypedDict):
-    """See `machines.shown.Pending`; rows as [first, count]."""
+    """See `machines.display_values.Pending`; rows as [first, count]."""
 
     address: tuple[int, int]
     own: tuple[int, int]
@@ -102,9 +102,9 @@ class PendingReply(TypedDict):
 
 
 class ShownReply(TypedDict):
-    """A value on the card: see `machines.shown.Shown`, whose rules say how it is read. Rows are `rows` from `start` on.
+    """A value on the card, read by the rules of `machines.display_values.DisplayValue`.
 
-    `plus` is the first of the rows that are added to them, or null.
+    Rows are `rows` from `start` on. `plus` is the first of the rows that are added to them, or null.
     """
 
     name: str

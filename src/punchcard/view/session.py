@@ -5,8 +5,8 @@
     session.state(2 * layers)           after one loop
     session.attention(0, 1, 0)          who took from whom, in head 0 of layer 1 in loop 0
 
-The replies are those of `protocol.py`. Cards between loops come from `loops.py`, and what happens inside a loop is computed
-by `inside.py` and, for large cards, by `restricted.py`.
+The replies are those of `protocol.py`. Cards between loops come from `timeline.py`, and what happens inside a loop is
+computed by `stages.py` and, for large cards, by `column_subset.py`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
-from punchcard.machines.listing import Listed, Listing
+from punchcard.machines.display_values import UNREADABLE, DisplayValue
+from punchcard.machines.listing import ListedInstruction, Listing
 from punchcard.machines.running import Mark
-from punchcard.machines.shown import UNREADABLE, Shown
-from punchcard.view import describing, finding
+from punchcard.view import about, search
+from punchcard.view.column_subset import ColumnSubset, NeedsAllColumns, differing, in_all_columns
 from punchcard.view.formulas import Formulas
-from punchcard.view.inside import SMALL, Columns, Inside, entries_of, softmax, whole
-from punchcard.view.loops import PATIENCE, Loops
 from punchcard.view.protocol import (
     AboutReply,
     AttentionReply,
@@ -44,7 +43,8 @@ from punchcard.view.protocol import (
     StateReply,
     WeightsReply,
 )
-from punchcard.view.restricted import Restricted, Spread, differing, in_all_columns
+from punchcard.view.stages import SMALL, Columns, LoopStages, entries_of, softmax, whole
+from punchcard.view.timeline import PATIENCE, Timeline
 
 COUNTER = "program counter"
 LEAST_WEIGHT = 1 / 64
@@ -58,7 +58,7 @@ MOST_IN_FULL = 1 << 13
 """Columns of a card whose inside is computed in all of them where some are not enough: it takes seconds."""
 LOOPS_KEPT = 6
 LOOKED_BACK = 64
-"""Loops in which the line is looked for that uses a routine of no line."""
+"""Timeline in which the line is looked for that uses a routine of no line."""
 Given = ParamSpec("Given")
 Reply = TypeVar("Reply")
 
@@ -100,10 +100,10 @@ class Session:
         self.exact = (machine.needed_bits > 0 and machine.precision.temperature is None
                       and machine.precision.name in ("float64", "float32"))
         self.small = self.layout.columns <= SMALL
-        self.loops = Loops(machine, program, bytes(input), max_steps,
+        self.timeline = Timeline(machine, program, bytes(input), max_steps,
                            near="dense" if self.small and not self.exact else "auto")
         self._source, self._input = source, bytes(input)
-        self._inside: OrderedDict[int, Inside] = OrderedDict()
+        self._inside: OrderedDict[int, LoopStages] = OrderedDict()
         self._wanted: set[int] = set()
         self._lines: dict[int, int | None] = {}
         self._lock = threading.RLock()
@@ -115,22 +115,22 @@ class Session:
     # What does not change
 
     @cached_property
-    def shown(self) -> list[Shown]:
-        return self.machine.shown_values(self.program)
+    def shown(self) -> list[DisplayValue]:
+        return self.machine.display_values(self.program)
 
     @cached_property
-    def counter(self) -> Shown | None:
+    def counter(self) -> DisplayValue | None:
         return next((shown for shown in self.shown if shown.name == COUNTER), None)
 
     @cached_property
     def listing(self) -> Listing:
         found = self.machine.listing(self.program, self._source)
         most = len(found.lines)  # a file may have changed since it was read
-        return Listing(found.lines, [each if each.line is None or each.line <= most else Listed(each.number, None, each.text)
+        return Listing(found.lines, [each if each.line is None or each.line <= most else each._replace(line=None)
                                      for each in found.instructions])
 
     @cached_property
-    def instructions(self) -> dict[int, Listed]:
+    def instructions(self) -> dict[int, ListedInstruction]:
         return {listed.number: listed for listed in self.listing.instructions}
 
     @cached_property
@@ -149,11 +149,11 @@ class Session:
     @cached_property
     def _busy(self) -> Columns:
         """Where the computation happens: always computed, since any other column may take from there."""
-        return np.array(describing.busy_columns(self.machine), np.intp)
+        return np.array(about.busy_columns(self.machine), np.intp)
 
     @cached_property
-    def _restricted(self) -> Restricted:
-        return Restricted(self.machine.weights, self.layout)
+    def _subset(self) -> ColumnSubset:
+        return ColumnSubset(self.machine.weights, self.layout)
 
     @_one_at_a_time
     def about(self) -> AboutReply:
@@ -163,7 +163,7 @@ class Session:
             name = machine.column_name(column, self.program)
             if name != self.layout.column_name(column):
                 names[column] = name
-        end, layers = self.loops.end, describing.layers_reply(machine)
+        end, layers = self.timeline.end, about.layers_reply(machine)
         if not machine.keeps_weights:  # else the formulas take long to work out, and are told when somebody asks
             for number, layer in enumerate(layers):
                 found = self.formula_texts.layer(number)
@@ -171,13 +171,13 @@ class Session:
         return {
             "title": machine.title(), "machine": machine.kind.name, "design": machine.design.name,
             "dtype": machine.precision.name, "facts": _plain(machine.summary()),
-            "layout": describing.layout_reply(self.layout), "layers": layers,
-            "program": describing.program_reply(self.name, self.listing),
-            "shown": [describing.shown_reply(self.layout, shown) for shown in self.shown],
-            "counter": None if self.counter is None else describing.shown_reply(self.layout, self.counter),
+            "layout": about.layout_reply(self.layout), "layers": layers,
+            "program": about.program_reply(self.name, self.listing),
+            "shown": [about.shown_reply(self.layout, shown) for shown in self.shown],
+            "counter": None if self.counter is None else about.shown_reply(self.layout, self.counter),
             "columns_shown": self.columns_shown.tolist(), "column_names": names,
             "loops": None if end is None else end.loops, "ended": None if end is None else end.reason,
-            "known_loops": self.loops.known, "ports": machine.has_ports,
+            "known_loops": self.timeline.known, "ports": machine.has_ports,
             "input": self._input.decode("utf-8", "replace"),
         }
 
@@ -188,8 +188,8 @@ class Session:
         if moment < 0:
             raise PunchcardError(f"moment {moment}: moments are counted from 0")
         loop, stage = divmod(moment, self.per_loop)
-        reached = self.loops.mark(min(loop, self.loops.last)).loops
-        if reached < loop or (self.loops.end is not None and loop >= self.loops.end.loops):
+        reached = self.timeline.mark(min(loop, self.timeline.last)).loops
+        if reached < loop or (self.timeline.end is not None and loop >= self.timeline.end.loops):
             return reached, 0
         return loop, stage
 
@@ -200,7 +200,7 @@ class Session:
         loop, stage = self.place(moment)
         moment = loop * self.per_loop + stage
         shown, entries, changed = self._card(loop, stage)
-        end, served = self.loops.end, self.loops.served(loop)
+        end, served = self.timeline.end, self.timeline.served(loop)
         at_end = end is not None and loop >= end.loops
         number = self._counter(loop)
         listed = None if number is None else self.instructions.get(number)
@@ -213,7 +213,7 @@ class Session:
             "output": served.traffic.written.decode("utf-8", "replace"), "read": len(served.traffic.read),
             "ended": end.reason if end is not None and at_end else None,
             "message": end.message if end is not None and at_end else None,
-            "loops": None if end is None else end.loops, "known_loops": self.loops.known,
+            "loops": None if end is None else end.loops, "known_loops": self.timeline.known,
         }
 
     def card(self, moment: int) -> tuple[Columns, AnyArray]:
@@ -244,7 +244,7 @@ class Session:
             before = columns, inside.stages[stage - 1]
         else:
             columns = self._columns_at(loop)
-            entries = entries_of(self.loops.served(loop).card, None if self.small else columns)
+            entries = entries_of(self.timeline.served(loop).card, None if self.small else columns)
             if loop and (last := self._inside_if_possible(loop - 1)) is not None:
                 before = last.columns, last.stages[-2]
         if before is None:
@@ -264,7 +264,7 @@ class Session:
                 found.append(inside.columns)
         return np.unique(np.concatenate(found))
 
-    def _inside_if_possible(self, loop: int) -> Inside | None:
+    def _inside_if_possible(self, loop: int) -> LoopStages | None:
         """A card between two loops can be shown whether the loops can or not."""
         try:
             return self.inside(loop)
@@ -272,9 +272,9 @@ class Session:
             return None
 
     def _over(self, loop: int) -> bool:
-        return self.loops.end is not None and loop >= self.loops.end.loops
+        return self.timeline.end is not None and loop >= self.timeline.end.loops
 
-    def inside(self, loop: int) -> Inside:
+    def inside(self, loop: int) -> LoopStages:
         """What happens in a loop."""
         found = self._inside.get(loop)
         if found is None:
@@ -284,38 +284,38 @@ class Session:
                 self._inside.popitem(last=False)
         return found
 
-    def _small_loop(self, loop: int) -> Inside:
+    def _small_loop(self, loop: int) -> LoopStages:
         """The equation in all columns. Where a host has no part in it, that is the next card, too."""
-        found = whole(self.machine.weights, entries_of(self.loops.served(loop).card), exact=self.exact)
-        if self.exact and not self.machine.has_ports and loop + 1 < self.loops.last and loop >= self.loops.known:
+        found = whole(self.machine.weights, entries_of(self.timeline.served(loop).card), exact=self.exact)
+        if self.exact and not self.machine.has_ports and loop + 1 < self.timeline.last and loop >= self.timeline.known:
             try:
                 card = PackedCard.of(self.layout, found.stages[-1], self.machine.precision.name)
             except PunchcardError:
                 return found  # not a card that the layout declares: an engine has to say what comes of it
             ended = any(bool(self.layout.matches(card, pattern)) for pattern in self.machine.halting)
-            self.loops.put(Mark(card, loop + 1, "dense", ended))
+            self.timeline.put(Mark(card, loop + 1, "dense", ended))
         return found
 
-    def _large_loop(self, loop: int) -> Inside:
+    def _large_loop(self, loop: int) -> LoopStages:
         """Some columns: those that the loop changes, those that are shown, and those that they need."""
-        card, after = self.loops.served(loop).card, self.loops.mark(loop + 1)
+        card, after = self.timeline.served(loop).card, self.timeline.mark(loop + 1)
         changed = differing(card, after.raw_card)
         asked = np.array(sorted(self._wanted), np.intp)
         wanted = np.unique(np.concatenate([self.columns_shown, self._busy, changed, asked]))
         try:
-            found = self._restricted.loop(card, wanted)
+            found = self._subset.loop(card, wanted)
             if not self._by_host(found, after) and not np.allclose(
                     found.stages[-1], entries_of(after.raw_card, found.columns), rtol=1e-6, atol=1e-6):
-                raise Spread("the end of the loop is not what the engine has")
-        except Spread as why:
+                raise NeedsAllColumns("the end of the loop is not what the engine has")
+        except NeedsAllColumns as why:
             if self.layout.columns > MOST_IN_FULL:
                 raise PunchcardError(f"loop {loop} of a card of {self.layout.columns} columns cannot be shown layer by "
                                      f"layer: {why}") from None
             return in_all_columns(self.machine.weights, self.layout, card, wanted)
-        kept = np.setdiff1d(found.columns, np.setdiff1d(self._restricted.witnesses, wanted))
-        return Inside(kept, [stage[:, np.searchsorted(found.columns, kept)] for stage in found.stages])
+        kept = np.setdiff1d(found.columns, np.setdiff1d(self._subset.witnesses, wanted))
+        return LoopStages(kept, [stage[:, np.searchsorted(found.columns, kept)] for stage in found.stages])
 
-    def _by_host(self, found: Inside, after: Mark) -> bool:
+    def _by_host(self, found: LoopStages, after: Mark) -> bool:
         """Whether a host may have changed the card after a loop."""
         if not self.machine.has_ports:
             return False
@@ -343,7 +343,7 @@ class Session:
         """The program counter when a loop begins."""
         if self.counter is None:
             return None
-        card = self.loops.served(loop).card
+        card = self.timeline.served(loop).card
         text = self.counter.text(self.layout, lambda column: entries_of(card, np.array([column]))[:, 0].tolist())
         return None if text == UNREADABLE else int(text)
 
@@ -353,12 +353,12 @@ class Session:
             found: list[int | None] = [None]
 
             def look(at: int, card: Card) -> bool:
-                number = finding.counter_of(self, card) if at < loop else None
+                number = search.counter_of(self, card) if at < loop else None
                 if number is not None and number in self.instructions:
                     found.append(self.instructions[number].line)
                 return at >= loop
 
-            self.loops.watch(max(0, loop - LOOKED_BACK), loop, look, PATIENCE)
+            self.timeline.watch(max(0, loop - LOOKED_BACK), loop, look, PATIENCE)
             self._lines[loop] = found[-1]
         return self._lines[loop]
 
@@ -382,8 +382,8 @@ class Session:
             sources = np.arange(len(found))
             matrix = in_base64(found) if len(found) <= MATRIX_COLUMNS else None
         else:
-            self._restricted.take(self.loops.served(loop).card)
-            sources, found, scores = self._restricted.weights_of(layer, head, card, asking, slice(None))
+            self._subset.take(self.timeline.served(loop).card)
+            sources, found, scores = self._subset.weights_of(layer, head, card, asking, slice(None))
         for j, target in enumerate(asking.tolist()):
             column = scores[:, j]
             for i in np.flatnonzero(found[:, j] >= LEAST_WEIGHT).tolist():
@@ -425,16 +425,16 @@ class Session:
             formulas = self.formula_texts.assignments(layer, before, after)
         host = False
         if stage == 0:
-            now = entries_of(self.loops.served(loop).card, np.array([column]))[:, 0]
+            now = entries_of(self.timeline.served(loop).card, np.array([column]))[:, 0]
             host, after = bool(_differ(now, after).any()), now
         return {"moment": moment, "column": column, "name": self.machine.column_name(column, self.program),
                 "before": in_base64(before[:, None]), "after": in_base64(after[:, None]), "formulas": formulas, "host": host}
 
-    def _taken(self, loop: int, layer: int, step: Inside, place: int) -> list[AnyArray]:
+    def _taken(self, loop: int, layer: int, step: LoopStages, place: int) -> list[AnyArray]:
         """What each head adds to a column."""
         weights, card = self.machine.weights.layers[layer], step.stages[2 * layer]
         if not self.small:
-            self._restricted.take(self.loops.served(loop).card)
+            self._subset.take(self.timeline.served(loop).card)
         added = []
         for head in range(weights.heads):
             if self.small:
@@ -442,7 +442,7 @@ class Session:
                 taken = card @ softmax(weights.temperature[head] * scores[:, None])
             else:
                 part = slice(place, place + 1)
-                sources, found, _ = self._restricted.weights_of(layer, head, card, step.columns, part)
+                sources, found, _ = self._subset.weights_of(layer, head, card, step.columns, part)
                 taken = card[:, np.searchsorted(step.columns, sources)] @ found
             added.append((weights.value[head] @ taken)[:, 0])
         return added
@@ -466,9 +466,9 @@ class Session:
         """Run ahead for some time at most, to learn where the run ends."""
         if not 0 <= seconds <= 60:
             raise PunchcardError(f"seconds={seconds:g}: it must be 0 to 60")
-        self.loops.explore(seconds)
-        end = self.loops.end
-        return {"known_loops": self.loops.known, "loops": None if end is None else end.loops,
+        self.timeline.explore(seconds)
+        end = self.timeline.end
+        return {"known_loops": self.timeline.known, "loops": None if end is None else end.loops,
                 "ended": None if end is None else end.reason, "message": None if end is None else end.message}
 
     @_one_at_a_time
@@ -478,7 +478,7 @@ class Session:
 
         what   "halt", "port", "branch", "breakpoint" (one of `instructions`), "change" (of `rows` in a `column`)
         """
-        return finding.find(self, what, moment, forward=forward, instructions=instructions, rows=rows, column=column,
+        return search.find(self, what, moment, forward=forward, instructions=instructions, rows=rows, column=column,
                             seconds=seconds)
 
 

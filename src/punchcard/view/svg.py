@@ -12,7 +12,7 @@ import numpy as np
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import shortened
 from punchcard.view.colours import ZERO, shade
-from punchcard.view.folding import Folded, fold
+from punchcard.view.excerpt import CardExcerpt, excerpt
 
 WIDE, HIGH, GAP, LEFT, TOP, BELOW = 22, 5, 8, 120, 30, 84
 """Pixels: of a column and a row, between two regions, and around the card for names."""
@@ -23,7 +23,7 @@ TEXT = "font-family='system-ui,sans-serif' font-size='9' fill='currentColor'"
 
 def card_svg(layout: Layout, card: Card, *, names: Callable[[int], str] | None = None, columns: int = 32) -> str:
     """The card with the names of its blocks, regions and columns. Text has the colour of what is around it."""
-    shown = fold(layout, card, most=columns)
+    shown = excerpt(layout, card, most=columns)
     lefts, right = {}, float(LEFT)
     for group in shown.groups:
         lefts[group.region.name] = right
@@ -37,7 +37,7 @@ def card_svg(layout: Layout, card: Card, *, names: Callable[[int], str] | None =
             f"{layout.columns} columns'>{''.join(drawn)}</svg>")
 
 
-def _cells(shown: Folded, lefts: dict[str, float]) -> list[str]:
+def _cells(shown: CardExcerpt, lefts: dict[str, float]) -> list[str]:
     """One path for each colour: a rectangle for each run of equal entries down a column."""
     paths: dict[str, list[str]] = defaultdict(list)
     scaled = np.vstack([band.scaled for band in shown.bands]) if shown.bands else np.zeros((0, len(shown.columns)))
@@ -54,7 +54,7 @@ def _cells(shown: Folded, lefts: dict[str, float]) -> list[str]:
     return [f"<path fill='{colour}' d='{''.join(runs)}'/>" for colour, runs in paths.items()]
 
 
-def _bands(shown: Folded, right: float) -> list[str]:
+def _bands(shown: CardExcerpt, right: float) -> list[str]:
     """Names of row blocks on the left, where there is room, and lines between them."""
     found, top, written = [], TOP, 0.0
     for band in shown.bands:
@@ -68,7 +68,7 @@ def _bands(shown: Folded, right: float) -> list[str]:
     return found
 
 
-def _regions(shown: Folded, lefts: dict[str, float], bottom: int, names: Callable[[int], str]) -> list[str]:
+def _regions(shown: CardExcerpt, lefts: dict[str, float], bottom: int, names: Callable[[int], str]) -> list[str]:
     """Names of regions above, with the columns that are folded, and of columns below."""
     found = []
     for number, group in enumerate(shown.groups):

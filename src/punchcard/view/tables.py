@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from punchcard.telling import brief, counted
+from punchcard.formatting import format_value, plural
 from punchcard.view.svg import card_svg
 
 if TYPE_CHECKING:
@@ -22,15 +22,15 @@ LEFT = "style='text-align:left;vertical-align:top'"
 
 def result_html(result: Result[Any]) -> str:
     """How the run ended, its values and output, and its last card."""
-    return f"<div><p>{escape(result.told())} on the {escape(result.engine)} engine</p>{_rest(result)}</div>"
+    return f"<div><p>{escape(result.summary())} on the {escape(result.engine)} engine</p>{_rest(result)}</div>"
 
 
 def report_html(report: Report[Any]) -> str:
     """The same, and what the interpreter says of it."""
     result = report.result
     mark = "✓" if report.agrees else "✗" if report.agrees is False else "–"
-    return (f"<div><p>{escape(result.told())} on the {escape(result.engine)} engine<br>{mark} {escape(report.told())}</p>"
-            f"{_rest(result)}</div>")
+    return (f"<div><p>{escape(result.summary())} on the {escape(result.engine)} engine<br>"
+            f"{mark} {escape(report.summary())}</p>{_rest(result)}</div>")
 
 
 def machine_html(machine: Machine[Any, Any]) -> str:
@@ -41,8 +41,8 @@ def machine_html(machine: Machine[Any, Any]) -> str:
               block.holds.items()) or "nothing when a loop begins") for block in layout.blocks)
     regions = ((region.name, region.size, region.about) for region in layout.regions)
     return (f"<div><p>{escape(machine.title())}</p>{named(facts)}"
-            f"<details><summary>{counted(layout.width, 'row')}</summary>{table(('block', 'rows', 'what', 'holds'), blocks)}"
-            f"</details><details><summary>{counted(layout.columns, 'column')}</summary>"
+            f"<details><summary>{plural(layout.width, 'row')}</summary>{table(('block', 'rows', 'what', 'holds'), blocks)}"
+            f"</details><details><summary>{plural(layout.columns, 'column')}</summary>"
             f"{table(('region', 'columns', 'what'), regions)}</details></div>")
 
 
@@ -57,7 +57,7 @@ def _rest(result: Result[Any]) -> str:
 
 def named(values: Mapping[str, Any]) -> str:
     """Names and values."""
-    return table((), ((name, brief(value, 200)) for name, value in values.items())) if values else ""
+    return table((), ((name, format_value(value, 200)) for name, value in values.items())) if values else ""
 
 
 def table(heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

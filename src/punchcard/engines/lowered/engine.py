@@ -15,7 +15,7 @@ import numpy as np
 from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, shown
+from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, card_for
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.computer import REALS, Computer
 from punchcard.engines.lowered.live import LiveCard
@@ -76,7 +76,7 @@ class Lowered(Runner):
 
     def _shown(self, watch: Watch) -> Card:
         """What a watch is given: the card as the runner was given it. A tensor is made anew, and so a copy already."""
-        return shown(watch, self.lives[0].show()) if self.packed else self.card
+        return card_for(watch, self.lives[0].show()) if self.packed else self.card
 
     def take(self, card: Card) -> None:
         for live, one in zip(self.lives, _single(card), strict=True):

@@ -1,4 +1,4 @@
-"""Where a card after a loop departs from one FLEQ step, by a plain reading of the card before: for counter-examples.
+"""Where a card after a loop departs from one FLEQ step, by a plain reading of the card before: for counterexamples.
 
     mem[c] = f(mem[a], mem[b]); if mem[flag] <= 0 goto p
 """

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from punchcard.arguments import checked
 from punchcard.budget import require
 from punchcard.errors import ProgramError, did_you_mean
+from punchcard.formatting import join_some, plural
 from punchcard.machines.fleq.functions import Function, Shape
 from punchcard.machines.subleq.isa import Halt as Halt
-from punchcard.telling import counted, few
 
 Array: TypeAlias = NDArray[np.float64]
 Field: TypeAlias = Literal["a", "b", "c", "flag", "p"]
@@ -176,8 +176,8 @@ class FleqProgram:
         )
 
     def __repr__(self) -> str:
-        variables = few([f"{variable.name} {variable.shape}" for variable in self.variables])
-        size = f"{counted(len(self.instructions), 'instruction')}, {counted(len(self.variables), 'variable')}"
+        variables = join_some([f"{variable.name} {variable.shape}" for variable in self.variables])
+        size = f"{plural(len(self.instructions), 'instruction')}, {plural(len(self.variables), 'variable')}"
         return f"<FleqProgram: {size}: {variables}; range ±{self.range:g}>"
 
     @property

@@ -16,6 +16,8 @@ from punchcard.card.layout import Card, Cards
 from punchcard.engines import Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines.base import AsPrecision, Machine
+from punchcard.machines.comparison import Check
+from punchcard.machines.display_values import DisplayValue
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.blocks.pointers import IncrPointer, ResetPointer
@@ -32,13 +34,11 @@ from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.reader import FleqReader
 from punchcard.machines.fleq.step_errors import Audit, StepErrors
 from punchcard.machines.fleq.text.assembler import assemble
-from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import Listed, Listing, lines_of
-from punchcard.machines.places import RealPlace
+from punchcard.machines.listing import ListedInstruction, Listing, lines_of
+from punchcard.machines.real_variables import RealVariable
 from punchcard.machines.result import Result
-from punchcard.machines.running import At, Mark
-from punchcard.machines.shown import Shown
+from punchcard.machines.running import Mark, PeriodicAction
 from punchcard.machines.stages import Said
 from punchcard.machines.streams import Read, Write
 from punchcard.transformer.build import compile_layer, to_weights
@@ -183,7 +183,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def guard(
         self, program: FleqProgram, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
         *, every_loop: bool,
-    ) -> tuple[Watch | None, Sequence[At]]:
+    ) -> tuple[Watch | None, Sequence[PeriodicAction]]:
         """Values stay within the range, flags are integers, pointers stay in the memory.
 
         A run that is not looked at after every loop is looked at between parts of `LOOK_EVERY` loops, so that what a program
@@ -195,7 +195,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         def made_again(mark: Mark, loops: int, *, guarded: bool) -> Mark:
             return again(mark, loops, self.watchman(program, mark.raw_card).watch if guarded else None)
 
-        return None, [At(LOOK_EVERY, PartGuard(self.watchman(program, punched), begin, made_again).look)]
+        return None, [PeriodicAction(LOOK_EVERY, PartGuard(self.watchman(program, punched), begin, made_again).look)]
 
     def unseen(self, program: FleqProgram, loops: int) -> tuple[str, ...]:
         return unseen(program, loops)
@@ -270,9 +270,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         inside = 0 <= state.program_counter < len(program.instructions)
         return inside and not isinstance(program.instructions[state.program_counter], Step)
 
-    def real_places(self, program: FleqProgram) -> dict[str, RealPlace]:
+    def real_variables(self, program: FleqProgram) -> dict[str, RealVariable]:
         first, starts = self.sizes.memory_column, [self.layout.rows(name).start for name in ("data", "incoming")]
-        return {v.name: RealPlace(slice(first + v.address, first + v.columns.stop),
+        return {v.name: RealVariable(slice(first + v.address, first + v.columns.stop),
                                   tuple(slice(start, start + v.shape.rows) for start in starts)) for v in program.variables}
 
     def column_name(self, column: int, program: FleqProgram | None = None) -> str:
@@ -289,7 +289,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def oracle(self, program: FleqProgram, read: Read, write: Write) -> FleqInterpreter:
         return FleqInterpreter(program, check_range=False)
 
-    def judge(self, program: FleqProgram, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None) -> StepErrors:
+    def comparison(
+        self, program: FleqProgram, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None
+    ) -> StepErrors:
         """Real numbers have errors: every instruction is compared with the exact function of what was on the card."""
         return StepErrors(self, program, begin.raw_card, Audit.of(kept) if kept else Audit())
 
@@ -326,7 +328,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             result = f" = {self.reader.memory(after)[0, pointers['c']]:.6g}"
         return f"[{number}] {program.describe(number, pointers, result):<52} goto {following}"
 
-    def shown(self, program: FleqProgram, result: Result[FleqState]) -> str:
+    def format_result(self, program: FleqProgram, result: Result[FleqState]) -> str:
         """The variables; at the end of a program that says what it is run for, that alone."""
         values: Mapping[str, Any] = result.memory
         if result.halted and (wanted := program.results):
@@ -347,12 +349,12 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return {"result": found[0] if len(found) == 1 else found,
                 "numpy_difference": max(distances) / self.range if distances else None}
 
-    def shown_values(self, program: FleqProgram) -> list[Shown]:
+    def display_values(self, program: FleqProgram) -> list[DisplayValue]:
         """The program counter, and the variables: of a long one the first columns."""
-        sizes, found = self.sizes, [Shown("program counter", "machine", "program_counter", 0, kind="unsigned",
+        sizes, found = self.sizes, [DisplayValue("program counter", "machine", "program_counter", 0, kind="unsigned",
                                           offset=-self.sizes.instruction_column)]
         for variable in program.variables[:MOST_SHOWN]:
-            found.append(Shown(variable.name, "variables", "data", sizes.memory_column + variable.address,
+            found.append(DisplayValue(variable.name, "variables", "data", sizes.memory_column + variable.address,
                                min(variable.shape.columns, MOST_COLUMNS), "numbers",
                                height=min(variable.shape.rows, MOST_COLUMNS), plus="incoming"))
         return found
@@ -362,11 +364,11 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         if source is None or len(program.lines) < len(program.instructions) - 1:
             source = self.kind.disassemble(program)
             program = self.restore(source)
-        lines, found = lines_of(source), list[Listed]()
+        lines, found = lines_of(source), list[ListedInstruction]()
         for number, line in enumerate(program.lines):
-            found.append(Listed(number, line, lines[line - 1].strip() if line <= len(lines) else ""))
+            found.append(ListedInstruction(number, line, lines[line - 1].strip() if line <= len(lines) else ""))
         if len(found) < len(program.instructions):
-            found.append(Listed(len(found), None, "halt"))
+            found.append(ListedInstruction(len(found), None, "halt"))
         return Listing(lines, found)
 
     def plain(self, value: np.ndarray) -> Any:

@@ -16,9 +16,9 @@ import numpy as np
 
 from punchcard.card.layout import Card
 from punchcard.errors import StorageError
+from punchcard.machines.comparison import Comparison
 from punchcard.machines.fleq import oracle
 from punchcard.machines.fleq.isa import Call, FleqProgram, FleqState, Step
-from punchcard.machines.judging import Judge
 from punchcard.machines.result import Report, Result
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Audit:
         return cls(**kept)
 
 
-class StepErrors(Judge):
+class StepErrors(Comparison):
     """Compares every loop's result with the exact function of what the loop began with."""
 
     watches = True

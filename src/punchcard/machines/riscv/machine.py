@@ -15,13 +15,14 @@ from punchcard.arguments import checked
 from punchcard.card.layout import Card, Cards
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision, Machine
+from punchcard.machines.comparison import Check
 from punchcard.machines.design import Design, by_name
+from punchcard.machines.display_values import DisplayValue, Pending
 from punchcard.machines.interpreter import Interpreter
-from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import Listed, Listing, lines_of
+from punchcard.machines.listing import ListedInstruction, Listing, lines_of
 from punchcard.machines.ports import Host
-from punchcard.machines.result import Result, Seen
+from punchcard.machines.result import Readout, Result
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import MOST_BITS, RiscvContent, RiscvDesign, RiscvSizes
 from punchcard.machines.riscv.designs.pending import PENDING, pending_word
@@ -38,8 +39,7 @@ from punchcard.machines.riscv.oracle import RiscvInterpreter, RiscvState
 from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
-from punchcard.machines.running import Course, Mark
-from punchcard.machines.shown import Pending, Shown
+from punchcard.machines.running import Mark, RunOutcome
 from punchcard.machines.stages import Said, Stage
 from punchcard.machines.streams import Read, Write
 
@@ -106,14 +106,14 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return [RiscvState(tuple(registers), tuple(words), counter)
                 for registers, words, counter in zip(*(part.tolist() for part in found), strict=True)]
 
-    def seen(self, program: RiscvProgram, card: Card) -> Seen:
+    def readout(self, program: RiscvProgram, card: Card) -> Readout:
         """The registers and the program counter; the memory is large."""
         registers = self.layout.numbers(card, "memory", "registers").tolist()
         column, value = pending_word(self.layout, card) or (-1, 0)
         place = column - self.layout.region("registers").start
         if 0 <= place < len(registers):
             registers[place] = value
-        return Seen(self._named(registers), self.counter(card))
+        return Readout(self._named(registers), self.counter(card))
 
     def counter(self, card: Card) -> int:
         """The program counter on a card."""
@@ -141,7 +141,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return RiscvHost(self.layout, self.sizes, self.design.events(self.sizes), begin, read, write, last, program)
 
     def result(
-        self, program: RiscvProgram | None, course: Course, begin: Mark, host: Host | None
+        self, program: RiscvProgram | None, course: RunOutcome, begin: Mark, host: Host | None
     ) -> Result[RiscvState]:
         """An instruction that was refused in the last loop does not count."""
         found = super().result(program, course, begin, host)
@@ -205,13 +205,13 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         line = program.lines.get(counter)
         return f"{code:<44} {', '.join(changes)}{f'  ({line})' if line else ''}".rstrip()
 
-    def shown_values(self, program: RiscvProgram) -> list[Shown]:
+    def display_values(self, program: RiscvProgram) -> list[DisplayValue]:
         """The program counter, the instruction as a number, and the registers, as if what is pending were stored."""
         scratch, registers = self.layout.region("scratchpad").start, self.layout.region("registers").start
         pending = Pending(PENDING, "address", "value", scratch) if self.design.lags else None
-        found = [Shown("program counter", "machine", "counter", scratch, kind="unsigned"),
-                 Shown("instruction", "machine", "word", scratch, kind="unsigned")]
-        return found + [Shown(name, "registers", "memory", registers + i, pending=pending)
+        found = [DisplayValue("program counter", "machine", "counter", scratch, kind="unsigned"),
+                 DisplayValue("instruction", "machine", "word", scratch, kind="unsigned")]
+        return found + [DisplayValue(name, "registers", "memory", registers + i, pending=pending)
                         for i, name in enumerate(REGISTERS)]
 
     def listing(self, program: RiscvProgram, source: str | None = None) -> Listing:
@@ -226,11 +226,11 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
                     found.append((address, text_of(word, address, program.name_of)))
         if source is None:
             return Listing([f"{program.name_of(address)}: {text}" for address, text in found],
-                           [Listed(address, line, text) for line, (address, text) in enumerate(found, start=1)])
+                           [ListedInstruction(address, line, text) for line, (address, text) in enumerate(found, start=1)])
         places = {address: line.line for address, line in program.lines.items() if Path(line.file).name == own}
-        return Listing(lines, [Listed(address, places.get(address), text) for address, text in found])
+        return Listing(lines, [ListedInstruction(address, places.get(address), text) for address, text in found])
 
-    def shown(self, program: RiscvProgram, result: Result[RiscvState]) -> str:
+    def format_result(self, program: RiscvProgram, result: Result[RiscvState]) -> str:
         """A program shows itself by its output."""
         return ""
 

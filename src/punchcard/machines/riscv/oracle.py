@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from punchcard.errors import PunchcardError
+from punchcard.formatting import join_some, plural
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
@@ -17,7 +18,6 @@ from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, decode, oper
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.streams import reader
-from punchcard.telling import counted, few
 
 FaultKind: TypeAlias = Literal[
     "illegal instruction", "breakpoint", "fetch out of range", "misaligned fetch", "load out of range", "misaligned load",
@@ -71,8 +71,8 @@ class RiscvState:
     def __repr__(self) -> str:
         """Tens of thousands of words would fill a screen many times."""
         held = [f"{name} {number}" for name, number in zip(isa.REGISTERS, self.registers, strict=False) if number]
-        return (f"<RiscvState: program counter {self.program_counter:#x}, registers {few(held) or 'all 0'}, "
-                f"{counted(len(self.memory), 'word')} of memory>")
+        return (f"<RiscvState: program counter {self.program_counter:#x}, registers {join_some(held) or 'all 0'}, "
+                f"{plural(len(self.memory), 'word')} of memory>")
 
 
 def _divide(a: int, b: int) -> int:

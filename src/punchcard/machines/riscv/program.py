@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError, did_you_mean
+from punchcard.formatting import plural
 from punchcard.machines.riscv.isa import MASK, REGISTERS, WORD_BYTES
-from punchcard.telling import counted
 
 if TYPE_CHECKING:
     SourceLines: TypeAlias = Mapping[int, "SourceLine"]
@@ -105,8 +105,8 @@ class RiscvProgram:
 
     def __repr__(self) -> str:
         size = sum(segment.size for segment in self.segments)
-        return (f"<RiscvProgram: {self.where}{counted(size, 'byte')} from {self.segments[0].address:#x} to {self.end:#x}, "
-                f"{counted(len(self.symbols), 'name')}, begins at {self.entry:#x}>")
+        return (f"<RiscvProgram: {self.where}{plural(size, 'byte')} from {self.segments[0].address:#x} to {self.end:#x}, "
+                f"{plural(len(self.symbols), 'name')}, begins at {self.entry:#x}>")
 
     @property
     def where(self) -> str:

@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError, did_you_mean, shortened
-from punchcard.telling import counted, few
+from punchcard.formatting import join_some, plural
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OperandKind: TypeAlias = Literal["cell", "target"]
@@ -138,8 +138,8 @@ class Program:
                                        f"{len(targets)}, counted from 0")
 
     def __repr__(self) -> str:
-        cells = few([f"{name} {value}" for name, value in self.named(self.memory).items()])
-        return f"<Program: {counted(len(self.instructions), 'instruction')}, {counted(len(self.memory), 'cell')}: {cells}>"
+        cells = join_some([f"{name} {value}" for name, value in self.named(self.memory).items()])
+        return f"<Program: {plural(len(self.instructions), 'instruction')}, {plural(len(self.memory), 'cell')}: {cells}>"
 
     def cell_names(self) -> list[str]:
         """A name for every memory cell: `list` is the first cell of an array, `list+1` the second."""

@@ -14,9 +14,9 @@ from punchcard.card.layout import Card, Cards
 from punchcard.errors import ProgramError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
+from punchcard.machines.display_values import DisplayValue
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import Listed, Listing, lines_of
-from punchcard.machines.shown import Shown
+from punchcard.machines.listing import ListedInstruction, Listing, lines_of
 from punchcard.machines.stages import Said
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, Reading, SubleqContent, SubleqDesign, SubleqSizes
@@ -150,8 +150,8 @@ class SubleqMachine(Machine[Program, State]):
         old_a, old_b, new_b = then.memory[instruction.a], then.memory[instruction.b], now.memory[instruction.b]
         return f"{code:<36} {b} = {old_b} - {old_a} = {new_b}, goto {now.program_counter}"
 
-    def shown_values(self, program: Program) -> list[Shown]:
-        return self.design.shown(self.sizes, self.layout, program.cell_names()[:MOST_SHOWN])
+    def display_values(self, program: Program) -> list[DisplayValue]:
+        return self.design.display_values(self.sizes, self.layout, program.cell_names()[:MOST_SHOWN])
 
     def listing(self, program: Program, source: str | None = None) -> Listing:
         """An instruction is a line; of a program without lines, a line of its disassembled text."""
@@ -163,7 +163,8 @@ class SubleqMachine(Machine[Program, State]):
         for number, instruction in enumerate(program.instructions):
             line = program.lines[number] if number < len(program.lines) else None
             text = lines[line - 1].strip() if line is not None and line <= len(lines) else ""
-            found.append(Listed(number, line, text or ("halt" if not isinstance(instruction, Subleq) else "subleq")))
+            name = "subleq" if isinstance(instruction, Subleq) else "halt"
+            found.append(ListedInstruction(number, line, text or name))
         return Listing(lines, found)
 
     def check_fits(self, program: Program) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError, SizeError, did_you_mean
-from punchcard.telling import counted, few
+from punchcard.formatting import join_some, plural
 
 if TYPE_CHECKING:
     LineNumbers: TypeAlias = Sequence[int]
@@ -151,7 +151,7 @@ class ImageState:
 
     def __repr__(self) -> str:
         """Tens of thousands of words would fill a screen many times."""
-        return f"<ImageState: program counter {self.program_counter}, memory {few(list(map(str, self.memory)))}>"
+        return f"<ImageState: program counter {self.program_counter}, memory {join_some(list(map(str, self.memory)))}>"
 
 
 @checked
@@ -196,8 +196,8 @@ class Image:
         return len(self.words)
 
     def __repr__(self) -> str:
-        labels = few([f"{name} at {place}" for name, place in self.labels.items()])
-        return f"<Image: {self._where}{counted(len(self), 'word')}{f'; {labels}' * bool(labels)}>"
+        labels = join_some([f"{name} at {place}" for name, place in self.labels.items()])
+        return f"<Image: {self._where}{plural(len(self), 'word')}{f'; {labels}' * bool(labels)}>"
 
     def with_values(self, values: Mapping[str, int]) -> Image:
         """The same image with other words at the named addresses."""

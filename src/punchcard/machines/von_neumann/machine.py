@@ -15,14 +15,14 @@ from punchcard.arguments import checked
 from punchcard.card.layout import Card, Cards
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision, Machine
+from punchcard.machines.comparison import Check
 from punchcard.machines.design import Design, by_name
+from punchcard.machines.display_values import DisplayValue
 from punchcard.machines.interpreter import Interpreter
-from punchcard.machines.judging import Check
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import Listed, Listing, lines_of
-from punchcard.machines.result import Result, Seen
+from punchcard.machines.listing import ListedInstruction, Listing, lines_of
+from punchcard.machines.result import Readout, Result
 from punchcard.machines.running import Mark
-from punchcard.machines.shown import Shown
 from punchcard.machines.stages import Said
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
@@ -100,12 +100,12 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         pairs = zip(words.tolist(), counters.tolist(), strict=True)
         return [ImageState(tuple(memory), counter) for memory, counter in pairs]
 
-    def seen(self, program: Image, card: Card) -> Seen:
+    def readout(self, program: Image, card: Card) -> Readout:
         """The labelled cells and no others."""
         first, counter = self.layout.region("memory").start, self.design.counter(self.sizes, self.layout, card)
         words = {name: self.layout.number_at(card, "memory", first + address) for name, address in program.labels.items()
                  if address < self.sizes.memory}
-        return Seen({name: self._signed(word) for name, word in words.items()}, int(counter))
+        return Readout({name: self._signed(word) for name, word in words.items()}, int(counter))
 
     def values(self, program: Image, state: ImageState) -> dict[str, Any]:
         """The labelled words, as signed numbers."""
@@ -167,13 +167,14 @@ class VonNeumannMachine(Machine[Image, ImageState]):
             done = f"{program.name_of(target)} = {self._signed(now.memory[target])} from a port, {done}"
         return f"{code:<36} {done}"
 
-    def shown_values(self, program: Image) -> list[Shown]:
+    def display_values(self, program: Image) -> list[DisplayValue]:
         """The program counter, the fetched instruction, and the labelled cells."""
         scratch, first = self.layout.region("scratchpad").start, self.layout.region("memory").start
-        found = [Shown("program counter", "machine", "counter", scratch, kind="unsigned", offset=-INSTRUCTION, wraps=True)]
-        found += [Shown(f"operand {x}", "machine", f"word.{x}", scratch) for x in "abc"]
+        found = [DisplayValue("program counter", "machine", "counter", scratch, kind="unsigned", offset=-INSTRUCTION,
+                              wraps=True)]
+        found += [DisplayValue(f"operand {x}", "machine", f"word.{x}", scratch) for x in "abc"]
         labelled = [(name, address) for name, address in program.labels.items() if address < self.sizes.memory]
-        return found + [Shown(name, "memory", "memory", first + address) for name, address in labelled[:MOST_SHOWN]]
+        return found + [DisplayValue(name, "memory", "memory", first + address) for name, address in labelled[:MOST_SHOWN]]
 
     def listing(self, program: Image, source: str | None = None) -> Listing:
         """Three words are an instruction, from the first of each line on; data looks like instructions, too."""
@@ -182,13 +183,14 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         lines, first = lines_of(source), dict[int, int]()
         for address, line in enumerate(program.lines):
             first.setdefault(line, address)
-        found = [Listed(address, line, self._code(program, address)) for address, line in enumerate(program.lines)
+        found = [ListedInstruction(address, line, self._code(program, address)) for address, line in enumerate(program.lines)
                  if line and (address - first[line]) % INSTRUCTION == 0 and address + INSTRUCTION <= len(program.words)]
         return Listing(lines, found)
 
     def _words(self, program: Image) -> Listing:
         starts = range(0, len(program.words) - INSTRUCTION + 1, INSTRUCTION)
-        found = [Listed(address, line, self._code(program, address)) for line, address in enumerate(starts, start=1)]
+        found = [ListedInstruction(address, line, self._code(program, address))
+                 for line, address in enumerate(starts, start=1)]
         return Listing([f"{program.name_of(each.number)}: {each.text}" for each in found], found)
 
     def _code(self, program: Image, address: int) -> str:
@@ -213,7 +215,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         except (KeyError, TypeError, ValueError, RecursionError):
             raise ProgramError("the program is not an object with words, source and labels") from None
 
-    def shown(self, program: Image, result: Result[ImageState]) -> str:
+    def format_result(self, program: Image, result: Result[ImageState]) -> str:
         """An image shows itself by its output."""
         return ""
 

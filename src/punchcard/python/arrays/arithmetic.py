@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from punchcard.python.arrays.dtypes import REAL, TRUTH, WHOLE, Kinds, counted, promoted
-from punchcard.python.arrays.emitter import Emitter
-from punchcard.python.arrays.ir import Const, Index, Line, Operand, Pointer
-from punchcard.python.arrays.values import Real, Refusal, Shape, constant, shown
+from punchcard.python.arrays.ir import Const, Index, Operand, Pointer, SourceLine
+from punchcard.python.arrays.operation_builder import OperationBuilder
+from punchcard.python.arrays.values import ArrayValue, Refusal, Shape, constant, shown
 
 MOST_POWER = 16
 
@@ -18,17 +18,17 @@ MOST_POWER = 16
 class Arithmetic:
     """Operations on values, at a line of the source."""
 
-    def __init__(self, emitter: Emitter) -> None:
-        self.emitter = emitter
-        self.line: Line
+    def __init__(self, builder: OperationBuilder) -> None:
+        self.builder = builder
+        self.line: SourceLine
 
-    def _emit(self, function: str, operands: tuple[Operand, ...], shape: Shape, kinds: Kinds = REAL) -> Real:
+    def _emit(self, function: str, operands: tuple[Operand, ...], shape: Shape, kinds: Kinds = REAL) -> ArrayValue:
         rows, columns = matrix_shape(shape)
-        return Real(self.emitter.emit(function, operands, rows, columns, self.line), shape, kinds=kinds)
+        return ArrayValue(self.builder.emit(function, operands, rows, columns, self.line), shape, kinds=kinds)
 
     # Broadcasting
 
-    def spread(self, a: Real, shape: Shape) -> Operand:
+    def spread(self, a: ArrayValue, shape: Shape) -> Operand:
         """The operand as a matrix of the whole shape; one row, one column or one number is repeated."""
         operand = a.operand.flip if len(a.shape) == 1 and len(shape) == 2 else a.operand
         rows, columns = matrix_shape(shape)
@@ -37,61 +37,61 @@ class Arithmetic:
         if isinstance(operand, Const):
             return Const.of(np.broadcast_to(operand.value, (rows, columns)))
         if operand.rows == operand.columns == 1:
-            return self.emitter.emit("scale", (operand, Const.of(np.ones((rows, columns)))), rows, columns, self.line)
+            return self.builder.emit("scale", (operand, Const.of(np.ones((rows, columns)))), rows, columns, self.line)
         if operand.rows == 1:
             operands: tuple[Operand, ...] = (Const.of(np.ones((rows, 1))), operand)
         else:
             operands = (operand, Const.of(np.ones((1, columns))))
-        return self.emitter.emit("matmul", operands, rows, columns, self.line)
+        return self.builder.emit("matmul", operands, rows, columns, self.line)
 
-    def elementwise(self, function: str, a: Real, b: Real, sign: str) -> Real:
+    def elementwise(self, function: str, a: ArrayValue, b: ArrayValue, sign: str) -> ArrayValue:
         shape = together(a, b, sign)
         return self._emit(function, (self.spread(a, shape), self.spread(b, shape)), shape, promoted(a.kinds, b.kinds))
 
-    def entrywise(self, function: str, a: Real) -> Real:
+    def entrywise(self, function: str, a: ArrayValue) -> ArrayValue:
         """A function of every entry."""
         return self._emit(function, (a.operand,), a.shape, a.kinds if function == "abs" else REAL)
 
     # Operators
 
-    def add(self, a: Real, b: Real) -> Real:
+    def add(self, a: ArrayValue, b: ArrayValue) -> ArrayValue:
         _no_masks("+", a, b)
         return self.elementwise("add", a, b, "+")
 
-    def sub(self, a: Real, b: Real) -> Real:
+    def sub(self, a: ArrayValue, b: ArrayValue) -> ArrayValue:
         _no_masks("-", a, b)
         return self.elementwise("sub", a, b, "-")
 
-    def negative(self, a: Real) -> Real:
+    def negative(self, a: ArrayValue) -> ArrayValue:
         if a.kinds & TRUTH:
             raise Refusal("- of a comparison: NumPy has no minus for True and False", "write 0.0 - (...) * 1.0")
         return self._emit("sub", (Const.of(np.zeros(matrix_shape(a.shape))), a.operand), a.shape, a.kinds)
 
-    def mul(self, a: Real, b: Real) -> Real:
+    def mul(self, a: ArrayValue, b: ArrayValue) -> ArrayValue:
         shape, kinds = together(a, b, "*"), promoted(a.kinds, b.kinds)
         if a.operand.rows == a.operand.columns == 1:
-            return self.scaled(a.operand, Real(self.spread(b, shape), shape), kinds)
+            return self.scaled(a.operand, ArrayValue(self.spread(b, shape), shape), kinds)
         if b.operand.rows == b.operand.columns == 1:
-            return self.scaled(b.operand, Real(self.spread(a, shape), shape), kinds)
+            return self.scaled(b.operand, ArrayValue(self.spread(a, shape), shape), kinds)
         return self.elementwise("hadamard", a, b, "*")
 
-    def scaled(self, scalar: Operand, a: Real, kinds: Kinds = REAL) -> Real:
+    def scaled(self, scalar: Operand, a: ArrayValue, kinds: Kinds = REAL) -> ArrayValue:
         """A 1x1 operand times an array."""
         if a.operand.rows == a.operand.columns == 1 and isinstance(a.operand, Const):
-            scalar, a = a.operand, Real(scalar, a.shape)
+            scalar, a = a.operand, ArrayValue(scalar, a.shape)
         return self._emit("scale", (scalar, a.operand), a.shape, kinds)
 
-    def div(self, a: Real, b: Real) -> Real:
+    def div(self, a: ArrayValue, b: ArrayValue) -> ArrayValue:
         if isinstance(b.operand, Const):
             if not np.all(b.operand.value):
                 raise Refusal("division by 0")
-            return self.mul(a, Real(Const.of(1.0 / b.operand.value), b.shape))
+            return self.mul(a, ArrayValue(Const.of(1.0 / b.operand.value), b.shape))
         inverse = self.entrywise("inverse", b)
         if isinstance(a.operand, Const) and a.operand.single == 1.0 and together(a, b, "/") == b.shape:
             return inverse
         return self.mul(a, inverse)  # a real number, whatever the types of a and b
 
-    def power(self, a: Real, exponent: object) -> Real:
+    def power(self, a: ArrayValue, exponent: object) -> ArrayValue:
         if a.kinds & TRUTH:
             raise Refusal("** of a comparison: NumPy computes it with integers of 8 bits", "multiply it by 1.0 first")
         if isinstance(exponent, float) and exponent.is_integer():
@@ -110,11 +110,11 @@ class Arithmetic:
             return replace(constant(np.ones(matrix_shape(a.shape)), a.shape), kinds=a.kinds)
         half = a if exponent == 1 else self.power(a, exponent // 2)
         if exponent == 1:
-            return Real(a.operand, a.shape, kinds=a.kinds)
+            return ArrayValue(a.operand, a.shape, kinds=a.kinds)
         square = self.mul(half, half)
         return self.mul(square, a) if exponent % 2 else square
 
-    def matmul(self, a: Real, b: Real, sign: str = "@") -> Real:
+    def matmul(self, a: ArrayValue, b: ArrayValue, sign: str = "@") -> ArrayValue:
         """NumPy's @ for vectors and matrices."""
         if not a.shape or not b.shape:
             raise Refusal(f"{sign} of {shown(a.shape)} and {shown(b.shape)}: both sides must be vectors or matrices",
@@ -128,17 +128,17 @@ class Arithmetic:
         left = a.operand.flip if len(a.shape) == 1 else a.operand
         return self._emit("matmul", (left, b.operand), shape, kinds)
 
-    def outer(self, a: Real, b: Real) -> Real:
+    def outer(self, a: ArrayValue, b: ArrayValue) -> ArrayValue:
         if len(a.shape) != 1 or len(b.shape) != 1:
             raise Refusal(f"outer of {shown(a.shape)} and {shown(b.shape)}: both must be vectors")
         return self._emit("matmul", (a.operand, b.operand.flip), (*a.shape, *b.shape), promoted(a.kinds, b.kinds))
 
     # Reductions
 
-    def sum(self, a: Real, axis: int | None) -> Real:
+    def sum(self, a: ArrayValue, axis: int | None) -> ArrayValue:
         kinds = counted(a.kinds)
         if a.is_scalar:
-            return Real(a.operand, (), kinds=kinds)
+            return ArrayValue(a.operand, (), kinds=kinds)
         if len(a.shape) == 1:
             return self._emit("matmul", (_ones(1, a.shape[0]), a.operand), (), kinds)
         if axis is None:
@@ -148,12 +148,12 @@ class Arithmetic:
             return self._emit("matmul", (a.operand, _ones(a.shape[1], 1)), a.shape[:1], kinds)
         return self._emit("matmul", (a.operand.flip, _ones(a.shape[0], 1)), a.shape[1:], kinds)
 
-    def norm(self, a: Real) -> Real:
+    def norm(self, a: ArrayValue) -> ArrayValue:
         a = replace(a, kinds=REAL)
         square = self.matmul(a, a) if len(a.shape) == 1 else self.sum(self.power(a, 2), None)
         return self.entrywise("sqrt", square)
 
-    def extreme(self, function: str, a: Real, axis: int | None) -> Real:
+    def extreme(self, function: str, a: ArrayValue, axis: int | None) -> ArrayValue:
         """The largest or smallest entry: of all, of each column (0) or of each row (1)."""
         if a.is_scalar:
             return a
@@ -163,38 +163,38 @@ class Arithmetic:
             return self.extreme(function, self._fold(function, a.operand, a.shape[:1], a.kinds), None)
         return self._fold(function, a.operand if axis % 2 else a.operand.flip, (a.shape[0 if axis % 2 else 1],), a.kinds)
 
-    def _fold(self, function: str, operand: Operand, shape: Shape, kinds: Kinds) -> Real:
+    def _fold(self, function: str, operand: Operand, shape: Shape, kinds: Kinds) -> ArrayValue:
         """All columns of a matrix, two by two."""
         found = self.column(operand, 0, shape)
         for i in range(1, operand.columns):
             found = self._emit(function, (found.operand, self.column(operand, i, shape).operand), shape)
         return replace(found, kinds=kinds)
 
-    def softmax(self, a: Real, axis: int) -> Real:
+    def softmax(self, a: ArrayValue, axis: int) -> ArrayValue:
         """exp(a - its largest entry) over the sum."""
         if a.is_scalar:
             raise Refusal("softmax of a scalar: it must be a vector or a matrix")
         if len(a.shape) == 2 and axis % 2 == 0:
-            found = self.softmax(Real(a.operand.flip, a.shape[::-1]), 1)
-            return Real(found.operand.flip, a.shape)
+            found = self.softmax(ArrayValue(a.operand.flip, a.shape[::-1]), 1)
+            return ArrayValue(found.operand.flip, a.shape)
         largest = self.extreme("maximum", a, 1 if len(a.shape) == 2 else None)
-        lifted = largest if len(a.shape) == 1 else Real(largest.operand, (a.shape[0], 1))
+        lifted = largest if len(a.shape) == 1 else ArrayValue(largest.operand, (a.shape[0], 1))
         grown = self.entrywise("exp", self.sub(a, lifted))
         total = self.sum(grown, 1 if len(a.shape) == 2 else None)
         share = self.entrywise("inverse", total)
-        return self.mul(grown, share if len(a.shape) == 1 else Real(share.operand, (a.shape[0], 1)))
+        return self.mul(grown, share if len(a.shape) == 1 else ArrayValue(share.operand, (a.shape[0], 1)))
 
     # Comparing
 
-    def positive(self, a: Real) -> Real:
-        return Real(self.entrywise("positive", a).operand, a.shape, kinds=TRUTH)
+    def positive(self, a: ArrayValue) -> ArrayValue:
+        return ArrayValue(self.entrywise("positive", a).operand, a.shape, kinds=TRUTH)
 
-    def inverted(self, a: Real) -> Real:
+    def inverted(self, a: ArrayValue) -> ArrayValue:
         """Not, of every entry."""
         ones = constant(np.ones(matrix_shape(a.shape)), a.shape)
-        return Real(self.elementwise("sub", ones, a, "-").operand, a.shape, kinds=TRUTH)
+        return ArrayValue(self.elementwise("sub", ones, a, "-").operand, a.shape, kinds=TRUTH)
 
-    def compare(self, sign: str, a: Real, b: Real) -> Real:
+    def compare(self, sign: str, a: ArrayValue, b: ArrayValue) -> ArrayValue:
         """The entries for which a comparison holds."""
         if sign in ("==", "!="):
             if not (a.operand.integral and b.operand.integral):
@@ -202,7 +202,7 @@ class Arithmetic:
             distance = self.entrywise("abs", self.elementwise("sub", a, b, sign))
             ones = constant(np.ones(matrix_shape(distance.shape)), distance.shape)
             equal = self.entrywise("relu", self.elementwise("sub", ones, distance, sign))
-            found = Real(equal.operand, equal.shape, kinds=TRUTH)
+            found = ArrayValue(equal.operand, equal.shape, kinds=TRUTH)
             return found if sign == "==" else self.inverted(found)
         if sign in (">", "<="):
             found = self.positive(self.elementwise("sub", a, b, sign))
@@ -210,27 +210,27 @@ class Arithmetic:
             found = self.positive(self.elementwise("sub", b, a, sign))
         return found if sign in (">", "<") else self.inverted(found)
 
-    def where(self, mask: Real, a: Real, b: Real) -> Real:
+    def where(self, mask: ArrayValue, a: ArrayValue, b: ArrayValue) -> ArrayValue:
         """b + mask (a - b)."""
-        shape = together(Real(mask.operand, mask.shape), Real(Const.of(0.0), together(a, b, "where")), "where")
-        left, right = Real(self.spread(a, shape), shape), Real(self.spread(b, shape), shape)
-        found = self.add(right, self.mul(Real(mask.operand, mask.shape), self.sub(left, right)))
+        shape = together(ArrayValue(mask.operand, mask.shape), ArrayValue(Const.of(0.0), together(a, b, "where")), "where")
+        left, right = ArrayValue(self.spread(a, shape), shape), ArrayValue(self.spread(b, shape), shape)
+        found = self.add(right, self.mul(ArrayValue(mask.operand, mask.shape), self.sub(left, right)))
         return replace(found, kinds=promoted(a.kinds, b.kinds))
 
     # Columns
 
-    def column(self, operand: Operand, index: Index, shape: Shape) -> Real:
+    def column(self, operand: Operand, index: Index, shape: Shape) -> ArrayValue:
         """A column of a matrix."""
         if operand.columns == 1 and not isinstance(index, Pointer):
-            return Real(operand, shape)
-        return Real(self.emitter.emit("column", (operand,), operand.rows, 1, self.line, index), shape)
+            return ArrayValue(operand, shape)
+        return ArrayValue(self.builder.emit("column", (operand,), operand.rows, 1, self.line, index), shape)
 
     def updated(self, operand: Operand, index: Index, column: Operand) -> Operand:
         """The matrix with another column."""
-        return self.emitter.emit("update", (operand, column), operand.rows, operand.columns, self.line, index)
+        return self.builder.emit("update", (operand, column), operand.rows, operand.columns, self.line, index)
 
 
-BINARY: dict[str, Callable[[Arithmetic, Real, Real], Real]] = {
+BINARY: dict[str, Callable[[Arithmetic, ArrayValue, ArrayValue], ArrayValue]] = {
     "+": Arithmetic.add, "-": Arithmetic.sub, "*": Arithmetic.mul, "/": Arithmetic.div, "@": Arithmetic.matmul}
 
 
@@ -239,7 +239,7 @@ def matrix_shape(shape: Shape) -> tuple[int, int]:
     return (1, 1) if shape == () else (shape[0], 1) if len(shape) == 1 else (shape[0], shape[1])
 
 
-def together(a: Real, b: Real, sign: str) -> Shape:
+def together(a: ArrayValue, b: ArrayValue, sign: str) -> Shape:
     """The shape of both together, by NumPy's rule."""
     try:
         return np.broadcast_shapes(a.shape, b.shape)
@@ -251,6 +251,6 @@ def _ones(rows: int, columns: int) -> Const:
     return Const.of(np.ones((rows, columns)))
 
 
-def _no_masks(sign: str, a: Real, b: Real) -> None:
+def _no_masks(sign: str, a: ArrayValue, b: ArrayValue) -> None:
     if a.kinds & b.kinds & TRUTH:
         raise Refusal(f"{sign} of two comparisons means something else in NumPy", "multiply one of them by 1.0 first")

@@ -14,7 +14,7 @@ from punchcard.python.arrays.dtypes import REAL
 from punchcard.python.arrays.expressions import Expressions, described
 from punchcard.python.arrays.intrinsics import MAKERS, METHODS, named
 from punchcard.python.arrays.ir import Const
-from punchcard.python.arrays.values import Counted, Known, NeedsConstant, Real, Several, Value
+from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, NeedsConstant, TupleValue, Value
 
 
 class Calling(Expressions):
@@ -32,7 +32,7 @@ class Calling(Expressions):
             if isinstance(given, np.ndarray) and node.attr in ("T", "shape", "ndim", "size"):
                 return Known(getattr(given, node.attr))
             self.fail(node, f".{node.attr} of {described(given)}")
-        if isinstance(value, Several):
+        if isinstance(value, TupleValue):
             self.fail(node, f".{node.attr} of a tuple")
         real = self.real(value, node)
         if node.attr == "T":
@@ -100,8 +100,8 @@ class Calling(Expressions):
         (first, *rest) = values
         if rest:
             self.fail(node, "Python's sum with a start", "add it yourself")
-        if isinstance(first, Several) or (isinstance(first, Known) and isinstance(first.value, tuple)):
-            items = first.items if isinstance(first, Several) else tuple(map(Known, first.value))
+        if isinstance(first, TupleValue) or (isinstance(first, Known) and isinstance(first.value, tuple)):
+            items = first.items if isinstance(first, TupleValue) else tuple(map(Known, first.value))
             total: Value = Known(0)
             for item in items:
                 total = self.combine(node, ast.Add, total, item)
@@ -115,7 +115,7 @@ class Calling(Expressions):
         if len(values) != 1:
             self.fail(node, f"len takes 1 argument: {len(values)} given")
         (value,) = values
-        if isinstance(value, Several):
+        if isinstance(value, TupleValue):
             return Known(len(value.items))
         if isinstance(value, Known):
             return self._python(node, len, values)
@@ -127,7 +127,7 @@ class Calling(Expressions):
     def _made(self, node: ast.Call, name: str, values: list[Value], options: dict[str, Value]) -> Value:
         """An array of constants, which NumPy makes when the function is compiled."""
         for value in (*values, *options.values()):
-            if isinstance(value, Counted):
+            if isinstance(value, LoopVariable):
                 raise NeedsConstant(value.loop, name)
             if not isinstance(value, Known):
                 self.fail(node, f"{name} of something that is computed",
@@ -140,7 +140,7 @@ class Calling(Expressions):
         if found.dtype.kind not in "buif" or found.ndim > 2 or not 0 < found.size <= 1 << 20:
             self.fail(node,
                       f"{name} gives an array of the shape {found.shape}: real numbers in one or two dimensions are wanted")
-        return Real(Const.of(found), found.shape, kinds=self._kinds(found, node))
+        return ArrayValue(Const.of(found), found.shape, kinds=self._kinds(found, node))
 
     def _intrinsic(
         self, node: ast.Call, name: str, values: list[Value], options: dict[str, Value], *, ours: bool = False

@@ -1,8 +1,8 @@
 """The compiler, as a list of its passes: source to operations, a run in NumPy, and instructions.
 
-    lowered(source, shapes, kinds, constants)    the operations of the function for arguments of these shapes and types
+    lower(source, shapes, kinds, constants)    the operations of the function for arguments of these shapes and types
     dry_run(code, values)                        how large values get for these arguments
-    written(code, ...)                           the FLEQ program for a range and for domains of functions
+    generate(code, ...)                          the FLEQ program for a range and for domains of functions
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from punchcard.python.arrays.arithmetic import matrix_shape
+from punchcard.python.arrays.dead_code import drop_dead_code
 from punchcard.python.arrays.dtypes import REAL, Kinds
-from punchcard.python.arrays.emitter import Emitter
+from punchcard.python.arrays.for_loops import Function
 from punchcard.python.arrays.ir import Operand, Ref, Register, Statement
-from punchcard.python.arrays.loops import Function
-from punchcard.python.arrays.prune import pruned
-from punchcard.python.arrays.values import Known, NeedsConstant, Real, Several, Shape, Value
+from punchcard.python.arrays.operation_builder import OperationBuilder
+from punchcard.python.arrays.values import ArrayValue, Known, NeedsConstant, Shape, TupleValue, Value
 from punchcard.python.source import FunctionSource
 
 
 @dataclass(frozen=True)
-class Lowered:
+class LoweredFunction:
     """A function as operations: its parameters, and its results with their shapes; `one`: it returns one value."""
 
     code: list[Statement]
@@ -33,24 +33,24 @@ class Lowered:
     one: bool
 
 
-def lowered(source: FunctionSource, shapes: Mapping[str, Shape], kinds: Mapping[str, Kinds],
-            constants: Mapping[str, Any]) -> Lowered:
+def lower(source: FunctionSource, shapes: Mapping[str, Shape], kinds: Mapping[str, Kinds],
+            constants: Mapping[str, Any]) -> LoweredFunction:
     """The operations of a function for data of these shapes and types, and these constants."""
-    emitter = Emitter()
+    builder = OperationBuilder()
     parameters: dict[str, Register] = {}
     arguments: dict[str, Value] = {}
     for name, shape in shapes.items():
         rows, columns = matrix_shape(shape)
-        parameters[name] = emitter.register(rows, columns, name=name, integral=kinds[name] != REAL)
-        arguments[name] = Real(Ref(parameters[name]), shape, kinds=kinds[name])
+        parameters[name] = builder.register(rows, columns, name=name, integral=kinds[name] != REAL)
+        arguments[name] = ArrayValue(Ref(parameters[name]), shape, kinds=kinds[name])
     arguments |= {name: Known(value) for name, value in constants.items()}
-    function = Function(source, emitter, [])
+    function = Function(source, builder, [])
     try:
         value = function.compile(arguments)
     except NeedsConstant as need:
         source.fail(need.loop.line.node, f"the loop variable is needed as a constant: {need.message}")
     last = source.node.body[-1]
-    items = value.items if isinstance(value, Several) else (value,)
+    items = value.items if isinstance(value, TupleValue) else (value,)
     if isinstance(value, Known) and value.value is None:
         source.fail(last, "the function returns nothing", "end it with return and the values that are wanted")
     if isinstance(value, Known) and isinstance(value.value, tuple):
@@ -59,10 +59,10 @@ def lowered(source: FunctionSource, shapes: Mapping[str, Shape], kinds: Mapping[
     moves: list[tuple[Register, Operand]] = []
     for number, real in enumerate(reals):
         rows, columns = matrix_shape(real.shape)
-        moves.append((emitter.register(rows, columns, name="result" if len(reals) == 1 else f"result{number + 1}"),
+        moves.append((builder.register(rows, columns, name="result" if len(reals) == 1 else f"result{number + 1}"),
                       real.operand))
     returns = [node for node in ast.walk(source.node) if isinstance(node, ast.Return)]
-    emitter.moves(moves, function.line(returns[-1] if returns else last))
-    pruned(emitter.code, [register for register, _ in moves])
-    return Lowered(emitter.code, parameters, [register for register, _ in moves], [real.shape for real in reals],
-                   not isinstance(value, Several) and not (isinstance(value, Known) and isinstance(value.value, tuple)))
+    builder.moves(moves, function.line(returns[-1] if returns else last))
+    drop_dead_code(builder.code, [register for register, _ in moves])
+    return LoweredFunction(builder.code, parameters, [register for register, _ in moves], [real.shape for real in reals],
+                   not isinstance(value, TupleValue) and not (isinstance(value, Known) and isinstance(value.value, tuple)))

@@ -13,9 +13,9 @@ import numpy as np
 
 from punchcard.python.arrays.arithmetic import Arithmetic
 from punchcard.python.arrays.expressions import COMPARISONS, Expressions
-from punchcard.python.arrays.ir import Both, Condition, Const, Not, Statement, Test
-from punchcard.python.arrays.parts import Parts
-from punchcard.python.arrays.values import Counted, Known, Real, shown
+from punchcard.python.arrays.ir import Compound, Condition, Const, Negation, Statement, Test
+from punchcard.python.arrays.subscripts import Parts
+from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, shown
 
 
 class Conditions(Parts):
@@ -30,13 +30,13 @@ class Conditions(Parts):
             return self._joined(node, first=first)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.condition(node.operand, first=first)
-            return not inner if isinstance(inner, bool) else Not(inner)
+            return not inner if isinstance(inner, bool) else Negation(inner)
         if isinstance(node, ast.Compare) and len(node.ops) > 1:
             return self._chain(node, first=first)
         work: list[Statement] = []
         if first:
             return self._simple(node, work)
-        with self.emitter.scope(work, certain=False):
+        with self.builder.scope(work, certain=False):
             return self._simple(node, work)
 
     def _joined(self, node: ast.BoolOp, *, first: bool) -> Condition | bool:
@@ -53,7 +53,7 @@ class Conditions(Parts):
                 break
             if not isinstance(part, bool):
                 parts.append(part)
-        return parts[0] if len(parts) == 1 else Both(parts, any_of) if parts else not any_of
+        return parts[0] if len(parts) == 1 else Compound(parts, any_of) if parts else not any_of
 
     def _chain(self, node: ast.Compare, *, first: bool) -> Condition | bool:
         """a < b < c is a < b and b < c."""
@@ -76,7 +76,7 @@ class Conditions(Parts):
         scalar = self._scalar(value, node)
         if scalar.boolean:
             return Test(work, scalar.operand, self.line(node))
-        return self._compared(node, "!=", scalar, Real(Const.of(0.0), ()), work)
+        return self._compared(node, "!=", scalar, ArrayValue(Const.of(0.0), ()), work)
 
     def _truth(self, value: object, node: ast.AST) -> bool:
         try:
@@ -84,26 +84,26 @@ class Conditions(Parts):
         except ValueError:
             self.fail(node, "a condition of an array: it must be a scalar")
 
-    def _scalar(self, value: Known | Real | Counted | object, node: ast.AST) -> Real:
+    def _scalar(self, value: Known | ArrayValue | LoopVariable | object, node: ast.AST) -> ArrayValue:
         real = self.real(value, node)  # type: ignore[arg-type]
         if int(np.prod(real.shape)) != 1:
             self.fail(node, f"a condition of an array, {shown(real.shape)}: it must be a scalar",
                       "use pc.where, sum or norm")
-        return Real(real.operand, (), kinds=real.kinds)
+        return ArrayValue(real.operand, (), kinds=real.kinds)
 
-    def _compared(self, node: ast.AST, sign: str, a: Real, b: Real, work: list[Statement]) -> Condition:
+    def _compared(self, node: ast.AST, sign: str, a: ArrayValue, b: ArrayValue, work: list[Statement]) -> Condition:
         arithmetic, line = self.arithmetic, self.line(node)
 
-        def test(flag: Real) -> Condition:
+        def test(flag: ArrayValue) -> Condition:
             return Test(work, flag.operand, line)
 
         if a.operand.integral and b.operand.integral:
             if sign in ("==", "!="):
                 more, less = self._above(a, b, node), self._above(b, a, node)
-                return Both([more, less], any=True) if sign == "!=" else Not(Both([more, less], any=True))
+                return Compound([more, less], any=True) if sign == "!=" else Negation(Compound([more, less], any=True))
             first, second = (a, b) if sign in (">", ">=") else (b, a)
             if sign in (">=", "<="):  # a >= b is a + 1 > b; the constant is added to a constant where there is one
-                one = Real(Const.of(1.0), ())
+                one = ArrayValue(Const.of(1.0), ())
                 if isinstance(second.operand, Const):
                     second = arithmetic.sub(second, one)
                 else:
@@ -113,17 +113,17 @@ class Conditions(Parts):
             self.fail(node, f"{sign} of real numbers: the machine computes them with errors", "write pc.abs(a - b) < 1e-6")
         first, second = (a, b) if sign in (">", "<=") else (b, a)
         found = test(arithmetic.positive(_difference(arithmetic, first, second)))
-        return found if sign in (">", "<") else Not(found)
+        return found if sign in (">", "<") else Negation(found)
 
-    def _above(self, a: Real, b: Real, node: ast.AST) -> Condition:
+    def _above(self, a: ArrayValue, b: ArrayValue, node: ast.AST) -> Condition:
         work: list[Statement] = []
-        with self.emitter.scope(work, certain=False):
+        with self.builder.scope(work, certain=False):
             flag = _difference(self.arithmetic, a, b)
         return Test(work, flag.operand, self.line(node))
 
 
-def _difference(arithmetic: Arithmetic, a: Real, b: Real) -> Real:
-    return arithmetic.elementwise("sub", Real(a.operand, ()), Real(b.operand, ()), "-")
+def _difference(arithmetic: Arithmetic, a: ArrayValue, b: ArrayValue) -> ArrayValue:
+    return arithmetic.elementwise("sub", ArrayValue(a.operand, ()), ArrayValue(b.operand, ()), "-")
 
 
 def _known(value: bool, expressions: Expressions, node: ast.AST) -> Condition:

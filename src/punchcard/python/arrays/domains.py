@@ -1,6 +1,6 @@
 """Sizes of the machine that a program asks for: its range, and the domains of fitted functions.
 
-Both are taken from a run in NumPy, with head room, and rounded outwards to a coarse grid: so other arguments of the
+Compound are taken from a run in NumPy, with head room, and rounded outwards to a coarse grid: so other arguments of the
 same size ask for the same machine.
 """
 

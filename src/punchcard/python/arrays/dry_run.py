@@ -13,27 +13,27 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from punchcard.errors import ConvergenceError
-from punchcard.python.arrays.emitter import computed
 from punchcard.python.arrays.ir import (
     Array,
-    Block,
     Condition,
     Const,
     If,
     Leave,
-    Line,
     Loop,
     Moves,
-    Not,
+    Negation,
     Op,
     Operand,
     Pointer,
     Ref,
+    Region,
     Register,
+    SourceLine,
     Statement,
     Test,
     walk,
 )
+from punchcard.python.arrays.operation_builder import computed
 from punchcard.python.arrays.operations import EXACT, FITTED
 
 MOST_STATEMENTS = 5_000_000
@@ -45,11 +45,11 @@ class Extent:
 
     low: float
     high: float
-    line: Line
+    line: SourceLine
     near: float = math.inf
     """The least distance from 0."""
 
-    def take(self, value: Array, line: Line) -> None:
+    def take(self, value: Array, line: SourceLine) -> None:
         low, high = float(value.min()), float(value.max())
         if high > self.high or low < self.low:
             self.line = line
@@ -67,10 +67,10 @@ class Ran:
 
     values: dict[Register, Array]
     largest: float = 0.0
-    where: Line | None = None
+    where: SourceLine | None = None
     domains: dict[str, Extent] = field(default_factory=dict)
-    closest: tuple[float, Line] | None = None
-    closest_of_all: tuple[float, Line] | None = None
+    closest: tuple[float, SourceLine] | None = None
+    closest_of_all: tuple[float, SourceLine] | None = None
     """The same for all comparisons."""
     operations: int = 0
 
@@ -119,7 +119,7 @@ class _Run:
         found = self.ran.values[operand.register]
         return found.T if operand.flipped else found
 
-    def statements(self, code: list[Statement]) -> Block | None:
+    def statements(self, code: list[Statement]) -> Region | None:
         """Do statements in order; the block that is left, if one is."""
         for statement in code:
             self.ran.operations += 1
@@ -134,10 +134,10 @@ class _Run:
                     return left
         return None
 
-    def _control(self, statement: If | Loop | Block | Leave) -> Block | None:
+    def _control(self, statement: If | Loop | Region | Leave) -> Region | None:
         if isinstance(statement, Leave):
             return statement.block
-        if isinstance(statement, Block):
+        if isinstance(statement, Region):
             left = self.statements(statement.body)
             return None if left is statement else left
         if isinstance(statement, If):
@@ -148,11 +148,11 @@ class _Run:
         if isinstance(condition, Test):
             self.statements(condition.work)
             return bool(self.value(condition.flag)[0, 0] > 0.5)
-        if isinstance(condition, Not):
+        if isinstance(condition, Negation):
             return not self.holds(condition.inner)
         return (any if condition.any else all)(self.holds(part) for part in condition.parts)
 
-    def _loop(self, loop: Loop) -> Block | None:
+    def _loop(self, loop: Loop) -> Region | None:
         self.statements(loop.before)
         count: float = math.inf
         if isinstance(loop.count, int):
@@ -195,7 +195,7 @@ class _Run:
         self.size(result, op.line, op)
         self.ran.values[op.target] = result
 
-    def size(self, value: Array, line: Line, op: Op | None = None) -> None:
+    def size(self, value: Array, line: SourceLine, op: Op | None = None) -> None:
         largest = float(np.abs(value).max())
         if not largest <= 1e12:
             what = "values grow beyond 1e12" if largest > 1e12 else "not a number"

@@ -12,10 +12,19 @@ import numpy as np
 
 from punchcard.python.arrays.arithmetic import BINARY, Arithmetic
 from punchcard.python.arrays.dtypes import TRUTH, WHOLE, Kinds, kinds_of
-from punchcard.python.arrays.emitter import Emitter
 from punchcard.python.arrays.intrinsics import Intrinsics
-from punchcard.python.arrays.ir import Const, Line, Ref
-from punchcard.python.arrays.values import Counted, Known, Missing, NeedsConstant, Real, Refusal, Several, Value
+from punchcard.python.arrays.ir import Const, Ref, SourceLine
+from punchcard.python.arrays.operation_builder import OperationBuilder
+from punchcard.python.arrays.values import (
+    ArrayValue,
+    Known,
+    LoopVariable,
+    Missing,
+    NeedsConstant,
+    Refusal,
+    TupleValue,
+    Value,
+)
 from punchcard.python.source import FunctionSource
 
 OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
@@ -38,9 +47,9 @@ MOST_EXPONENT = 1024
 class Expressions:
     """The expressions of one function; `env` has its variables."""
 
-    def __init__(self, source: FunctionSource, emitter: Emitter, frames: list[dict[str, Value]]) -> None:
-        self.source, self.emitter = source, emitter
-        self.arithmetic = Arithmetic(emitter)
+    def __init__(self, source: FunctionSource, builder: OperationBuilder, frames: list[dict[str, Value]]) -> None:
+        self.source, self.builder = source, builder
+        self.arithmetic = Arithmetic(builder)
         self.intrinsics = Intrinsics(self.arithmetic)
         self.env: dict[str, Value] = {}
         self.frames = frames
@@ -49,27 +58,27 @@ class Expressions:
     def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
         self.source.fail(node, message, instead)
 
-    def line(self, node: ast.AST) -> Line:
-        return Line(self.source, node)
+    def line(self, node: ast.AST) -> SourceLine:
+        return SourceLine(self.source, node)
 
     # Values
 
-    def real(self, value: Value, node: ast.AST) -> Real:
+    def real(self, value: Value, node: ast.AST) -> ArrayValue:
         """A value as an array on the card."""
-        if isinstance(value, Real):
+        if isinstance(value, ArrayValue):
             return value
         if isinstance(value, Known):
             given = value.value
             if isinstance(given, np.ndarray) and given.dtype.kind in "buif" and given.size > 0 and given.ndim <= 2:
-                return Real(Const.of(given), given.shape, frozenset([id(given)]), self._kinds(given, node))
+                return ArrayValue(Const.of(given), given.shape, frozenset([id(given)]), self._kinds(given, node))
             if isinstance(given, NUMBERS):
                 if not abs(float(given)) <= 1e300:
                     self.fail(node, f"{given!r} is not a finite number that the machine can hold")
-                return Real(Const.of(float(given)), (), kinds=self._kinds(given, node))
+                return ArrayValue(Const.of(float(given)), (), kinds=self._kinds(given, node))
             self.fail(node, f"{described(given)} is not a number or an array of at most two dimensions")
-        if isinstance(value, Counted):
+        if isinstance(value, LoopVariable):
             return self.index(value)
-        if isinstance(value, Several):
+        if isinstance(value, TupleValue):
             return self.vector(value, node)
         return self.missing(value, node)
 
@@ -81,24 +90,24 @@ class Expressions:
                       "make it with dtype=float")
         return found
 
-    def vector(self, value: Several, node: ast.AST) -> Real:
+    def vector(self, value: TupleValue, node: ast.AST) -> ArrayValue:
         self.fail(node, "a tuple or list is not an array",
                   "use one variable for each item, or give the array as an argument")
 
     def missing(self, value: Missing, node: ast.AST) -> NoReturn:
         self.fail(node, value.why)
 
-    def index(self, value: Counted) -> Real:
+    def index(self, value: LoopVariable) -> ArrayValue:
         """The value of a loop variable: a scalar that the loop counts up."""
         loop = value.loop
         if loop.index is None:
-            loop.index = self.emitter.register(1, 1, name="i", integral=True)
-            loop.index.level = 1 + next(i for i, (other, _) in enumerate(self.emitter.loops) if other is loop)
+            loop.index = self.builder.register(1, 1, name="i", integral=True)
+            loop.index.level = 1 + next(i for i, (other, _) in enumerate(self.builder.loops) if other is loop)
         times = value.step / loop.step
-        counted = Real(Ref(loop.index), (), kinds=WHOLE)
+        counted = ArrayValue(Ref(loop.index), (), kinds=WHOLE)
         if times != 1:
             counted = self.arithmetic.scaled(Const.of(times), counted, WHOLE)
-        return self.arithmetic.add(counted, Real(Const.of(value.first - times * loop.start), (), kinds=WHOLE))
+        return self.arithmetic.add(counted, ArrayValue(Const.of(value.first - times * loop.start), (), kinds=WHOLE))
 
     def evaluate(self, node: ast.expr) -> Value:
         self.arithmetic.line = self.line(node)
@@ -132,7 +141,7 @@ class Expressions:
         items = tuple(self.evaluate(item) for item in node.elts)
         if all(isinstance(item, Known) for item in items):
             return Known(tuple(item.value for item in items if isinstance(item, Known)))
-        return Several(items)
+        return TupleValue(items)
 
     _List = _Tuple
 
@@ -164,7 +173,7 @@ class Expressions:
         sign, compute = OPERATORS[kind]
         if isinstance(left, Known) and isinstance(right, Known):
             return self._folded(node, sign, compute, left.value, right.value)
-        if isinstance(left, Known | Counted) and isinstance(right, Known | Counted):
+        if isinstance(left, Known | LoopVariable) and isinstance(right, Known | LoopVariable):
             moved = _shifted(sign, left, right)
             if moved is not None:
                 return moved
@@ -174,7 +183,7 @@ class Expressions:
             return self.arithmetic.power(self.real(left, node), right.value)
         if sign not in BINARY:
             for value in (left, right):
-                if isinstance(value, Counted):
+                if isinstance(value, LoopVariable):
                     raise NeedsConstant(value.loop, sign)
             self.fail(node, f"{sign} of real numbers", "use it for integers in a function of integers")
         a, b = self.real(left, node), self.real(right, node)
@@ -213,23 +222,23 @@ class Expressions:
         return self.arithmetic.compare(sign, self.real(left, node), self.real(right, node))
 
 
-def _shifted(sign: str, left: Known | Counted, right: Known | Counted) -> Value | None:
+def _shifted(sign: str, left: Known | LoopVariable, right: Known | LoopVariable) -> Value | None:
     """A loop variable plus, minus or times a constant is one again."""
     def number(value: Value) -> bool:
         return isinstance(value, Known) and isinstance(value.value, int | np.integer) and not isinstance(value.value, bool)
 
-    if isinstance(left, Counted) and isinstance(right, Known) and number(right):
+    if isinstance(left, LoopVariable) and isinstance(right, Known) and number(right):
         if sign in "+-":
-            return Counted(left.loop, left.first + (right.value if sign == "+" else -right.value), left.step)
+            return LoopVariable(left.loop, left.first + (right.value if sign == "+" else -right.value), left.step)
         if sign == "*":
-            return Counted(left.loop, left.first * right.value, left.step * right.value)
-    if isinstance(right, Counted) and isinstance(left, Known) and number(left):
+            return LoopVariable(left.loop, left.first * right.value, left.step * right.value)
+    if isinstance(right, LoopVariable) and isinstance(left, Known) and number(left):
         if sign == "+":
-            return Counted(right.loop, right.first + left.value, right.step)
+            return LoopVariable(right.loop, right.first + left.value, right.step)
         if sign == "-":
-            return Counted(right.loop, left.value - right.first, -right.step)
+            return LoopVariable(right.loop, left.value - right.first, -right.step)
         if sign == "*":
-            return Counted(right.loop, right.first * left.value, right.step * left.value)
+            return LoopVariable(right.loop, right.first * left.value, right.step * left.value)
     return None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from punchcard.python.arrays.arithmetic import Arithmetic, matrix_shape
 from punchcard.python.arrays.ir import Const, Index, Operand, Pointer
-from punchcard.python.arrays.values import Counted, Known, NeedsConstant, Real, Refusal, Shape, Value, shown
+from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, NeedsConstant, Refusal, Shape, Value, shown
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ def place(value: Value, length: int, axis: int) -> Place:
         if not -length <= number < length:
             raise Refusal(f"index {number} of axis {axis}, which has {length} entries: they are counted from 0")
         return number % length
-    if isinstance(value, Counted):
+    if isinstance(value, LoopVariable):
         return _counted(value, length, axis)
     raise Refusal("an index that is computed", "use a constant or the variable of a for loop over range(...)")
 
 
-def _counted(value: Counted, length: int, axis: int) -> Place:
+def _counted(value: LoopVariable, length: int, axis: int) -> Place:
     if value.step != 1 or value.first < 0:
         raise NeedsConstant(value.loop, "an index that does not go up by 1 from 0 or more")
     count = value.loop.count
@@ -54,12 +54,12 @@ def selection(span: Span, length: int) -> Const:
     return Const.of(np.eye(length)[:, list(span.numbers)])
 
 
-def unit(index: Index, length: int, arithmetic: Arithmetic) -> Real:
+def unit(index: Index, length: int, arithmetic: Arithmetic) -> ArrayValue:
     """The vector with 1 at an index, 0 elsewhere."""
     return arithmetic.column(Const.of(np.eye(length)), index, (length,))
 
 
-def get(arithmetic: Arithmetic, a: Real, places: list[Place]) -> Real:
+def get(arithmetic: Arithmetic, a: ArrayValue, places: list[Place]) -> ArrayValue:
     """a[places]."""
     if len(a.shape) == 1:
         (only,) = places
@@ -73,43 +73,43 @@ def get(arithmetic: Arithmetic, a: Real, places: list[Place]) -> Real:
         found = a.operand
         if not whole(column, a.shape[1]):
             chosen = selection(column, a.shape[1])
-            found = arithmetic.emitter.emit("matmul", (found, chosen), found.rows, chosen.columns, arithmetic.line)
+            found = arithmetic.builder.emit("matmul", (found, chosen), found.rows, chosen.columns, arithmetic.line)
         if not whole(row, a.shape[0]):
             chosen = selection(row, a.shape[0])
-            found = arithmetic.emitter.emit("matmul", (chosen.flip, found), chosen.columns, found.columns, arithmetic.line)
-        return Real(found, (found.rows, found.columns), a.buffers)
+            found = arithmetic.builder.emit("matmul", (chosen.flip, found), chosen.columns, found.columns, arithmetic.line)
+        return ArrayValue(found, (found.rows, found.columns), a.buffers)
     if isinstance(row, Span) and not isinstance(column, Span):
-        return get(arithmetic, Real(arithmetic.column(a.operand, column, a.shape[:1]).operand, a.shape[:1], a.buffers),
+        return get(arithmetic, ArrayValue(arithmetic.column(a.operand, column, a.shape[:1]).operand, a.shape[:1], a.buffers),
                    [row])
     if not isinstance(row, Span):
         whole_row = arithmetic.column(a.operand.flip, row, a.shape[1:])
-        line = Real(whole_row.operand, a.shape[1:], a.buffers)
+        line = ArrayValue(whole_row.operand, a.shape[1:], a.buffers)
         if isinstance(column, Span):
             return get(arithmetic, line, [column])
         return arithmetic.matmul(unit(column, a.shape[1], arithmetic), line)
     raise AssertionError("all kinds of places are handled")
 
 
-def _selected(arithmetic: Arithmetic, a: Real, span: Span) -> Real:
+def _selected(arithmetic: Arithmetic, a: ArrayValue, span: Span) -> ArrayValue:
     if not span.numbers:
         raise Refusal("a slice without entries")
     chosen = selection(span, a.shape[0])
-    found = arithmetic.matmul(Real(chosen.flip, (chosen.columns, chosen.rows)), a)
-    return Real(found.operand, found.shape, a.buffers)
+    found = arithmetic.matmul(ArrayValue(chosen.flip, (chosen.columns, chosen.rows)), a)
+    return ArrayValue(found.operand, found.shape, a.buffers)
 
 
-def put(arithmetic: Arithmetic, a: Real, places: list[Place], value: Real) -> Real:
+def put(arithmetic: Arithmetic, a: ArrayValue, places: list[Place], value: ArrayValue) -> ArrayValue:
     """The array after a[places] = value."""
     if len(a.shape) == 1:
         (only,) = places
         if isinstance(only, Span):
             return _replaced(arithmetic, a, [only], value)
-        return Real(arithmetic.updated(a.operand.flip, only, _fitting(arithmetic, value, ())).flip, a.shape)
+        return ArrayValue(arithmetic.updated(a.operand.flip, only, _fitting(arithmetic, value, ())).flip, a.shape)
     row, column = places
     if isinstance(row, Span) and whole(row, a.shape[0]) and not isinstance(column, Span):
-        return Real(arithmetic.updated(a.operand, column, _fitting(arithmetic, value, a.shape[:1])), a.shape)
+        return ArrayValue(arithmetic.updated(a.operand, column, _fitting(arithmetic, value, a.shape[:1])), a.shape)
     if isinstance(column, Span) and whole(column, a.shape[1]) and not isinstance(row, Span):
-        return Real(arithmetic.updated(a.operand.flip, row, _fitting(arithmetic, value, a.shape[1:])).flip, a.shape)
+        return ArrayValue(arithmetic.updated(a.operand.flip, row, _fitting(arithmetic, value, a.shape[1:])).flip, a.shape)
     if not isinstance(row, Span):
         line = get(arithmetic, a, [row, Span(tuple(range(a.shape[1])))])
         changed = _entry(arithmetic, line, column, value)
@@ -121,18 +121,18 @@ def put(arithmetic: Arithmetic, a: Real, places: list[Place], value: Real) -> Re
     return _replaced(arithmetic, a, [row, column], value)
 
 
-def _entry(arithmetic: Arithmetic, line: Real, position: Place, value: Real) -> Real:
+def _entry(arithmetic: Arithmetic, line: ArrayValue, position: Place, value: ArrayValue) -> ArrayValue:
     """A vector with other entries at a position: what is there is taken out, and the value put in."""
     if isinstance(position, Span):
         return _replaced(arithmetic, line, [position], value)
     here = unit(position, line.shape[0], arithmetic)
-    ones = Real(Const.of(np.ones(line.shape)), line.shape)
+    ones = ArrayValue(Const.of(np.ones(line.shape)), line.shape)
     kept = arithmetic.elementwise("hadamard", line, arithmetic.elementwise("sub", ones, here, "-"), "*")
-    scalar = Real(_fitting(arithmetic, value, ()), ())
+    scalar = ArrayValue(_fitting(arithmetic, value, ()), ())
     return arithmetic.add(kept, arithmetic.scaled(scalar.operand, here))
 
 
-def _replaced(arithmetic: Arithmetic, a: Real, spans: list[Place], value: Real) -> Real:
+def _replaced(arithmetic: Arithmetic, a: ArrayValue, spans: list[Place], value: ArrayValue) -> ArrayValue:
     """Constant spans of an array: a mask takes out what was there."""
     numbers = [list(span.numbers) for span in spans if isinstance(span, Span)]
     shape = tuple(len(n) for n in numbers)
@@ -141,18 +141,18 @@ def _replaced(arithmetic: Arithmetic, a: Real, spans: list[Place], value: Real) 
     mask = np.ones(a.shape)
     mask[np.ix_(*numbers)] = 0.0
     if all(whole(span, length) for span, length in zip(spans, a.shape, strict=True)):
-        return Real(_fitting(arithmetic, value, a.shape), a.shape)
+        return ArrayValue(_fitting(arithmetic, value, a.shape), a.shape)
     new = _fitting(arithmetic, value, shape)
     placed = new
     for axis, n in enumerate(numbers):
         chosen = Const.of(np.eye(a.shape[axis])[:, n])
         operands: tuple[Operand, ...] = (chosen, placed) if axis == 0 else (placed, chosen.flip)
-        placed = arithmetic.emitter.emit("matmul", operands, operands[0].rows, operands[1].columns, arithmetic.line)
-    kept = arithmetic.elementwise("hadamard", a, Real(Const.of(mask), a.shape), "*")
-    return arithmetic.add(kept, Real(placed, a.shape))
+        placed = arithmetic.builder.emit("matmul", operands, operands[0].rows, operands[1].columns, arithmetic.line)
+    kept = arithmetic.elementwise("hadamard", a, ArrayValue(Const.of(mask), a.shape), "*")
+    return arithmetic.add(kept, ArrayValue(placed, a.shape))
 
 
-def _fitting(arithmetic: Arithmetic, value: Real, shape: Shape) -> Operand:
+def _fitting(arithmetic: Arithmetic, value: ArrayValue, shape: Shape) -> Operand:
     """A value that is written to a part of that shape."""
     try:
         fits = np.broadcast_shapes(value.shape, shape) == shape

@@ -1,7 +1,7 @@
 """The intermediate form: operations on registers, in structured code.
 
 A register holds a matrix of known size; a vector is a column, a scalar is 1x1. A reference may be flipped: it then
-stands for the transposed matrix, at no cost, since every register can be stored either way round (see `orient`). A
+stands for the transposed matrix, at no cost, since every register can be stored either way round (see `orientation`). A
 register that one operation sets is a value. A register that `Moves` set is a variable of the source at a place where
 control flow meets.
 """
@@ -22,7 +22,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Line:
+class SourceLine:
     """Where something stands in the source."""
 
     source: FunctionSource = field(repr=False)
@@ -119,7 +119,7 @@ class Loop:
     index     the loop variable, where its value is used
     """
 
-    line: Line
+    line: SourceLine
     count: int | Operand | None
     before: list[Statement] = field(default_factory=list)
     body: list[Statement] = field(default_factory=list)
@@ -146,7 +146,7 @@ class Op:
     function: str
     target: Register
     operands: tuple[Operand, ...]
-    line: Line
+    line: SourceLine
     index: Index | None = None
 
 
@@ -155,7 +155,7 @@ class Moves:
     """Registers of variables get values, all at once."""
 
     pairs: list[tuple[Register, Operand]]
-    line: Line
+    line: SourceLine
 
 
 @dataclass(eq=False)
@@ -164,23 +164,23 @@ class Test:
 
     work: list[Statement]
     flag: Operand
-    line: Line
+    line: SourceLine
 
 
 @dataclass(eq=False)
-class Not:
+class Negation:
     inner: Condition
 
 
 @dataclass(eq=False)
-class Both:
+class Compound:
     """All conditions hold, or with `any` one of them; the later ones are looked at only where they matter."""
 
     parts: list[Condition]
     any: bool
 
 
-Condition: TypeAlias = Test | Not | Both
+Condition: TypeAlias = Test | Negation | Compound
 
 
 @dataclass(eq=False)
@@ -188,11 +188,11 @@ class If:
     condition: Condition
     then: list[Statement]
     other: list[Statement]
-    line: Line
+    line: SourceLine
 
 
 @dataclass(eq=False)
-class Block:
+class Region:
     """Statements that `Leave` can jump to the end of."""
 
     body: list[Statement] = field(default_factory=list)
@@ -200,18 +200,18 @@ class Block:
 
 @dataclass(eq=False)
 class Leave:
-    block: Block
-    line: Line
+    block: Region
+    line: SourceLine
 
 
-Statement: TypeAlias = Op | Moves | If | Loop | Block | Leave
+Statement: TypeAlias = Op | Moves | If | Loop | Region | Leave
 
 
 def inside(condition: Condition) -> Iterator[list[Statement]]:
     """The lists of statements in a condition."""
     if isinstance(condition, Test):
         yield condition.work
-    elif isinstance(condition, Not):
+    elif isinstance(condition, Negation):
         yield from inside(condition.inner)
     else:
         for part in condition.parts:
@@ -230,5 +230,5 @@ def walk(statements: list[Statement]) -> Iterator[Statement]:
         elif isinstance(statement, Loop):
             yield from walk(statement.before)
             yield from walk(statement.body)
-        elif isinstance(statement, Block):
+        elif isinstance(statement, Region):
             yield from walk(statement.body)

@@ -1,239 +1,162 @@
-"""For loops: over range, over the rows of arrays, zip and enumerate.
-
-A loop stays a loop where it can: its variable moves pointers of instructions on, or is counted as a value. Where its
-variable is needed as a constant (a slice, an index that goes down, a shape), a loop with constant bounds is unrolled.
-"""
+"""Loops as such: variables that a round changes have homes, and a round may end early."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-import numpy as np
-
-from punchcard.python.arrays.dtypes import WHOLE
-from punchcard.python.arrays.ir import Block, Loop, Operand
-from punchcard.python.arrays.meeting import Around, Home
-from punchcard.python.arrays.names import assigned, changed_in_place
-from punchcard.python.arrays.repeating import Repeating
-from punchcard.python.arrays.signature import bound, defaults_of, is_array_program
-from punchcard.python.arrays.values import Counted, Known, NeedsConstant, Real, Several, Value
-from punchcard.python.program import machine_for
-from punchcard.python.source import FunctionSource
-
-MOST_UNROLLED = 2000
+from punchcard.python.arrays.dtypes import REAL, Kinds
+from punchcard.python.arrays.ir import If, Leave, Loop, Operand, Ref, Region, Register
+from punchcard.python.arrays.joins import Home, LoopFrame, OtherKinds
+from punchcard.python.arrays.names import assigned, changed_in_place, leaves, stays_whole
+from punchcard.python.arrays.statements import Body
+from punchcard.python.arrays.values import ArrayValue, Known, Missing, TupleValue, shown
 
 
-@dataclass(frozen=True)
-class Iteration:
-    """How many items there are, and the item at a position; `start` and `step` are of a range."""
+class Repeating(Body):
+    """Adds while, break and continue to statements, and what for loops are made of."""
 
-    count: int | Operand
-    item: Callable[[Value], Value]
-    start: int = 0
-    step: int = 1
-    unroll: bool = False
-
-
-class Function(Repeating):
-    """One function, with its loops and its calls of other programs."""
-
-    def _For(self, node: ast.For) -> None:
+    def _While(self, node: ast.While) -> None:
         if node.orelse:
             self.fail(node, "else of a loop is not in the subset", "use a variable that says whether the loop was left")
-        plan = self._iteration(node, node.iter)
-        if plan.count == 0:
-            return
-        if plan.unroll or plan.count == 1:
-            self._unrolled(node, plan)
-            return
-        loop = Loop(self.line(node), plan.count, start=plan.start, step=plan.step)
-        constant = isinstance(plan.count, int)
-        mark, env, around, frames = self.emitter.mark(), dict(self.env), len(self.loops), len(self.frames)
+        loop = Loop(self.line(node), None)
 
         def top() -> None:
-            self.assign(node.target, plan.item(Counted(loop, 0, 1)))
+            condition = self.condition(node.test)
+            leave = Leave(self.loops[-1].all, self.line(node))
+            if not isinstance(condition, bool):
+                self.builder.add(If(condition, [], [leave], self.line(node)))
+            elif not condition:
+                self.builder.add(leave)
+                self.over = True
 
-        targets = sorted(assigned([ast.copy_location(ast.Assign([node.target], ast.Constant(0)), node)]))
-        try:
-            self._loop(node, loop, node.body, top, certain=constant, targets=targets)
-        except NeedsConstant as need:
-            if need.loop is not loop:
-                raise
-            if not constant:
-                self.fail(node,
-                          f"the loop variable is needed as a constant ({need.message}), and the bounds of the loop are "
-                          "computed", "use constant bounds")
-            self.emitter.back_to(mark)
-            self._set_env(env)
-            del self.loops[around:], self.frames[frames:]
-            self.over = False
-            self._unrolled(node, plan)
+        self._loop(node, loop, node.body, top, certain=False)
 
-    def _unrolled(self, node: ast.For, plan: Iteration) -> None:
-        """The body once for each round, one after the other."""
-        count = plan.count
-        if not isinstance(count, int) or count > MOST_UNROLLED:
-            self.fail(node, f"a loop of {count} rounds that must be unrolled: at most {MOST_UNROLLED}",
-                      "use the loop variable only as an index that goes up by 1")
-        if not any(isinstance(n, ast.Break | ast.Continue) for s in node.body for n in ast.walk(s)):
-            for k in range(count):
-                if not self.over:
-                    self.assign(node.target, plan.item(Known(k)))
-                    self.run(node.body)
-            return
-        before = dict(self.env)
-        names = sorted(assigned([node]))
-        around = Around({name: Home() for name in names}, Block(), Block())
-        level = self.emitter.level
-        self.emitter.add(around.all)
-        with self.emitter.scope(around.all.body, certain=False):
-            self._move({n: h for n, h in around.homes.items() if n in before}, before, node, level=level)
-            self.loops.append(around)
-            for k in range(count):
-                around.rest = Block()
-                self.emitter.add(around.rest)
-                self._set_env(before | {name: home.value for name, home in around.homes.items()})
-                with self.emitter.scope(around.rest.body, certain=False):
-                    self.assign(node.target, plan.item(Known(k)))
-                    self.run(node.body)
-                    if not self.over:
-                        self._check_shapes(node, around)
-                        self._move(around.homes, self.env, node, level=level)
-                self.over = False
-            self.loops.pop()
-        self._set_env(before | {name: home.value for name, home in around.homes.items()})
-
-    # What is iterated over
-
-    def _iteration(self, node: ast.For, given: ast.expr) -> Iteration:
-        if isinstance(given, ast.Call) and isinstance(given.func, ast.Name) and given.func.id not in self.env:
-            function = self.evaluate(given.func)
-            known = function.value if isinstance(function, Known) else None
-            if known in (range, zip, enumerate):
-                if given.keywords and known is not enumerate:
-                    self.fail(given, f"keywords of {given.func.id}")
-                if known is range:
-                    return self._range(node, given)
-                return self._zip(node, given) if known is zip else self._enumerate(node, given)
-        return self._over(node, self.evaluate(given))
-
-    def _over(self, node: ast.For, value: Value) -> Iteration:
-        if isinstance(value, Known) and isinstance(value.value, tuple | range):
-            items = tuple(Known(item) for item in value.value)
-            return self._tuple(node, items)
-        if isinstance(value, Several):
-            return self._tuple(node, value.items)
-        real = self.real(value, node)
-        if real.is_scalar:
-            self.fail(node.iter, "a loop over a scalar", "write range(...)")
-        for name in sorted(changed_in_place(node.body)):
-            held = self.env.get(name)
-            if isinstance(held, Real) and held.shape and held.buffers & real.buffers:
-                self.fail(node.iter, f"{name!r} is changed in place while the loop goes over it", "loop over a .copy()")
-        return Iteration(real.shape[0], lambda position: self._row(real, position))
-
-    def _tuple(self, node: ast.For, items: tuple[Value, ...]) -> Iteration:
-        def item(position: Value) -> Value:
-            if isinstance(position, Counted):
-                raise NeedsConstant(position.loop, "an item of a tuple")
-            assert isinstance(position, Known)
-            found: Value = items[position.value]
-            return found
-
-        return Iteration(len(items), item, unroll=True)
-
-    def _zip(self, node: ast.For, call: ast.Call) -> Iteration:
-        if not call.args:
-            self.fail(call, "zip of nothing")
-        parts = [self._iteration(node, argument) for argument in call.args]
-        counts = [part.count for part in parts if isinstance(part.count, int)]
-        if len(counts) != len(parts):
-            self.fail(call, "zip over a range with computed bounds", "use range(...) and indices")
-        return Iteration(min(counts), lambda position: Several(tuple(part.item(position) for part in parts)),
-                         unroll=any(part.unroll for part in parts))
-
-    def _enumerate(self, node: ast.For, call: ast.Call) -> Iteration:
-        start = 0
-        for keyword in call.keywords:
-            value = self.evaluate(keyword.value)
-            if keyword.arg != "start" or not isinstance(value, Known) or not isinstance(value.value, int):
-                self.fail(call, "enumerate takes an array and start=, a constant")
-            start = value.value
-        if len(call.args) != 1:
-            self.fail(call, "enumerate takes one argument", "write start= for the first number")
-        part = self._iteration(node, call.args[0])
-
-        def item(position: Value) -> Value:
-            number = self.combine(call, ast.Add, Known(start), position)
-            return Several((number, part.item(position)))
-
-        return Iteration(part.count, item, start, 1, part.unroll)
-
-    def _range(self, node: ast.For, call: ast.Call) -> Iteration:
-        if not 1 <= len(call.args) <= 3:
-            self.fail(call, f"range takes 1 to 3 arguments: {len(call.args)} given")
-        values = [self.evaluate(argument) for argument in call.args]
-        if len(values) == 1:
-            values.insert(0, Known(0))
-        if len(values) == 2:
-            values.append(Known(1))
-        numbers = [self._whole_number(value, call) for value in values]
-        if all(number is not None for number in numbers):
+    def _loop(self, node: ast.While | ast.For, loop: Loop, body: list[ast.stmt], top: Callable[[], None], *, certain: bool,
+              targets: Sequence[str] = ()) -> None:
+        """A loop; once more from its beginning, where a round gives a variable another type than it was taken to have."""
+        kinds: dict[str, Kinds] = {}
+        mark, env, around, frames = self.builder.mark(), dict(self.env), len(self.loops), len(self.frames)
+        while True:
             try:
-                rounds = range(*(int(number or 0) for number in numbers))
-            except ValueError as error:
-                self.fail(call, str(error))
-            return Iteration(len(rounds), lambda p: self._counted(call, Known(rounds.start), rounds.step, p), rounds.start,
-                             rounds.step)
-        return self._computed(node, call, values, numbers)
+                self._whole_loop(node, loop, body, top, kinds, certain=certain, targets=targets)
+                return
+            except OtherKinds as other:
+                if other.loop is not loop:
+                    raise
+                kinds |= other.kinds
+                self.builder.back_to(mark)
+                loop.before.clear()
+                loop.body.clear()
+                loop.index = None
+                self._set_env(env)
+                del self.loops[around:], self.frames[frames:]
+                self.over = False
 
-    def _whole_number(self, value: Value, node: ast.AST) -> int | None:
-        if isinstance(value, Known):
-            if isinstance(value.value, bool) or not isinstance(value.value, int | np.integer):
-                self.fail(node, f"range of {value.value!r}: it must be a whole number")
-            return int(value.value)
-        return None
+    def _whole_loop(
+        self, node: ast.While | ast.For, loop: Loop, body: list[ast.stmt], top: Callable[[], None], kinds: dict[str, Kinds],
+        *, certain: bool, targets: Sequence[str],
+    ) -> None:
+        """A loop whose variables have homes. `top` begins the body: the condition, or the loop variable."""
+        names = sorted(assigned(body) | set(targets))
+        around = LoopFrame({}, Region(), Region())
+        before = dict(self.env)
+        self.builder.add(around.all)
+        with self.builder.scope(around.all.body, certain=certain):
+            self.builder.loops.append((loop, len(self.builder.scopes) - 1))
+            homes = around.homes
+            try:
+                for name in names:
+                    homes[name] = Home()
+                    if name in targets and name not in before:
+                        continue
+                    real = self._plain(before.get(name), node)
+                    if real is not None:
+                        register = homes[name].register = self._register(name, real, None)
+                        register.integral = stays_whole(name, body, self.env) and real.operand.integral
+                        homes[name].shape, homes[name].buffers = real.shape, real.buffers
+                        becomes = REAL if real.is_scalar and not register.integral and not real.boolean else frozenset()
+                        homes[name].kinds = real.kinds | becomes | kinds.get(name, frozenset())
+            finally:
+                self.builder.loops.pop()
+            pairs = [(home.register, self._plain(before[name], node)) for name, home in homes.items()
+                     if home.register is not None]
+            self.builder.moves([(register, real.operand) for register, real in pairs if register and real], self.line(node))
+            self.builder.add(loop)
+            began = {name: home.kinds for name, home in homes.items() if home.register is not None}
+            with self.builder.loop(loop, certain=certain):
+                self._rounds(node, body, top, around)
+            others = {name: homes[name].kinds for name, before_it in began.items() if homes[name].kinds != before_it}
+            if others:
+                raise OtherKinds(loop, others)
+        self.over = False
+        self._set_env(before)
+        pairs_after: list[tuple[Register, Operand]] = []
+        for name, home in around.homes.items():
+            value = home.value
+            if isinstance(before.get(name, Missing("")), Missing) and not certain:
+                value = Missing(f"{name!r} has a value only if the loop in line {self.source.line(node)} makes a round")
+            if isinstance(value, ArrayValue) and isinstance(value.operand, Ref):
+                after = self._register(name, value, self.builder.level)
+                after.integral = value.operand.integral
+                pairs_after.append((after, value.operand))
+                value = replace(value, operand=Ref(after))
+            self.env[name] = value
+        self.builder.moves(pairs_after, self.line(node))
 
-    def _counted(self, node: ast.AST, first: Value, step: int, position: Value) -> Value:
-        moved = self.combine(node, ast.Mult, position, Known(step))
-        return self.combine(node, ast.Add, first, moved)
+    def _rounds(self, node: ast.While | ast.For, body: list[ast.stmt], top: Callable[[], None], around: LoopFrame) -> None:
+        """The body of a loop, once; at its end every home gets its variable's value."""
+        self.builder.add(around.rest)
+        inside = {name: home.value for name, home in around.homes.items()}
+        first = {name: home.integral for name, home in ((n, h.register) for n, h in around.homes.items()) if home}
+        for name, value in inside.items():
+            if not isinstance(value, Missing):
+                self.env[name] = value
+            elif name not in self.env or not isinstance(self.env[name], Known | TupleValue):
+                self.env[name] = Missing(f"{name!r} has no value in the first round of the loop")
+            else:
+                self.env[name] = Missing(f"{name!r} is not a number before the loop, which assigns it")
+        self.loops.append(around)
+        with self.builder.scope(around.rest.body, certain=True):
+            top()
+            self.builder.scopes[-1].certain = not any(leaves(statement) for statement in body)
+            self.run(body)
+            if not self.over:
+                self._check_shapes(node, around)
+                self._move(around.homes, self.env, node, level=self.builder.level)
+        self.loops.pop()
+        for name, home in around.homes.items():
+            if home.register is not None and first.get(name) and not home.register.integral:
+                self.fail(node, f"{name!r} begins as an integer and becomes a real number in the loop",
+                          f"begin with {name} = 0.0 + ... of a real number, or keep it whole")
+        self._check_shared(node, body, around)
 
-    def _computed(self, node: ast.For, call: ast.Call, values: list[Value], numbers: list[int | None]) -> Iteration:
-        """Bounds that are computed: the rounds are counted at run time."""
-        start, stop, _ = values
-        step = numbers[2]
-        names = assigned([ast.copy_location(ast.Assign([node.target], ast.Constant(0)), node)])
-        indexed = any(isinstance(part, ast.Subscript) and any(isinstance(n, ast.Name) and n.id in names
-                                                              for n in ast.walk(part.slice))
-                      for statement in node.body for part in ast.walk(statement))
-        for value in (start, *([] if step == 1 else values)):
-            if isinstance(value, Counted) and (indexed or step != 1):
-                raise NeedsConstant(value.loop, "a bound of an inner range")
-        if step != 1:
-            self.fail(call, "range with computed bounds and a step", "count by 1")
-        ends = [self.real(value, call) for value in (start, stop)]
-        for end in ends:
-            if not end.is_scalar or not end.operand.integral:
-                self.fail(call, "range of a real number: its bounds are whole numbers", "count with whole numbers")
-        self.arithmetic.line = self.line(call)
-        count = self.arithmetic.sub(Real(ends[1].operand, (), kinds=WHOLE), Real(ends[0].operand, (), kinds=WHOLE))
-        return Iteration(count.operand, lambda p: self._counted(call, start, 1, p), numbers[0] or 0, 1)
+    def _check_shapes(self, node: ast.AST, around: LoopFrame) -> None:
+        """A variable has the same shape at the end of a round as at its beginning."""
+        for name, home in around.homes.items():
+            value = self.env.get(name)
+            if home.register is not None and isinstance(value, ArrayValue) and value.shape != home.shape:
+                self.fail(node, f"{name!r} has {shown(home.shape)} before the loop and {shown(value.shape)} after a round",
+                          "give it its shape before the loop")
 
-    # Calls of other programs
+    def _check_shared(self, node: ast.AST, body: list[ast.stmt], around: LoopFrame) -> None:
+        """Two variables that may be one array after a round, one of which the loop changes in place."""
+        changed = changed_in_place(body)
+        for name in changed & around.homes.keys():
+            for other, home in around.homes.items():
+                if other != name and home.shape and home.buffers & around.homes[name].buffers:
+                    self.fail(node, f"{name!r} is changed in place, and {other!r} may be the same array in the next round",
+                              f"write {other} = ....copy()")
 
-    def called(self, node: ast.Call, function: Any, values: list[Value], options: dict[str, Value]) -> Value:
-        if isinstance(function, FunctionSource) and machine_for(function) == "fleq":  # of a file that is not executed
-            source, defaults = function, defaults_of(function)
-        elif is_array_program(function):
-            source, defaults = function.source, function.defaults
-        else:
-            return super().called(node, function, values, options)
-        arguments = bound(source, defaults, values, options, lambda why: self.fail(node, why))
-        given: dict[str, Value] = {
-            name: value if isinstance(value, Real | Known | Several) else self.real(value, node)
-            for name, value in arguments.items()}
-        inner = Function(source, self.emitter, self.frames)
-        return inner.compile(given)
+    def _Break(self, node: ast.Break) -> None:
+        around = self.loops[-1]
+        self._move(around.homes, self.env, node, level=self.builder.level)
+        self.builder.add(Leave(around.all, self.line(node)))
+        self.over = True
+
+    def _Continue(self, node: ast.Continue) -> None:
+        around = self.loops[-1]
+        self._move(around.homes, self.env, node, level=self.builder.level)
+        self.builder.add(Leave(around.rest, self.line(node)))
+        self.over = True

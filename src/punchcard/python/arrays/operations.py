@@ -15,7 +15,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Operation:
+class ArrayOperation:
     """`limited`: the function is fitted over a domain, so it must not be computed where the source does not."""
 
     compute: Callable[..., Array]
@@ -30,26 +30,26 @@ def _silent(function: Callable[..., Array]) -> Callable[..., Array]:
     return compute
 
 
-OPERATIONS: Mapping[str, Operation] = {
-    "matmul": Operation(_silent(np.matmul)),
-    "add": Operation(_silent(np.add)),
-    "sub": Operation(_silent(np.subtract)),
-    "hadamard": Operation(_silent(np.multiply)),
-    "scale": Operation(_silent(lambda s, a: s[0, 0] * a)),
-    "maximum": Operation(_silent(np.maximum)),
-    "minimum": Operation(_silent(np.minimum)),
-    "relu": Operation(_silent(lambda a: np.maximum(a, 0.0))),
-    "abs": Operation(_silent(np.abs)),
-    "sigmoid": Operation(sigmoid),
-    "positive": Operation(_silent(lambda a: (a > 0).astype(np.float64))),
-    "copy": Operation(lambda a: a),
-    "inverse": Operation(_silent(np.reciprocal), limited=True),
-    "sqrt": Operation(_silent(np.sqrt), limited=True),
-    "exp": Operation(_silent(np.exp), limited=True),
-    "log": Operation(_silent(np.log), limited=True),
-    "sin": Operation(_silent(np.sin), limited=True),
-    "cos": Operation(_silent(np.cos), limited=True),
-    "tanh": Operation(_silent(np.tanh), limited=True),
+OPERATIONS: Mapping[str, ArrayOperation] = {
+    "matmul": ArrayOperation(_silent(np.matmul)),
+    "add": ArrayOperation(_silent(np.add)),
+    "sub": ArrayOperation(_silent(np.subtract)),
+    "hadamard": ArrayOperation(_silent(np.multiply)),
+    "scale": ArrayOperation(_silent(lambda s, a: s[0, 0] * a)),
+    "maximum": ArrayOperation(_silent(np.maximum)),
+    "minimum": ArrayOperation(_silent(np.minimum)),
+    "relu": ArrayOperation(_silent(lambda a: np.maximum(a, 0.0))),
+    "abs": ArrayOperation(_silent(np.abs)),
+    "sigmoid": ArrayOperation(sigmoid),
+    "positive": ArrayOperation(_silent(lambda a: (a > 0).astype(np.float64))),
+    "copy": ArrayOperation(lambda a: a),
+    "inverse": ArrayOperation(_silent(np.reciprocal), limited=True),
+    "sqrt": ArrayOperation(_silent(np.sqrt), limited=True),
+    "exp": ArrayOperation(_silent(np.exp), limited=True),
+    "log": ArrayOperation(_silent(np.log), limited=True),
+    "sin": ArrayOperation(_silent(np.sin), limited=True),
+    "cos": ArrayOperation(_silent(np.cos), limited=True),
+    "tanh": ArrayOperation(_silent(np.tanh), limited=True),
 }
 FITTED = tuple(name for name, operation in OPERATIONS.items() if operation.limited)
 INTEGRAL = ("matmul", "add", "sub", "hadamard", "scale", "maximum", "minimum", "relu", "abs", "copy", "column", "update")

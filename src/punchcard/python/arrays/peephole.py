@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from punchcard.python.arrays.linear import Advance, Instr, Item, Label, Loc, Rewind, Slot
+from punchcard.python.arrays.linear_code import Advance, Instr, Item, JumpTarget, Loc, Rewind, StorageSlot
 
 
-class Update(Instr):
+class PointerMove(Instr):
     """A pointer of an instruction is set to a place, or without one moves on."""
 
     def __init__(self, line: object, instruction: Instr, name: str, place: Loc | None, depth: int) -> None:
@@ -17,7 +17,7 @@ class Update(Instr):
         self.instruction, self.name, self.place = instruction, name, place
 
 
-def fused_columns(items: list[Item], given: set[Slot]) -> list[Item]:
+def fuse_columns(items: list[Item], given: set[StorageSlot]) -> list[Item]:
     """A copy of a column is not needed where the column itself can be the operand.
 
     The matrix must not change (nothing writes it twice), and a column that a pointer leads to must have one reader,
@@ -27,7 +27,7 @@ def fused_columns(items: list[Item], given: set[Slot]) -> list[Item]:
     writes = Counter(item.writes for item in instructions if item.writes is not None)
     reads = Counter(slot for item in instructions for slot in item.reads())
     changing = {slot for slot, count in writes.items() if count > (0 if slot in given else 1)}
-    places: dict[Slot, Loc] = {}
+    places: dict[StorageSlot, Loc] = {}
     dropped: set[int] = set()
     for item in instructions:
         if item.function == "copy" and item.operands[0].part and item.writes is not None and item.goto is None:
@@ -52,7 +52,7 @@ def fused_columns(items: list[Item], given: set[Slot]) -> list[Item]:
     return [item for item in items if id(item) not in dropped]
 
 
-def fused_stores(items: list[Item], results: set[Slot]) -> list[Item]:
+def fuse_stores(items: list[Item], results: set[StorageSlot]) -> list[Item]:
     """A value that is only stored as a column is computed there."""
     instructions = [item for item in items if isinstance(item, Instr)]
     reads = Counter(slot for item in instructions for slot in item.reads())
@@ -72,7 +72,7 @@ def fused_stores(items: list[Item], results: set[Slot]) -> list[Item]:
     return found
 
 
-def _maker(before: list[Item], value: Slot, matrix: Slot | None) -> Instr | None:
+def _maker(before: list[Item], value: StorageSlot, matrix: StorageSlot | None) -> Instr | None:
     """The instruction that made a value, if nothing between it and the end touches the matrix."""
     for item in reversed(before):
         if not isinstance(item, Instr) or item.goto is not None:
@@ -85,22 +85,22 @@ def _maker(before: list[Item], value: Slot, matrix: Slot | None) -> Instr | None
     return None
 
 
-def merged_branches(items: list[Item]) -> list[Item]:
+def merge_branches(items: list[Item]) -> list[Item]:
     """Branches to branches go straight on, what nothing reaches goes, and a branch rides on the instruction before it."""
     while True:
         size = len(items)
-        items = _threaded(items)
-        items = _ridden(_without_lost_updates(_reachable(items)))
+        items = _thread_jumps(items)
+        items = _merge_into_instructions(_drop_lost_updates(_drop_unreachable(items)))
         if len(items) == size:
             return items
 
 
-def _threaded(items: list[Item]) -> list[Item]:
-    places = {id(item): i for i, item in enumerate(items) if isinstance(item, Label)}
+def _thread_jumps(items: list[Item]) -> list[Item]:
+    places = {id(item): i for i, item in enumerate(items) if isinstance(item, JumpTarget)}
 
-    def target(label: Label, seen: int = 0) -> Label:
+    def target(label: JumpTarget, seen: int = 0) -> JumpTarget:
         for item in items[places[id(label)]:]:
-            if isinstance(item, Label):
+            if isinstance(item, JumpTarget):
                 continue
             if isinstance(item,
                           Instr) and item.function is None and item.flag is None and item.goto is not None and seen < 50:
@@ -120,22 +120,22 @@ def _threaded(items: list[Item]) -> list[Item]:
     return kept
 
 
-def _follows(items: list[Item], i: int, label: Label) -> bool:
+def _follows(items: list[Item], i: int, label: JumpTarget) -> bool:
     """Whether a label stands right after a place."""
     for item in items[i + 1:]:
         if item is label:
             return True
-        if not isinstance(item, Label):
+        if not isinstance(item, JumpTarget):
             return False
     return False
 
 
-def _reachable(items: list[Item]) -> list[Item]:
+def _drop_unreachable(items: list[Item]) -> list[Item]:
     used = {id(item.goto) for item in items if isinstance(item, Instr) and item.goto is not None}
     kept: list[Item] = []
     dead = False
     for item in items:
-        if isinstance(item, Label):
+        if isinstance(item, JumpTarget):
             if id(item) not in used:
                 continue
             dead = False
@@ -146,13 +146,13 @@ def _reachable(items: list[Item]) -> list[Item]:
     return kept
 
 
-def _without_lost_updates(items: list[Item]) -> list[Item]:
+def _drop_lost_updates(items: list[Item]) -> list[Item]:
     """Pointers of instructions that have gone need no updates."""
     there = {id(item) for item in items}
-    return [item for item in items if not isinstance(item, Update) or id(item.instruction) in there]
+    return [item for item in items if not isinstance(item, PointerMove) or id(item.instruction) in there]
 
 
-def _ridden(items: list[Item]) -> list[Item]:
+def _merge_into_instructions(items: list[Item]) -> list[Item]:
     kept: list[Item] = []
     for item in items:
         last = kept[-1] if kept else None
@@ -176,7 +176,7 @@ def pointers(items: list[Item]) -> dict[int, list[tuple[Instr, str, Loc]]]:
     return found
 
 
-def with_pointer_updates(items: list[Item]) -> list[Item]:
+def place_pointer_updates(items: list[Item]) -> list[Item]:
     """`Rewind` and `Advance` become an update for each pointer; a loop that is entered once needs no rewinding."""
     moving = pointers(items)
     kept: list[Item] = []
@@ -186,7 +186,8 @@ def with_pointer_updates(items: list[Item]) -> list[Item]:
             if isinstance(item, Rewind) and item.depth == 0:
                 continue
             for instruction, name, place in entries:
-                kept.append(Update(item.line, instruction, name, place if isinstance(item, Rewind) else None, item.depth))
+                start = place if isinstance(item, Rewind) else None
+                kept.append(PointerMove(item.line, instruction, name, start, item.depth))
         else:
             kept.append(item)
     return kept

@@ -26,8 +26,8 @@ from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.step_errors import FAR
 from punchcard.machines.running import DEFAULT_ENGINE
-from punchcard.python.arrays.code import Written, written
-from punchcard.python.arrays.compiler import Lowered, lowered
+from punchcard.python.arrays.code_generation import GeneratedProgram, generate
+from punchcard.python.arrays.compiler import LoweredFunction, lower
 from punchcard.python.arrays.domains import blocks_for, dead_zone, functions_for, range_for
 from punchcard.python.arrays.dry_run import Ran, dry_run
 from punchcard.python.arrays.dtypes import REAL, Kinds, kinds_of
@@ -75,8 +75,8 @@ class ArrayProgram:
                                   or not 1 <= limit < math.inf):
             raise ArgumentError(f"program: range={shortened(limit)}: it must be {OPTIONS['range'][1]}")
         self.defaults = _defaults(function) if function is not None else defaults_of(source)
-        self._lowered: dict[Any, Lowered] = {}
-        self._written: dict[Any, Written] = {}
+        self._lowered: dict[Any, LoweredFunction] = {}
+        self._written: dict[Any, GeneratedProgram] = {}
         if function is not None:
             update_wrapper(self, function)
         else:
@@ -200,16 +200,16 @@ class ArrayProgram:
 
     def lowered(
         self, key: Any, shapes: dict[str, tuple[int, ...]], kinds: dict[str, Kinds], constants: dict[str, Any]
-    ) -> Lowered:
+    ) -> LoweredFunction:
         if key not in self._lowered:
-            self._lowered[key] = lowered(self.source, shapes, kinds, constants)
+            self._lowered[key] = lower(self.source, shapes, kinds, constants)
         return self._lowered[key]
 
-    def written(self, key: Any, code: Lowered, ran: Ran, limit: float) -> Written:
+    def written(self, key: Any, code: LoweredFunction, ran: Ran, limit: float) -> GeneratedProgram:
         functions = functions_for(ran.domains, limit)
         full = (key, limit, tuple(sorted(f.name for f in functions.values())))
         if full not in self._written:
-            self._written[full] = written(code.code, code.parameters, code.results, functions, limit)
+            self._written[full] = generate(code.code, code.parameters, code.results, functions, limit)
         return self._written[full]
 
 

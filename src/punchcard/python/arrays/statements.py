@@ -16,11 +16,11 @@ import numpy as np
 
 from punchcard.python.arrays import indexing
 from punchcard.python.arrays.dtypes import keeps, least
-from punchcard.python.arrays.emitter import Emitter
-from punchcard.python.arrays.ir import Block, If, Leave, Statement
-from punchcard.python.arrays.meeting import Around, Home, Meeting, Results
+from punchcard.python.arrays.ir import If, Leave, Region, Statement
+from punchcard.python.arrays.joins import Home, LoopFrame, Meeting, Results
 from punchcard.python.arrays.names import assigned
-from punchcard.python.arrays.values import Known, Real, Refusal, Several, Value, shown
+from punchcard.python.arrays.operation_builder import OperationBuilder
+from punchcard.python.arrays.values import ArrayValue, Known, Refusal, TupleValue, Value, shown
 from punchcard.python.source import FunctionSource
 
 MOST_DEPTH = 20
@@ -30,10 +30,10 @@ _BUFFERS = count(1)
 class Body(Meeting):
     """The statements of one function."""
 
-    def __init__(self, source: FunctionSource, emitter: Emitter, frames: list[dict[str, Value]]) -> None:
-        super().__init__(source, emitter, frames)
-        self.loops: list[Around] = []
-        self.results = Results(Block())
+    def __init__(self, source: FunctionSource, builder: OperationBuilder, frames: list[dict[str, Value]]) -> None:
+        super().__init__(source, builder, frames)
+        self.loops: list[LoopFrame] = []
+        self.results = Results(Region())
         self.over = False
         """Whether the place that is being compiled cannot be reached."""
         self.level = 0
@@ -47,7 +47,7 @@ class Body(Meeting):
                       "use a loop")
         self.env = {name: self._owned(value) for name, value in arguments.items()}
         self.frames.append(self.env)
-        self.level = self.emitter.level
+        self.level = self.builder.level
         body = list(self.source.node.body)
         returns = [n for n in ast.walk(self.source.node) if isinstance(n, ast.Return)]
         direct = len(returns) == 1 and body[-1] is returns[0]
@@ -57,8 +57,8 @@ class Body(Meeting):
             found = self.results.direct or ()
         else:
             self._direct = None
-            self.emitter.add(self.results.block)
-            with self.emitter.scope(self.results.block.body, certain=False):
+            self.builder.add(self.results.block)
+            with self.builder.scope(self.results.block.body, certain=False):
                 self.run(body)
             if not self.over and (returns or self.results.homes):
                 self.fail(self.source.node, "the function can end without return", "return the same values on every way")
@@ -66,7 +66,7 @@ class Body(Meeting):
         self.frames.pop()
         if not found:
             return Known(None)
-        return found[0] if self.results.one else Several(found)
+        return found[0] if self.results.one else TupleValue(found)
 
     _direct: ast.Return | None = None
 
@@ -121,21 +121,21 @@ class Body(Meeting):
         """Refuse A[0], A[1] = A[1], A[0]: in NumPy these are views, so the second one sees what the first one stored."""
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             held = self.env.get(target.value.id)
-            if isinstance(held, Real) and any(isinstance(item, Real) and item.shape and item.buffers & held.buffers
-                                              for item in items):
+            if isinstance(held, ArrayValue) and any(
+                    isinstance(item, ArrayValue) and item.shape and item.buffers & held.buffers for item in items):
                 self.fail(target, f"{target.value.id!r} is changed here, and a value that is assigned next is a part of it",
                           "write .copy() behind that value")
 
     def _owned(self, value: Value) -> Value:
         """An array that has a name is an array of its own, as long as it is not a part or a view of another."""
-        if isinstance(value, Real) and value.shape and not value.buffers:
+        if isinstance(value, ArrayValue) and value.shape and not value.buffers:
             return replace(value, buffers=frozenset([-next(_BUFFERS)]))
         return value
 
     def _items(self, node: ast.expr, value: Value, wanted: int) -> list[Value]:
         if isinstance(value, Known) and isinstance(value.value, tuple):
-            value = Several(tuple(Known(item) for item in value.value))
-        if isinstance(value, Several):
+            value = TupleValue(tuple(Known(item) for item in value.value))
+        if isinstance(value, TupleValue):
             items = list(value.items)
         else:
             real = self.real(value, node)
@@ -146,18 +146,18 @@ class Body(Meeting):
             self.fail(node, f"{len(items)} values for {wanted} variables")
         return items
 
-    def _row(self, real: Real, index: Value) -> Value:
+    def _row(self, real: ArrayValue, index: Value) -> Value:
         """An item of an array, as iterating over it gives."""
         places = [indexing.place(index, real.shape[0], 0), *(indexing.Span(tuple(range(n))) for n in real.shape[1:])]
         found = indexing.get(self.arithmetic, real, places)
-        return Real(found.operand, found.shape, real.buffers if found.shape else frozenset(), real.kinds)
+        return ArrayValue(found.operand, found.shape, real.buffers if found.shape else frozenset(), real.kinds)
 
     def _AugAssign(self, node: ast.AugAssign) -> None:
         target = node.target
         if isinstance(target, ast.Name):
             old = self.evaluate(ast.copy_location(ast.Name(target.id, ast.Load()), target))
             new = self.combine(node, type(node.op), old, self.evaluate(node.value))
-            if isinstance(old, Real) and old.shape:
+            if isinstance(old, ArrayValue) and old.shape:
                 self._alone(node, target.id, old)
                 made = self.real(new, node)
                 if made.shape != old.shape:
@@ -165,7 +165,7 @@ class Body(Meeting):
                               f"{target.id} has {shown(old.shape)}, and the result {shown(made.shape)}: an array that is "
                               "changed in place keeps its shape", f"write {target.id} = {target.id} ...")
                 self._check_kinds(node, target.id, old, made)
-                new = Real(made.operand, made.shape, old.buffers, old.kinds)
+                new = ArrayValue(made.operand, made.shape, old.buffers, old.kinds)
             elif isinstance(old, Known) and isinstance(old.value, np.ndarray):
                 self.fail(node, f"{target.id} is an array from outside the function, which would be changed in place",
                           f"write {target.id} = {target.id} ...")
@@ -177,7 +177,7 @@ class Body(Meeting):
         else:
             self.fail(node, f"assignment to {ast.unparse(target)}")
 
-    def _put(self, target: ast.Subscript, value: Real) -> None:
+    def _put(self, target: ast.Subscript, value: ArrayValue) -> None:
         """A part of an array gets other values."""
         if not isinstance(target.value, ast.Name) or target.value.id not in self.env:
             self.fail(target, "a part of something that is not a variable of the function",
@@ -191,22 +191,22 @@ class Body(Meeting):
         self._check_kinds(target, name, real, value)
         places = self.places(target, real)
         self.arithmetic.line = self.line(target)
-        new = indexing.put(self.arithmetic, real, places, Real(value.operand, value.shape))
-        self.env[name] = Real(new.operand, real.shape, real.buffers, real.kinds)
+        new = indexing.put(self.arithmetic, real, places, ArrayValue(value.operand, value.shape))
+        self.env[name] = ArrayValue(new.operand, real.shape, real.buffers, real.kinds)
 
-    def _check_kinds(self, node: ast.AST, name: str, old: Real, new: Real) -> None:
+    def _check_kinds(self, node: ast.AST, name: str, old: ArrayValue, new: ArrayValue) -> None:
         """Refuse to store what NumPy would cut off, or refuse, in an array of integers or comparisons."""
         if not keeps(old.kinds, new.kinds):
             be = "is" if len(old.kinds) == 1 else "may be"
             self.fail(node, f"{name!r} {be} an array of {least(old.kinds)}, which does not keep what is stored here",
                       f"write {name} = 1.0 * {name} first")
 
-    def _alone(self, node: ast.AST, name: str, value: Real) -> None:
+    def _alone(self, node: ast.AST, name: str, value: ArrayValue) -> None:
         """Refuse to change an array that has a second name: NumPy would change both."""
         for frame in self.frames:
             for other, held in frame.items():
                 same = frame is self.env and other == name
-                if not same and isinstance(held, Real) and held.shape and held.buffers & value.buffers:
+                if not same and isinstance(held, ArrayValue) and held.shape and held.buffers & value.buffers:
                     self.fail(node, f"{name!r} is changed in place, and {other!r} is the same array or a part of it",
                               f"write {other} = ....copy() where it is made")
 
@@ -214,9 +214,9 @@ class Body(Meeting):
 
     def _Return(self, node: ast.Return) -> None:
         value = Known(None) if node.value is None else self.evaluate(node.value)
-        several = isinstance(value, Several) or (isinstance(value, Known) and isinstance(value.value, tuple))
+        several = isinstance(value, TupleValue) or (isinstance(value, Known) and isinstance(value.value, tuple))
         items: tuple[Value, ...]
-        if isinstance(value, Several):
+        if isinstance(value, TupleValue):
             items = value.items
         elif isinstance(value, Known) and isinstance(value.value, tuple):
             items = tuple(Known(item) for item in value.value)
@@ -235,7 +235,7 @@ class Body(Meeting):
         names = [f"value {number + 1} of return" for number in range(len(items))]
         self._move(dict(zip(names, results.homes, strict=True)), dict(zip(names, items, strict=True)), node,
                    level=self.level)
-        self.emitter.add(Leave(results.block, self.line(node)))
+        self.builder.add(Leave(results.block, self.line(node)))
         self.over = True
 
     # Branches
@@ -247,12 +247,12 @@ class Body(Meeting):
             return
         statement = If(condition, [], [], self.line(node))
         before, homes = dict(self.env), {name: Home() for name in sorted(assigned([*node.body, *node.orelse]))}
-        self.emitter.add(statement)
+        self.builder.add(statement)
         ends: list[tuple[list[Statement], dict[str, Value]]] = []
         for part, into in ((node.body, statement.then), (node.orelse, statement.other)):
             self._set_env(before)
             self.over = False
-            with self.emitter.scope(into, certain=False):
+            with self.builder.scope(into, certain=False):
                 self.run(part)
             if not self.over:
                 ends.append((into, dict(self.env)))
@@ -262,12 +262,12 @@ class Body(Meeting):
         elif ends:
             for into, values in ends:
                 self._set_env(values)
-                with self.emitter.scope(into, certain=False):
-                    self._move(homes, values, node, level=self.emitter.level)
+                with self.builder.scope(into, certain=False):
+                    self._move(homes, values, node, level=self.builder.level)
             self._set_env(before)
             for name, home in homes.items():
                 same = ends[0][1].get(name)
-                if isinstance(same, Several | Known) and same is ends[1][1].get(name):
+                if isinstance(same, TupleValue | Known) and same is ends[1][1].get(name):
                     self.env[name] = same
                 else:
                     self.env[name] = home.value

@@ -12,7 +12,7 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Real:
+class ArrayValue:
     """A scalar, vector or matrix on the card, with NumPy's shape.
 
     buffers    the arrays of NumPy that it may share its entries with;  kinds  the types that its entries may have there
@@ -41,7 +41,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Counted:
+class LoopVariable:
     """A loop variable: `first` in the first round, then `step` more in each."""
 
     loop: Loop
@@ -50,7 +50,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Several:
+class TupleValue:
     """A tuple."""
 
     items: tuple[Value, ...]
@@ -63,7 +63,7 @@ class Missing:
     why: str
 
 
-Value: TypeAlias = Real | Known | Counted | Several | Missing
+Value: TypeAlias = ArrayValue | Known | LoopVariable | TupleValue | Missing
 
 
 class Refusal(Exception):
@@ -87,5 +87,5 @@ def shown(shape: Shape) -> str:
     return "a scalar" if shape == () else f"shape {shape}"
 
 
-def constant(value: Any, shape: Shape) -> Real:
-    return Real(Const.of(value), shape)
+def constant(value: Any, shape: Shape) -> ArrayValue:
+    return ArrayValue(Const.of(value), shape)

@@ -22,7 +22,7 @@ from unittest import mock
 from punchcard.arguments import checked, is_number
 from punchcard.checks.runs import begin, checked_run
 from punchcard.errors import ArgumentError, ProgramError, did_you_mean, shortened
-from punchcard.machines.judging import Check
+from punchcard.machines.comparison import Check
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.machines.von_neumann.machine import VonNeumannMachine

@@ -47,10 +47,10 @@ q         quit
 On the card: 1 is +1, 0 is -1, a dot is 0. What changed is underlined."""
 
 
-class Keys(ModalScreen[None]):
+class KeyHelp(ModalScreen[None]):
     """All keys, until one is pressed."""
 
-    CSS = "Keys { align: center middle; } #keys { width: auto; height: auto; border: round $primary; padding: 1 2; }"
+    CSS = "KeyHelp { align: center middle; } #keys { width: auto; height: auto; border: round $primary; padding: 1 2; }"
 
     def compose(self) -> ComposeResult:
         yield Static(Text(KEYS), id="keys")
@@ -170,7 +170,7 @@ class DebugApp(App[None]):
         if line is not None and 1 <= line <= source.row_count:
             source.move_cursor(row=line - 1)
 
-    # Keys
+    # KeyHelp
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While a long run is looked through, only Escape and q do something."""
@@ -185,7 +185,7 @@ class DebugApp(App[None]):
             self.show()
 
     def action_keys(self) -> None:
-        self.push_screen(Keys())
+        self.push_screen(KeyHelp())
 
     def action_step(self) -> None:
         self._do(self.debugger.step)

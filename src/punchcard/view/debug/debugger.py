@@ -26,7 +26,7 @@ FIRST_PART, LONGEST_PART, MOST_IDLE = 0.5, 4.0, 20
 STAGES = ("before attention", "before feed-forward")
 
 
-class Value(NamedTuple):
+class ListedValue(NamedTuple):
     """A value as the debugger lists it, with its place in `about`. `changed`: it is not what it was before the last move."""
 
     number: int
@@ -37,7 +37,7 @@ class Value(NamedTuple):
     watched: bool
 
 
-class Move(NamedTuple):
+class HeadMove(NamedTuple):
     """A column that takes from another, in the chosen head."""
 
     source: str
@@ -209,9 +209,9 @@ class Debugger:
         where = f"loop {state['loop']:,}{ends}, {name}, {STAGES[state['stage']]}"
         return f"{where}; the run has ended: {state['ended']}" if self.ended else where
 
-    def values(self) -> list[Value]:
+    def values(self) -> list[ListedValue]:
         """All values, those that are watched first."""
-        found = [Value(number, shown["name"], shown["group"], text, text != old, number in self.watched)
+        found = [ListedValue(number, shown["name"], shown["group"], text, text != old, number in self.watched)
                  for number, (shown, text, old) in enumerate(zip(
                      self.about["shown"], self.state["values"], self._values, strict=True))]
         return [value for value in found if value.watched] + [value for value in found if not value.watched]
@@ -247,10 +247,10 @@ class Debugger:
         self.layer_chosen = (self.layer_chosen + 1) % self.layers
         self.head = min(self.head, max(0, self.heads - 1))
 
-    def moves(self) -> list[Move]:
+    def moves(self) -> list[HeadMove]:
         """Who takes from whom in the chosen head of this loop, without columns that take from themselves."""
         if not self.heads or self.ended:
             return []
         reply = self.session.attention(self.loop, self.layer_chosen, self.head)
-        return [Move(self.column_name(source), self.column_name(target), weight, score, gap)
+        return [HeadMove(self.column_name(source), self.column_name(target), weight, score, gap)
                 for source, target, weight, score, gap in reply["moves"] if source != target]

@@ -18,7 +18,7 @@ from punchcard.card.facts import AnyFact, Both, Equals, Fact, Holds, Names, Own,
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
-from punchcard.machines.shown import Pending, Shown
+from punchcard.machines.display_values import DisplayValue, Pending
 
 EVERY_CELL = ("constants", "memory")
 OUTSIDE = ("constants", "memory", "instructions")
@@ -125,14 +125,14 @@ class SubleqDesign(Design[SubleqSizes]):
     """The rows that hold the next instruction's column, or `counter_offset` columns after it."""
     counter_offset: ClassVar[int] = 0
 
-    def shown(self, sizes: SubleqSizes, layout: Layout, cells: Sequence[str]) -> list[Shown]:
+    def display_values(self, sizes: SubleqSizes, layout: Layout, cells: Sequence[str]) -> list[DisplayValue]:
         """The program counter, as an instruction's number; the instruction's pointers, as columns; the named cells."""
-        found = [Shown("program counter", "machine", self.counter_register, 0, kind="unsigned",
+        found = [DisplayValue("program counter", "machine", self.counter_register, 0, kind="unsigned",
                        offset=-sizes.instruction_column - self.counter_offset)]
         for name in ("pointer.a", "pointer.b", "pointer.c", "store_address", "store"):
             if name.split(".")[0] in {block.name for block in layout.blocks}:
-                found.append(Shown(name, "machine", name, 0, kind="signed" if name == "store" else "unsigned"))
-        return found + [Shown(name, "memory", "memory", sizes.memory_column + i, pending=self.pending)
+                found.append(DisplayValue(name, "machine", name, 0, kind="signed" if name == "store" else "unsigned"))
+        return found + [DisplayValue(name, "memory", "memory", sizes.memory_column + i, pending=self.pending)
                         for i, name in enumerate(cells)]
 
     pending: ClassVar[Pending | None] = None

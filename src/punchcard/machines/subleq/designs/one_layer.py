@@ -31,7 +31,7 @@ import numpy as np
 
 from punchcard.card.facts import AnyFact, Copies, Equals, Fact, Holds, Names, both, either
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
-from punchcard.machines.shown import Pending
+from punchcard.machines.display_values import Pending
 from punchcard.machines.subleq.designs.base import (
     CONSTANTS,
     EVERY_CELL,

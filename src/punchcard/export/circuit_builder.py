@@ -1,0 +1,172 @@
+"""From the formulas that built a machine to its circuit. Programs are not needed: weights do not depend on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from punchcard.card.formats import AnyArray
+from punchcard.card.layout import Layout, RowBlock
+from punchcard.export.circuit import CausalVariable, Circuit, CircuitEdge, CircuitNode, EdgeKind, Entry
+from punchcard.export.coverage import count_covered
+from punchcard.export.names import LayerNames, Naming, formula_name, head_name, unit_name
+from punchcard.machines.base import Machine
+from punchcard.transformer.build import Head, Part, compile_layer
+from punchcard.transformer.formula_text import vector_text
+
+EQUATION = ("X + sum_h V_h X softmax(temperature_h (K_h X)^T (Q_h X)), softmax down each column; "
+            "then X + W2 relu(W1 X + b1) + b2; layer by layer, and the last card is the first of the next loop")
+
+
+def circuit(machine: Machine[Any, Any]) -> Circuit:
+    """The circuit of a machine. That it explains the machine's weights, each once and all of them, is checked."""
+    naming, layout = Naming(machine), machine.layout
+    owner = _owners(layout)
+    rounded = machine.weights.format.rounded
+    nodes, edges = [_rows(layout, name, block) for name, block in _spans(layout)], list[CircuitEdge]()
+    for number, layer in enumerate(naming.layers):
+        temperatures = machine.weights.layers[number].temperature
+        for i, head in enumerate(layer.part.heads):
+            node = _head(head, layer.heads[i], number, i, float(temperatures[i]), rounded, naming)
+            nodes.append(node)
+            edges += _edges(node, owner)
+        for node in [*_formulas(layer, number, rounded, naming), *_units(layer, number, rounded)]:
+            nodes.append(node)
+            edges += _edges(node, owner)
+    about = {**machine.summary(), "precision": machine.precision.describe(), "equation": EQUATION, "row_names": naming.rows,
+             "regions": layout.describe()["regions"]}
+    found = Circuit(about, nodes, edges, _variables(layout, nodes, edges, len(naming.layers)))
+    count_covered(found, machine.weights)
+    return found
+
+
+# Nodes
+
+
+def _spans(layout: Layout) -> list[tuple[str, RowBlock]]:
+    """The smallest named blocks: parts, where a block has some."""
+    return [(name, block) for block in layout.blocks
+            for name in ([f"{block.name}.{part}" for part in block.parts] or [block.name])]
+
+
+def _owners(layout: Layout) -> list[str]:
+    """The block of each row."""
+    found = [""] * layout.width
+    for name, _ in _spans(layout):
+        for row in range(*layout.rows(name).indices(layout.width)):
+            found[row] = name
+    return found
+
+
+def _rows(layout: Layout, name: str, block: RowBlock) -> CircuitNode:
+    place = layout.rows(name)
+    about = {"block": block.name, "rows": place.stop - place.start, "about": block.about, "holds": dict(block.holds),
+             "changes": list(block.changes), "within": block.within}
+    return CircuitNode(name, "rows", None, place.start, f"{name}: {block.about}" if block.about else name, {}, about)
+
+
+def _head(head: Head, text: str, layer: int, number: int, temperature: float, rounded: Callable[[AnyArray], AnyArray],
+          naming: Naming) -> CircuitNode:
+    value = np.zeros((head.into.width, head.into.width))
+    value[head.into.numbers] = head.value.linear
+    weights: dict[str, list[Entry]] = {
+        "key": _entries(rounded(head.key.linear)), "query": _entries(rounded(head.query.linear)),
+        "value": _entries(rounded(value)), "temperature": [[temperature]]}
+    about = {"query": vector_text(head.query, naming.spans), "key": vector_text(head.key, naming.spans),
+             "value": vector_text(head.value, naming.spans),
+             "into": [naming.rows[row] for row in head.into.numbers.tolist()], "gap": head.gap, "winners": head.winners}
+    return CircuitNode(head_name(layer, number), "head", layer, number, text, weights, about)
+
+
+def _formulas(layer: LayerNames, number: int, rounded: Callable[[AnyArray], AnyArray], naming: Naming) -> list[CircuitNode]:
+    found = []
+    for i, (assignment, text) in enumerate(zip(layer.part.assignments, layer.formulas, strict=True)):
+        rows = assignment.target.numbers
+        constants = np.zeros(assignment.target.width)
+        constants[rows] = assignment.value.constant
+        about = {"sets": [naming.rows[row] for row in rows.tolist()],
+                 "units": [unit_name(number, unit) for unit, served in enumerate(layer.members) if i in served]}
+        weights = {"b2": _entries(rounded(constants))}
+        found.append(CircuitNode(formula_name(number, i), "formula", number, i, text, weights, about))
+    return found
+
+
+def _units(layer: LayerNames, number: int, rounded: Callable[[AnyArray], AnyArray]) -> list[CircuitNode]:
+    """Each formula is compiled by itself; hidden units that several formulas share add up what each of them writes."""
+    outer = np.zeros_like(layer.weights.w2)
+    place = {unit: i for i, unit in enumerate(_relus(layer.weights.w1, layer.weights.b1))}
+    for assignment in layer.part.assignments:
+        alone = compile_layer(Part(assignments=(assignment,)), len(outer))
+        for unit, column in zip(_relus(alone.w1, alone.b1), alone.w2.T, strict=True):
+            outer[:, place[unit]] += column
+    inner, bias, outer = map(rounded, (layer.weights.w1, layer.weights.b1, outer))
+    return [CircuitNode(unit_name(number, i), "unit", number, i, text,
+                 {"w1": _entries(inner[i]), "b1": _entries(bias[i : i + 1])[:1], "w2": _entries(outer[:, i])},
+                 {"serves": [formula_name(number, formula) for formula in layer.members[i]]})
+            for i, text in enumerate(layer.units)]
+
+
+def _relus(inner: AnyArray, bias: AnyArray) -> list[bytes]:
+    return [unit.tobytes() for unit in np.hstack([inner, bias[:, None]]) + 0.0]
+
+
+def _entries(array: AnyArray) -> list[Entry]:
+    """The entries that are not 0: their indices, and the number."""
+    places = np.nonzero(array)
+    return [[*place, number] for *place, number in zip(*(axis.tolist() for axis in places), array[places].tolist(),
+                                                       strict=True)]
+
+
+# Edges and variables
+
+
+def _edges(node: CircuitNode, owner: Sequence[str]) -> list[CircuitEdge]:
+    """A node's weights by the blocks that they join it with."""
+    if node.kind == "head":
+        reads: list[tuple[EdgeKind, Iterable[int]]] = [
+            ("query", _at(node, "query", 1)), ("key", _at(node, "key", 1)), ("value", _at(node, "value", 1))]
+        writes: list[tuple[EdgeKind, Iterable[int]]] = [("adds", _at(node, "value", 0))]
+    elif node.kind == "unit":
+        reads, writes = [("relu", _at(node, "w1", 0))], [("adds", _at(node, "w2", 0))]
+    else:
+        reads, writes = [], [("constant", _at(node, "b2", 0))]
+    found = [CircuitEdge(block, node.id, kind, count) for kind, rows in reads for block, count in _counted(rows, owner)]
+    found += [CircuitEdge(node.id, block, kind, count) for kind, rows in writes for block, count in _counted(rows, owner)]
+    return found
+
+
+def _at(node: CircuitNode, tensor: str, index: int) -> list[int]:
+    return [int(entry[index]) for entry in node.weights[tensor]]
+
+
+def _counted(rows: Iterable[int], owner: Sequence[str]) -> list[tuple[str, int]]:
+    found: dict[str, int] = {}
+    for row in rows:
+        found[owner[row]] = found.get(owner[row], 0) + 1
+    return list(found.items())
+
+
+def _variables(
+    layout: Layout, nodes: Sequence[CircuitNode], edges: Sequence[CircuitEdge], layers: int
+) -> list[CausalVariable]:
+    """What the layout says of a loop's beginning, and the rows that each half of a layer sets."""
+    found = []
+    for name, block in _spans(layout):
+        for region, content in block.holds.items():
+            decode = {"bits": "unsigned", "one": "one"}.get(content, "numbers")
+            found.append(CausalVariable(f"{name} in {region}", name, region, 0, decode, [], region in block.changes))
+    kind = {node.id: (node.kind, node.layer) for node in nodes}
+    writers: dict[tuple[int, str], list[str]] = {}
+    for edge in edges:
+        what, layer = kind[edge.source]
+        if what in ("head", "formula", "unit") and layer is not None:
+            writers.setdefault((2 * layer + (1 if what == "head" else 2), edge.target), []).append(edge.source)
+    within = {name: block.within for name, block in _spans(layout)}
+    for (moment, name), ids in sorted(writers.items(), key=lambda item: item[0][0]):
+        half = "attention" if moment % 2 else "feed-forward"
+        decode = "unsigned" if within[name] == "bits" and moment % 2 == 0 and moment < 2 * layers else "numbers"
+        found.append(CausalVariable(f"{name} after the {half} of layer {(moment + 1) // 2}", name, None, moment, decode,
+                              list(dict.fromkeys(ids)), None))
+    return found

@@ -1,0 +1,35 @@
+"""Values in one line, for what people print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from punchcard.errors import shortened
+
+LONGEST = 40
+
+
+def plural(number: int, what: str) -> str:
+    """`1 loop`, `2,000 loops`."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def join_some(parts: Sequence[str], most: int = 8) -> str:
+    """Some of many: `a 7, b 9 and 4 more`."""
+    more = len(parts) - most
+    return ", ".join(parts) if more <= 0 else f"{', '.join(parts[:most])} and {more:,} more"
+
+
+def format_value(value: Any, most: int = LONGEST) -> str:
+    """A value: a matrix as `[4 1 ; 2 3]`, a text as it is; a long one is cut."""
+    if isinstance(value, str):
+        return value if len(value) <= most and value.isprintable() else shortened(value, most)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if getattr(value, "ndim", None) not in (1, 2):
+        return shortened(value, most)
+    rows: Any = value if value.ndim == 2 else value[None]
+    text = " ; ".join(" ".join(f"{float(number):.4g}" for number in row[:most]) for row in rows[:most])
+    size = " by ".join(map(str, value.shape))
+    return f"[{text}]" if len(text) <= most else f"[{text[:most]}...] ({size})"

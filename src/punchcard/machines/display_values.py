@@ -1,0 +1,186 @@
+"""What a view shows of a card: values, where they stand, and how they are read. Data only, no tensor.
+
+A machine says it once (`Machine.display_values`). Python, the page and the terminal all read values by the rules below:
+
+    signed, unsigned   ±1 bits, the lowest first; "–" where an entry is not within 1/4 of -1 or 1, or for unsigned below 0
+    numbers            real numbers to six digits; rows of a matrix are separated by " ; "
+    one-hot            the label of the one entry above 1/2, or its number; "–" where not exactly one is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any, Literal, TypeAlias
+
+from punchcard.card.layout import Layout, RowBlock
+
+ValueKind: TypeAlias = Literal["signed", "unsigned", "numbers", "one-hot"]
+UNREADABLE = "–"
+DIGITS = 6
+MOST_BITS = 64
+MOST_COLUMNS = 256
+"""Of a region of larger size the layout alone names no values: a person could not read them."""
+EntriesAt: TypeAlias = Callable[[int], Sequence[float]]
+"""All entries of a column, by its number."""
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A word on its way, of a machine whose results lag behind.
+
+    Where the bits at `address` in the column `column` are those at `own` in a value's column, the value is not what stands
+    there but what stands at `rows` in `column`.
+    """
+
+    address: str
+    own: str
+    rows: str
+    column: int
+
+
+@dataclass(frozen=True)
+class DisplayValue:
+    """A value and where on the card it stands.
+
+    name, group   what people call it, and what it belongs to: "a" of "memory"
+    rows          a row block or a part of one; `height` are its first so many rows, where they are not all
+    column        the first of its `columns`
+    labels        of a one-hot value
+    offset        is added to a number: a program counter may be held as the address after it. An unsigned number below 0 is
+                  shown as "–", as no instruction has been fetched yet
+    wraps         but it is counted modulo 2^bits, unless the rows hold 0
+    plus          rows that are added entry by entry: of a column that is written in two steps one of both is 0
+    """
+
+    name: str
+    group: str
+    rows: str
+    column: int
+    columns: int = 1
+    kind: ValueKind = "signed"
+    labels: tuple[str, ...] = ()
+    height: int | None = None
+    offset: int = 0
+    wraps: bool = False
+    plus: str = ""
+    pending: Pending | None = None
+
+    def plain(self, layout: Layout) -> dict[str, Any]:
+        """The value and its place by numbers, as plain data for pages and files."""
+        start, rows = _span(layout, self.rows)
+        pending = None if self.pending is None else {
+            "address": _span(layout, self.pending.address), "own": _span(layout, self.pending.own),
+            "rows": _span(layout, self.pending.rows), "column": self.pending.column}
+        return {
+            "name": self.name, "group": self.group, "start": start, "rows": min(rows, self.height or rows),
+            "column": self.column, "columns": self.columns, "kind": self.kind, "labels": list(self.labels),
+            "offset": self.offset, "wraps": self.wraps, "plus": layout.rows(self.plus).start if self.plus else None,
+            "pending": pending,
+        }
+
+    def text(self, layout: Layout, at: EntriesAt) -> str:
+        """The value as people read it, from the entries of columns."""
+        column, rows = self.column, self.rows
+        if self.pending is not None and self._is_pending(self.pending, layout, at):
+            column, rows = self.pending.column, self.pending.rows
+        columns = [self._entries(layout, at(number), rows) for number in range(column, column + self.columns)]
+        if self.kind == "numbers":
+            return " ; ".join(" ".join(map(number_text, row)) for row in zip(*columns, strict=True))
+        if self.kind == "one-hot":
+            return ", ".join(self._label(entries) for entries in columns)
+        return ", ".join(self._integer(entries) for entries in columns)
+
+    def _entries(self, layout: Layout, column: Sequence[float], rows: str) -> list[float]:
+        found = list(column[layout.rows(rows)])
+        if self.plus:
+            found = [a + b for a, b in zip(found, column[layout.rows(self.plus)], strict=True)]
+        return found[: self.height]
+
+    def _is_pending(self, pending: Pending, layout: Layout, at: EntriesAt) -> bool:
+        wanted = bits_of(at(pending.column)[layout.rows(pending.address)])
+        return wanted is not None and wanted == bits_of(at(self.column)[layout.rows(pending.own)])
+
+    def _integer(self, entries: Sequence[float]) -> str:
+        number = bits_of(entries)
+        if number is None:
+            return UNREADABLE
+        half = 1 << (len(entries) - 1)
+        if self.kind == "signed":
+            return str((number + self.offset + half) % (2 * half) - half)
+        found = self.unsigned(number, len(entries))
+        return UNREADABLE if found is None else str(found)
+
+    def unsigned(self, number: int, bits: int) -> int | None:
+        """What a number on the card stands for; None: nothing yet."""
+        found = number + self.offset
+        return found if found >= 0 else found % (1 << bits) if self.wraps and number else None
+
+    def _label(self, entries: Sequence[float]) -> str:
+        set_ = [i for i, entry in enumerate(entries) if entry > 0.5]
+        if len(set_) != 1:
+            return UNREADABLE
+        return self.labels[set_[0]] if set_[0] < len(self.labels) else str(set_[0])
+
+
+def _span(layout: Layout, rows: str) -> tuple[int, int]:
+    place = layout.rows(rows)
+    return place.start, place.stop - place.start
+
+
+def bits_of(entries: Sequence[float]) -> int | None:
+    """The number that ±1 bits make, the lowest first; None where an entry is not a bit."""
+    if any(not abs(abs(entry) - 1) < 0.25 for entry in entries):
+        return None
+    return sum(1 << i for i, entry in enumerate(entries) if entry > 0)
+
+
+def number_text(number: float) -> str:
+    """A number to six digits, as a browser writes `Number(x.toPrecision(6))`."""
+    if number != number or number in (float("inf"), float("-inf")):
+        return {float("inf"): "Infinity", float("-inf"): "-Infinity"}.get(number, "NaN")
+    rounded = Context(prec=DIGITS, rounding=ROUND_HALF_UP).create_decimal(Decimal(number)).normalize()
+    sign, digits, exponent = rounded.as_tuple()
+    text, minus = "".join(map(str, digits)), "-" * (sign and any(digits))
+    point = len(text) + int(exponent)  # how many digits stand before the point
+    if not any(digits):
+        return "0"
+    if len(text) <= point <= 21:
+        return minus + text + "0" * (point - len(text))
+    if 0 < point <= 21:
+        return f"{minus}{text[:point]}.{text[point:]}"
+    if -6 < point <= 0:
+        return f"{minus}0.{'0' * -point}{text}"
+    power = f"e{'+' if point > 0 else '-'}{abs(point - 1)}"
+    return minus + text[0] + (f".{text[1:]}" if len(text) > 1 else "") + power
+
+
+def values_of_layout(layout: Layout, columns: Iterable[tuple[int, str]] = ()) -> list[DisplayValue]:
+    """What a layout alone says: every block of ±1 bits and of real numbers, part by part, in every column that holds it.
+
+    `columns` are those of large regions that are shown all the same, with their names.
+    """
+    named = dict(columns)
+    found = []
+    for region in layout.regions:
+        place = layout.region(region.name)
+        for column in range(place.start, place.stop):
+            if region.size > MOST_COLUMNS and column not in named:
+                continue
+            for block in layout.blocks:
+                content = block.holds.get(region.name)
+                if content in ("bits", "real", "fixed"):
+                    found += _values_of_block(layout, block, column, named.get(column) or layout.column_name(column),
+                                              numbers=content != "bits")
+    return found
+
+
+def _values_of_block(layout: Layout, block: RowBlock, column: int, group: str, *, numbers: bool) -> list[DisplayValue]:
+    """A value for each part of a block, or one for the block."""
+    found = []
+    for name in [f"{block.name}.{part}" for part in block.parts] or [block.name]:
+        rows = layout.rows(name)
+        if numbers or rows.stop - rows.start <= MOST_BITS:
+            found.append(DisplayValue(name, group, name, column, kind="numbers" if numbers else "unsigned"))
+    return found

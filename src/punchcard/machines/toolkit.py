@@ -1,0 +1,80 @@
+"""All that a machine of one's own is written with, under one name: the contract, the card, heads and formulas.
+
+    from punchcard.machines import toolkit as kit
+"""
+
+from __future__ import annotations
+
+from punchcard.card.encoding import pointer_bits
+from punchcard.card.facts import AnyFact, Below, Both, Condition, Equals, Fact, Holds, Not, Same, both, either, implies
+from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
+from punchcard.errors import ProgramError, PunchcardError, SourceError
+from punchcard.machines.base import AsPrecision, Machine
+from punchcard.machines.design import Design, by_name
+from punchcard.machines.interpreter import Interpreter, Stepper
+from punchcard.machines.kind import Kind, Language, Option, Timing, Workload
+from punchcard.machines.result import Result
+from punchcard.machines.streams import Read, Write
+from punchcard.primitives.add import sum_bits
+from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
+from punchcard.primitives.overwrite import clip_where
+from punchcard.transformer.build import Part, assign, attend, clear
+from punchcard.transformer.expression import Expression, Rows, relu, rows, stack
+from punchcard.transformer.gate import gated
+from punchcard.transformer.precision import Precision
+
+__all__ = [
+    "ADDRESS_GAP",
+    "AnyFact",
+    "AsPrecision",
+    "Below",
+    "Both",
+    "Card",
+    "Cards",
+    "Condition",
+    "Design",
+    "Equals",
+    "Expression",
+    "Fact",
+    "Holds",
+    "Interpreter",
+    "Kind",
+    "Language",
+    "Layout",
+    "Machine",
+    "Not",
+    "Option",
+    "Part",
+    "Pattern",
+    "Precision",
+    "ProgramError",
+    "PunchcardError",
+    "Read",
+    "Region",
+    "Result",
+    "RowBlock",
+    "Rows",
+    "Same",
+    "SourceError",
+    "Stepper",
+    "Timing",
+    "Workload",
+    "Write",
+    "assign",
+    "attend",
+    "both",
+    "by_name",
+    "clear",
+    "clip_where",
+    "either",
+    "gated",
+    "holding",
+    "implies",
+    "pointer_bits",
+    "relu",
+    "rows",
+    "stack",
+    "store_factor",
+    "store_gap",
+    "sum_bits",
+]

@@ -1,0 +1,253 @@
+"""A part of a proof: the layers of one stage, for all cards or for one case of them.
+
+Columns of a region are alike: one of them, with an unknown number, stands for all. Where a stage has cases, what depends on
+them is shown for each, and all else once: see `punchcard.machines.stages`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import z3
+
+from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
+from punchcard.card.facts import Copies, Each, Fact, Holds, Indicates, leaves, rows_of, sources
+from punchcard.card.layout import RowBlock
+from punchcard.errors import ProofError
+from punchcard.machines.stages import Case, Stage
+from punchcard.proof.claims import Claims
+from punchcard.proof.columns import Column, Columns, has_bits
+from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
+from punchcard.proof.layer_weights import Layer
+from punchcard.proof.layers import Loop
+from punchcard.proof.meaning import Meaning, expected_words, said_where_open, with_parts
+from punchcard.proof.solver import Failed, Solver
+from punchcard.proof.steps import equal
+
+
+class Obligation:
+    """What is shown of a stage without its cases, or of one case."""
+
+    def __init__(self, stage: Stage, layers: Sequence[Layer], claims: Claims, seconds: float | None = None,
+                 case: Case | None = None) -> None:
+        self.stage, self.case, self.claims, self.begin, self.end = stage, case, claims, stage.begin, stage.end
+        self.solver = claims.solver = Solver(seconds)
+        own = {each.region for each in stage.cases}
+        regions = [region.name for region in stage.begin.regions]
+        self.regions = [name for name in regions if case is None or name in own]
+        columns = Columns(stage.begin, Bits(), self.solver, case)
+        self.loop = Loop(layers, columns, () if case is None else set(regions) - own)
+        self.loop.begin()
+        self.meaning = Meaning(columns, self.loop, case.name if case is not None else None)
+        self.any = {name: columns.fresh(name, f"any {name}") for name in regions}
+        self._own = own
+        self._after: dict[str, dict[str, Term]] = {}
+        self._spoilt: Failed | None = None
+        """An entry that is not as it should be when a layer begins. What follows may show a card where this matters."""
+
+    def run(self) -> None:
+        """Show all claims of this part."""
+        self.stage.meaning(self.meaning)
+        for lemma in self.meaning.wholes.lemmas:
+            self.claims.lemma(lemma)
+        if self.case is None and self.stage.cases:
+            self._stand_alone()
+            self._cover()
+        try:
+            for layer in range(len(self.loop.layers)):
+                self._layer(layer)
+            self._step()
+            self._facts()
+        except Failed as failed:
+            raise Failed((self._spoilt or failed).claim, failed.model, *failed.why) from None
+        if self._spoilt is not None:
+            raise self._spoilt
+        if not self.solver.possible():
+            raise ProofError(f"{self._name('')}the facts contradict each other: no card has them all")
+
+    def _name(self, text: str) -> str:
+        """A claim's name: with the stage, where there are several, and the case."""
+        parts = [self.stage.name, self.case.name if self.case is not None else ""]
+        return ": ".join([*filter(None, parts), text])
+
+    def _cover(self) -> None:
+        with self.claims.claim(self._name("cases"), f"the {len(self.stage.cases)} cases are all"):
+            held = []
+            for case in self.stage.cases:
+                word = self.any[case.region].words[case.rows]
+                held.append(z3.And(has_bits(word, case.mask, case.match),
+                                   *(z3.Not(has_bits(word, mask, match)) for mask, match in case.but)))
+            self.solver.never(self._name("the cases are all"), z3.Not(z3.Or(*held)))
+
+    def _stand_alone(self) -> None:
+        """A case is about one column: what is shown of a region with several would be about one of them alone."""
+        for name in self._own:
+            span = self.begin.region(name)
+            if span.stop != span.start + 1:
+                raise ProofError(f"a case about {name!r}: it has {span.stop - span.start} columns, a case is about one")
+
+    # Layers
+
+    def _layer(self, layer: int) -> None:
+        first = self.stage.layers[0]
+
+        def found() -> str:
+            heads = [finds for (number, _), finds in sorted(self.loop.finds.items()) if number == layer]
+            return "; ".join(f"head {i + 1}: " + ", ".join(f"{region} finds {' or '.join(dict.fromkeys(columns))}"
+                             for region, columns in finds.items()) for i, finds in enumerate(heads)) or "no heads"
+
+        columns = [self.any[name] for name in self.regions if self.case is not None or name not in self._own]
+        if self.loop.layers[layer].heads:
+            with self.claims.claim(self._name(f"heads of layer {first + layer + 1}"), found):
+                for column in columns:
+                    for head in range(len(self.loop.layers[layer].heads)):
+                        self.loop.taken(layer, head, column)
+        try:
+            with self.claims.claim(self._name(f"entries after layer {first + layer + 1}"), "integers within their limits"):
+                for column in columns:
+                    self._check_entries(column, layer)
+        except Failed as failed:
+            if self.meaning.wholes.lemmas:
+                raise  # products and quotients that are not what they should be are too much for the solver
+            self._spoilt = self._spoilt or failed
+        if self.stage.cases and self.case is None and layer + 1 < len(self.loop.layers):
+            about = "columns without cases are as they were"
+            with self.claims.claim(self._name(f"still after layer {first + layer + 1}"), about):
+                for column in columns:
+                    self._compare(None, column, self.loop.after(column, layer + 1)[:], column.rows, z3.BoolVal(True))
+
+    def _check_entries(self, column: Column, layer: int) -> None:
+        rows = self.loop.after(column, layer + 1)
+        for block in self.begin.blocks:
+            if layer + 1 < len(self.loop.layers) or self._is_here(block, column.region):
+                for form in rows[self.begin.rows(block.name)]:
+                    self._check_entry(form, block, column, self.stage.layers[0] + layer)
+
+    def _is_here(self, block: RowBlock, region: str) -> bool:
+        """Whether a block after the last layer is shown in this part."""
+        by_case = region in self._own and (not self.stage.by_case or block.name in self.stage.by_case)
+        return by_case == (self.case is not None)
+
+    def _check_entry(self, form: Form, block: RowBlock, column: Column, layer: int) -> None:
+        limit = Fraction(block.limit) if block.within == "real" and block.limit is not None else Fraction(1)
+        if form.is_whole and -limit <= form.low and form.high <= limit:
+            return  # whatever its bits are: most rows hold one bit
+        where = self._name(f"{block.name} in {column.region} after layer {layer + 1}")
+        for about, term in ((f"is at most {limit} in size", self.loop.between(form, -limit, limit)),
+                            ("is an integer", self.loop.is_integer(form))):
+            self.solver.never(f"{where} {about}", z3.Not(term))
+
+    # The step
+
+    def _step(self) -> None:
+        for name in self.regions:
+            column, words = self.any[name], dict[str, Term]()
+            rows = self.loop.after(column, len(self.loop.layers))
+            for block in self.end.blocks:
+                if self._is_here(block, name):
+                    words |= self._shown(block, column, rows[self.end.rows(block.name)])
+            self._after[name] = words
+
+    def _shown(self, block: RowBlock, column: Column, found: Sequence[Form]) -> dict[str, Term]:
+        """Show what a block holds in a column; its words."""
+        content = block.holds.get(column.region)
+        if content != "bits":
+            wanted = [number(1) if content == "one" else NOTHING] * block.size
+            if list(found) != column.rows[self.end.rows(block.name)] or list(found) != wanted:
+                about = f"is {1 if content == 'one' else 0}"
+                with self.claims.claim(self._name(f"step: {block.name} in {column.region}"), about):
+                    self._compare(block, column, found, wanted, z3.BoolVal(True))
+            return {}
+        parts = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
+        if not any((name, column.region) in self.meaning.where for name in parts):
+            words = expected_words(self.meaning, block, column)
+            wanted = [signed(bit) for bit in self.loop.bits.of_word(words[block.name])]
+            if list(found) == wanted == column.rows[self.end.rows(block.name)]:
+                return words
+            told = any((name, column.region) in self.meaning.expected for name in parts)
+            with self.claims.claim(self._name(f"step: {block.name} in {column.region}"),
+                                   "is what the step says" if told else "is as it was"):
+                self._compare(block, column, found, wanted, z3.BoolVal(True))
+            return words
+        with self.claims.claim(self._name(f"step: {block.name} in {column.region}"),
+                               "is bits, and where the step says what, that"):
+            words = self._as_found(block, column, found)
+            for name in parts:
+                meant = said_where_open(self.meaning, block, name, column)
+                if meant is not None:
+                    where = self.meaning.where.get((name, column.region), z3.BoolVal(True))
+                    place = self.end.rows(name)
+                    first = self.end.rows(block.name).start
+                    bits = [signed(bit) for bit in self.loop.bits.of_word(meant)]
+                    self._compare(block, column, found[place.start - first : place.stop - first], bits, where)
+        return words
+
+    def _compare(
+        self, block: RowBlock | None, column: Column, found: Sequence[Form], wanted: Sequence[Form], where: Term,
+    ) -> None:
+        about = (f"step: {block.name} in {column.region} is what the step says" if block is not None
+                 else f"still: {column.region} is as it was")
+        for place, (form, meant) in enumerate(zip(found, wanted, strict=True)):
+            if form.key != meant.key:
+                self.solver.never(self._name(f"{about}, row {place + 1}"), where,
+                                  z3.Not(equal(form - meant, self.loop.bits)))
+
+    def _as_found(self, block: RowBlock, column: Column, found: Sequence[Form]) -> dict[str, Term]:
+        """The words of a block that holds any bits."""
+        bits = []
+        for form in found:
+            is_on = equal(form - number(1), self.loop.bits)
+            if len(form.terms) != 1 or form.low != -1 or form.high != 1:
+                self.solver.never(self._name(f"step: {block.name} in {column.region} is bits"),
+                                  z3.Not(z3.Or(is_on, equal(form + number(1), self.loop.bits))))
+            bits.append(self.loop.bits.form(is_on))
+        return with_parts(block, self.loop.bits.word(bits))
+
+    # The facts
+
+    def _facts(self) -> None:
+        columns = self.loop.columns
+        for fact in self.end.facts:
+            if isinstance(fact, Constants | Uniform | Contents | CopiesContents | Each | Indicates):
+                raise ProofError(f"the fact {fact.about!r} is about real numbers, and the layout has none")
+            if fact.region not in self._after:
+                continue
+            column, words = self.any[fact.region], self._after[fact.region]
+            here = {self._is_here(self.end.place(rows).block, fact.region) for rows in mentioned(fact)}
+            if len(here) > 1:
+                raise ProofError(f"the fact {fact.about!r} is about rows that depend on the case, and others: "
+                                 "let all of them depend on it, or none")
+            if here == {False}:
+                continue
+            with self.claims.claim(self._name(f"again: {fact.about}"), "holds after the loop"):
+                if (isinstance(fact, Holds) and fact in self.begin.facts
+                        and words[fact.rows].eq(column.words.get(fact.rows))):
+                    continue
+                terms = (self._copied_again(fact, words) if isinstance(fact, Copies)
+                         else columns.meaning(fact, column.place, words, after=True))
+                self.solver.never(self._name(f"again: {fact.about}"), z3.Not(z3.And(*terms)))
+
+    def _copied_again(self, fact: Copies, words: dict[str, Term]) -> list[Term]:
+        columns = self.loop.columns
+        named, block = columns.as_place(words[fact.by]), self.end.place(fact.of).block
+        regions = sources(self.end, fact)
+        found = [columns.names_one(words[fact.by], regions)]
+        for region in regions:
+            parts = [f"{block.name}.{part}" for part in block.parts] if fact.of == block.name else []
+            if any((name, region) in self.meaning.where for name in (block.name, fact.of, *parts)):
+                raise ProofError(f"{fact.about}: the step leaves {fact.of!r} in {region!r} open, so nothing is a copy of it")
+            within = z3.simplify(columns.within(named, region))
+            if self.solver.possible(within):
+                word = expected_words(self.meaning, block, columns.at(region, named))[fact.of]
+                found.append(z3.Implies(within, words[fact.rows] == word))
+        return found
+
+
+def mentioned(fact: Holds | Copies | Fact) -> set[str]:
+    """The rows that a fact is about."""
+    if isinstance(fact, Holds):
+        return {fact.rows}
+    if isinstance(fact, Copies):
+        return {fact.rows, fact.by}
+    return {rows for each in leaves(fact.after) for rows in rows_of(each)}

@@ -1,0 +1,149 @@
+"""One loop of a machine, for every card on which its facts hold: the proof, claim by claim.
+
+    cases    the cases of a stage are all that there are
+    heads    every column finds one column, or shares two, and all others lose by so much that nothing is left of them
+    entries  when a later layer begins, every entry is an integer within its limit
+    step     after the loop every block holds what the machine's meaning says, or is as it was, or 0
+    facts    the facts hold again
+    bits     no sum is ever rounded: the number format has the bits that the sums need
+
+So the claims hold after every loop, by induction, for every program and any number of loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from punchcard.card.facts import Fact
+from punchcard.card.layout import Layout
+from punchcard.errors import ProofError
+from punchcard.machines.base import Machine
+from punchcard.machines.stages import Case, Stage
+from punchcard.proof.claims import Claims, Progress
+from punchcard.proof.counterexample import Counterexample, counterexample
+from punchcard.proof.layer_weights import NEVER, Layer
+from punchcard.proof.middle_example import middle_example
+from punchcard.proof.obligation import Obligation
+from punchcard.proof.solver import Failed, Solver
+from punchcard.transformer.build import LayerWeights
+from punchcard.transformer.exactness import entry_sizes, needed_bits
+from punchcard.transformer.precision import significand
+from punchcard.transformer.weights import LayerArrays, Weights
+
+
+class Proof:
+    """The claims about one machine. `run` raises `Failed` at the first that does not hold; `part` is where it stands.
+
+    `only` names cases: then the others are left out, and what is shown holds for cards of these cases.
+    """
+
+    def __init__(self, machine: Machine[Any, Any], weights: Weights | None = None, *, seconds: float | None = None,
+                 progress: Progress | None = None, only: Collection[str] | None = None) -> None:
+        self.machine, self.layout = machine, machine.layout
+        self.weights = weights if weights is not None else machine.weights
+        self.claims = Claims(Solver(seconds), progress)
+        self.stages = tuple(machine.stages()) or (
+            Stage("", (0, len(self.weights.layers)), self.layout, self.layout, machine.meaning),)
+        if self.weights.width != self.layout.width:
+            raise ProofError(f"weights for {self.weights.width} rows, the layout has {self.layout.width}: they do not fit")
+        check_whole(self.layout)
+        if not self.weights.layers:
+            raise ProofError("a model without layers: there is nothing to prove")
+        self._check_stages()
+        sizes = np.max([entry_sizes(stage.begin) for stage in self.stages], axis=0)
+        self.layers = [Layer(arrays, self.weights.dtype, sizes) for arrays in self.weights.layers]
+        self.shares = [[1] * len(layer.heads) for layer in self.layers]
+        self.needed = 0
+        self.promises: list[str] = []
+        self._seconds, self._only = seconds, only
+        self.obligation = self._obligation(self.stages[0])
+
+    def counterexample(self, failed: Failed) -> Counterexample | None:
+        """A card for a failed claim; None where there is none to show, as for numbers of bits."""
+        if failed.model is None:
+            return None
+        return (counterexample if self.obligation.begin is self.layout else middle_example)(self, failed)
+
+    def _check_stages(self) -> None:
+        """Each stage begins where the one before ends. A host acts between loops only, so `unless` has no place within."""
+        for before, after in pairwise(self.stages):
+            same = before.begin.width == before.end.width and before.begin.regions == before.end.regions
+            if before.end is not after.begin or before.layers[1] != after.layers[0] or not same:
+                raise ProofError(f"the stage {after.name!r} does not begin where {before.name!r} ends")
+            for fact in after.begin.facts:
+                if isinstance(fact, Fact) and fact.unless is not None:
+                    raise ProofError(f"the fact {fact.about!r} has `unless` in the middle of a loop: say it with `either`")
+        first, last = self.stages[0], self.stages[-1]
+        whole = first.begin is self.layout is last.end and (first.layers[0], last.layers[1]) == (0, len(self.weights.layers))
+        if not whole:
+            raise ProofError("the stages are not the whole loop, from the machine's layout to its layout")
+
+    def _obligation(self, stage: Stage, case: Case | None = None) -> Obligation:
+        return Obligation(stage, self.layers[slice(*stage.layers)], self.claims, self._seconds, case)
+
+    @property
+    def solver(self) -> Solver:
+        return self.obligation.solver
+
+    def show(self, stage: str, case: str | None = None) -> None:
+        """Show the claims of one part: a stage without its cases, or one case of it."""
+        for each in self.stages:
+            for one in (None, *each.cases):
+                if each.name == stage and (one.name if one is not None else None) == case:
+                    self.obligation = self._obligation(each, one)
+                    self._show(each)
+                    return
+        raise ProofError(f"there is no stage {stage!r}" + (f" with a case {case!r}" if case else ""))
+
+    def run(self) -> None:
+        """Show all claims."""
+        for stage in self.stages:
+            if stage is not self.stages[0]:
+                self.obligation = self._obligation(stage)
+            self._show(stage)
+            for case in stage.cases:
+                if self._only is None or case.name in self._only:
+                    self.obligation = self._obligation(stage, case)
+                    self._show(stage)
+        self.check_bits()
+
+    def _show(self, stage: Stage) -> None:
+        self.obligation.run()
+        for layer, shares in enumerate(self.obligation.loop.shares, start=stage.layers[0]):
+            self.shares[layer] = [max(pair) for pair in zip(self.shares[layer], shares, strict=True)]
+
+    # The sums
+
+    def check_bits(self) -> None:
+        """Show that no sum is rounded, by what was shown of the heads."""
+        bits = significand(self.weights.dtype)
+        layers = [_with_winners(arrays, shares) for arrays, shares in zip(self.weights.layers, self.shares, strict=True)]
+        self.needed = max(needed_bits(layers, stage.begin) for stage in self.stages)
+        for number, layer in enumerate(self.layers, start=1):
+            for head, weights in enumerate(layer.heads, start=1):
+                if weights.gap >= NEVER:
+                    raise Failed(f"bits: {self.weights.dtype} holds the products of scores and temperature in layer "
+                                 f"{number}, head {head}", None)
+        with self.claims.claim("bits", f"sums need {self.needed} bits, {self.weights.dtype} has {bits}"):
+            if self.needed > bits:
+                raise Failed(f"bits: sums need {self.needed} bits, {self.weights.dtype} has {bits}", None)
+
+
+def check_whole(layout: Layout) -> None:
+    """Refuse a layout with rows or columns that it does not name: nothing could be said of them."""
+    for what, places, size in (("rows", [layout.rows(block.name) for block in layout.blocks], layout.width),
+                               ("columns", [layout.region(region.name) for region in layout.regions], layout.columns)):
+        if sum(place.stop - place.start for place in places) != size:
+            raise ProofError(f"{layout!r} has {what} without a name: a proof is about named ones")
+
+
+def _with_winners(arrays: LayerArrays, shares: list[int]) -> LayerWeights:
+    """A layer's arrays with what was shown of its heads."""
+    key, query, value, w1, b1, w2, b2 = (np.asarray(getattr(arrays, name), dtype=np.float64)
+                                         for name in ("key", "query", "value", "w1", "b1", "w2", "b2"))
+    return LayerWeights(key, query, value, np.ones(len(shares)), np.array(shares, dtype=np.float64), (None,) * len(shares),
+                        w1, b1.ravel(), w2, b2.ravel())

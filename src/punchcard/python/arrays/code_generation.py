@@ -1,0 +1,187 @@
+"""Instructions in a row to a FLEQ program, written with the builder; every instruction has the line of the source as
+its note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from punchcard.machines.fleq.builder import Builder, Place
+from punchcard.machines.fleq.functions import KNOWN, Function
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.text.source import KEYWORDS
+from punchcard.python.arrays.allocation import Sharing, drop_unread, rename_slots, take_initial_constants
+from punchcard.python.arrays.ir import Const, Register, SourceLine, Statement
+from punchcard.python.arrays.linear_code import Instr, Item, JumpTarget, Loc, StorageSlot
+from punchcard.python.arrays.linearization import linearize
+from punchcard.python.arrays.orientation import choose_orientation, way
+from punchcard.python.arrays.peephole import (
+    PointerMove,
+    fuse_columns,
+    fuse_stores,
+    merge_branches,
+    place_pointer_updates,
+    pointers,
+)
+
+RESULTS = ("result", *(f"result{number}" for number in range(1, 100)))
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Where a parameter or a result is: the variable of the program, and whether it is stored transposed."""
+
+    variable: str
+    turned: bool
+
+
+@dataclass(frozen=True)
+class GeneratedProgram:
+    """A program, where its parameters and results are, and the line of the source of each instruction."""
+
+    program: FleqProgram
+    parameters: dict[str, Stored]
+    results: list[Stored]
+    lines: dict[int, SourceLine]
+
+
+def generate(
+    code: list[Statement], parameters: Mapping[str, Register], results: list[Register], functions: Mapping[str, Function],
+    limit: float,
+) -> GeneratedProgram:
+    """The program of some code; `functions` are the fitted ones by name, `limit` is the range."""
+    orientation = choose_orientation(code, results)
+    items, given = linearize(code, orientation, parameters, limit)
+    ends = [StorageSlot(register, way(register, orientation.ways(register)[0])) for register in results]
+    items = drop_unread(items, ends)
+    items = fuse_columns(items, set(given))
+    items = drop_unread(items, ends)
+    items, initial = take_initial_constants(items)
+    sharing = Sharing(items, [*given, *initial], ends)
+    sharing.join_copies(items)
+    items = rename_slots(items, sharing)
+    items = fuse_stores(items, {sharing.group(slot) for slot in ends})
+    groups = [sharing.group(slot) for slot in ends]
+    again = Sharing(items, [sharing.group(slot) for slot in (*given, *initial)], groups)
+    again.join_rest()
+    items = rename_slots(items, again)
+    items = merge_branches(place_pointer_updates(items))
+
+    def final(slot: StorageSlot) -> StorageSlot:
+        return again.group(sharing.group(slot))
+
+    named: dict[StorageSlot, str] = {}
+    for slot in sharing.apart:  # a variable is called as the source has it; what only returns a value is a result
+        own = slot.register.name
+        group = sharing.group(slot)
+        if own and (group not in named or named[group] in RESULTS):
+            named[group] = own
+    writer = _Writer(functions, limit, {name: final(slot) for slot, name in given.items()},
+                     {final(slot): const for slot, const in initial.items()}, named)
+    return writer.write(items, given, final, ends)
+
+
+class _Writer:
+    """Names for slots, constants and labels, and the calls of the builder."""
+
+    def __init__(self, functions: Mapping[str, Function], limit: float, parameters: Mapping[str, StorageSlot],
+                 initial: Mapping[StorageSlot, Const], named: Mapping[StorageSlot, str]) -> None:
+        self.p = Builder(functions.values())
+        self.p.reserve([*KNOWN, *KEYWORDS])
+        self.functions, self.limit = functions, limit
+        self.parameters, self.initial, self.named = parameters, initial, named
+        self.places: dict[StorageSlot, Place] = {}
+        self.constants: dict[Const, Place] = {}
+        self.labels: dict[int, str] = {}
+        self.lines: dict[int, SourceLine] = {}
+
+    def write(self, items: list[Item], given: Mapping[StorageSlot, str], final: Callable[[StorageSlot], StorageSlot],
+              ends: list[StorageSlot]) -> GeneratedProgram:
+        named = {slot: name for name, slot in self.parameters.items()}
+        used = [slot for item in items if isinstance(item, Instr) for slot in _slots(item)]
+        for slot in dict.fromkeys([*named, *used, *(final(end) for end in ends)]):
+            self._declare(slot, named.get(slot) or self.named.get(slot, ""))
+        marked = {id(update.instruction) for update in items if isinstance(update, PointerMove)}
+        for loop in pointers(items).values():
+            marked |= {id(instruction) for instruction, _, _ in loop}
+        for item in items:
+            if isinstance(item, JumpTarget):
+                self.p.label(self._label(item))
+                continue
+            if not isinstance(item, Instr):
+                continue
+            if id(item) in marked:
+                self.p.label(self._label(item))
+            self.p.note = str(item.line)
+            self.lines[self.p.here] = item.line
+            self._instruction(item)
+        self.p.note = None
+        program = self.p.program(self.limit)
+        parameters = {name: Stored(self.places[final(slot)].name, slot.turned) for slot, name in given.items()}
+        results = [Stored(self.places[final(slot)].name, slot.turned) for slot in ends]
+        return GeneratedProgram(program, parameters, results, self.lines)
+
+    def _declare(self, slot: StorageSlot, name: str) -> None:
+        name = f"{name}_t" if slot.turned and name else name or "t"
+        const = self.initial.get(slot)
+        self.places[slot] = self.p.matrix(self._unused(name), None if const is None else const.value, slot.shape)
+
+    def _unused(self, name: str) -> str:
+        """A name that nothing has yet: the same with a number where it is taken."""
+        plain = "".join(c for c in name if c.isascii() and (c.isalnum() or c == "_")).lstrip("0123456789") or "v"
+        taken, number = plain, 1
+        while self.p.unused(taken) != taken or taken in self.p.values:
+            number += 1
+            taken = f"{plain}{number}"
+        return taken
+
+    def _label(self, item: object) -> str:
+        return self.labels.setdefault(id(item), f"l{len(self.labels) + 1}")
+
+    def place(self, loc: Loc) -> Place:
+        if isinstance(loc.holder, Const):
+            found = self.constants.get(loc.holder)
+            if found is None:
+                single = loc.holder.single if loc.shape == (1, 1) and not loc.part else None
+                name = {0.0: "zero", 1.0: "one"}.get(single, "k") if single is not None else "k"
+                found = self.constants[loc.holder] = self.p.matrix(self._unused(name), loc.holder.value)
+        else:
+            found = self.places[loc.holder]
+        if loc.pointer is not None:
+            return found[loc.pointer.offset]
+        return found if loc.column is None else found[loc.column]
+
+    def _instruction(self, item: Instr) -> None:
+        goto = None if item.goto is None else self._label(item.goto)
+        flag = None if item.flag is None else self.place(item.flag)
+        if isinstance(item, PointerMove):
+            label = self._label(item.instruction)
+            if item.place is None:
+                self.p.incr_pointer(label, item.name, goto=goto, if_leq=flag)  # type: ignore[arg-type]
+            else:
+                self.p.reset_pointer(label, item.name, self.place(item.place), goto=goto, if_leq=flag)  # type: ignore[arg-type]
+        elif item.function is None:
+            if goto is not None:
+                self.p.goto(goto, if_leq=flag)
+        else:
+            operands = [self.place(loc) for loc in item.operands]
+            target = None if item.target is None else self.place(item.target)
+            function: str | Function = self.functions.get(item.function, item.function)
+            if item.function == "copy":
+                function = "add"
+                operands.append(self.place(Loc(Const.of(np.zeros((operands[0].shape.rows, operands[0].shape.columns))))))
+            elif item.function == "hadamard" and operands[0].shape.columns > 1:
+                function = "entrywise"
+            self.p.call(function, *operands, into=target, goto=goto, if_leq=flag)
+
+
+def _slots(item: Instr) -> list[StorageSlot]:
+    found = [*item.reads(), *([item.writes] if item.writes is not None else [])]
+    if isinstance(item, PointerMove) and item.place is not None and item.place.slot is not None:
+        found.append(item.place.slot)
+    return found
+
+

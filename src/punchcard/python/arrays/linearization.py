@@ -1,0 +1,264 @@
+"""Structured code to instructions in a row: loops count, conditions branch, moves copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from punchcard.python.arrays.ir import (
+    Condition,
+    Const,
+    If,
+    Leave,
+    Loop,
+    Moves,
+    Negation,
+    Op,
+    Operand,
+    Pointer,
+    Region,
+    Register,
+    SourceLine,
+    Statement,
+    Test,
+)
+from punchcard.python.arrays.linear_code import Advance, Instr, Item, JumpTarget, Loc, Rewind, StorageSlot
+from punchcard.python.arrays.orientation import Orientation, way
+
+ONE, ZERO = Const.of(1.0), Const.of(0.0)
+
+
+class Linearizer:
+    """Writes instructions; `limit` is the range, within which loops count."""
+
+    def __init__(self, orientation: Orientation, limit: float) -> None:
+        self.orientation, self.limit = orientation, limit
+        self.items: list[Item] = []
+        self.ends: dict[int, JumpTarget] = {}
+        self.depth = 0
+        self.registers = 0
+
+    # Places
+
+    def loc(self, operand: Operand, turned: bool) -> Loc:
+        """Where an operand is stored the way round that is wanted."""
+        if isinstance(operand, Const):
+            return Loc(operand.flip if turned else operand)
+        return Loc(StorageSlot(operand.register, way(operand.register, turned != operand.flipped)))
+
+    def scalar(self, name: str) -> Loc:
+        """A new slot for a number."""
+        self.registers -= 1
+        return Loc(StorageSlot(Register(self.registers, 1, 1, name=name)))
+
+    def write(self, line: SourceLine, function: str | None, operands: list[Loc], target: Loc | None = None, *,
+              flag: Loc | None = None, goto: JumpTarget | None = None) -> None:
+        self.items.append(Instr(line, function, operands, target, flag, goto, self.depth))
+
+    # Operations
+
+    def statements(self, code: list[Statement]) -> None:
+        for statement in code:
+            if isinstance(statement, Op):
+                self._operation(statement)
+            elif isinstance(statement, Moves):
+                self._moves(statement)
+            elif isinstance(statement, Leave):
+                self.write(statement.line, None, [], goto=self._end(statement.block))
+            elif isinstance(statement, Region):
+                self.statements(statement.body)
+                self.items.append(self._end(statement))
+            elif isinstance(statement, If):
+                self._if(statement)
+            else:
+                self._loop(statement)
+
+    def _end(self, block: Region) -> JumpTarget:
+        return self.ends.setdefault(id(block), JumpTarget())
+
+    def _operation(self, op: Op) -> None:
+        stored = self.orientation.ways(op.target)
+        primary = way(op.target, self.orientation.primary.get(op, False))
+        target = Loc(StorageSlot(op.target, primary))
+        if op.function == "matmul":
+            left, right = self.loc(op.operands[0], True), self.loc(op.operands[1], False)
+            self.write(op.line, "mul", [right, left] if primary else [left, right], target)
+        elif op.function == "column":
+            whole = self.loc(op.operands[0], False)
+            self.write(op.line, "copy", [_column(whole, op.index)], target)
+        elif op.function == "update":
+            self.write(op.line, "copy", [self.loc(op.operands[0], False)], target)
+            self.write(op.line, "copy", [self.loc(op.operands[1], False)], _column(target, op.index))
+        elif op.function == "scale":
+            self._scale(op, primary, target)
+        else:
+            self.write(op.line, op.function, [self.loc(operand, primary) for operand in op.operands], target)
+        for turned in stored:
+            if turned != primary:
+                self.write(op.line, "transpose", [target], Loc(StorageSlot(op.target, turned)))
+
+    def _scale(self, op: Op, primary: bool, target: Loc) -> None:
+        """A number times a matrix. Twice and minus are exact."""
+        scalar, other = self.loc(op.operands[0], False), self.loc(op.operands[1], primary)
+        factor = op.operands[0].single if isinstance(op.operands[0], Const) else None
+        if factor == 2.0:
+            self.write(op.line, "add", [other, other], target)
+        elif factor == -1.0:
+            self.write(op.line, "sub", [Loc(Const.of(np.zeros(other.shape))), other], target)
+        else:
+            self.write(op.line, "mul" if other.shape == (1, 1) else "scale", [scalar, other], target)
+
+    def _moves(self, moves: Moves) -> None:
+        """All at once: a slot is written when nothing reads its old value any more; a circle goes through a slot of
+        its own.
+        """
+        pairs: list[tuple[StorageSlot, Loc]] = []
+        for register, value in moves.pairs:
+            pairs += [(StorageSlot(register, way(register, turned)), self.loc(value, turned))
+                      for turned in self.orientation.ways(register)]
+        pairs = [(target, source) for target, source in pairs if source.holder != target]
+        while pairs:
+            free = next((pair for pair in pairs if not any(source.holder == pair[0] for _, source in pairs)), None)
+            if free is None:
+                target = pairs[0][0]
+                self.registers -= 1
+                kept = StorageSlot(Register(self.registers, target.register.rows, target.register.columns), target.turned)
+                self.write(moves.line, "copy", [Loc(target)], Loc(kept))
+                pairs = [(t, Loc(kept) if source.holder == target else source) for t, source in pairs]
+                continue
+            pairs.remove(free)
+            self.write(moves.line, "copy", [free[1]], Loc(free[0]))
+
+    # Branches
+
+    def _if(self, statement: If) -> None:
+        then, other = statement.then, statement.other
+        if len(other) == 1 and isinstance(other[0], Leave):
+            self.jump(statement.condition, self._end(other[0].block), when=False)
+            self.statements(then)
+        elif len(then) == 1 and isinstance(then[0], Leave):
+            self.jump(statement.condition, self._end(then[0].block), when=True)
+            self.statements(other)
+        else:
+            otherwise, end = JumpTarget(), JumpTarget()
+            self.jump(statement.condition, otherwise, when=False)
+            self.statements(then)
+            self.write(statement.line, None, [], goto=end)
+            self.items.append(otherwise)
+            self.statements(other)
+            self.items.append(end)
+
+    def jump(self, condition: Condition, target: JumpTarget, *, when: bool) -> None:
+        """Go to a label where a condition holds, or with when=False where it does not; else go on."""
+        if isinstance(condition, Negation):
+            self.jump(condition.inner, target, when=not when)
+        elif isinstance(condition, Test):
+            self.statements(condition.work)
+            self._test(condition, target, when=when)
+        elif condition.any == when:
+            for part in condition.parts:
+                self.jump(part, target, when=when)
+        else:
+            skip = JumpTarget()
+            for part in condition.parts[:-1]:
+                self.jump(part, skip, when=not when)
+            self.jump(condition.parts[-1], target, when=when)
+            self.items.append(skip)
+
+    def _test(self, test: Test, target: JumpTarget, *, when: bool) -> None:
+        if isinstance(test.flag, Const):
+            if (float(test.flag.value[0, 0]) > 0.5) == when:
+                self.write(test.line, None, [], goto=target)
+            return
+        flag = self.loc(test.flag, False)
+        if not when:
+            self.write(test.line, None, [], flag=flag, goto=target)
+            return
+        skip = JumpTarget()
+        self.write(test.line, None, [], flag=flag, goto=skip)
+        self.write(test.line, None, [], goto=target)
+        self.items.append(skip)
+
+    # Loops
+
+    def _loop(self, loop: Loop) -> None:
+        self.statements(loop.before)
+        top, done = JumpTarget(), JumpTarget()
+        if loop.index is not None:
+            self.write(loop.line, "copy", [Loc(Const.of(float(loop.start)))], Loc(StorageSlot(loop.index)))
+        digits = self._start_counting(loop, done)
+        self.items.append(Rewind(loop, loop.line, self.depth))
+        self.items.append(top)
+        self.depth += 1
+        self.statements(loop.body)
+        self.items.append(Advance(loop, loop.line, self.depth))
+        if loop.index is not None:
+            index = Loc(StorageSlot(loop.index))
+            self.write(loop.line, "add", [index, Loc(Const.of(float(loop.step)))], index)
+        if loop.count is None:
+            self.write(loop.line, None, [], goto=top)
+        for number, digit in enumerate(digits):
+            self.write(loop.line, "add", [digit, Loc(ONE)], digit, flag=digit, goto=top)
+            if number + 1 < len(digits):
+                self.write(loop.line, "copy", [Loc(Const.of(float(1 - self._base())))], digit)
+        self.depth -= 1
+        self.items.append(done)
+
+    def _base(self) -> int:
+        """How far a digit counts: it goes from 1 - base to 1, within the range."""
+        return max(2, int(self.limit) + 1)
+
+    def _start_counting(self, loop: Loop, done: JumpTarget) -> list[Loc]:
+        """The digits of the rounds that are left after the first, each with a minus; the least digit first."""
+        if loop.count is None:
+            return []
+        if not isinstance(loop.count, int):
+            digit = self.scalar("n")
+            count = self.loc(loop.count, False)
+            self.write(loop.line, "sub", [Loc(ONE), count], digit, flag=count, goto=done)
+            return [digit]
+        left, base = loop.count - 1, self._base()
+        found: list[Loc] = []
+        while left or not found:
+            left, value = divmod(left, base)
+            found.append(self.scalar("n"))
+            self.write(loop.line, "copy", [Loc(Const.of(float(-value)))], found[-1])
+        return found
+
+
+def _column(whole: Loc, index: int | Pointer | None) -> Loc:
+    """A column of a place. The only column of a constant or a slot may be all of it."""
+    if isinstance(index, Pointer):
+        return Loc(whole.holder, None, index)
+    return whole if whole.shape[1] == 1 else Loc(whole.holder, index)
+
+
+def linearize(
+    code: list[Statement], orientation: Orientation, parameters: Mapping[str, Register], limit: float
+) -> tuple[list[Item], dict[StorageSlot, str]]:
+    """The instructions, and the slots that hold parameters when they begin."""
+    flat = Linearizer(orientation, limit)
+    given: dict[StorageSlot, str] = {}
+    for name, register in parameters.items():
+        first, *others = orientation.ways(register)
+        slot = StorageSlot(register, way(register, first))
+        given[slot] = name
+        for turned in others:
+            line = _first_line(code)
+            assert line is not None, "the results are moved"
+            flat.write(line, "transpose", [Loc(slot)], Loc(StorageSlot(register, turned)))
+    flat.statements(code)
+    return flat.items, given
+
+
+def _first_line(code: list[Statement]) -> SourceLine | None:
+    for statement in code:
+        if not isinstance(statement, Region):
+            return statement.line
+        found = _first_line(statement.body)
+        if found is not None:
+            return found
+    return None
+
+

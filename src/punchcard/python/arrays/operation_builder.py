@@ -1,0 +1,178 @@
+"""Writing the intermediate form: constants fold, equal expressions are shared, what a loop does not change moves out of it.
+
+All three happen as an operation is written. An expression is shared with an earlier one that is certain to have been
+computed: the table of known expressions has a scope for each branch and loop. An operation whose operands are all set
+outside the loops around it is written before the outermost loop for which that holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from punchcard.errors import ProgramError
+from punchcard.python.arrays.ir import Const, Index, Loop, Moves, Op, Operand, Pointer, Ref, Register, SourceLine, Statement
+from punchcard.python.arrays.operations import COMMUTE, INTEGRAL, OPERATIONS
+
+MOST_OPERATIONS = 20_000
+
+
+@dataclass
+class Scope:
+    """Known expressions, where what is written goes, and how many loops are open; `certain`: always executed."""
+
+    into: list[Statement]
+    level: int
+    certain: bool
+    known: dict[Any, Operand] = field(default_factory=dict)
+
+
+class OperationBuilder:
+    """Statements as they are written."""
+
+    def __init__(self) -> None:
+        self.code: list[Statement] = []
+        self.scopes = [Scope(self.code, 0, certain=True)]
+        self.loops: list[tuple[Loop, int]] = []
+        """Open loops, and the number of the scope that each stands in."""
+        self.registers = 0
+
+    @property
+    def level(self) -> int:
+        return len(self.loops)
+
+    def register(self, rows: int, columns: int, *, name: str = "", integral: bool = False) -> Register:
+        """A new register, of the loops that are open now."""
+        self.registers += 1
+        if self.registers > MOST_OPERATIONS:
+            raise ProgramError(f"more than {MOST_OPERATIONS} operations: use loops that need no unrolling, or smaller ones")
+        return Register(self.registers, rows, columns, self.level, integral, name)
+
+    def add(self, statement: Statement) -> None:
+        self.scopes[-1].into.append(statement)
+
+    def moves(self, pairs: list[tuple[Register, Operand]], line: SourceLine) -> None:
+        real = [(target, value) for target, value in pairs if value != Ref(target)]
+        if real:
+            self.add(Moves(real, line))
+
+    @contextmanager
+    def scope(self, into: list[Statement], *, certain: bool) -> Iterator[None]:
+        """What is written goes into a list, and is known there alone."""
+        self.scopes.append(Scope(into, self.level, certain))
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+
+    @contextmanager
+    def loop(self, loop: Loop, *, certain: bool) -> Iterator[None]:
+        """The body of a loop; `certain`: it makes at least one round."""
+        self.loops.append((loop, len(self.scopes) - 1))
+        try:
+            with self.scope(loop.body, certain=certain):
+                yield
+        finally:
+            self.loops.pop()
+
+    # Operations
+
+    def emit(
+        self, function: str, operands: tuple[Operand, ...], rows: int, columns: int, line: SourceLine,
+        index: Index | None = None,
+    ) -> Operand:
+        """The result of an operation; written, folded or known already."""
+        simple = simplified(function, operands)
+        if simple is not None:
+            return simple
+        if function in COMMUTE and _order(operands[1]) < _order(operands[0]):
+            operands = (operands[1], operands[0])
+        if all(isinstance(operand, Const) for operand in operands) and not isinstance(index, Pointer):
+            return Const.of(computed(function, [operand.value for operand in operands if isinstance(operand, Const)], index))
+        key = (function, operands, index)
+        for scope in reversed(self.scopes):
+            if key in scope.known:
+                return scope.known[key]
+        outer = self._outermost(function, operands, index)
+        scope = self.scopes[-1] if outer is None else self.scopes[outer[1]]
+        target = self.register(rows, columns)
+        target.level = scope.level
+        target.integral = (function in INTEGRAL and all(operand.integral for operand in operands)) or function == "positive"
+        into = scope.into if outer is None else outer[0].before
+        into.append(Op(function, target, operands, line, index))
+        scope.known[key] = Ref(target)
+        return Ref(target)
+
+    def _outermost(self, function: str, operands: tuple[Operand, ...], index: Index | None) -> tuple[Loop, int] | None:
+        """The outermost loop, with the scope it stands in, before which an operation can be done."""
+        level = max((operand.register.level for operand in operands if isinstance(operand, Ref)), default=0)
+        if isinstance(index, Pointer):
+            level = max(level, 1 + next(i for i, (loop, _) in enumerate(self.loops) if loop is index.loop))
+        if level >= self.level:
+            return None
+        found = self.loops[level]
+        limited = function in OPERATIONS and OPERATIONS[function].limited
+        return None if limited and not all(scope.certain for scope in self.scopes[found[1] + 1 :]) else found
+
+    # Trying
+
+    def mark(self) -> Any:
+        """The state of all that is open, to come back to."""
+        lists = [scope.into for scope in self.scopes] + [loop.before for loop, _ in self.loops]
+        return [(into, len(into)) for into in lists], [dict(scope.known) for scope in self.scopes], self.registers
+
+    def back_to(self, mark: Any) -> None:
+        lists, known, self.registers = mark
+        for into, length in lists:
+            del into[length:]
+        for scope, before in zip(self.scopes, known, strict=True):
+            scope.known = before
+
+
+def computed(function: str, values: list[Any], index: Index | None = None) -> Any:
+    """An operation on matrices; the column of a pointer is given as a number."""
+    if function == "column":
+        return values[0][:, [index]]
+    if function == "update":
+        changed = np.array(values[0])
+        changed[:, [int(index)]] = values[1]  # type: ignore[arg-type]
+        return changed
+    return OPERATIONS[function].compute(*values)
+
+
+def simplified(function: str, operands: tuple[Operand, ...]) -> Operand | None:
+    """An operand that is the result already, or None."""
+    first, last = operands[0], operands[-1]
+    left = first.single if isinstance(first, Const) else None
+    right = last.single if isinstance(last, Const) else None
+    if function in ("add", "sub") and right == 0.0:
+        return first
+    if function == "add" and left == 0.0:
+        return last
+    if function == "sub" and first == last:
+        return Const.of(np.zeros((first.rows, first.columns)))
+    if function == "hadamard":
+        return first if right == 1.0 else last if left == 1.0 else None
+    if function == "scale" and left == 1.0:
+        return last
+    if function == "scale" and right == 1.0 and last.rows == last.columns == 1:
+        return first
+    if function == "matmul" and isinstance(first, Const) and _is_identity(first):
+        return last
+    if function == "matmul" and isinstance(last, Const) and _is_identity(last):
+        return first
+    if function == "copy":
+        return first
+    return None
+
+
+def _is_identity(const: Const) -> bool:
+    return const.rows == const.columns and np.array_equal(const.value, np.eye(const.rows))
+
+
+def _order(operand: Operand) -> tuple[int, int, bytes]:
+    return (0, operand.register.number, b"") if isinstance(operand, Ref) else (1, 0, operand.data)

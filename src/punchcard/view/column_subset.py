@@ -1,0 +1,224 @@
+"""A loop of a large card in some columns only, without a matrix of all columns by all columns.
+
+The columns that are wanted ask, and all columns can be found: a query is compared with the keys of all n columns. A column
+that is found but not among the wanted ones is wanted too, from the beginning of the loop, and the loop is made again. So
+what a wanted column takes is computed as the equation has it, layer by layer, from columns that were computed so
+themselves.
+
+One thing is taken for granted: the keys of the columns that are not wanted stay what they were when the loop began. It is
+so where no earlier layer of the loop writes a row that a head matches by. Where a layer does, it is looked at in some
+columns of each region, the *witnesses*, which compute like the others of their region; and whoever has the card that an
+engine made of the loop compares the two. Where either fails, the loop is computed in all columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from punchcard.card.formats import FORMATS, AnyArray
+from punchcard.card.layout import Card, Layout
+from punchcard.card.packed import PackedCard
+from punchcard.errors import PunchcardError
+from punchcard.transformer.precision import hard_product
+from punchcard.transformer.weights import LayerArrays, Weights
+from punchcard.view.stages import Columns, LoopStages, entries_of, feed_forward, one_thread, softmax
+
+MOST_COLUMNS = 1024
+"""Beyond so many columns that need one another, the loop is computed in all of them."""
+AT_ONCE = 1 << 22
+"""Scores that are held at a time."""
+WITNESSES = (0, 1, -1)
+"""Columns of each region that are always computed."""
+
+
+class NeedsAllColumns(Exception):
+    """The loop cannot be restricted to a few columns; the text says why."""
+
+
+@dataclass
+class HeadKeys:
+    """The keys of all columns in one head as a loop begins: (size, n). Dimensions that no query uses are left out."""
+
+    layer: int
+    head: int
+    dimensions: Columns
+    rows: Columns
+    matrix: AnyArray
+    reach: float
+    """How far below the best a score may be and still have a weight."""
+
+
+class ColumnSubset:
+    """Loops of one machine's cards; what is known about all columns is kept from one loop to the next."""
+
+    def __init__(self, weights: Weights, layout: Layout) -> None:
+        self.weights, self.layout = weights, layout
+        self.layers = weights.layers
+        self._card: Card | None = None
+        numbers = FORMATS[weights.dtype]
+        self._least = numbers.tiny * numbers.eps / 2  # what the number format rounds to 0
+        self._keys = [[self._head(number, layer, head) for head in range(layer.heads)]
+                      for number, layer in enumerate(self.layers)]
+        self.witnesses = np.unique([place.start + range(place.stop - place.start)[at]
+                                    for place in (layout.region(region.name) for region in layout.regions)
+                                    for at in WITNESSES if -1 <= at < place.stop - place.start])
+
+    def _head(self, number: int, layer: LayerArrays, head: int) -> HeadKeys:
+        used = np.flatnonzero(layer.key[head].any(axis=1) & layer.query[head].any(axis=1))
+        rows = np.flatnonzero(layer.key[head][used].any(axis=0))
+        temperature = float(layer.temperature[head])
+        reach = hard_product(self.weights.dtype) / temperature if temperature > 0 else np.inf
+        return HeadKeys(number, head, used, rows, np.zeros((len(used), 0), layer.key.dtype), reach)
+
+    def loop(self, card: Card, wanted: Columns) -> LoopStages:
+        """A loop from a card, in the wanted columns and all that they need."""
+        self.take(card)
+        columns = np.union1d(wanted, self.witnesses).astype(np.intp)
+        with one_thread():
+            return self._closed(card, columns)
+
+    def _closed(self, card: Card, columns: Columns) -> LoopStages:
+        """The loop in these columns and in all that they need."""
+        while True:
+            if len(columns) > MOST_COLUMNS:
+                raise NeedsAllColumns(f"{len(columns)} columns need one another")
+            start = entries_of(card, columns)
+            found, missing = self._pass(start, columns)
+            if not len(missing):
+                return found
+            columns = np.union1d(columns, missing)
+
+    def _pass(self, card: AnyArray, columns: Columns) -> tuple[LoopStages, Columns]:
+        stages = [card]
+        for number, layer in enumerate(self.layers):
+            attended, missing = self._attend(number, layer, card, columns)
+            if len(missing):
+                return LoopStages(columns, stages), missing
+            card = feed_forward(layer, attended)
+            self._check_witnesses(number, card, columns)
+            stages += [attended, card]
+        return LoopStages(columns, stages), np.zeros(0, np.intp)
+
+    def _attend(self, number: int, layer: LayerArrays, card: AnyArray, columns: Columns) -> tuple[AnyArray, Columns]:
+        """The card after the attention, or the columns that are missing for it."""
+        attended, missing = card.copy(), [np.zeros(0, np.intp)]
+        for head in range(layer.heads):
+            rows = np.flatnonzero(layer.value[head].any(axis=1))
+            source = np.flatnonzero(layer.value[head].any(axis=0))
+            values = layer.value[head][np.ix_(rows, source)] @ card[source]
+            step = max(1, AT_ONCE // self.layout.columns)
+            for first in range(0, len(columns), step):
+                part = slice(first, first + step)
+                sources, weights, _ = self.weights_of(number, head, card, columns, part)
+                place = np.searchsorted(columns, sources)
+                known = (place < len(columns)) & (columns[np.minimum(place, len(columns) - 1)] == sources)
+                if not known.all():
+                    missing.append(sources[~known])
+                else:
+                    attended[rows, part] += values[:, place] @ weights
+        return attended, np.unique(np.concatenate(missing))
+
+    def weights_of(self, number: int, head: int, card: AnyArray, columns: Columns,
+                   part: slice) -> tuple[Columns, AnyArray, AnyArray]:
+        """Whom some of the columns find: the sources, the weights (sources by columns), and the scores of all n keys."""
+        layer, keys = self.layers[number], self._keys[number][head]
+        query = layer.query[head][keys.dimensions] @ card[:, part]
+        key = layer.key[head][np.ix_(keys.dimensions, keys.rows)] @ card[keys.rows]
+        before = keys.matrix[:, columns]
+        keys.matrix[:, columns] = key
+        scores = (query.T @ keys.matrix).T  # so that the keys of one query lie side by side
+        keys.matrix[:, columns] = before
+        near = (scores >= scores.max(axis=0) - keys.reach).T
+        sources = np.unique(np.concatenate([np.flatnonzero(row) for row in near]))
+        weights = softmax(layer.temperature[head] * scores[sources])
+        weights = np.where(weights < self._least, 0, weights)
+        used = weights.any(axis=1)
+        return sources[used], weights[used], scores
+
+    def _check_witnesses(self, number: int, card: AnyArray, columns: Columns) -> None:
+        """Witnesses have the keys that they had when the loop began, in all heads that are still to come."""
+        outside = self._outside(columns)
+        place = np.searchsorted(columns, outside)
+        for keys in (keys for heads in self._keys[number + 1 :] for keys in heads):
+            now = self.layers[keys.layer].key[keys.head][np.ix_(keys.dimensions, keys.rows)] @ card[np.ix_(keys.rows, place)]
+            if not np.array_equal(now, keys.matrix[:, outside]):
+                raise NeedsAllColumns(f"layer {number + 1} changes what columns are found by")
+
+    def _outside(self, columns: Columns) -> Columns:
+        """The witnesses of regions that are not computed whole."""
+        spans = [self.layout.region(region.name) for region in self.layout.regions]
+        parts = [span for span in spans
+                 if np.searchsorted(columns, span.stop) - np.searchsorted(columns, span.start) < span.stop - span.start]
+        return np.array([column for column in self.witnesses.tolist()
+                         if any(span.start <= column < span.stop for span in parts)], np.intp)
+
+    # The keys of all columns
+
+    def take(self, card: Card) -> None:
+        """Bring the keys up to date with a card: only those of columns that differ from the last one."""
+        changed = self._changed(card)
+        if changed is None:
+            rows = np.unique(np.concatenate([keys.rows for heads in self._keys for keys in heads] or [np.zeros(0, np.intp)]))
+            entries = self._rows(card, rows)
+            for keys in (keys for heads in self._keys for keys in heads):
+                chosen = entries[np.searchsorted(rows, keys.rows)]
+                keys.matrix = self.layers[keys.layer].key[keys.head][np.ix_(keys.dimensions, keys.rows)] @ chosen
+        elif len(changed):
+            entries = entries_of(card, changed)
+            for keys in (keys for heads in self._keys for keys in heads):
+                made = self.layers[keys.layer].key[keys.head][np.ix_(keys.dimensions, keys.rows)] @ entries[keys.rows]
+                keys.matrix[:, changed] = made
+        self._card = card
+
+    def _changed(self, card: Card) -> Columns | None:
+        """The columns in which a card differs from the last one; None: in all."""
+        return None if self._card is None else differing(self._card, card)
+
+    def _rows(self, card: Card, rows: Columns) -> AnyArray:
+        """Some rows of all columns."""
+        if not isinstance(card, PackedCard):
+            return entries_of(card)[rows]
+        found = np.zeros((len(rows), self.layout.columns), FORMATS[card.dtype].array)
+        for block in self.layout.blocks:
+            place = self.layout.rows(block.name)
+            there = np.flatnonzero((place.start <= rows) & (rows < place.stop))
+            for region in block.holds if len(there) else ():
+                entries = card.entries(block.name, region)
+                found[there, self.layout.region(region)] = entries[rows[there] - place.start]
+        return found
+
+
+def differing(one: Card, other: Card) -> Columns:
+    """The columns in which two cards of one layout differ."""
+    if isinstance(one, PackedCard) and isinstance(other, PackedCard):
+        differs = np.zeros(one.layout.columns, bool)
+        for name, field in one.fields.items():
+            if field is not other.fields[name]:
+                unequal = field != other.fields[name]
+                differs |= unequal if unequal.ndim == 1 else unequal.any(axis=1)
+        return np.flatnonzero(differs)
+    return np.flatnonzero((entries_of(one) != entries_of(other)).any(axis=0))
+
+
+def in_all_columns(weights: Weights, layout: Layout, card: Card, columns: Columns) -> LoopStages:
+    """The loop in all columns, some columns at a time; what is kept of it are a few. It takes long."""
+    whole, stages = entries_of(card), []
+    if whole.nbytes > 1 << 30:
+        raise PunchcardError(f"a loop of {layout.width} rows and {layout.columns} columns cannot be shown layer by layer: "
+                             "it would take too much memory")
+    stages.append(whole[:, columns])
+    for layer in weights.layers:
+        keys = [layer.key[head] @ whole for head in range(layer.heads)]
+        attended = whole.copy()
+        step = max(1, AT_ONCE // layout.columns)
+        for first in range(0, layout.columns, step):
+            part = slice(first, first + step)
+            for head in range(layer.heads):
+                scores = keys[head].T @ (layer.query[head] @ whole[:, part])
+                rows = np.flatnonzero(layer.value[head].any(axis=1))
+                attended[rows, part] += layer.value[head][rows] @ whole @ softmax(layer.temperature[head] * scores)
+        whole = feed_forward(layer, attended)
+        stages += [attended[:, columns], whole[:, columns]]
+    return LoopStages(columns, stages)
