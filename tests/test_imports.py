@@ -23,7 +23,7 @@ FLOORS = (
     ("errors",),
     ("above", "formatting", "files", "budget", "arguments"),
     ("words",),
-    ("card",),
+    ("card", "arrays"),
     ("transformer",),
     ("primitives", "engines", "trace"),
     ("machines",),

@@ -1,6 +1,6 @@
 """The functions of array programs, in NumPy: what the undecorated function calls, and the reference of every run.
 
-A program may use NumPy's own names as well; `np.sqrt(x)` and `pc.sqrt(x)` become the same instructions.
+A program may use NumPy's own names as well; `np.sqrt(x)` and `pc.arrays.sqrt(x)` become the same instructions.
 """
 
 from __future__ import annotations
