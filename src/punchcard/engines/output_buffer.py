@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from punchcard.card.layout import Card, Layout
 
 
-class Tap:
+class OutputBuffer:
     """Where its pattern stands, takes the number in `rows` of one column, puts `then` there, and lets the run go on.
 
     It is a port like any other: each call takes one number. An engine that knows it may note the numbers itself, and hand

@@ -1,7 +1,7 @@
 """Cards that run side by side, each until it stops by itself.
 
-A `Runner` with a batch of cards makes the same loops on all of them. A `Fleet` lets every card stop at its own pattern, and
-what has stopped costs nothing more.
+A `Runner` with a batch of cards makes the same loops on all of them. A `BatchRunner` lets every card stop at its own
+pattern; a card that has stopped costs nothing more.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from punchcard.card.layout import Card, Pattern
-from punchcard.engines.base import Port, Run, Runner, later
+from punchcard.engines.base import Port, Run, Runner, count_from
 
 MOST_NOTES = 16
 Ports = Sequence[Mapping[Pattern, Port]]
-"""For every card of a fleet what to call at which pattern; the patterns are the same for all."""
+"""For every card of a batch what to call at which pattern; the patterns are the same for all."""
 
 
-class Fleet(ABC):
+class BatchRunner(ABC):
     """Cards that are ready to be run; what runs them is known before the first loop.
 
     engine, notes, compile_seconds   as a runner has them
@@ -48,13 +48,13 @@ class Fleet(ABC):
     ) -> list[Run]:
         """Make up to `loops` loops more on every card, or on those `among` them; a run for each, in their order.
 
-        A second call goes on from the cards that the first one left. `ports` has an entry for every card of the fleet, and
+        A second call goes on from the cards that the first one left. `ports` has an entry for every card of the batch, and
         a packed card may be shown to them. `progress` is told the loops that were made on all cards together. An interrupted
-        fleet interrupts every card that has not stopped.
+        batch interrupts every card that has not stopped.
         """
 
 
-class InTurn(Fleet):
+class SequentialBatchRunner(BatchRunner):
     """One card after the other, for engines that know nothing better: one runner takes them all."""
 
     def __init__(self, cards: Sequence[Card], prepare: Callable[[Card], Runner]) -> None:
@@ -76,7 +76,7 @@ class InTurn(Fleet):
             over = over or (bool(runs) and interrupted is not None and interrupted())
             ran = self._runner.run(
                 0 if over else loops, until=until, ports=None if ports is None else ports[i], interrupted=interrupted,
-                progress=progress and later(before, progress))
+                progress=progress and count_from(before, progress))
             over = over or ran.reason == "interrupted"
             runs.append(replace(ran, reason="interrupted") if over and ran.reason == "loops" and ran.loops < loops else ran)
             self._cards[i] = ran.raw_card
@@ -85,10 +85,10 @@ class InTurn(Fleet):
         return runs
 
 
-class Relieved(Fleet):
-    """A fleet whose cards go on with a slower engine, one after the other, where the fast one declines a loop."""
+class FallbackBatchRunner(BatchRunner):
+    """A batch runner whose cards go on with a slower engine, one after the other, where the fast one declines a loop."""
 
-    def __init__(self, fast: Fleet, slower: Callable[[Card], Runner], why: str = "") -> None:
+    def __init__(self, fast: BatchRunner, slower: Callable[[Card], Runner], why: str = "") -> None:
         self._fast, self._slower, self._why = fast, slower, why
         self.engine, self.threads, self.compile_seconds = fast.engine, fast.threads, fast.compile_seconds
 
@@ -115,10 +115,10 @@ class Relieved(Fleet):
         interrupted: Callable[[], bool] | None, progress: Callable[[int], None] | None,
     ) -> Run:
         """The rest of the loops on a card."""
-        own = None if ports is None else {pattern: later(ran.loops, port) for pattern, port in ports[number].items()}
+        own = None if ports is None else {pattern: count_from(ran.loops, port) for pattern, port in ports[number].items()}
         runner = self._slower(ran.raw_card)
         rest = runner.run(loops - ran.loops, until=until, ports=own, interrupted=interrupted,
-                          progress=progress and later(made, progress))
+                          progress=progress and count_from(made, progress))
         self._fast.take(number, rest.raw_card)
         by = Counter(ran.made)
         by.update(rest.made)

@@ -1,6 +1,6 @@
 """How a batch of machines lies in the memory of a GPU: in groups, the bytes of a group's machines side by side.
 
-A machine has the arrays that its code reads or stores to. Columns at both ends that are busy, or where a block holds
+A machine has the arrays that its code reads or stores to. Columns at both ends that are active, or where a block holds
 nothing, are left out, and there is one more column for what has no place. The bytes of a machine are cut into granules.
 First comes granule 0 of all machines of a group, then granule 1, and so on: threads that read the same place read
 neighbours. In shared memory, with granules of 4 bytes, two threads never ask one bank.
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.engines.lowered.analysis.fields import Field, Places
+from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field
 from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.graph.nodes import reachable
 from punchcard.engines.lowered.graph.operations import GATHER, LOAD
@@ -27,7 +27,7 @@ Granules = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Strip:
+class MemoryStrip:
     """The array of a block in a machine: `count` columns from `first` on and one more, in `size` bytes from `at` on."""
 
     block: str
@@ -39,19 +39,19 @@ class Strip:
 
 
 @dataclass(frozen=True)
-class Strips:
-    """The arrays of a machine; those that a loop stores to come first, in `kept` of its `size` bytes."""
+class MemoryLayout:
+    """The arrays of a machine; those that a loop stores to come first, in `cache` of its `size` bytes."""
 
-    all: tuple[Strip, ...]
+    all: tuple[MemoryStrip, ...]
     kept: int
     size: int
     granule: int
 
     @cached_property
-    def by_block(self) -> dict[str, Strip]:
+    def by_block(self) -> dict[str, MemoryStrip]:
         return {strip.block: strip for strip in self.all}
 
-    def put(self, groups: Granules, strip: Strip, values: npt.NDArray[Any]) -> None:
+    def put(self, groups: Granules, strip: MemoryStrip, values: npt.NDArray[Any]) -> None:
         """Write a block of all machines; `groups` is groups x granules x machines."""
         machines, threads = len(values), groups.shape[2]
         used = np.ascontiguousarray(values[:, strip.first : strip.first + strip.count]).reshape(machines, -1)
@@ -59,7 +59,7 @@ class Strips:
         rows[:machines, : strip.count * strip.stride] = used.view(np.uint8)
         self._part(groups, strip)[:] = rows.view(groups.dtype).reshape(len(groups), threads, -1).swapaxes(1, 2)
 
-    def get(self, groups: Granules, strip: Strip, values: npt.NDArray[Any]) -> None:
+    def get(self, groups: Granules, strip: MemoryStrip, values: npt.NDArray[Any]) -> None:
         """Read a block of all machines into an array of machines x columns."""
         machines, columns = len(values), values[:, strip.first : strip.first + strip.count]
         rows = np.ascontiguousarray(self._part(groups, strip).swapaxes(1, 2)).view(np.uint8).reshape(-1, strip.size)
@@ -70,12 +70,13 @@ class Strips:
         """Room for so many groups."""
         return np.zeros((groups, self.size // self.granule, threads), dtype=f"u{self.granule}")
 
-    def _part(self, groups: Granules, strip: Strip) -> Granules:
+    def _part(self, groups: Granules, strip: MemoryStrip) -> Granules:
         return groups[:, strip.at // self.granule : (strip.at + strip.size) // self.granule]
 
 
-def strips_of(plan: LoopPlan, places: Places, busy: Iterable[tuple[int, int]], looked_at: Iterable[Field]) -> Strips:
-    """The arrays that a plan needs, and those that patterns look at; a plan reads no busy columns there."""
+def memory_layout(plan: LoopPlan, places: BufferLayout, active: Iterable[tuple[int, int]],
+                  looked_at: Iterable[Field]) -> MemoryLayout:
+    """The arrays that a plan needs, and those that patterns look at; a plan reads no active columns there."""
     of_row = places.fields.of_row
     stored = {of_row[row][0].block for store in plan.stores for row in store.rows}
     forms = [*plan.forms(), *(linear for store in plan.stores for linear in store.rows.values())]
@@ -84,15 +85,15 @@ def strips_of(plan: LoopPlan, places: Places, busy: Iterable[tuple[int, int]], l
     read |= seen
     fields = {field.block: field for field in places.fields.all if field.block in read | stored}
     granule = max([BANK, *(field.item for field in fields.values())])
-    made: list[Strip] = []
+    made: list[MemoryStrip] = []
     at = kept = 0
     for name in sorted(fields, key=lambda name: (name not in stored, name)):
-        first, count = _held([*fields[name].missing, *(() if name in seen else busy)], places.columns)
+        first, count = _held([*fields[name].missing, *(() if name in seen else active)], places.columns)
         length = -(-(count + 1) * fields[name].stride // granule) * granule
-        made.append(Strip(name, at, first, count, fields[name].stride, length))
+        made.append(MemoryStrip(name, at, first, count, fields[name].stride, length))
         at += length
         kept = at if name in stored else kept
-    return Strips(tuple(made), kept, at, granule)
+    return MemoryLayout(tuple(made), kept, at, granule)
 
 
 def _held(missing: Iterable[tuple[int, int]], columns: int) -> tuple[int, int]:

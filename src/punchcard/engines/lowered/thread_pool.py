@@ -1,4 +1,4 @@
-"""Threads that do the jobs of a fleet. The generated code runs outside of Python's lock, so they use all cores."""
+"""Threads that do the jobs of a batch. The generated code runs outside of Python's lock, so they use all cores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 
-from punchcard.engines.lowered.group import Job
+from punchcard.engines.lowered.card_group import Job
 
 
 def cores() -> int:
@@ -16,27 +16,27 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Crew:
+class ThreadPool:
     """Takes jobs and gives them back done. Who hands them out does everything else."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self.busy = 0
+        self.pending = 0
         """Jobs that were handed out and have not come back."""
         self._todo: SimpleQueue[Job | None] = SimpleQueue()
         self._done: SimpleQueue[Job] = SimpleQueue()
 
-    def hand_out(self, job: Job) -> None:
+    def submit(self, job: Job) -> None:
         self._todo.put(job)
-        self.busy += 1
+        self.pending += 1
 
-    def next_done(self) -> Job:
+    def next_finished(self) -> Job:
         """Wait for a job to come back."""
         job = self._done.get()
-        self.busy -= 1
+        self.pending -= 1
         return job
 
-    def call_back(self) -> list[Job]:
+    def cancel_waiting(self) -> list[Job]:
         """Jobs that nobody has begun. What is being worked on still comes back as done."""
         jobs: list[Job] = []
         while True:
@@ -46,10 +46,10 @@ class Crew:
                 return jobs
             if job is not None:
                 jobs.append(job)
-                self.busy -= 1
+                self.pending -= 1
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
+    def started(self) -> Iterator[None]:
         """The threads live inside the block; at its end, also by Ctrl-C, all have left the cards alone."""
         threads = [threading.Thread(target=self._work, daemon=True) for _ in range(self.threads)]
         for thread in threads:
@@ -57,7 +57,7 @@ class Crew:
         try:
             yield
         finally:
-            self.call_back()
+            self.cancel_waiting()
             for _ in threads:
                 self._todo.put(None)
             for thread in threads:

@@ -15,25 +15,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from punchcard.engines.lowered.graph import operations as op
-from punchcard.engines.lowered.graph.nodes import Linear, Node
-from punchcard.engines.lowered.words.few import (
+from punchcard.engines.lowered.bits.packing import alike, family, pack, pack_any
+from punchcard.engines.lowered.bits.steps import Total, steps_of, table_of_steps
+from punchcard.engines.lowered.bits.table import (
     MOST_BITS,
     ONE,
-    Few,
+    BitTable,
     Inexact,
-    Split,
-    always,
+    SplitTable,
+    bit_table,
+    combine,
+    constant_table,
     exact,
-    of_bit,
     scaled,
     split_sum,
-    together,
-    trimmed,
+    without_idle_bits,
 )
-from punchcard.engines.lowered.words.pack import alike, family, pack, pack_any
-from punchcard.engines.lowered.words.steps import Total, few_of_steps, steps_of
-from punchcard.engines.lowered.words.word import Bit, Word, Words
+from punchcard.engines.lowered.bits.word import Bit, Word, Words
+from punchcard.engines.lowered.graph import operations as op
+from punchcard.engines.lowered.graph.nodes import Linear, Node
 
 FEW_BITS = 3
 """A table of so many bits is as good as a bit of a sum."""
@@ -42,44 +42,44 @@ FEW_FLAGS = 2
 LARGEST = 1 << 62
 MOST_GATES = 4
 Terms = dict[Node, int]
-Sum = dict[Few, int]
+Sum = dict[BitTable, int]
 Units = list[tuple[int, int, int]]
 Line = tuple[tuple[Word, ...], tuple[int, ...], tuple[int, ...], int, int]
 
 
-class Lifter:
+class BitFunctions:
     """The nodes of one place, where a loop is computed, as functions of bits.
 
     `leaf` gives a row of the card as a function of bits, or None; `given` is what stands behind given nodes.
     """
 
-    def __init__(self, words: Words, leaf: Callable[[Node], Few | None], given: Mapping[Node, Few | None] | None = None,
-                 ) -> None:
+    def __init__(self, words: Words, leaf: Callable[[Node], BitTable | None],
+                 given: Mapping[Node, BitTable | None] | None = None) -> None:
         self.words, self._leaf, self._given = words, leaf, given or {}
-        self._few: dict[Node, Few | None] = {}
+        self._tables: dict[Node, BitTable | None] = {}
         self._flat: dict[Node, tuple[Terms, int]] = {}
         self._sums: dict[Node, tuple[Sum, int] | None] = {}
         self._codes: dict[Node, Word] = {}
-        self._packed: dict[Node, Few | None] = {}
-        self._known_steps: dict[Any, Few | None] = {}
+        self._packed: dict[Node, BitTable | None] = {}
+        self._known_steps: dict[Any, BitTable | None] = {}
         self.families: Mapping[Any, Mapping[int, Node]] = {}
         """Rows that stand together, by name and place, each a checked bit: they are put into one word."""
-        self.homes: dict[Few, Bit] = {}
+        self.homes: dict[BitTable, Bit] = {}
 
-    def few(self, node: Node) -> Few | None:
+    def table(self, node: Node) -> BitTable | None:
         """A node as a function of few bits."""
-        if node not in self._few:
+        if node not in self._tables:
             pending = [node]
             while pending:  # arguments first: graphs are deep
                 top = pending[-1]
-                missing = [a for a in self._made_of(top) if a not in self._few]
+                missing = [a for a in self._made_of(top) if a not in self._tables]
                 if missing:
                     pending += missing
                     continue
                 pending.pop()
-                if top not in self._few:
-                    self._few[top] = self._lifted(top)
-        return self._few[node]
+                if top not in self._tables:
+                    self._tables[top] = self._lifted(top)
+        return self._tables[node]
 
     def _made_of(self, node: Node) -> Iterable[Node]:
         """What must be known of other nodes first: of a sum, what is summed up; of a ReLU, what it is a function of."""
@@ -89,13 +89,13 @@ class Lifter:
                 return [term.args[0] if term.op is op.RELU and term.width == 1 else term for term in terms]
         return node.args
 
-    def few_of(self, linear: Linear) -> Few | None:
+    def table_of(self, linear: Linear) -> BitTable | None:
         """A linear form as a function of few bits."""
         if len(linear.constant) > 1 or any(node.width > 1 for node in linear.terms):
             return None
         for node in linear.terms:
             for part in self._made_of(node):
-                self.few(part)
+                self.table(part)
         try:
             terms: Terms = {}
             constant = exact(float(linear.constant[0]))
@@ -105,9 +105,9 @@ class Lifter:
         except Inexact:
             return None
 
-    def bit(self, linear: Linear) -> Few | Split | None:
+    def bit(self, linear: Linear) -> BitTable | SplitTable | None:
         """A linear form that is proven to be -1 or 1."""
-        found = self.few_of(linear) or self._split(linear)
+        found = self.table_of(linear) or self._split(linear)
         return found if found is not None and set(found.values) <= {-ONE, ONE} else None
 
     def code(self, node: Node) -> Word:
@@ -115,48 +115,48 @@ class Lifter:
         if node not in self._codes:
             bits = {}
             for place, (arg, sign) in enumerate(zip(node.args, node.data, strict=True)):
-                few = self.few(arg) or self._tested(arg, -1.0, 1.0)
-                bits[place] = few.each(lambda value, sign=sign: int((value > 0) == (sign > 0)))  # type: ignore[misc]
+                table = self.table(arg) or self._tested(arg, -1.0, 1.0)
+                bits[place] = table.each(lambda value, sign=sign: int((value > 0) == (sign > 0)))  # type: ignore[misc]
             self._codes[node] = pack(self.words, bits, self.homes)
         return self._codes[node]
 
     # One node
 
-    def _lifted(self, node: Node) -> Few | None:
+    def _lifted(self, node: Node) -> BitTable | None:
         if node.width > 1:
             return None
-        few: Few | None = None
+        table: BitTable | None = None
         with suppress(Inexact):
-            few = self._known(node)
-        if few is None and node.domain is not None and len(node.domain) == 2:
+            table = self._known(node)
+        if table is None and node.domain is not None and len(node.domain) == 2:
             with suppress(Inexact):
-                few = self._tested(node, *node.domain)
-        return few
+                table = self._tested(node, *node.domain)
+        return table
 
-    def _tested(self, node: Node, low: float, high: float) -> Few:
+    def _tested(self, node: Node, low: float, high: float) -> BitTable:
         """A number with two values, by a comparison."""
-        return of_bit(Bit(self.words.leaf("above", (node, (low + high) / 2), 1), 0), exact(low), exact(high))
+        return bit_table(Bit(self.words.leaf("above", (node, (low + high) / 2), 1), 0), exact(low), exact(high))
 
-    def _known(self, node: Node) -> Few | None:
+    def _known(self, node: Node) -> BitTable | None:
         if node.op is op.CONSTANT:
-            return always(exact(float(node.data[0])))
+            return constant_table(exact(float(node.data[0])))
         if node.op in (op.STATE, op.GATHER, op.LOAD):
             return self._leaf(node)
         if node.op is op.GIVEN:
             return self._given.get(node)
         if node.op is op.MATCH:
             equal = self.words.equal(*map(self.code, node.args))
-            return of_bit(Bit(equal, 0), 0, exact(float(node.data[0])))
+            return bit_table(Bit(equal, 0), 0, exact(float(node.data[0])))
         if node.op is op.BITS:
             if node.data is not None and node not in self._packed:
                 self._put_together(self.families.get(node.data[0], {node.data[1]: node}))
             if node in self._packed:
                 return self._packed[node]
-            few = self.few(node.args[0])
-            return few if few is not None and set(few.values) <= {-ONE, ONE} else None
+            table = self.table(node.args[0])
+            return table if table is not None and set(table.values) <= {-ONE, ONE} else None
         if node.op is op.MUL:
-            x, y = map(self.few, node.args)
-            return None if x is None or y is None else together(scaled, x, y)
+            x, y = map(self.table, node.args)
+            return None if x is None or y is None else combine(scaled, x, y)
         if node.op in (op.FMA, op.SAME, op.RELU):
             terms: Terms = {}
             return self._sum(terms, self._add_flat(terms, node, ONE))
@@ -164,26 +164,26 @@ class Lifter:
 
     def _put_together(self, family: Mapping[int, Node]) -> None:
         """Rows that stand together become the bits of one word: what follows depends on one bit for each of them."""
-        several: dict[int, Few | Split] = {}
+        several: dict[int, BitTable | SplitTable] = {}
         for place, node in family.items():
             form = Linear({node.args[0]: 1.0})
-            few = self.few(node.args[0]) or self._split(form)
-            if few is None or not set(few.values) <= {-ONE, ONE}:
+            table = self.table(node.args[0]) or self._split(form)
+            if table is None or not set(table.values) <= {-ONE, ONE}:
                 self._packed[node] = None
-            elif isinstance(few, Few) and len(few.bits) < 2:
-                self._packed[node] = few
+            elif isinstance(table, BitTable) and len(table.bits) < 2:
+                self._packed[node] = table
             else:
-                several[place] = few
-        choices = {few.bits for few in several.values() if isinstance(few, Split)}
-        for place, few in several.items():  # those that could go with others that a few bits choose between
-            if isinstance(few, Few) and not any(set(bits) <= set(few.bits) for bits in choices):
+                several[place] = table
+        choices = {table.bits for table in several.values() if isinstance(table, SplitTable)}
+        for place, table in several.items():  # those that could go with others that a few bits choose between
+            if isinstance(table, BitTable) and not any(set(bits) <= set(table.bits) for bits in choices):
                 other = self._split(Linear({family[place].args[0]: 1.0})) if choices else None
-                several[place] = other if other is not None and other.bits in choices else few
+                several[place] = other if other is not None and other.bits in choices else table
         if several:
             word = pack_any(self.words, several, self.homes)
-            self._packed.update({family[place]: of_bit(Bit(word, place), -ONE, ONE) for place in several})
+            self._packed.update({family[place]: bit_table(Bit(word, place), -ONE, ONE) for place in several})
 
-    def _split(self, linear: Linear) -> Split | None:
+    def _split(self, linear: Linear) -> SplitTable | None:
         """A linear form as a function that is split by a few bits."""
         if len(linear.constant) > 1 or any(node.width > 1 for node in linear.terms):
             return None
@@ -194,7 +194,7 @@ class Lifter:
                 constant += self._add_flat(terms, node, exact(c))
             parts = list(self._parts(terms))
             found = [part for part in parts if part is not None]
-            return split_sum([always(constant), *found]) if len(found) == len(parts) else None
+            return split_sum([constant_table(constant), *found]) if len(found) == len(parts) else None
         except Inexact:
             return None
 
@@ -225,31 +225,31 @@ class Lifter:
                 self._flat[node] = {node: ONE}, 0
         return self._flat[node]
 
-    def _sum(self, terms: Terms, constant: int) -> Few | None:
+    def _sum(self, terms: Terms, constant: int) -> BitTable | None:
         """A sum of leaves and ReLUs."""
         ways = (False, True) if len(terms) > 1 and any(node.op is op.RELU for node in terms) else (False,)
         for as_flags in ways:  # conjunctions bit by bit, or each by one flag: then there may be few enough
             parts = self._few_parts(terms, as_flags)
-            total: Few | None = None if parts is None else always(constant)
-            for few in parts or ():
-                total = None if total is None else together(int.__add__, total, few)
+            total: BitTable | None = None if parts is None else constant_table(constant)
+            for table in parts or ():
+                total = None if total is None else combine(int.__add__, total, table)
             if total is not None:
                 return total
         return None
 
-    def _few_parts(self, terms: Terms, as_flags: bool) -> list[Few] | None:
+    def _few_parts(self, terms: Terms, as_flags: bool) -> list[BitTable] | None:
         """The parts of a sum, where all of them together depend on few bits."""
         parts, bits = [], set[Bit]()
-        for few in self._parts(terms, as_flags):
-            if few is None:
+        for table in self._parts(terms, as_flags):
+            if table is None:
                 return None
-            parts.append(few)
-            bits.update(few.bits)
+            parts.append(table)
+            bits.update(table.bits)
             if len(bits) > MOST_BITS:
                 return None
         return parts
 
-    def _parts(self, terms: Terms, as_flags: bool = False) -> Iterator[Few | None]:
+    def _parts(self, terms: Terms, as_flags: bool = False) -> Iterator[BitTable | None]:
         """The parts of a sum: all ReLUs of one node together, and everything else by itself."""
         relus: dict[Node, Units] = {}
         linear: Terms = {}
@@ -262,11 +262,11 @@ class Lifter:
         for base, units in relus.items():
             share, less = self._share(linear, base)
             if less:
-                yield always(-less)
+                yield constant_table(-less)
             yield self._function(base, units, share, as_flags)
         for node, c in linear.items():
-            few = self.few(node)
-            yield None if few is None else few.each(lambda value, c=c: scaled(value, c))  # type: ignore[misc]
+            table = self.table(node)
+            yield None if table is None else table.each(lambda value, c=c: scaled(value, c))  # type: ignore[misc]
 
     def _share(self, linear: Terms, base: Node) -> tuple[int, int]:
         """How often a sum holds the base of its ReLUs as well, and the constant in that; both are to be taken out."""
@@ -281,13 +281,13 @@ class Lifter:
             del linear[node]
         return times, scaled(times, own)
 
-    def _function(self, base: Node, units: Units, share: int, as_flags: bool = False) -> Few | None:
+    def _function(self, base: Node, units: Units, share: int, as_flags: bool = False) -> BitTable | None:
         """A sum of ReLUs of one node, and the node itself `share` times."""
         def value(at: int) -> int:
             return scaled(share, at) + sum(scaled(c, max(0, scaled(factor, at) + bias)) for c, factor, bias in units)
 
-        few = self.few(base)
-        tried = None if few is None else few.each(value)
+        table = self.table(base)
+        tried = None if table is None else table.each(value)
         if tried is not None and (len(tried.bits) <= FEW_BITS or (len(units) == 1 and not as_flags)):
             return tried
         try:
@@ -298,7 +298,7 @@ class Lifter:
             return tried
         return stepped
 
-    def _stepped(self, base: Node, units: Units, value: Callable[[int], int]) -> Few | None:
+    def _stepped(self, base: Node, units: Units, value: Callable[[int], int]) -> BitTable | None:
         """A function of a sum: bits that stand alone in it are gates, and the rest is an integer with steps."""
         summed = self._affine(base)
         if summed is None:
@@ -309,26 +309,26 @@ class Lifter:
         if found is not None and len(found.bits) <= FEW_FLAGS:
             return found
         other = self._gated_steps(*summed, units, value, parted)
-        return min((few for few in (found, other) if few is not None), key=lambda few: len(few.bits), default=None)
+        return min((table for table in (found, other) if table is not None), key=lambda table: len(table.bits), default=None)
 
-    def _where_all(self, needed: Sum, summed: tuple[Sum, int], units: Units, value: Callable[[int], int]) -> Few | None:
+    def _where_all(self, needed: Sum, summed: tuple[Sum, int], units: Units, value: Callable[[int], int]) -> BitTable | None:
         """A function that is flat unless certain bits are as they must be: one flag says whether all are."""
         upwards = units[0][1] > 0
         on = {function: int((c > 0) == upwards) for function, c in needed.items()}
         rest = {function: c for function, c in summed[0].items() if function not in needed}
         opened = summed[1] + sum(c for function, c in needed.items() if on[function])
         closed = summed[1] + sum(c for c in summed[0].values() if (c < 0) == upwards)
-        inner = self._gated_steps(rest, opened, units, value) if rest else always(value(opened))
+        inner = self._gated_steps(rest, opened, units, value) if rest else constant_table(value(opened))
         flag = self._all_of(on)
         if inner is None or flag is None:
             return None
         outside = value(closed)
-        return together(lambda x, on: x if on else outside, inner, flag)
+        return combine(lambda x, on: x if on else outside, inner, flag)
 
-    def _all_of(self, literals: Mapping[Few, int]) -> Few | None:
+    def _all_of(self, literals: Mapping[BitTable, int]) -> BitTable | None:
         """1 where functions of bits, each 0 or 1, are all as given, else 0."""
         masks: dict[Word, tuple[int, int]] = {}
-        flags: Few | None = always(1)
+        flags: BitTable | None = constant_table(1)
         for function, wanted in literals.items():
             if len(function.bits) == 1:
                 bit, on = function.bits[0], function.values[wanted]
@@ -338,14 +338,14 @@ class Lifter:
             masks[bit.word] = mask | 1 << bit.place, pattern | on << bit.place
         for word, (mask, pattern) in masks.items():
             if mask & (mask - 1):
-                literal = of_bit(Bit(self.words.matches(word, mask, pattern), 0), 0, 1)
+                literal = bit_table(Bit(self.words.matches(word, mask, pattern), 0), 0, 1)
             else:
-                literal = of_bit(Bit(word, mask.bit_length() - 1), *((0, 1) if pattern else (1, 0)))
-            flags = None if flags is None else together(int.__mul__, flags, literal)
+                literal = bit_table(Bit(word, mask.bit_length() - 1), *((0, 1) if pattern else (1, 0)))
+            flags = None if flags is None else combine(int.__mul__, flags, literal)
         return flags
 
     def _gated_steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int],
-                     parted: tuple[Sum, Sum] | None = None) -> Few | None:
+                     parted: tuple[Sum, Sum] | None = None) -> BitTable | None:
         """A function of a sum; the same of many sums that differ in the bits that close them."""
         name = tuple(terms.items()), constant, tuple(units), value(0), value(ONE)  # which tell the rest of the function
         if name not in self._known_steps:
@@ -353,32 +353,32 @@ class Lifter:
         return self._known_steps[name]
 
     def _all_settings(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int],
-                      parted: tuple[Sum, Sum] | None) -> Few | None:
+                      parted: tuple[Sum, Sum] | None) -> BitTable | None:
         """Bits that stand alone in a sum are gates: all their settings are tried."""
         summed = terms, constant
         total, gates = parted or _gated(terms)
         if len(gates) > MOST_GATES:
             return None
-        found: Few | None = None
+        found: BitTable | None = None
         for setting in range(1 << len(gates)):
             opened = sum(c for j, c in enumerate(gates.values()) if setting >> j & 1)
-            few = self._steps(total, summed[1] + opened, units, value)
+            table = self._steps(total, summed[1] + opened, units, value)
             for j, gate in enumerate(gates):
                 here = gate.each(lambda bit, on=setting >> j & 1: int(bit == on))  # type: ignore[misc]
-                few = None if few is None else together(int.__mul__, few, here)
-            found = few if found is None or few is None else together(int.__add__, found, few)
+                table = None if table is None else combine(int.__mul__, table, here)
+            found = table if found is None or table is None else combine(int.__add__, found, table)
             if found is None:
                 return None
         return found
 
-    def _steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int]) -> Few | None:
+    def _steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int]) -> BitTable | None:
         found = self._total(terms, constant)
         if found is None:
             return None
         total, unit, start = found
         kinks = [(-(scaled(factor, start) + bias), scaled(factor, unit)) for _, factor, bias in units]
         steps = steps_of(total.low, total.high, kinks, lambda at: value(unit * at + start))
-        return None if steps is None else few_of_steps(self.words, total, steps)
+        return None if steps is None else table_of_steps(self.words, total, steps)
 
     def _affine(self, node: Node) -> tuple[Sum, int] | None:
         """A node as a sum of functions that are 0 or 1 (0 where all their bits are 0), and a constant."""
@@ -387,13 +387,13 @@ class Lifter:
         return self._sums[node]
 
     def _summed(self, node: Node) -> tuple[Sum, int] | None:
-        few = self.few(node)
-        if few is not None and not few.bits:
-            return {}, few.values[0]
-        if few is not None and len(few.ends) == 2:
-            first = few.values[0]
-            other = next(value for value in few.values if value != first)
-            return {trimmed(few.bits, [int(value != first) for value in few.values]): other - first}, first
+        table = self.table(node)
+        if table is not None and not table.bits:
+            return {}, table.values[0]
+        if table is not None and len(table.ends) == 2:
+            first = table.values[0]
+            other = next(value for value in table.values if value != first)
+            return {without_idle_bits(table.bits, [int(value != first) for value in table.values]): other - first}, first
         if node.op not in (op.FMA, op.SAME) or node.width > 1:
             return None
         terms, constant = self._flattened(node)
@@ -448,7 +448,7 @@ class Lifter:
 
     def _settle_in(self, terms: Sum, unit: int) -> None:
         """Find a home for functions of several bits that are the same one at several places of a sum."""
-        same: dict[object, dict[int, Few]] = {}
+        same: dict[object, dict[int, BitTable]] = {}
         for function, c in terms.items():
             if c and len(function.bits) > 1:
                 name = function.values, tuple(bit.word for bit in function.bits)
@@ -470,7 +470,7 @@ def _needed(terms: Sum, constant: int, alone: Sum, units: Units) -> Sum:
 
 def _gated(terms: Sum) -> tuple[Sum, Sum]:
     """A sum without the bits that stand alone in it, and these: where other bits stand in line."""
-    lines: dict[Line, list[Few]] = {}
+    lines: dict[Line, list[BitTable]] = {}
     for function, c in terms.items():
         lines.setdefault(_line(function, c), []).append(function)
     several = {function: terms[function] for line in lines.values() if len(line) > 1 for function in line}
@@ -479,7 +479,7 @@ def _gated(terms: Sum) -> tuple[Sum, Sum]:
     return several, {function: c for function, c in terms.items() if function not in several}
 
 
-def _line(function: Few, c: int) -> Line:
+def _line(function: BitTable, c: int) -> Line:
     """What bits have in common that are the bits of a word, or of the same function of words, with weights 2^i."""
     place = function.bits[0].place
     odd, power = _split(c)
@@ -505,12 +505,12 @@ def aligned(terms: Sum, constant: int) -> tuple[Sum, int]:
     for function, c in terms.items():
         (odd, power), found, count = _split(c), function, c
         for word, other, less in lines:
-            bit = Few((Bit(word, power - less),), (0, 1))
+            bit = BitTable((Bit(word, power - less),), (0, 1))
             if abs(odd) != abs(other) or power < less or bit in terms:
                 continue
             same = odd == other
             values = function.values if same else tuple(1 - value for value in function.values)
-            if alike(Few(function.bits, values), bit):
+            if alike(BitTable(function.bits, values), bit):
                 found, count = bit, c if same else -c
                 constant += 0 if same else c
                 break

@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-from punchcard.benchmark.fleets import BATCHED, FleetRuns, batch_name
-from punchcard.benchmark.rivals import interpreted, interpreters
+from punchcard.benchmark.batches import BATCHED, BatchRuns, batch_name
+from punchcard.benchmark.interpreters import interpreted, interpreters
 from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, one_thread, rates
 from punchcard.card.layout import Card
@@ -125,7 +125,7 @@ class EngineRuns:
 
     def _prepare(self) -> Runner:
         machine = self.bench.machine
-        return prepare(self._wanted, machine.model, machine.layout, self.bench.card, kept=machine.prepared)
+        return prepare(self._wanted, machine.model, machine.layout, self.bench.card, cache=machine.engine_cache)
 
     def make(self, steps: int) -> float:
         runner = self._prepare()
@@ -198,18 +198,18 @@ def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[R
         else:
             contenders.append(Contender(engine.name, engine.make, prepares=True))
             engines[engine.name] = engine
-    together: list[FleetRuns] = []
+    together: list[BatchRuns] = []
     if options.batch is not None and BATCHED in engines:
-        together = [FleetRuns(options.batch, bench)]
+        together = [BatchRuns(options.batch, bench)]
         contenders.append(Contender(together[0].name, together[0].make, prepares=True))
     contenders += [bench.sparse()] if bench.workload.sparse else []
     rivals = bench.rivals(remark)
     found = rates([*contenders, *rivals], options.seconds, options.repeats)
-    measured: dict[str, EngineRuns | FleetRuns] = {**engines, **{fleet.name: fleet for fleet in together}}
+    measured: dict[str, EngineRuns | BatchRuns] = {**engines, **{batch.name: batch for batch in together}}
     for runs in measured.values():
         runs.check()
-    for fleet in together:
-        fleet.compare(found[fleet.name] / found[BATCHED])
+    for batch in together:
+        batch.compare(found[batch.name] / found[BATCHED])
     return [
         {
             **bench.about, "engine": name, "steps_per_second": rate,

@@ -1,4 +1,4 @@
-"""The fleet whose cards run on a GPU, one thread for each."""
+"""A batch runner whose cards run on a GPU, one thread for each."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.base import Reason, Run, Stops
-from punchcard.engines.fleet import Fleet, Ports
+from punchcard.engines.batch import BatchRunner, Ports
+from punchcard.engines.engine_cache import EngineCache
+from punchcard.engines.lowered.batch_runner import group_by_code
 from punchcard.engines.lowered.engine import as_packed
-from punchcard.engines.lowered.fleet import by_computer
-from punchcard.engines.lowered.gpu.batch import GpuBatch, Progress
+from punchcard.engines.lowered.gpu.batch import BatchProgress, GpuBatch
 from punchcard.engines.lowered.gpu.cuda import Cuda
 from punchcard.engines.lowered.gpu.device import Device
 from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED
-from punchcard.engines.prepared import Prepared
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.weights import Model, Weights
 
@@ -28,20 +28,20 @@ DECLINED = "the checks of a loop fail on the GPU"
 STRANGE = "the card holds something that its layout does not declare, or what never changes had changed"
 
 
-class GpuFleet(Fleet):
+class GpuBatchRunner(BatchRunner):
     """See `prepare_batch`. Ports are served by the CPU, for which all cards come back: better many at a time than often."""
 
     def __init__(self, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
-                 kept: Prepared | None = None, threads: int | None = None, device: Device | None = None) -> None:
+                 cache: EngineCache | None = None, threads: int | None = None, device: Device | None = None) -> None:
         if layout is None:
             raise LoweringError("it needs the card's layout")
         started = time.perf_counter()
         self.engine, self.layout, self.device = "gpu", layout, device or Cuda()
         weights = Weights.of(model)
-        found, self.refused = by_computer(weights, layout, [_on_cpu(card) for card in cards],
-                                          (kept or Prepared()).computers(weights.digest()))
-        self.batches = [(GpuBatch(computer, [card for _, card in members], self.device), [number for number, _ in members])
-                        for computer, members in found]
+        found, self.refused = group_by_code(weights, layout, [_on_cpu(card) for card in cards],
+                                          (cache or EngineCache()).compiled_models(weights.digest()))
+        self.batches = [(GpuBatch(compiled_model, [card for _, card in members], self.device),
+                         [number for number, _ in members]) for compiled_model, members in found]
         self.places = {number: (which, row) for which, (_, numbers) in enumerate(self.batches)
                        for row, number in enumerate(numbers)}
         self._count, self.kernel_seconds = len(cards), 0.0
@@ -54,7 +54,7 @@ class GpuFleet(Fleet):
             return
         which, row = self.places[number]
         batch, packed = self.batches[which][0], as_packed(self.layout, card)
-        if isinstance(packed, PackedCard) and batch.computer.fits(self.layout, packed):
+        if isinstance(packed, PackedCard) and batch.compiled_model.fits(self.layout, packed):
             batch.take(row, packed)
         else:
             self.refused[number] = card, STRANGE
@@ -67,11 +67,11 @@ class GpuFleet(Fleet):
         numbers = range(self._count) if among is None else among
         stops = Stops.of(self.batches[0][0].card(0), self.layout, until, None if ports is None else ports[0])
         if ports is not None and any(own.keys() != stops.ports.keys() for own in ports):
-            raise PunchcardError("the ports of a fleet stand at the same patterns for every card")
+            raise PunchcardError("the ports of a batch stand at the same patterns for every card")
         wanted, far, before = set(numbers) - self.refused.keys(), [], 0
         for batch, members in self.batches:
             rows = [row for row, number in enumerate(members) if number in wanted]
-            now = Progress.begin(len(members), rows)
+            now = BatchProgress.begin(len(members), rows)
             self._run(batch, members, now, loops, stops, ports, interrupted, progress and _after(before, progress))
             before += int(now.loops.sum())
             self.kernel_seconds += now.seconds
@@ -81,8 +81,8 @@ class GpuFleet(Fleet):
             far.append(now)
         return [self._ended(number, far, loops, stops) for number in numbers]
 
-    def _run(self, batch: GpuBatch, members: Sequence[int], now: Progress, loops: int, stops: Stops, ports: Ports | None,
-             interrupted: Callable[[], bool] | None, progress: Callable[[int], None] | None) -> None:
+    def _run(self, batch: GpuBatch, members: Sequence[int], now: BatchProgress, loops: int, stops: Stops,
+             ports: Ports | None, interrupted: Callable[[], bool] | None, progress: Callable[[int], None] | None) -> None:
         """One batch to its end; machines that wait at a port are served together."""
         def asked() -> bool:
             if progress is not None:
@@ -100,7 +100,7 @@ class GpuFleet(Fleet):
             if not waiting or (interrupted is not None and interrupted()):
                 return
 
-    def _ended(self, number: int, far: Sequence[Progress], loops: int, stops: Stops) -> Run:
+    def _ended(self, number: int, far: Sequence[BatchProgress], loops: int, stops: Stops) -> Run:
         """The run of a card."""
         if number in self.refused:
             card, why = self.refused[number]

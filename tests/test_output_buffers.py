@@ -1,4 +1,4 @@
-"""Taps: ports that the generated code serves by itself. Numbers, their order and cards are those of the dense engine."""
+"""Output buffers: ports that the generated code serves. Numbers, their order and cards are those of the dense engine."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import torch
 
 from punchcard.card.layout import Pattern
 from punchcard.engines import Port, prepare
-from punchcard.engines.lowered import stopping
-from punchcard.engines.lowered.live import LiveCard
-from punchcard.engines.tap import Tap
+from punchcard.engines.lowered import pattern_table
+from punchcard.engines.lowered.card_state import CardState
+from punchcard.engines.output_buffer import OutputBuffer
 from punchcard.errors import EncodingError, LayoutError, PunchcardError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
@@ -32,17 +32,17 @@ def at(address: int) -> Pattern:
 
 def served(engine: str, loops: int, ports: Sequence[tuple[Pattern, str, int, int]], *, watched: bool = False,
            others: Mapping[Pattern, Port] | None = None) -> tuple[Any, list[tuple[str, int]]]:
-    """A run with taps by rows, column and what they put there, and with ports: the card, and who was given what."""
+    """A run with output buffers (rows, column, what they put there) and ports: the card, and what each received."""
     given: list[tuple[str, int]] = []
 
     def note(name: str, numbers: Sequence[int]) -> None:
         given.extend((name, number) for number in numbers)
 
-    taps: dict[Pattern, Port] = {
-        pattern: Tap(MACHINE.layout, rows, column, then, partial(note, f"tap {i}"))
+    buffers: dict[Pattern, Port] = {
+        pattern: OutputBuffer(MACHINE.layout, rows, column, then, partial(note, f"buffer {i}"))
         for i, (pattern, rows, column, then) in enumerate(ports)}
     runner = prepare(engine, MACHINE.weights, MACHINE.layout, MACHINE.pack(COUNT))
-    ran = runner.run(loops, ports={**taps, **(others or {})}, watch=(lambda loop, card: None) if watched else None)
+    ran = runner.run(loops, ports={**buffers, **(others or {})}, watch=(lambda loop, card: None) if watched else None)
     assert ran.loops == loops
     return ran.card, given
 
@@ -60,16 +60,16 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("room", [1, 8192])
 def test_taps_are_ports(name: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stopping, "MOST_NOTES", room)
+    monkeypatch.setattr(pattern_table, "MOST_NOTES", room)
     scratch = MACHINE.layout.region("scratchpad").start
-    taps = [(pattern, rows, scratch if rows == "word.a" else column, then) for pattern, rows, column, then in CASES[name]]
+    buffers = [(pattern, rows, scratch if rows == "word.a" else column, then) for pattern, rows, column, then in CASES[name]]
     for loops in (1, 2, 3, 7, 40):
-        card, given = served("lowered", loops, taps)
-        expected, should = served("dense", loops, taps)
+        card, given = served("lowered", loops, buffers)
+        expected, should = served("dense", loops, buffers)
         assert given == should
         assert torch.equal(card, expected), loops
     assert len(given) >= 13
-    assert served("lowered", 40, taps, watched=True)[1] == given
+    assert served("lowered", 40, buffers, watched=True)[1] == given
 
 
 @pytest.mark.parametrize("engine", ["lowered", "dense"])
@@ -77,31 +77,31 @@ def test_numbers_arrive_before_another_port_is_called(engine: str) -> None:
     order: list[str] = []
 
     def take(numbers: Sequence[int]) -> None:
-        order.extend("tap" for _ in numbers)
+        order.extend("buffer" for _ in numbers)
 
     def look(loop: int, card: Any) -> bool:
         order.append("port")
         return True
 
     runner = prepare(engine, MACHINE.weights, MACHINE.layout, MACHINE.pack(COUNT))
-    runner.run(12, ports={at(3): Tap(MACHINE.layout, "memory", CELL, 50, take), at(6): look})
-    assert order[:4] == ["tap", "port", "tap", "port"]
+    runner.run(12, ports={at(3): OutputBuffer(MACHINE.layout, "memory", CELL, 50, take), at(6): look})
+    assert order[:4] == ["buffer", "port", "buffer", "port"]
 
 
 def test_a_tap_beside_a_port() -> None:
-    taps = [(at(3), "memory", CELL, 50)]
-    assert served("lowered", 30, taps, others={at(6): lambda loop, card: True})[1] == served("dense", 30, taps)[1]
+    buffers = [(at(3), "memory", CELL, 50)]
+    assert served("lowered", 30, buffers, others={at(6): lambda loop, card: True})[1] == served("dense", 30, buffers)[1]
 
 
 def test_the_code_goes_on_after_an_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, advance = 0, LiveCard.advance
+    calls, advance = 0, CardState.advance
 
-    def counted(self: LiveCard, loops: int, *, stop: bool = True) -> tuple[int, int | None]:
+    def counted(self: CardState, loops: int, *, stop: bool = True) -> tuple[int, int | None]:
         nonlocal calls
         calls += 1
         return advance(self, loops, stop=stop)
 
-    monkeypatch.setattr(LiveCard, "advance", counted)
+    monkeypatch.setattr(CardState, "advance", counted)
     result = MACHINE.run(PRINT, engine="lowered", max_steps=20_000)
     assert result.output == b"A" * 10_000
     assert calls < 200
@@ -114,6 +114,6 @@ def test_a_tap_may_not_change_what_never_changes() -> None:
 
 def test_what_a_tap_puts_must_fit() -> None:
     with pytest.raises(EncodingError, match="256 does not fit 'memory', which has 8 bits"):
-        Tap(MACHINE.layout, "memory", CELL, 256, lambda numbers: None)
+        OutputBuffer(MACHINE.layout, "memory", CELL, 256, lambda numbers: None)
     with pytest.raises(LayoutError, match="0 does not go to 'outside' in 'memory\\[12\\]'"):
         served("lowered", 9, [(at(3), "outside", CELL, 0)])

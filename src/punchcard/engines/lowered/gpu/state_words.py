@@ -8,32 +8,32 @@ import numpy as np
 import numpy.typing as npt
 
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.computer import Computer
+from punchcard.engines.lowered.compiled_model import CompiledModel
 
-StateWords = npt.NDArray[np.uint64]
+StateArray = npt.NDArray[np.uint64]
 
 
-class States:
+class StateWords:
     """Those that are words, then those that are numbers, entry by entry."""
 
-    def __init__(self, computer: Computer) -> None:
-        places, number = computer.places, np.dtype(computer.number)
-        self._computer, self._buffer = computer, np.zeros(places.size, dtype=np.uint8)
+    def __init__(self, compiled_model: CompiledModel) -> None:
+        places, number = compiled_model.places, np.dtype(compiled_model.number)
+        self._compiled_model, self._buffer = compiled_model, np.zeros(places.size, dtype=np.uint8)
         self._words = [self._buffer[at : at + 8].view(np.uint64) for at in places.words.values()]
         self._words += [self._buffer[at : at + number.itemsize].view(f"u{number.itemsize}")
                         for slot, first in places.slots.items()
                         for at in range(first, first + slot.width * number.itemsize, number.itemsize)]
 
-    def begin(self, cards: Sequence[PackedCard]) -> StateWords:
+    def begin(self, cards: Sequence[PackedCard]) -> StateArray:
         """From cards: states x machines."""
         found = np.zeros((len(self._words), len(cards)), dtype=np.uint64)
         for i, card in enumerate(cards):
-            self._computer.begin(self._buffer, card)
+            self._compiled_model.begin(self._buffer, card)
             found[:, i] = [word[0] for word in self._words]
         return found
 
-    def finish(self, states: StateWords, card: PackedCard) -> None:
+    def finish(self, states: StateArray, card: PackedCard) -> None:
         """To a card."""
         for word, state in zip(self._words, states, strict=True):
             word[0] = state
-        self._computer.finish(self._buffer, card)
+        self._compiled_model.finish(self._buffer, card)

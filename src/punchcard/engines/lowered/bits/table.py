@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from punchcard.engines.lowered.words.word import Bit, exclusive, implies
+from punchcard.engines.lowered.bits.word import Bit, exclusive, implies
 
 MOST_BITS = 7
 SCALE = 64
@@ -37,7 +37,7 @@ def scaled(a: int, b: int) -> int:
 
 
 @dataclass(frozen=True)
-class Few:
+class BitTable:
     """Bits, and a value for each of their settings: bit j of the place in `values` is `bits[j]`. No bit is idle."""
 
     bits: tuple[Bit, ...]
@@ -49,7 +49,7 @@ class Few:
         return tuple(sorted(set(self.values)))
 
     @property
-    def table(self) -> tuple[int, ...]:
+    def truth(self) -> tuple[int, ...]:
         """1 where the value is the greatest, for a number with two values."""
         most = max(self.values)
         return tuple(int(value == most) for value in self.values)
@@ -61,26 +61,26 @@ class Few:
     def __hash__(self) -> int:  # asked for often
         return self._hash
 
-    def each(self, change: Callable[[int], int]) -> Few:
+    def each(self, change: Callable[[int], int]) -> BitTable:
         changed = {value: change(value) for value in set(self.values)}
         if len(set(changed.values())) == len(changed):  # what told bits apart still does
-            return Few(self.bits, tuple([changed[value] for value in self.values]))
-        return trimmed(self.bits, [changed[value] for value in self.values])
+            return BitTable(self.bits, tuple([changed[value] for value in self.values]))
+        return without_idle_bits(self.bits, [changed[value] for value in self.values])
 
 
-def always(value: int) -> Few:
-    return Few((), (value,))
+def constant_table(value: int) -> BitTable:
+    return BitTable((), (value,))
 
 
-def of_bit(bit: Bit, low: int, high: int) -> Few:
+def bit_table(bit: Bit, low: int, high: int) -> BitTable:
     """One value where a bit is 0, another where it is 1."""
-    return Few((bit,), (low, high))
+    return BitTable((bit,), (low, high))
 
 
-def together(change: Callable[[int, int], int], a: Few, b: Few) -> Few | None:
+def combine(change: Callable[[int, int], int], a: BitTable, b: BitTable) -> BitTable | None:
     """A function of two numbers; None where it depends on too many bits."""
     if a.bits == b.bits:
-        return trimmed(a.bits, [change(x, y) for x, y in zip(a.values, b.values, strict=True)])
+        return without_idle_bits(a.bits, [change(x, y) for x, y in zip(a.values, b.values, strict=True)])
     if not b.bits:
         return a.each(lambda x: change(x, b.values[0]))
     if not a.bits:
@@ -90,7 +90,7 @@ def together(change: Callable[[int, int], int], a: Few, b: Few) -> Few | None:
         return None
     left, right = _places(bits, a.bits), _places(bits, b.bits)
     values = [change(a.values[i], b.values[j]) for i, j in zip(left, right, strict=True)]
-    return trimmed(bits, _possible(bits, values))
+    return without_idle_bits(bits, _possible(bits, values))
 
 
 def _possible(bits: tuple[Bit, ...], values: list[int]) -> list[int]:
@@ -107,44 +107,44 @@ def _possible(bits: tuple[Bit, ...], values: list[int]) -> list[int]:
     return values
 
 
-def restricted(few: Few, bits: tuple[Bit, ...], setting: int) -> Few:
+def restrict(table: BitTable, bits: tuple[Bit, ...], setting: int) -> BitTable:
     """A function where some bits have a certain value."""
-    known = {few.bits.index(bit): setting >> j & 1 for j, bit in enumerate(bits) if bit in few.bits}
-    kept = [j for j in range(len(few.bits)) if j not in known]
+    known = {table.bits.index(bit): setting >> j & 1 for j, bit in enumerate(bits) if bit in table.bits}
+    kept = [j for j in range(len(table.bits)) if j not in known]
     base = sum(value << j for j, value in known.items())
-    values = [few.values[base | sum((i >> k & 1) << j for k, j in enumerate(kept))] for i in range(1 << len(kept))]
-    return trimmed(tuple(few.bits[j] for j in kept), values)
+    values = [table.values[base | sum((i >> k & 1) << j for k, j in enumerate(kept))] for i in range(1 << len(kept))]
+    return without_idle_bits(tuple(table.bits[j] for j in kept), values)
 
 
 @dataclass(frozen=True)
-class Split:
+class SplitTable:
     """A function of many bits, by the settings of a few of them: for each, a function of few others."""
 
     bits: tuple[Bit, ...]
-    parts: tuple[Few, ...]
+    parts: tuple[BitTable, ...]
 
     @property
     def values(self) -> set[int]:
         return {value for part in self.parts for value in part.values}
 
 
-def split_sum(terms: list[Few]) -> Split | None:
+def split_sum(terms: list[BitTable]) -> SplitTable | None:
     """A sum of functions that have some bits in common, by these: most of them are 0 for all but one setting."""
     real = [term for term in terms if term.bits]
     common = set(real[0].bits).intersection(*(term.bits for term in real[1:])) if real else set()
     if not 0 < len(common) <= MOST_BITS - 1:
         return None
     bits = tuple(sorted(common))
-    parts: list[Few] = [always(sum(term.values[0] for term in terms if not term.bits))] * (1 << len(bits))
+    parts: list[BitTable] = [constant_table(sum(term.values[0] for term in terms if not term.bits))] * (1 << len(bits))
     for term in real:
         inside = [term.bits.index(bit) for bit in bits]
         met = {sum((i >> j & 1) << k for k, j in enumerate(inside)) for i, value in enumerate(term.values) if value}
         for setting in met:  # elsewhere it is 0
-            total = together(int.__add__, parts[setting], restricted(term, bits, setting))
+            total = combine(int.__add__, parts[setting], restrict(term, bits, setting))
             if total is None:
                 return None
             parts[setting] = total
-    return Split(bits, tuple(parts))
+    return SplitTable(bits, tuple(parts))
 
 
 def _places(bits: tuple[Bit, ...], part: tuple[Bit, ...]) -> list[int]:
@@ -156,7 +156,7 @@ def _places(bits: tuple[Bit, ...], part: tuple[Bit, ...]) -> list[int]:
     return places
 
 
-def trimmed(bits: tuple[Bit, ...], values: list[int]) -> Few:
+def without_idle_bits(bits: tuple[Bit, ...], values: list[int]) -> BitTable:
     """Without the bits that change nothing."""
     for j in reversed(range(len(bits))):
         step = 1 << j
@@ -164,4 +164,4 @@ def trimmed(bits: tuple[Bit, ...], values: list[int]) -> Few:
         if all(values[i : i + step] == values[i + step : i + 2 * step] for i in starts):
             values = [value for i in starts for value in values[i : i + step]]
             bits = bits[:j] + bits[j + 1 :]
-    return Few(bits, tuple(values))
+    return BitTable(bits, tuple(values))

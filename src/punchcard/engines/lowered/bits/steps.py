@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from punchcard.engines.lowered.words.few import Few, always, of_bit, trimmed
-from punchcard.engines.lowered.words.word import FULL, Bit, Word, Words
+from punchcard.engines.lowered.bits.table import BitTable, bit_table, constant_table, without_idle_bits
+from punchcard.engines.lowered.bits.word import FULL, Bit, Word, Words
 
 MOST_STEPS = 6
 
@@ -80,10 +80,10 @@ def steps_of(low: int, high: int, kinks: Sequence[tuple[int, int]], value: Calla
     return found
 
 
-def few_of_steps(words: Words, total: Total, steps: list[tuple[int, int]]) -> Few:
+def table_of_steps(words: Words, total: Total, steps: list[tuple[int, int]]) -> BitTable:
     """The function of `steps_of`, over bits."""
     if len(steps) == 1:
-        return always(steps[0][1])
+        return constant_table(steps[0][1])
     values = sorted({value for _, value in steps})
     places = [place for place, _ in steps[1:]]
     if len(values) == 2:
@@ -95,20 +95,20 @@ def few_of_steps(words: Words, total: Total, steps: list[tuple[int, int]]) -> Fe
     for setting in range(1 << len(flags)):
         reached = [place for place in places if setting >> flags.index(_flag(words, total, place)) & 1]
         table.append(steps[places.index(reached[-1]) + 1][1] if reached else steps[0][1])
-    return trimmed(flags, table)
+    return without_idle_bits(flags, table)
 
 
 def _flag(words: Words, total: Total, place: int) -> Bit:
     return Bit(words.at_least(total.word(words), place), 0)
 
 
-def _periodic(words: Words, total: Total, places: list[int], outside: int, inside: int) -> Few | None:
+def _periodic(words: Words, total: Total, places: list[int], outside: int, inside: int) -> BitTable | None:
     """Two values that alternate: `inside` from the first place to the second, and so on with one period."""
     first = places[0]
     if len(places) == 1:
         word = total.plain
         if word is not None and total.low == 0 and first & (first - 1) == 0 and total.high < 2 * first:
-            return of_bit(Bit(word, first.bit_length() - 1), outside, inside)
+            return bit_table(Bit(word, first.bit_length() - 1), outside, inside)
         return None
     length = places[1] - first
     if len(places) == 2:
@@ -131,9 +131,9 @@ def _periodic(words: Words, total: Total, places: list[int], outside: int, insid
             (plain, 0, 1), (turned, 1, 1), (-turned - 1, 0, -1), (-plain - 1, 1, -1))]
         _, off, sign, constant = min(options, key=lambda option: (option[0], option[1], -option[2]))
         bit = Bit(total.lowest(words, bits, constant, sign), bits - 1)
-        return of_bit(bit, *((inside, outside) if off else (outside, inside)))
+        return bit_table(bit, *((inside, outside) if off else (outside, inside)))
     flag = words.below(total.lowest(words, bits, _least(-first, bits)), bits, length)
-    return of_bit(Bit(flag, 0), outside, inside)
+    return bit_table(Bit(flag, 0), outside, inside)
 
 
 def _least(number: int, bits: int) -> int:

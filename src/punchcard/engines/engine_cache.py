@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from punchcard.engines.lowered.computer import Computer
+    from punchcard.engines.lowered.compiled_model import CompiledModel
 
 
-class Prepared:
-    """The computers of one model: code and tables, each for all cards with the same static rows.
+class EngineCache:
+    """The compiled models of one machine: code and tables, each for all cards with the same static rows.
 
     They belong to the weights that were compiled. Other weights, also of the same tensors, begin anew.
     """
 
     def __init__(self) -> None:
         self._weights = b""
-        self._computers: list[Computer] = []
+        self._compiled_models: list[CompiledModel] = []
 
-    def computers(self, weights: bytes) -> list[Computer]:
+    def compiled_models(self, weights: bytes) -> list[CompiledModel]:
         """Those for weights with this digest, to look through and to add to."""
         if weights != self._weights:
-            self._weights, self._computers = weights, []
-        return self._computers
+            self._weights, self._compiled_models = weights, []
+        return self._compiled_models

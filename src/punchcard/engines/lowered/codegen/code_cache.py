@@ -33,7 +33,7 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ROOT = 0
 
 
-class Doubt(Exception):
+class UntrustedCode(Exception):
     """Code that somebody else may have written, or that is damaged."""
 
 
@@ -47,7 +47,7 @@ def folder() -> Path:
     try:
         return Path.home().absolute() / ".cache" / "punchcard"
     except RuntimeError:
-        raise Doubt("there is no home folder: PUNCHCARD_CACHE can name a folder") from None
+        raise UntrustedCode("there is no home folder: PUNCHCARD_CACHE can name a folder") from None
 
 
 def find(key: str) -> tuple[dict[str, Any], bytes] | str | None:
@@ -56,7 +56,7 @@ def find(key: str) -> tuple[dict[str, Any], bytes] | str | None:
         where = folder()
         _check_folder(where)
         return _read(where / f"{key}.code", key)
-    except Doubt as why:
+    except UntrustedCode as why:
         return f"kept code is not used: {why}"
     except OSError as error:  # most often, it is not there
         return f"kept code is not used: a file in {str(where)!r} is a link" if error.errno == errno.ELOOP else None
@@ -66,7 +66,7 @@ def keep(key: str, notes: dict[str, Any], code: bytes) -> None:
     """Keep code. A folder that cannot be written to, or is not to be trusted, only costs time."""
     header = json.dumps({"key": key, "notes": notes}).encode()
     rest = len(header).to_bytes(8, "little") + header + code
-    with suppress(Doubt, OSError, StorageError):
+    with suppress(UntrustedCode, OSError, StorageError):
         path = folder() / f"{key}.code"
         try:
             _check_folder(path.parent)
@@ -91,16 +91,16 @@ def _check_folder(where: Path) -> None:
         status = os.lstat(path)
         own = path in (where, real)
         if status.st_uid not in ((os.geteuid(),) if own else (os.geteuid(), ROOT)):
-            raise Doubt(f"{str(path)!r} is another user's folder")
+            raise UntrustedCode(f"{str(path)!r} is another user's folder")
         if status.st_mode & OTHERS_WRITE and not stat.S_ISLNK(status.st_mode) and (own or not status.st_mode & stat.S_ISVTX):
-            raise Doubt(f"others can write to {str(path)!r}: chmod go-w forbids it")
+            raise UntrustedCode(f"others can write to {str(path)!r}: chmod go-w forbids it")
 
 
 def _read(path: Path, key: str) -> tuple[dict[str, Any], bytes]:
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
         status = os.fstat(file.fileno())
         if status.st_uid != os.geteuid() or status.st_mode & OTHERS_WRITE or not stat.S_ISREG(status.st_mode):
-            raise Doubt(f"a file in {str(path.parent)!r} is another user's, or others can write to it")
+            raise UntrustedCode(f"a file in {str(path.parent)!r} is another user's, or others can write to it")
         data = file.read(LARGEST)
     rest, size = data[32:], int.from_bytes(data[32:40], "little")
     try:
@@ -109,7 +109,7 @@ def _read(path: Path, key: str) -> tuple[dict[str, Any], bytes]:
             raise ValueError
         notes = dict(header["notes"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise Doubt(f"a file in {str(path.parent)!r} is not as it was written") from None
+        raise UntrustedCode(f"a file in {str(path.parent)!r} is not as it was written") from None
     with suppress(OSError):  # it may be on a disk that can only be read
         os.utime(path)
     return notes, rest[8 + size :]

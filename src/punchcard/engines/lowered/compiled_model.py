@@ -17,12 +17,12 @@ from llvmlite import ir
 from punchcard.card.layout import Layout
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis import tables
-from punchcard.engines.lowered.analysis.columns import Columns, Slot
-from punchcard.engines.lowered.analysis.fields import Field, Fields, StateWord, places
+from punchcard.engines.lowered.analysis.buffer_layout import Field, Fields, StateWord, buffer_layout
+from punchcard.engines.lowered.analysis.columns import CardColumns, StateSlot
+from punchcard.engines.lowered.analysis.passive import Passive
 from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
-from punchcard.engines.lowered.analysis.quiet import Quiet
 from punchcard.engines.lowered.analysis.requirements import CardRequirements
-from punchcard.engines.lowered.analysis.symbolic import NotUniform, Shared, Trace
+from punchcard.engines.lowered.analysis.symbolic import NotUniform, SharedLayers, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.codegen.emit import CodeKind
@@ -43,7 +43,7 @@ MANY = ctypes.CFUNCTYPE(None, _AT, _AT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _C
 """The drivers, as ctypes calls them: Python goes on in other threads meanwhile."""
 
 
-class Computer:
+class CompiledModel:
     """Code and tables for a model and all cards with the same static rows."""
 
     def __init__(self, weights: Weights, layout: Layout, card: PackedCard) -> None:
@@ -69,30 +69,30 @@ class Computer:
     def _prepare(self, *, uniform: bool) -> None:
         """Sort the columns, and get the driver: with the loop itself where there are no cases to tell apart."""
         self.graph = Graph()
-        self.columns = Columns(self.layout, self.layers, self.card, uniform)
-        self.columns.busy_rows(self.graph)
-        self.quiet = Quiet(self.columns, self.layers, self.graph)
+        self.columns = CardColumns(self.layout, self.layers, self.card, uniform)
+        self.columns.active_rows(self.graph)
+        self.passive = Passive(self.columns, self.layers, self.graph)
         self.selectors = self.columns.selectors()
         if len(self.selectors) > KEY_BITS:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
         self.shared = self._share()
-        fields = Fields(self.layout, self.columns.quiet_regions, np.dtype(self.number).itemsize)
-        self.places = places(self.layout, fields, self.columns.slots, self.shared.passing)
+        fields = Fields(self.layout, self.columns.passive_regions, np.dtype(self.number).itemsize)
+        self.places = buffer_layout(self.layout, fields, self.columns.slots, self.shared.passing)
         # Pointers to columns of numbers sooner or later name one that lacks a field: code that supposes none is made twice.
         self.direct = all(field.bits for field in fields.all)
         self.empty = not self.direct
-        self.requirements = CardRequirements(self.quiet, self.card)
+        self.requirements = CardRequirements(self.passive, self.card)
         described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
         self._get_driver()
 
-    def _share(self) -> Shared:
+    def _share(self) -> SharedLayers:
         """What the cases of a loop share."""
-        cut = self.columns.cut(self.layers) if not self.quiet.settles else len(self.layers)
+        cut = self.columns.cut(self.layers) if not self.passive.settles else len(self.layers)
         passing = self.columns.passing(self.layers[:cut]) if cut < len(self.layers) else None
         if passing is None:
-            return Shared(len(self.layers))
-        return Shared(cut, passing, *self.columns.common(self.layers, passing))
+            return SharedLayers(len(self.layers))
+        return SharedLayers(cut, passing, *self.columns.common(self.layers, passing))
 
     def _get_driver(self) -> None:
         """The driver, and no cases yet."""
@@ -118,17 +118,17 @@ class Computer:
 
     def kind_of_code(self, plan: LoopPlan) -> CodeKind:
         """What the code of a plan may take for granted: until a loop shows that it may not."""
-        return CodeKind([tables.direct(table, self.quiet) if self.direct else None for table in plan.tables], self.empty)
+        return CodeKind([tables.direct(table, self.passive) if self.direct else None for table in plan.tables], self.empty)
 
     def _notes(self, plan: LoopPlan) -> dict[str, Any]:
         direct = self.kind_of_code(plan).direct
         return {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in direct]}
 
     def _trace(self, case: dict[int, float] | None, part: str = "run", tables: list[Lookup] | None = None,
-               follow: dict[Slot, Numbers] | None = None) -> LoopPlan:
+               follow: dict[StateSlot, Numbers] | None = None) -> LoopPlan:
         """The plan of a case, of what decides on one, or of a part of the loop that all cases share."""
         size = self.graph.size
-        trace = Trace(self.columns, self.layers, self.quiet, self.graph, case, self.significand, self.shared, follow)
+        trace = Trace(self.columns, self.layers, self.passive, self.graph, case, self.significand, self.shared, follow)
         trace.plan.tables = trace.plan.tables if tables is None else tables
         try:
             plan: LoopPlan = getattr(trace, part)()
@@ -176,13 +176,13 @@ class Computer:
         self.compile_seconds += time.perf_counter() - started
         return key not in self.refused
 
-    def _follow(self, buffer: Buffer) -> dict[Slot, Numbers]:
+    def _follow(self, buffer: Buffer) -> dict[StateSlot, Numbers]:
         """The numbers that follow from the selectors, as they are now."""
         rows = self.columns.following()
         return {slot: self._numbers(buffer, at, slot.width).astype(np.float64)
                 for slot, at in self.places.slots.items() if slot.row in rows}
 
-    def _add_case(self, key: int, follow: dict[Slot, Numbers]) -> None:
+    def _add_case(self, key: int, follow: dict[StateSlot, Numbers]) -> None:
         bits = {row: 1.0 if key >> i & 1 else -1.0 for i, row in enumerate(self.selectors)}
 
         def build() -> tuple[ir.Module, dict[str, Any]]:
@@ -205,7 +205,7 @@ class Computer:
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
 
     def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> code.LoadedCode:
-        loaded = code.obtain(name, build)
+        loaded = code.load_or_compile(name, build)
         self.fresh += loaded.fresh
         if loaded.doubt is not None:
             self.doubts[loaded.doubt] = None
@@ -215,14 +215,14 @@ class Computer:
         """Where the tables lie; those that the code does without are not made."""
         for table, without in zip(wanted, direct, strict=True):
             if table not in self.filled and not without:
-                self.filled[table] = tables.fill(table, self.quiet)
+                self.filled[table] = tables.fill(table, self.passive)
         return np.array([self.filled[table].ctypes.data if table in self.filled else 0 for table in wanted] or [0],
                         dtype=np.int64)
 
     def entry(self, table: Lookup, code: int) -> int:
         """The column that a table has for a code; made now, where the code has done without it."""
         if table not in self.filled:
-            self.filled[table] = tables.fill(table, self.quiet)
+            self.filled[table] = tables.fill(table, self.passive)
         return int(self.filled[table][code])
 
     def fits(self, layout: Layout, card: PackedCard) -> bool:
@@ -241,7 +241,7 @@ class Computer:
                 for (field, group), at in self.places.words.items()]
 
     def begin(self, buffer: Buffer, card: PackedCard) -> None:
-        """States from the busy columns of a card: of one that several columns share, the first one counts."""
+        """States from the active columns of a card: of one that several columns share, the first one counts."""
         states = buffer.view(np.uint64)
         for field, columns, at, _ in self.state_words:
             states[at] = _words(card, field)[columns[0]]
@@ -250,7 +250,7 @@ class Computer:
             self._numbers(buffer, place, slot.width)[:] = _entries(card, field, i, self.columns_of(slot.group)[: slot.width])
 
     def finish(self, buffer: Buffer, card: PackedCard) -> None:
-        """States back to the busy columns of a card."""
+        """States back to the active columns of a card."""
         states = buffer.view(np.uint64)
         for field, columns, at, mask in self.state_words:
             words, state = _words(card, field), states.item(at) & mask
@@ -275,7 +275,7 @@ class Computer:
             table = asked[number]
             column = self.entry(table, place)
             if table.kind == "find" and column == -1:
-                column = tables.find(table, self.quiet, place)
+                column = tables.find(table, self.passive, place)
                 if column < 0:
                     return False
                 self.filled[table][place] = column

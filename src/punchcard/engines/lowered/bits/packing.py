@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import product
 
-from punchcard.engines.lowered.words.few import MOST_BITS, Few, Split, restricted
-from punchcard.engines.lowered.words.word import Bit, Input, Word, Words
+from punchcard.engines.lowered.bits.table import MOST_BITS, BitTable, SplitTable, restrict
+from punchcard.engines.lowered.bits.word import Bit, Input, Word, Words
 
 IDENTITY, NEGATION = (0, 1), (1, 0)
 
 
-def family(words: Words, few: Few, place: int) -> Word:
+def family(words: Words, table: BitTable, place: int) -> Word:
     """A word whose bit at `place` is a two-valued function; its other bits are the same function of other places.
 
     A flag counts in all places; all other words go in step.
     """
-    inputs = [Input(bit.word, 0 if bit.word.is_flag else bit.place - place, bit.word.is_flag) for bit in few.bits]
-    return _bitwise(words, few.table, inputs)
+    inputs = [Input(bit.word, 0 if bit.word.is_flag else bit.place - place, bit.word.is_flag) for bit in table.bits]
+    return _bitwise(words, table.truth, inputs)
 
 
 def _bitwise(words: Words, table: tuple[int, ...], inputs: list[Input]) -> Word:
@@ -30,21 +30,21 @@ def _bitwise(words: Words, table: tuple[int, ...], inputs: list[Input]) -> Word:
     return words.logic(table, inputs)
 
 
-def pack_any(words: Words, bits: Mapping[int, Few | Split], homes: dict[Few, Bit]) -> Word:
+def pack_any(words: Words, bits: Mapping[int, BitTable | SplitTable], homes: dict[BitTable, Bit]) -> Word:
     """The same where some of the functions are split by a few bits: a word for each setting, and one of them is chosen."""
-    splits = {place: few for place, few in bits.items() if isinstance(few, Split)}
-    plain = {place: few for place, few in bits.items() if isinstance(few, Few)}
+    splits = {place: table for place, table in bits.items() if isinstance(table, SplitTable)}
+    plain = {place: table for place, table in bits.items() if isinstance(table, BitTable)}
     if not splits:
         return pack(words, plain, homes)
     parts = []
     for chosen in dict.fromkeys(split.bits for split in splits.values()):
         places = [place for place, split in splits.items() if split.bits == chosen]
-        joined = [place for place, few in plain.items() if set(chosen) <= set(few.bits)]
-        index = pack(words, {j: Few((bit,), IDENTITY) for j, bit in enumerate(chosen)}, {})
+        joined = [place for place, table in plain.items() if set(chosen) <= set(table.bits)]
+        index = pack(words, {j: BitTable((bit,), IDENTITY) for j, bit in enumerate(chosen)}, {})
         settings = []
         for setting in range(1 << len(chosen)):
             here = {place: splits[place].parts[setting] for place in places}
-            here |= {place: restricted(plain[place], chosen, setting) for place in joined}
+            here |= {place: restrict(plain[place], chosen, setting) for place in joined}
             settings.append(pack(words, _signed(here), {}))
         parts.append(words.chosen(index, settings))
         for place in joined:
@@ -54,35 +54,35 @@ def pack_any(words: Words, bits: Mapping[int, Few | Split], homes: dict[Few, Bit
     return words.union(parts)
 
 
-def _signed(bits: Mapping[int, Few]) -> dict[int, Few]:
+def _signed(bits: Mapping[int, BitTable]) -> dict[int, BitTable]:
     """Functions with values above 0 for 1, and others for 0: a constant alone does not show which of two it is."""
-    return {place: few.each(lambda value: int(value > 0)) for place, few in bits.items()}
+    return {place: table.each(lambda value: int(value > 0)) for place, table in bits.items()}
 
 
-def pack(words: Words, bits: Mapping[int, Few], homes: dict[Few, Bit]) -> Word:
+def pack(words: Words, bits: Mapping[int, BitTable], homes: dict[BitTable, Bit]) -> Word:
     """The word with a two-valued function in each of some places: 1 for the greater value.
 
     Functions that are put into one word together have their home there, for whoever wants them again.
     """
     alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
     ones = 0
-    for place, few in _as_sums(bits).items():
-        if few.bits:
-            alike.setdefault((few.table, tuple(bit.word.number for bit in few.bits)), []).append(place)
-            bits = {**bits, place: few}
-        elif few.values[0] > 0:
+    for place, table in _as_sums(bits).items():
+        if table.bits:
+            alike.setdefault((table.truth, tuple(bit.word.number for bit in table.bits)), []).append(place)
+            bits = {**bits, place: table}
+        elif table.values[0] > 0:
             ones |= 1 << place
     parts = [words.constant(ones)] if ones else []
     for places in alike.values():
         for group, inputs in _in_step(bits, places):
-            word = _bitwise(words, bits[group[0]].table, inputs)
+            word = _bitwise(words, bits[group[0]].truth, inputs)
             parts.append(words.masked(word, sum(1 << place for place in group)))
             if len(group) > 1:
-                homes.update({Few(bits[place].bits, bits[place].table): Bit(word, place) for place in group})
+                homes.update({BitTable(bits[place].bits, bits[place].truth): Bit(word, place) for place in group})
     return words.union(parts)
 
 
-def _in_step(bits: Mapping[int, Few], places: list[int]) -> Iterable[tuple[list[int], list[Input]]]:
+def _in_step(bits: Mapping[int, BitTable], places: list[int]) -> Iterable[tuple[list[int], list[Input]]]:
     """Groups of places in which every word goes in step, or stays."""
     left = list(places)
     while left:
@@ -98,18 +98,18 @@ def _in_step(bits: Mapping[int, Few], places: list[int]) -> Iterable[tuple[list[
         left = [place for place in left if place not in group]
 
 
-def _as_sums(bits: Mapping[int, Few]) -> dict[int, Few]:
+def _as_sums(bits: Mapping[int, BitTable]) -> dict[int, BitTable]:
     """Functions at low places in the form that those at higher places have, where that is the same function."""
     result = dict(bits)
     forms: dict[tuple[tuple[int, ...], tuple[tuple[Word, int], ...]], int] = {}
     for place in sorted(bits, reverse=True):
-        few = bits[place]
-        form = few.values, tuple((bit.word, 0 if bit.word.is_flag else bit.place - place) for bit in few.bits)
+        table = bits[place]
+        form = table.values, tuple((bit.word, 0 if bit.word.is_flag else bit.place - place) for bit in table.bits)
         if form in forms:
             continue
         for values, inputs in forms:
-            other = Few(tuple(Bit(word, shift if word.is_flag else shift + place) for word, shift in inputs), values)
-            if all(bit.place >= 0 for bit in other.bits) and alike(few, other):
+            other = BitTable(tuple(Bit(word, shift if word.is_flag else shift + place) for word, shift in inputs), values)
+            if all(bit.place >= 0 for bit in other.bits) and alike(table, other):
                 result[place] = other
                 break
         else:
@@ -117,7 +117,7 @@ def _as_sums(bits: Mapping[int, Few]) -> dict[int, Few]:
     return result
 
 
-def alike(a: Few, b: Few) -> bool:
+def alike(a: BitTable, b: BitTable) -> bool:
     """Whether two functions are the same, tried for all settings of the bits that they come from."""
     if set(a.values) != set(b.values):
         return False
@@ -128,10 +128,10 @@ def alike(a: Few, b: Few) -> bool:
     return False
 
 
-def _agree(a: Few, b: Few, sources: list[Bit], deep: bool) -> bool:
+def _agree(a: BitTable, b: BitTable, sources: list[Bit], deep: bool) -> bool:
     for setting in product((0, 1), repeat=len(sources)):
         known = dict(zip(sources, setting, strict=True))
-        found = (few.values[sum(_value(bit, known, deep) << j for j, bit in enumerate(few.bits))] for few in (a, b))
+        found = (table.values[sum(_value(bit, known, deep) << j for j, bit in enumerate(table.bits))] for table in (a, b))
         if next(found) != next(found):
             return False
     return True

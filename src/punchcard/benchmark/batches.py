@@ -10,7 +10,7 @@ from punchcard.engines import Run, prepare_batch
 from punchcard.errors import PunchcardError
 
 if TYPE_CHECKING:
-    from punchcard.benchmark.tables import TimedProgram
+    from punchcard.benchmark.measurements import TimedProgram
 
 BATCHED = "lowered"
 """The engine that runs machines side by side; others run them one after the other."""
@@ -21,27 +21,27 @@ def batch_name(machines: int) -> str:
     return f"{BATCHED} x {machines:,}"
 
 
-class FleetRuns:
+class BatchRuns:
     """Machines side by side as a contender: steps are those of all together. Every run goes on where the last one ended."""
 
     def __init__(self, machines: int, bench: TimedProgram) -> None:
         self.bench, self.machines = bench, machines
         self.name = batch_name(machines)
         machine, card = bench.machine, PackedCard.of(bench.machine.layout, bench.card)
-        self.fleet = prepare_batch(BATCHED, machine.weights, machine.layout, [card] * machines, kept=machine.prepared)
-        self.notes = list(self.fleet.notes)
+        self.batch = prepare_batch(BATCHED, machine.weights, machine.layout, [card] * machines, cache=machine.engine_cache)
+        self.notes = list(self.batch.notes)
         self.loops = 0
         self.last: list[Run] = []
 
     @property
     def compile_seconds(self) -> float:
-        return self.fleet.compile_seconds
+        return self.batch.compile_seconds
 
     def make(self, steps: int) -> float:
         loops = -(-steps // self.machines)
-        compiled, started = self.fleet.compile_seconds, time.perf_counter()
-        self.last = self.fleet.run(loops, until=self.bench.machine.halting)
-        took = time.perf_counter() - started - (self.fleet.compile_seconds - compiled)
+        compiled, started = self.batch.compile_seconds, time.perf_counter()
+        self.last = self.batch.run(loops, until=self.bench.machine.halting)
+        took = time.perf_counter() - started - (self.batch.compile_seconds - compiled)
         self.loops += loops
         short = next((ran for ran in self.last if (ran.loops, ran.reason) != (loops, "loops")), None)
         if short is not None:
@@ -57,5 +57,5 @@ class FleetRuns:
 
     def compare(self, times: float) -> None:
         """Note how much of the threads is used; `times` is the ratio to one machine alone."""
-        threads = min(self.fleet.threads, self.machines)
+        threads = min(self.batch.threads, self.machines)
         self.notes.append(f"{times / threads:.2f} times ({threads} thread{'s' * (threads != 1)} x one machine alone)")

@@ -1,4 +1,4 @@
-"""What the quiet columns of a batch of cards take from in one head, as long as their keys and queries stay the same.
+"""What the passive columns of a batch of cards take from in one head, as long as their keys and queries stay the same.
 
 Columns are numbered through a batch of P cards of n columns: column j of card p is p n + j. N stands for P n.
 """
@@ -18,47 +18,47 @@ from punchcard.engines.scratchpad.winners import Winners
 
 @dataclass(frozen=True)
 class BatchColumns:
-    """Busy and quiet columns. `busy` and `first` (of each card) count through the batch, `quiet` are places on a card."""
+    """Active and passive columns. `active` and `first` (of each card) count through the batch, `passive` on a card."""
 
     cards: int
     count: int
-    busy: Tensor
-    quiet: Tensor
-    is_quiet: Tensor
+    active: Tensor
+    passive: Tensor
+    is_passive: Tensor
     first: Tensor = field(repr=False)
 
     @classmethod
-    def of(cls, cards: int, count: int, busy: Tensor) -> BatchColumns:
-        every = torch.arange(count, device=busy.device)
-        first = torch.arange(cards, device=busy.device).unsqueeze(1) * count
-        rest = ~torch.isin(every, busy)
-        return cls(cards, count, (first + busy).flatten(), every[rest], rest.repeat(cards), first)
+    def of(cls, cards: int, count: int, active: Tensor) -> BatchColumns:
+        every = torch.arange(count, device=active.device)
+        first = torch.arange(cards, device=active.device).unsqueeze(1) * count
+        rest = ~torch.isin(every, active)
+        return cls(cards, count, (first + active).flatten(), every[rest], rest.repeat(cards), first)
 
     @property
-    def busy_a_card(self) -> int:
-        return self.busy.shape[0] // self.cards
+    def active_a_card(self) -> int:
+        return self.active.shape[0] // self.cards
 
     def by_card(self, rows: Tensor) -> Tensor:
         """(..., N) as (..., P, n)."""
         return rows.view(*rows.shape[:-1], self.cards, self.count)
 
-    def spread(self, entries: Tensor, busy: float | Tensor) -> Tensor:
-        """Entries of the quiet columns, (..., P q), among those of all columns, (..., N)."""
-        every = entries.new_empty(*entries.shape[:-1], len(self.is_quiet))
-        every[...] = busy
-        every[..., self.is_quiet] = entries
+    def spread(self, entries: Tensor, active: float | Tensor) -> Tensor:
+        """Entries of the passive columns, (..., P q), among those of all columns, (..., N)."""
+        every = entries.new_empty(*entries.shape[:-1], len(self.is_passive))
+        every[...] = active
+        every[..., self.is_passive] = entries
         return every
 
 
 @dataclass
-class Found:
-    """What is known about the quiet columns in one head.
+class HeadMatches:
+    """What is known about the passive columns in one head.
 
     winners    columns, (w, N); a column with fewer than w names itself, which `absent` marks
-    floor      the score from which on a busy key has a weight, (N)
+    floor      the score from which on an active key has a weight, (N)
     questions  the queries that keep the full softmax, (size, P, C); `sharing` are the columns that have them, and
                `shared` says which (N). `answers` is what they took in the last loop, (rows, P, C)
-    touched    the columns in which a busy key had a weight in the last loop, (N)
+    touched    the columns in which an active key had a weight in the last loop, (N)
     """
 
     winners: Tensor
@@ -77,9 +77,10 @@ class Found:
         return scores if self.absent is None else scores.masked_fill(self.absent.index_select(1, columns), -math.inf)
 
 
-def search(keys: Tensor, queries: Tensor, temperature: float, columns: BatchColumns, *, width: int, rows: int) -> Found:
-    """The winners of the quiet columns among the quiet keys; keys and queries are (size, N)."""
-    own_keys, own_queries = (columns.by_card(x)[..., columns.quiet] for x in (keys, queries))
+def search(keys: Tensor, queries: Tensor, temperature: float, columns: BatchColumns, *, width: int,
+           rows: int) -> HeadMatches:
+    """The winners of the passive columns among the passive keys; keys and queries are (size, N)."""
+    own_keys, own_queries = (columns.by_card(x)[..., columns.passive] for x in (keys, queries))
     reach = winners.reach_of(own_keys.flatten(1), own_queries.flatten(1), temperature, width)
     found = _known(_find(own_keys, own_queries, reach), own_queries, columns, rows)
     if len(found.winners):
@@ -87,13 +88,13 @@ def search(keys: Tensor, queries: Tensor, temperature: float, columns: BatchColu
         margin = reach + 1 / max(1.0, temperature)
         wide = torch.promote_types(keys.dtype, torch.float32)
         best = found.winning(keys, queries, torch.arange(keys.shape[1], device=keys.device)).to(wide).amax(0)
-        found.floor = torch.where(columns.is_quiet & (found.shared < 0), best - margin, math.inf)
+        found.floor = torch.where(columns.is_passive & (found.shared < 0), best - margin, math.inf)
     return found
 
 
-def give_up(queries: Tensor, columns: BatchColumns, rows: int) -> Found:
+def give_up(queries: Tensor, columns: BatchColumns, rows: int) -> HeadMatches:
     """No winners: the full softmax for every query."""
-    own = columns.by_card(queries)[..., columns.quiet]
+    own = columns.by_card(queries)[..., columns.passive]
     return _known(winners.none(own.flatten(1)), own, columns, rows)
 
 
@@ -107,19 +108,19 @@ def _find(keys: Tensor, queries: Tensor, reach: float) -> Winners:
                    torch.cat([f.shared for f in found]))
 
 
-def _known(found: Winners, queries: Tensor, columns: BatchColumns, rows: int) -> Found:
+def _known(found: Winners, queries: Tensor, columns: BatchColumns, rows: int) -> HeadMatches:
     """The winners as columns of the batch."""
-    own = torch.arange(len(columns.is_quiet), device=queries.device)
-    first = columns.first.expand(-1, len(columns.quiet)).flatten()
-    won = torch.where(found.keys >= 0, columns.quiet[found.keys.clamp(min=0)] + first, own[columns.is_quiet])
+    own = torch.arange(len(columns.is_passive), device=queries.device)
+    first = columns.first.expand(-1, len(columns.passive)).flatten()
+    won = torch.where(found.keys >= 0, columns.passive[found.keys.clamp(min=0)] + first, own[columns.is_passive])
     shared, questions = _questions(found.shared.view(columns.cards, -1), queries)
     few = shared.flatten() < 0
     absent = found.keys < 0
-    return Found(
+    return HeadMatches(
         winners=columns.spread(won, own), absent=columns.spread(absent, True) if bool((absent & few).any()) else None,
         floor=torch.full(own.shape, math.inf, device=own.device), questions=questions,
         sharing=columns.spread(~few, False).nonzero().squeeze(1), shared=columns.spread(shared.flatten(), -1),
-        answers=queries.new_full((rows, *questions.shape[1:]), math.nan), touched=torch.zeros_like(columns.is_quiet),
+        answers=queries.new_full((rows, *questions.shape[1:]), math.nan), touched=torch.zeros_like(columns.is_passive),
     )
 
 

@@ -1,7 +1,7 @@
-"""Quiet columns: what they hold before each layer, and whom they find, when no busy column asks anything of them.
+"""Passive columns: what they hold before each layer, and whom they find, when no active column asks anything of them.
 
-Keys and queries of quiet columns must depend on rows that never change. Then whom a quiet column finds among quiet
-columns is settled once for a card, and the only question left in a loop is whether a busy column's key beats it.
+Keys and queries of passive columns must depend on rows that never change. Then whom a passive column finds among passive
+columns is settled once for a card, and the only question left in a loop is whether an active column's key beats it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.analysis.columns import UNBOUNDED, Columns, span, within
-from punchcard.engines.lowered.analysis.contents import row_of, signs_of
+from punchcard.engines.lowered.analysis.card_rows import row_of, signs_of
+from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns, span, within
 from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Indices, Vectors, distinct
 from punchcard.engines.lowered.analysis.weights import HeadWeights, LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.domains import value_of
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
-from punchcard.engines.lowered.graph.operations import LOAD, MURK
+from punchcard.engines.lowered.graph.operations import LOAD, UNKNOWN
 from punchcard.errors import LoweringError
 
 
 @dataclass(frozen=True)
-class FewKey:
-    """A key that one or more quiet columns hold: its vector, how many hold it, and the first that does."""
+class DistinctKey:
+    """A key that one or more passive columns hold: its vector, how many hold it, and the first that does."""
 
     vector: Array
     count: int
@@ -33,22 +33,22 @@ class FewKey:
 
 
 @dataclass
-class QuietHead:
-    """One head as quiet columns see it.
+class PassiveHead:
+    """One head as passive columns see it.
 
-    keys, queries     K x and Q x of every quiet column
-    score             the least and the greatest score of the quiet column found
+    keys, queries     K x and Q x of every passive column
+    score             the least and the greatest score of the passive column found
     few               the different keys, where they are few
-    moved             V x of a quiet column, symbolic
-    own               whether every quiet column finds itself;  default  what it takes then
-    loose             quiet columns take a mixture that is not worked out
+    moved             V x of a passive column, symbolic
+    own               whether every passive column finds itself;  default  what it takes then
+    loose             passive columns take a mixture that is not worked out
     """
 
     weights: HeadWeights
     keys: Vectors
     queries: Vectors
     score: tuple[float, float]
-    few: list[FewKey] | None
+    few: list[DistinctKey] | None
     moved: Rows
     own: bool
     default: Rows
@@ -66,29 +66,29 @@ class QuietHead:
 
 
 @dataclass
-class QuietLayer:
-    """The rows of a quiet column before a layer, and its heads."""
+class PassiveLayer:
+    """The rows of a passive column before a layer, and its heads."""
 
     rows: Rows
-    heads: list[QuietHead] = field(default_factory=list)
+    heads: list[PassiveHead] = field(default_factory=list)
 
 
-class Quiet:
-    """All layers, and what a whole loop makes of a quiet column that nobody stores to."""
+class Passive:
+    """All layers, and what a whole loop makes of a passive column that nobody stores to."""
 
-    def __init__(self, columns: Columns, layers: list[LayerLists], graph: Graph) -> None:
+    def __init__(self, columns: CardColumns, layers: list[LayerLists], graph: Graph) -> None:
         self.columns, self.lists, self.graph = columns, layers, graph
         self._values: dict[Node, Array] = {}
         self._vectors: dict[object, Vectors] = {}
-        self._found: dict[object, Found | None] = {}
+        self._found: dict[object, Match | None] = {}
         self.read: set[int] = set()
-        """Rows that keys and queries of quiet columns depend on."""
+        """Rows that keys and queries of passive columns depend on."""
         self.changing = columns.changing_rows()
-        self.layers: list[QuietLayer] = []
-        self.begin = columns.quiet_rows(graph)
+        self.layers: list[PassiveLayer] = []
+        self.begin = columns.passive_rows(graph)
         rows = dict(self.begin)
         for number in range(len(layers)):
-            layer = QuietLayer(rows)
+            layer = PassiveLayer(rows)
             for head, weights in enumerate(layers[number].heads):
                 layer.heads.append(self._head(weights, rows, f"layer {number + 1}, head {head + 1}"))
             self.layers.append(layer)
@@ -97,7 +97,7 @@ class Quiet:
         self._check_rests()
 
     def through(self, number: int, rows: Rows, taken: list[Rows]) -> Rows:
-        """One layer on a quiet column, with what its heads take."""
+        """One layer on a passive column, with what its heads take."""
         after = {row: linear.copy() for row, linear in rows.items()}
         for moved in taken:
             for row, linear in moved.items():
@@ -105,14 +105,14 @@ class Quiet:
         return self.lists[number].feed_forward(self.graph, {r: self.graph.gathered(x) for r, x in after.items()}, 1)
 
     def finds(self, number: int, rows: Rows) -> list[Rows]:
-        """What a quiet column with these rows takes in a layer, when it finds whom it always finds there."""
+        """What a passive column with these rows takes in a layer, when it finds whom it always finds there."""
         layer = self.layers[number]
         taken = []
         for head in layer.heads:
             for side in (head.weights.key, head.weights.query):
                 if any(not a.same(b) for a, b in zip(head.weights.apply(side, rows), head.weights.apply(side, layer.rows),
                                                      strict=True)):
-                    raise LoweringError(f"a store changes what a quiet column asks for in layer {number + 1}")
+                    raise LoweringError(f"a store changes what a passive column asks for in layer {number + 1}")
             taken.append(head.weights.moved(rows) if head.own and not head.loose else head.default)
         return taken
 
@@ -122,13 +122,13 @@ class Quiet:
         self.settles |= {row: Linear() for row in self.begin if row not in self.end}
         again = {node: self.end.get(row, Linear()) for row, linear in self.begin.items() for node in linear.terms}
         for row, linear in self.end.items():
-            if leaves(linear, MURK):
-                raise LoweringError(f"row {row} of a quiet column takes from several columns")
+            if leaves(linear, UNKNOWN):
+                raise LoweringError(f"row {row} of a passive column takes from several columns")
             if not self.graph.gathered(self.graph.substitute(linear, again)).same(linear):
-                raise LoweringError(f"row {row} of a quiet column goes on changing by itself")
+                raise LoweringError(f"row {row} of a passive column goes on changing by itself")
             if row not in self.begin and not linear.same(Linear()):
-                raise LoweringError(f"row {row} of a quiet column, which the layout leaves empty, gets a value")
-        for region in self.columns.quiet_regions:
+                raise LoweringError(f"row {row} of a passive column, which the layout leaves empty, gets a value")
+        for region in self.columns.passive_regions:
             self._check_declared(region)
 
     def _check_declared(self, region: str) -> None:
@@ -157,7 +157,7 @@ class Quiet:
             if kind == "real" and not within(linear, limit):
                 for node in leaves(linear, LOAD):
                     if node not in known:
-                        known[node] = row_of(card, node.data, self.columns.quiet)
+                        known[node] = row_of(card, node.data, self.columns.passive)
                 total = linear.constant + sum(c * value_of(node, known) for node, c in linear.terms.items())
                 if not bool(np.all(np.abs(total) <= limit)):
                     return False
@@ -166,10 +166,10 @@ class Quiet:
     # Numbers
 
     def vectors(self, forms: list[Linear]) -> Vectors:
-        """K x or Q x of every quiet column."""
+        """K x or Q x of every passive column."""
         key = tuple(form.key() for form in forms)
         if key not in self._vectors:
-            self._vectors[key] = Vectors.of([self._dimension(form) for form in forms], len(self.columns.quiet))
+            self._vectors[key] = Vectors.of([self._dimension(form) for form in forms], len(self.columns.passive))
         return self._vectors[key]
 
     def _dimension(self, form: Linear) -> Array | tuple[float, npt.NDArray[np.bool_]]:
@@ -180,12 +180,12 @@ class Quiet:
         if single is None or single[0].op is not LOAD:
             return self.evaluate(form)
         self._reads(single[0].data)
-        positive = signs_of(self.columns.card, single[0].data, self.columns.quiet)
+        positive = signs_of(self.columns.card, single[0].data, self.columns.passive)
         return single[1] * self._value(single[0]) if positive is None else (single[1], positive)
 
     def evaluate(self, linear: Linear) -> Array:
-        """A form of static rows, for every quiet column."""
-        total = np.broadcast_to(linear.constant, (len(self.columns.quiet),)).astype(np.float64)
+        """A form of static rows, for every passive column."""
+        total = np.broadcast_to(linear.constant, (len(self.columns.passive),)).astype(np.float64)
         for node, c in linear.terms.items():
             total = total + c * self._value(node)
         return total
@@ -193,24 +193,24 @@ class Quiet:
     def _value(self, node: Node) -> Array:
         if node.op is LOAD:
             self._reads(node.data)
-            return row_of(self.columns.card, node.data, self.columns.quiet)
+            return row_of(self.columns.card, node.data, self.columns.passive)
         if node not in self._values:
             if node.op.value is not None:
                 value = node.op.value(node.data, *map(self._value, node.args))
             else:
-                raise LoweringError("keys or queries outside the busy columns depend on a mixture of many columns")
+                raise LoweringError("keys or queries outside the active columns depend on a mixture of many columns")
             self._values[node] = value
         return self._values[node]
 
     def _reads(self, row: int) -> None:
-        """Keys or queries of quiet columns depend on a row, which must be static."""
+        """Keys or queries of passive columns depend on a row, which must be static."""
         if row in self.changing:
-            raise LoweringError(f"row {row}, which keys or queries outside the busy columns read, changes")
+            raise LoweringError(f"row {row}, which keys or queries outside the active columns read, changes")
         self.read.add(row)
 
     # Heads
 
-    def _head(self, weights: HeadWeights, rows: Rows, where: str) -> QuietHead:
+    def _head(self, weights: HeadWeights, rows: Rows, where: str) -> PassiveHead:
         key_forms, query_forms = weights.apply(weights.key, rows), weights.apply(weights.query, rows)
         name = (tuple(f.key() for f in key_forms), tuple(f.key() for f in query_forms), weights.gap)
         keys, queries = self.vectors(key_forms), self.vectors(query_forms)
@@ -218,66 +218,66 @@ class Quiet:
         if name not in self._found:
             try:
                 self._found[name] = best_matches(queries, keys, weights.gap, where)
-            except Others:
+            except OtherMatches:
                 raise
             except LoweringError:
                 self._found[name] = None
         found = self._found[name]
         if found is None:
             self.columns.assumed.append(b"loose")
-            default = {row: self.graph.murk((where, row), -UNBOUNDED, UNBOUNDED) for row in weights.value}
-            result = QuietHead(weights, keys, queries, (0.0, 0.0), self._few(keys), moved, False, default, loose=True)
+            default = {row: self.graph.unknown((where, row), -UNBOUNDED, UNBOUNDED) for row in weights.value}
+            result = PassiveHead(weights, keys, queries, (0.0, 0.0), self._few(keys), moved, False, default, loose=True)
             self.columns.assumed.append(result.summary())
             return result
         own = found.one is None
-        default = moved if found.one is None else self._at(moved, int(self.columns.quiet[found.one]), where)
+        default = moved if found.one is None else self._at(moved, int(self.columns.passive[found.one]), where)
         few = self._few(keys)
         self.columns.assumed.append(b"own" if own else str(found.one).encode())
-        result = QuietHead(weights, keys, queries, found.score, few, moved, own, default)
+        result = PassiveHead(weights, keys, queries, found.score, few, moved, own, default)
         self.columns.assumed.append(result.summary())
         return result
 
-    def _few(self, keys: Vectors) -> list[FewKey] | None:
-        few = few_keys(keys, self.columns.quiet)
+    def _few(self, keys: Vectors) -> list[DistinctKey] | None:
+        few = few_keys(keys, self.columns.passive)
         for key in few or ():
             self.columns.assumed.append(key.vector.tobytes() + bytes(f"{key.count > 1} {key.column}", "ascii"))
         return few
 
     def _at(self, moved: Rows, column: int, where: str) -> Rows:
-        """V x of one certain quiet column; it must follow from the layout."""
+        """V x of one certain passive column; it must follow from the layout."""
         known = {node: Linear({}, np.array([value])) for row, value in self.columns.contents_at(column).items()
                  for node in self.begin.get(row, Linear()).terms}
         found = {}
         for row, linear in moved.items():
             value = self.graph.substitute(linear, known)
             if not value.is_constant:
-                raise LoweringError(f"{where}: quiet columns find column {column}, whose values may change")
+                raise LoweringError(f"{where}: passive columns find column {column}, whose values may change")
             if not value.is_zero:
                 found[row] = value
         return found
 
 
-def few_keys(keys: Vectors, columns: Indices) -> list[FewKey] | None:
+def few_keys(keys: Vectors, columns: Indices) -> list[DistinctKey] | None:
     """The different keys, if there are few."""
     found = keys.few()
     if found is None:
         return None
-    return [FewKey(v, int(n), int(columns[f])) for v, f, n in zip(*found, strict=True)]
+    return [DistinctKey(v, int(n), int(columns[f])) for v, f, n in zip(*found, strict=True)]
 
 
 @dataclass(frozen=True)
-class Found:
-    """Whom quiet columns find: each itself, or all of them one; with the least and the greatest score."""
+class Match:
+    """Whom passive columns find: each itself, or all of them one; with the least and the greatest score."""
 
     one: int | None
     score: tuple[float, float]
 
 
-class Others(LoweringError):
-    """Quiet columns find others, each its own."""
+class OtherMatches(LoweringError):
+    """Passive columns find others, each its own."""
 
 
-def best_matches(queries: Vectors, keys: Vectors, gap: float, where: str) -> Found:
+def best_matches(queries: Vectors, keys: Vectors, gap: float, where: str) -> Match:
     """Whom every query finds: the one key whose score is the best.
 
     Every other key must score less by at least `gap`. Where there are many of both, they must be ±1 codes up to a factor for
@@ -300,17 +300,17 @@ def best_matches(queries: Vectors, keys: Vectors, gap: float, where: str) -> Fou
     scores[np.arange(len(scores)), winner] = -np.inf
     second = scores.max(axis=1) if len(keys) > 1 else np.full(len(best), -np.inf)
     if bool(np.any(best - second < gap)):
-        raise LoweringError(f"{where}: a quiet column finds several others, or nothing that stands out")
+        raise LoweringError(f"{where}: a passive column finds several others, or nothing that stands out")
     chosen = winner[inverse.reshape(-1)]
     score = float(best.min()), float(best.max())
     if bool(np.all(chosen == np.arange(len(chosen)))):
-        return Found(None, score)
+        return Match(None, score)
     if len(np.unique(winner)) == 1:
-        return Found(int(winner[0]), score)
-    raise Others(f"{where}: quiet columns find other quiet columns, each its own")
+        return Match(int(winner[0]), score)
+    raise OtherMatches(f"{where}: passive columns find other passive columns, each its own")
 
 
-def _by_code(queries: Vectors, keys: Vectors, gap: float) -> Found | None:
+def _by_code(queries: Vectors, keys: Vectors, gap: float) -> Match | None:
     """Signs that are the same in key and query of every column, and no two alike: then each finds itself."""
     if queries.signs is None or keys.signs is None or len(keys) < 2:
         return None
@@ -322,4 +322,4 @@ def _by_code(queries: Vectors, keys: Vectors, gap: float) -> Found | None:
     if not np.array_equal(wanted, held) or not distinct(held):
         return None
     best = float(np.abs(products).sum())
-    return Found(None, (best, best))
+    return Match(None, (best, best))

@@ -22,7 +22,7 @@ PART = 16
 """A trial has one part in so many of the loops of a launch."""
 
 
-class Code:
+class KernelVariant:
     """Code that is compiled when it is first launched, the shared memory that it needs, and how fast it last was."""
 
     def __init__(self, compiled: Callable[[], Any], shared: int) -> None:
@@ -33,14 +33,14 @@ class Code:
         return self._compiled()
 
 
-class Choice:
+class Autotuner:
     """Codes, the likeliest first."""
 
-    def __init__(self, codes: Sequence[Code]) -> None:
+    def __init__(self, codes: Sequence[KernelVariant]) -> None:
         self._codes, self._now, self._trials = list(codes), codes[0], list(codes[1:])
         self._seconds, self._launches, self._piece = 0.0, 0, float(FIRST_PIECE)
 
-    def next(self) -> tuple[Code, int]:
+    def next(self) -> tuple[KernelVariant, int]:
         """The code of the next launch, and the loops of every machine."""
         self._launches += 1
         best = max(self._codes, key=lambda code: code.rate)

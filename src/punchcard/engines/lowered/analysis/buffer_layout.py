@@ -1,7 +1,7 @@
 """How columns and states are stored: words for what holds ±1 bits, numbers for the rest.
 
 The arrays are those of a packed card (see `card.packed`), one for each block, one after the other in one buffer. The rows
-that a busy column carries from loop to loop have a place of their own behind them, also as words.
+that an active column carries from loop to loop have a place of their own behind them, also as words.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from punchcard.card.layout import Layout, RowBlock
-from punchcard.engines.lowered.analysis.columns import Slot
+from punchcard.engines.lowered.analysis.columns import StateSlot
 
 CHUNK = 64
 """Rows that make a word."""
@@ -24,7 +24,7 @@ class Field:
 
     stride, offset   bytes from column to column, and from there to the word
     item             bytes of the word, or of a number
-    missing          quiet columns, from and to, where the block holds nothing
+    missing          passive columns, from and to, where the block holds nothing
     """
 
     block: str
@@ -40,8 +40,8 @@ class Field:
 class Fields:
     """The fields of a layout, by row."""
 
-    def __init__(self, layout: Layout, quiet: Iterable[str], real: int) -> None:
-        self.layout, self.real, self._quiet = layout, real, tuple(quiet)
+    def __init__(self, layout: Layout, passive: Iterable[str], real: int) -> None:
+        self.layout, self.real, self._passive = layout, real, tuple(passive)
         self.all: list[Field] = []
         self.of_row: dict[int, tuple[Field, int]] = {}
         """The field of a row, and which of its rows it is."""
@@ -58,7 +58,7 @@ class Fields:
     def _add(self, block: RowBlock) -> None:
         first = self.layout.rows(block.name).start
         missing = tuple((place.start, place.stop) for place in (
-            self.layout.region(name) for name in self._quiet if name not in block.holds))
+            self.layout.region(name) for name in self._passive if name not in block.holds))
         if {"real", "fixed"} & set(block.holds.values()):
             parts = [Field(block.name, first, block.size, False, block.size * self.real, 0, self.real, missing)]
         else:
@@ -76,7 +76,7 @@ StateWord = tuple[Field, int | None]
 
 
 @dataclass(frozen=True)
-class Places:
+class BufferLayout:
     """Where things are in the buffer, in bytes.
 
     columns   how many there are; one more has room in every array, for stores without a place
@@ -85,7 +85,7 @@ class Places:
 
     columns: int
     arrays: Mapping[str, int]
-    slots: Mapping[Slot, int]
+    slots: Mapping[StateSlot, int]
     words: Mapping[StateWord, int]
     fields: Fields
     size: int
@@ -101,14 +101,15 @@ class Places:
         """The column that nobody reads."""
         return self.columns
 
-    def word_of(self, slot: Slot) -> tuple[StateWord, int] | None:
+    def word_of(self, slot: StateSlot) -> tuple[StateWord, int] | None:
         """The word of a state that is a bit, and its place there."""
         its, i = (self.fields.passing if slot.passing else self.fields.of_row)[slot.row]
         word = (its, slot.group)
         return (word, i) if slot.content == "bits" and slot.width == 1 and its.bits else None
 
 
-def places(layout: Layout, fields: Fields, slots: Iterable[Slot], passing: Iterable[Slot] = ()) -> Places:
+def buffer_layout(layout: Layout, fields: Fields, slots: Iterable[StateSlot], passing: Iterable[StateSlot] = (),
+                  ) -> BufferLayout:
     """Arrays, each with room in front for the column -1, which may be read before it is refused; then the states."""
     arrays: dict[str, int] = {}
     at = 0
@@ -117,9 +118,9 @@ def places(layout: Layout, fields: Fields, slots: Iterable[Slot], passing: Itera
             at = _line(at + one.stride)
             arrays[one.block] = at
             at += (layout.columns + 1) * one.stride
-    numbers: dict[Slot, int] = {}
+    numbers: dict[StateSlot, int] = {}
     words: dict[StateWord, int] = {}
-    empty = Places(layout.columns, arrays, numbers, words, fields, 0)
+    empty = BufferLayout(layout.columns, arrays, numbers, words, fields, 0)
     at = _line(at + CHUNK // 8)
     for slot in slots:
         found = empty.word_of(slot)
@@ -136,7 +137,7 @@ def places(layout: Layout, fields: Fields, slots: Iterable[Slot], passing: Itera
         if found[0] not in between:
             between[found[0]] = at
             at += CHUNK // 8
-    return Places(layout.columns, arrays, numbers, words, fields, _line(at), between)
+    return BufferLayout(layout.columns, arrays, numbers, words, fields, _line(at), between)
 
 
 def _line(at: int) -> int:
