@@ -1,6 +1,6 @@
 """A head as busy columns see it: whom they find, what they take, and which quiet columns take from them.
 
-A weight of the softmax is exactly 0 when its score is below the best by the head's gap. Scores are bounded by the ranges
+A weight of the softmax is exactly 0 when its score is below the best by the head's lead. Scores are bounded by the ranges
 of keys and queries; what can't have a weight is left out, and three cases remain:
 
     settled   all scores that are left are constants: so are the weights
@@ -11,7 +11,7 @@ of keys and queries; what can't have a weight is left out, and three cases remai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,7 +83,7 @@ class BusyHead:
     def __init__(self, parts: Parts, quiet: QuietHead, layer: int, head: int) -> None:
         self.parts, self.graph, self.quiet = parts, parts.graph, quiet
         self.layer, self.head = layer, head
-        self.weights, self.gap = quiet.weights, quiet.weights.gap
+        self.weights = quiet.weights
         self.where = f"layer {layer + 1}, head {head + 1}"
         self.widths = [g.width for g in parts.columns.groups]
         self.queries = [self.weights.apply(self.weights.query, rows) for rows in parts.groups]
@@ -91,6 +91,7 @@ class BusyHead:
         self.moved = [self.weights.moved(rows) for rows in parts.groups]
         self.query_ends = [_ends(forms, width) for forms, width in zip(self.queries, self.widths, strict=True)]
         self.key_ends = [_ends(forms, width) for forms, width in zip(self.keys, self.widths, strict=True)]
+        self.lead = self.weights.lead(_largest(self.query_ends, quiet.query_range), _largest(self.key_ends, quiet.key_range))
         self.reads = False
         self.murky = quiet.loose
 
@@ -124,7 +125,7 @@ class BusyHead:
         best = np.max([low for *_, low, _ in ranges], axis=0)
         found = []
         for other, lane, quiet_key, _, high in ranges:
-            mask = (high >= best - self.gap).astype(np.float64)
+            mask = (high >= best - self.lead).astype(np.float64)
             if not mask.any():
                 continue
             score = self._quiet_score(query, quiet_key) if quiet_key is not None else self._busy_score(query, other, lane)
@@ -294,8 +295,8 @@ class BusyHead:
         rivals: list[tuple[int, Array]] = []
         for other in range(len(self.widths)):
             _, high = _scores(self.query_ends[group], self.key_ends[other])
-            strong = high > bounds[:, None] - self.gap
-            least = np.maximum(least, np.where(strong, NOTHING, high + self.gap).max(axis=1))
+            strong = high > bounds[:, None] - self.lead
+            least = np.maximum(least, np.where(strong, NOTHING, high + self.lead).max(axis=1))
             if strong.any():
                 mask: Array = np.where(strong.any(axis=0), 1.0, 0.0)
                 rivals.append((other, mask))
@@ -380,7 +381,7 @@ class BusyHead:
         sizes = query.sizes * np.array([abs(c) for _, c in bits])
         lead = (float(sizes.sum()) + fixed[mask > 0]) - exact
         tie = bool(np.all(lead == 0))
-        if not (tie or bool(np.all(lead >= self.gap))) or bool(np.any(lead - 2 * float(sizes.min()) > -self.gap)):
+        if not (tie or bool(np.all(lead >= self.lead))) or bool(np.any(lead - 2 * float(sizes.min()) > -self.lead)):
             raise LoweringError(f"{self.where}: a busy key neither beats nor equals quiet ones clearly")
         return self.graph.code(bits), set(lead.tolist())
 
@@ -419,7 +420,7 @@ class BusyHead:
         used = np.flatnonzero(spread.used)
         corners = [ends[used] * asked[used, None] for ends in self.key_ends[group] for asked in (spread.low, spread.high)]
         high = np.max(corners, axis=0).sum(axis=0) if len(used) else np.zeros(width)
-        mask = (high > least - self.gap).astype(np.float64)
+        mask = (high > least - self.lead).astype(np.float64)
         if not mask.any():
             return None
         key = self._split(self.weights.key, group, spread)
@@ -432,7 +433,7 @@ class BusyHead:
             raise LoweringError(f"{self.where}: quiet columns may find a busy one with different scores")
         live = lead[mask > 0, 0]
         tie = bool(np.all(live == 0))
-        if not (tie or bool(np.all(live >= self.gap))) or bool(np.any(live - 2 * float(sizes.min()) > -self.gap)):
+        if not (tie or bool(np.all(live >= self.lead))) or bool(np.any(live - 2 * float(sizes.min()) > -self.lead)):
             raise LoweringError(f"{self.where}: a busy key neither beats nor equals quiet ones clearly")
         tables = tuple(self.parts.plan.table(Lookup(
             "store", self.layer, self.head, key.dims, tuple(key.sizes.tolist()), tuple(rest), least,
@@ -447,6 +448,13 @@ def _ends(forms: list[Linear], width: int) -> tuple[Array, Array]:
         if not form.is_zero:
             low[dim], high[dim] = form.ends
     return low, high
+
+
+def _largest(busy: Sequence[tuple[Array, Array]], quiet: Spread) -> Array:
+    """How large each dimension may be, in busy columns and in quiet ones."""
+    sizes = [np.maximum(np.abs(low), np.abs(high)).max(axis=1, initial=0.0) for low, high in busy]
+    found: Array = np.max([quiet.largest, *sizes], axis=0)
+    return found
 
 
 def _scores(queries: tuple[Array, Array], keys: tuple[Array, Array]) -> tuple[Array, Array]:
