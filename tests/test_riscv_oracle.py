@@ -303,3 +303,13 @@ def test_corner_operands_of_every_operation(make: Make) -> None:
                         run.program_counter = 0
                         run.run(run.steps + 2)
                     assert plain.registers[C] == quick.registers[C], (one.name, a, b)
+
+
+@pytest.mark.parametrize("make", EACH[1:])
+def test_one_operand_is_known_before(make: Make) -> None:
+    for one in INSTRUCTIONS:
+        if one.format == "R":
+            for known, other in ((A, B), (B, A)):
+                words = [encode("addi", known, immediate=-7), encode(one, C, A, B)]
+                plain, quick = (after(each, words, {other: 1000}, 2) for each in (RiscvInterpreter, make))
+                assert plain.registers[C] == quick.registers[C], (one.name, known)

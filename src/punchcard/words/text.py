@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from punchcard.words.renderer import Renderer
-from punchcard.words.word import Word, whole_width
+from punchcard.words.word import Word, parts_of, whole_width
 
 Table = Mapping[str, Callable[..., str]]
 
@@ -29,11 +29,7 @@ def python_function(names: Sequence[str], words: Sequence[Word]) -> Callable[...
 
 def python_lines(word: Word, leaf: Callable[[Word], str]) -> tuple[list[str], str]:
     """A word as a Python expression, after lines that give names to what is needed more than once in it."""
-    uses, pending = Counter[Word](), [word]
-    while pending:
-        new = [argument for argument in pending.pop().arguments if argument.arguments]
-        pending += [argument for argument in new if not uses[argument]]
-        uses.update(new)
+    uses = Counter(argument for part in parts_of(word) for argument in part.arguments if argument.arguments)
     text, lines = python_text(leaf), list[str]()
     for i, shared in enumerate(sorted((found for found, count in uses.items() if count > 1), key=_depth)):
         lines.append(f"t{i} = {text(shared)}")

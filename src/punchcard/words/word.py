@@ -25,7 +25,7 @@ words are one object, so `==` compares expressions; `x.equals(y)` is the truth t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import reduce
 from operator import and_, or_
 from threading import Lock
@@ -247,6 +247,21 @@ def sum_of(terms: Iterable[tuple[int, Word]], number: int, size: int) -> Word:
 def logic(table: Sequence[int], words: Sequence[Word]) -> Word:
     """A function of bits in each place: bit j of the place in `table` is the bit of word j."""
     return Word("logic", tuple(words), words[0].size, tuple(table))
+
+
+def parts_of(word: Word) -> Iterator[Word]:
+    """A word, and all words that it is made of, each once."""
+    pending, seen = [word], {word}
+    while pending:
+        yield (top := pending.pop())
+        new = [argument for argument in dict.fromkeys(top.arguments) if argument not in seen]
+        seen.update(new)
+        pending += new
+
+
+def variables_of(word: Word) -> set[Hashable]:
+    """The names of the variables in a word."""
+    return {part.data for part in parts_of(word) if part.op == "variable"}
 
 
 def _simpler(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) -> Word | None:

@@ -8,7 +8,7 @@ interpreter, so both stop at the same instruction. A store to a word that was tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple, TypeAlias
@@ -20,7 +20,7 @@ from punchcard.machines.riscv.oracle import Misaligned, RiscvInterpreter, functi
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.riscv.semantics import OPERANDS
 from punchcard.words.text import python_lines
-from punchcard.words.word import constant, variable
+from punchcard.words.word import constant, variable, variables_of
 
 Block: TypeAlias = Callable[[int], tuple[int, int]]
 """Executes at most so many instructions: the next program counter, and how many are left.
@@ -225,7 +225,7 @@ class _Writer:
         for line in text.lines:
             self._put(line.format(**names))
         if decoded.rd and text.result:
-            self._set(counter, decoded, text.result, names)
+            self._set(counter, decoded, text, names)
         elif instruction.reads_memory:
             self._put(HELD)
         if instruction.opcode == isa.JALR:
@@ -234,12 +234,12 @@ class _Writer:
             self._put(f"if {text.taken.format(**names)}:")
             self._leave(target_of(counter, decoded), after, " ")
 
-    def _set(self, counter: int, decoded: Decoded, result: str, names: Mapping[str, str]) -> None:
+    def _set(self, counter: int, decoded: Decoded, text: Written, names: Mapping[str, str]) -> None:
         """A register becomes what an expression gives: a number, if all that is in it is known."""
         x, y = (self._known.get(number) for number in (decoded.rs1, decoded.rs2))
-        if HELD in result or ("{x}" in result and x is None) or ("{y}" in result and y is None):
+        if HELD in text.needs or ("{x}" in text.needs and x is None) or ("{y}" in text.needs and y is None):
             self._known.pop(decoded.rd, None)
-            self._put(f"r{decoded.rd} = {result.format(**names)}")
+            self._put(f"r{decoded.rd} = {text.result.format(**names)}")
         else:
             value, = functions_of(decoded.instruction.name).result(counter, x or 0, y or 0, decoded.immediate & MASK, 0, 0)
             self._known[decoded.rd] = value
@@ -249,11 +249,12 @@ class _Writer:
 class Written(NamedTuple):
     """An instruction as Python text, with {x}, {y} and {immediate} for its operands, the last without its sign.
 
-    `lines` come first; `result` is what rd becomes, or empty; `taken` whether a branch is taken.
+    `lines` come first. `result` is what rd becomes, or empty; it `needs` these variables. `taken`: whether a branch is taken.
     """
 
     lines: list[str]
     result: str
+    needs: set[Hashable]
     taken: str
 
 
@@ -275,13 +276,15 @@ def written(name: str, x_is_zero: bool, y_is_zero: bool, sign: int) -> Written:
         held = variable("m[i]" if instruction.writes_memory else HELD, WORD_BITS)
         given = replace(given, address=variable("a", WORD_BITS), loaded=held)
     outcome = instruction.semantics(given)
-    before, result = python_lines(outcome.result, str) if outcome.result is not None else ([], "")
-    lines += before
+    result, needs = "", set[Hashable]()
+    if outcome.result is not None:
+        before, result = python_lines(outcome.result, str)
+        lines, needs = lines + before, variables_of(outcome.result)
     if instruction.writes_memory:
         lines, result = [*lines, f"m[i] = {result}", "if c[i]: raise Changed"], ""
     if instruction.opcode == isa.JALR:
         lines += [f"t = {python_lines(outcome.target, str)[1]}", "if t & 2: raise IndexError"]
-    return Written(lines, result, python_lines(outcome.taken, str)[1])
+    return Written(lines, result, needs, python_lines(outcome.taken, str)[1])
 
 
 def target_of(counter: int, decoded: Decoded) -> int:
