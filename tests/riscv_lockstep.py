@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from punchcard.engines import prepare
+from punchcard.engines import Controls, prepare
 from punchcard.machines.riscv.lagging import LaggingInterpreter
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.oracle import RiscvInterpreter
@@ -72,6 +72,6 @@ def compare(
                 del live[i]
 
     runner = prepare(engine, machine.weights, machine.layout, torch.stack(cards), loops=loops, fall_back=True,
-                     kept=machine.prepared)
-    runner.run(loops, watch=look)
+                     cache=machine.engine_cache)
+    runner.run(loops, Controls(watch=look))
     return found

@@ -14,7 +14,7 @@ import punchcard
 from punchcard.card.formats import AnyArray
 from punchcard.transformer import equation
 from punchcard.transformer.equation import Output
-from punchcard.transformer.weights import busy_columns
+from punchcard.transformer.weights import active_columns
 from punchcard.view.column_subset import ColumnSubset
 from tests.cases import EXAMPLES
 from tests.test_circuit import CASES
@@ -80,7 +80,7 @@ def attention(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
 def some_columns(case: Case) -> None:
     """Columns that a loop is restricted to have what they have in the whole card."""
     machine = case.machine
-    wanted = np.union1d(busy_columns(machine.weights, machine.layout), (case.stages[-1] != case.card).any(0).nonzero()[:, 0])
+    wanted = np.union1d(active_columns(machine.weights, machine.layout), (case.stages[-1] != case.card).any(0).nonzero()[:, 0])
     found = ColumnSubset(machine.weights, machine.layout).loop(case.card, wanted)
     assert set(wanted.tolist()) <= set(found.columns.tolist())
     assert all(case.same(ours, whole[:, found.columns]) for ours, whole in zip(found.stages, case.stages, strict=True))

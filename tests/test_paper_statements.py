@@ -26,7 +26,7 @@ from punchcard.transformer.build import Part, build
 from punchcard.transformer.expression import rows
 from punchcard.transformer.model import LayerShape, TransformerLayer
 from punchcard.transformer.precision import Precision
-from punchcard.transformer.weights import busy_columns
+from punchcard.transformer.weights import active_columns
 from tests.cases import random_program
 
 F64 = torch.float64
@@ -283,9 +283,9 @@ def test_only_the_scratchpad_needs_global_attention() -> None:
     scores = {}
     for memory in (10, 100, 1000):
         machine = SubleqMachine(word_bits=4, memory=memory, instructions=5, design="paper")
-        busy, n = busy_columns(machine.model, machine.layout), machine.layout.columns
-        assert busy.tolist() == list(range(machine.layout.region("scratchpad").stop))
-        scores[n] = (2 * len(busy) * n, n * n)
+        active, n = active_columns(machine.model, machine.layout), machine.layout.columns
+        assert active.tolist() == list(range(machine.layout.region("scratchpad").stop))
+        scores[n] = (2 * len(active) * n, n * n)
     assert scores == {18: (36, 324), 108: (216, 11664), 1008: (2016, 1016064)}
     fleq = FleqMachine(functions=["add"], size=2, memory=20, instructions=5)
-    assert busy_columns(fleq.model, fleq.layout).tolist() == list(range(fleq.sizes.scratchpad))
+    assert active_columns(fleq.model, fleq.layout).tolist() == list(range(fleq.sizes.scratchpad))

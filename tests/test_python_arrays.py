@@ -15,8 +15,8 @@ from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.assembler import assemble
-from punchcard.python.arrays.program import _Call
-from punchcard.python.arrays.report import distance
+from punchcard.python.arrays.call import ArrayCall
+from punchcard.python.report import distance
 from punchcard.python.source import Unsupported
 from tests.python_corpus.arrays import CASES, Case, linear_sgd, newton, two_layers
 
@@ -26,7 +26,7 @@ NEAR = 1e-9
 def interpreted(case: Case, seed: int) -> float:
     """How far the plain interpreter's run of the compiled program is from NumPy's run of the function."""
     given = case.given(seed)
-    call = _Call(case.program, tuple(given), {})
+    call = ArrayCall(case.program, tuple(given), {})
     interpreter = FleqInterpreter(call.program)
     interpreter.run(100_000)
     assert interpreter.halted
@@ -100,7 +100,7 @@ def test_the_machine_is_the_same_for_every_argument_of_a_shape() -> None:
 def test_the_text_assembles_to_the_program_and_names_the_lines() -> None:
     text = newton.lower(MATRIX, 6)
     assert assemble(text) == newton.program(MATRIX, 6)
-    assert "X = X @ (2 * pc.eye(len(A)) - A @ X)" in text
+    assert "X = X @ (2 * pc.arrays.eye(len(A)) - A @ X)" in text
     assert "# arrays.py:" in text
 
 
@@ -187,14 +187,14 @@ def test_leaving_the_range_names_the_line() -> None:
         newton.with_options(range=1.5).run(MATRIX, 3)
     assert "leaves the range ±1.5" in str(caught.value)
     assert "give range=" in str(caught.value)
-    assert caught.value.text.strip() == "X = X @ (2 * pc.eye(len(A)) - A @ X)"
+    assert caught.value.text.strip() == "X = X @ (2 * pc.arrays.eye(len(A)) - A @ X)"
     with pytest.raises(PunchcardError, match=r"newton: A holds 9, beyond the range ±2; give range=128 or more"):
         newton.with_options(range=2).run(9.0 * np.eye(2), 1)
 
 
 def test_an_error_of_the_machine_names_the_line() -> None:
     """Other numbers than those of the run in NumPy, which are beyond the range in the second round."""
-    call = _Call(newton.with_options(range=4), (MATRIX, 3), {})
+    call = ArrayCall(newton.with_options(range=4), (MATRIX, 3), {})
     program = call.program.with_values({"A_t": 3.0 * MATRIX})
     with pytest.raises(PunchcardError) as caught:
         pc.run(program, call.machine(), engine="dense")
@@ -202,13 +202,14 @@ def test_an_error_of_the_machine_names_the_line() -> None:
     error = call.at_its_line(caught.value)
     assert re.match(r"arrays\.py:\d+:\d+: instruction \d+ .*'X.*' became .*beyond the declared range ±4: give a larger",
                     str(error))
-    assert getattr(error, "text", "").strip() == "X = X @ (2 * pc.eye(len(A)) - A @ X)"
+    assert getattr(error, "text", "").strip() == "X = X @ (2 * pc.arrays.eye(len(A)) - A @ X)"
 
 
 def test_wrong_arguments() -> None:
     for given, named, message in (
-        ((), {}, "newton: 'A' is not given"), ((MATRIX, 1, 2), {}, "newton takes 2 arguments: 3 given"),
-        ((MATRIX,), {"round": 1}, "did you mean 'rounds'"), ((MATRIX, 1), {"A": MATRIX}, "'A' is given twice"),
+        ((), {}, "missing 2 required arguments: 'A' and 'rounds'"),
+        ((MATRIX, 1, 2), {}, "takes 2 positional arguments but 3 were"),
+        ((MATRIX,), {"round": 1}, "did you mean 'rounds'"), ((MATRIX, 1), {"A": MATRIX}, "multiple values for argument 'A'"),
     ):
         with pytest.raises(ArgumentError, match=message):
             newton.run(*given, **named)

@@ -12,8 +12,8 @@ import pytest
 from torch import Tensor
 
 from punchcard.card.layout import Card
-from punchcard.engines import ENGINES, prepare
-from punchcard.engines.tap import Tap
+from punchcard.engines import ENGINES, Controls, prepare
+from punchcard.engines.output_buffer import OutputBuffer
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.host import VonNeumannHost
@@ -63,11 +63,11 @@ def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest
         seen.update(found)
         return goes_on
 
-    for served in (VonNeumannHost, Tap):
+    for served in (VonNeumannHost, OutputBuffer):
         monkeypatch.setattr(served, "__call__", watching(served.__call__))
     result = machine.run(case.image, input=read, max_steps=case.max_steps, engine=engine)
     assert result.output == case.output
-    if any(case.output) and engine in ("dense", "scratchpad"):  # others serve a tap themselves; a byte 0 leaves it empty
+    if any(case.output) and engine in ("dense", "scratchpad"):  # others serve an output buffer; a byte 0 leaves it empty
         assert ("memory", "ports") in seen
 
 
@@ -93,7 +93,7 @@ def test_the_host_reads_no_memory() -> None:
         card = machine.punch(Image(ECHO))
         host = machine.host(Mark(card), reader(b"abc"), output.append, 1000)
         ports = {event: lambda loop, card, host=host: hide(loop, card, host) for event in host.ports}
-        prepare("dense", machine.model, layout, card).run(1000, ports=ports)
+        prepare("dense", machine.model, layout, card).run(1000, Controls(ports=ports))
         assert host.ended == "halted"
         written.append(bytes(output))
     assert written == [b"abc", b"abc"]
@@ -110,7 +110,7 @@ def test_the_host_is_asked_once_an_input_and_once_an_output() -> None:
         asked.append(loop)
         return host(loop, card)
 
-    ran = prepare("dense", machine.model, machine.layout, card).run(1000, ports=dict.fromkeys(host.ports, serve))
+    ran = prepare("dense", machine.model, machine.layout, card).run(1000, Controls(ports=dict.fromkeys(host.ports, serve)))
     assert (ran.loops, len(asked), len(set(asked))) == (15, 8, 8)
 
 

@@ -128,7 +128,7 @@ class Weights:
         return found.digest()
 
 
-def busy_columns(model: Model, layout: Layout) -> NDArray[np.intp]:
+def active_columns(model: Model, layout: Layout) -> NDArray[np.intp]:
     """The columns of the regions in which a row that some head matches by may change: where the computation happens."""
     matched = np.zeros(layout.width, dtype=bool)
     for layer in Weights.of(model).layers:

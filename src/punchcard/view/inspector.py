@@ -20,7 +20,7 @@ from punchcard.machines.base import Machine
 from punchcard.machines.display_values import DisplayValue
 from punchcard.machines.running import Mark
 from punchcard.transformer import equation
-from punchcard.transformer.weights import busy_columns
+from punchcard.transformer.weights import active_columns
 from punchcard.view.column_subset import ColumnSubset, NeedsAllColumns
 from punchcard.view.stages import SMALL, Columns, LoopStages, differing_columns, entries_of, stages_in_full
 from punchcard.view.timeline import Timeline
@@ -65,12 +65,12 @@ class LoopInspector:
             return np.arange(self.layout.columns)
         named = {column for shown in self._display_values for column in range(shown.column, shown.column + shown.columns)}
         named |= {shown.pending.column for shown in self._display_values if shown.pending is not None}
-        return np.unique(np.array([*self._busy[:MOST_SHOWN], *sorted(named)], np.intp))
+        return np.unique(np.array([*self._active[:MOST_SHOWN], *sorted(named)], np.intp))
 
     @cached_property
-    def _busy(self) -> Columns:
+    def _active(self) -> Columns:
         """Where the computation happens: always computed, since any other column may take from there."""
-        return busy_columns(self.machine.weights, self.layout)
+        return active_columns(self.machine.weights, self.layout)
 
     @cached_property
     def _subset(self) -> ColumnSubset:
@@ -165,7 +165,7 @@ class LoopInspector:
         card, after = self.timeline.served(loop).card, self.timeline.mark(loop + 1)
         changed = differing_columns(card, after.raw_card)
         asked = np.array(sorted(self._wanted), np.intp)
-        wanted = np.unique(np.concatenate([self.columns_shown, self._busy, changed, asked]))
+        wanted = np.unique(np.concatenate([self.columns_shown, self._active, changed, asked]))
         try:
             found = self._subset.loop(card, wanted)
             if not self._by_host(found) and not np.allclose(

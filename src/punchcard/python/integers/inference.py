@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from punchcard.python.integers import intervals
+from punchcard.python.constructs import SIGNS, name_of
 from punchcard.python.integers.functions import Function, Functions, constant_of
 from punchcard.python.integers.refining import compared, narrowed
 from punchcard.python.integers.values import (
@@ -22,6 +21,7 @@ from punchcard.python.integers.values import (
     number,
     truth,
 )
+from punchcard.python.intervals import Interval, binary
 
 SHOWN_ONLY = "it can be printed, but not kept: write it in the print"
 MANY_UPDATES = 3
@@ -32,8 +32,8 @@ class Inference:
 
     def __init__(self, functions: Functions, word_bits: int, *, check: bool) -> None:
         self.functions, self.check = functions, check
-        self.word = -(1 << (word_bits - 1)), (1 << (word_bits - 1)) - 1
-        self.any_number = number(*self.word)
+        self.word = Interval(-(1 << (word_bits - 1)), (1 << (word_bits - 1)) - 1)
+        self.any_number = number(self.word.low, self.word.high)
         self.values: dict[ast.AST, Value] = {}
         self.thresholds: list[int] = []
         self.changed = False
@@ -42,8 +42,6 @@ class Inference:
         self.function: Function
         self._constants: dict[int, Value] = {}
         self._created: dict[ast.AST, ListInfo] = {}
-        self.outside: dict[tuple[int, str], tuple[Mapping[str, Any], str, str]] = {}
-        """Names outside the functions that were used, and what they held."""
 
     # What is known of places that many statements write to
 
@@ -54,9 +52,9 @@ class Inference:
         both = join(old, new)
         if updates >= MANY_UPDATES and both.kind in ("int", "number"):
             low = both.low if both.low >= old.low else max((t for t in self.thresholds if t <= both.low),
-                                                           default=self.word[0])
+                                                           default=self.word.low)
             high = both.high if both.high <= old.high else min((t for t in self.thresholds if t >= both.high),
-                                                               default=self.word[1])
+                                                               default=self.word.high)
             both = Value(both.kind, low, high, unbound=both.unbound)
         return both
 
@@ -82,16 +80,14 @@ class Inference:
             self.store_item(info, item, node)
         return Value("list", items=info)
 
-    def fit(self, interval: tuple[int, int] | None) -> Value:
+    def fit(self, interval: Interval[int] | None) -> Value:
         """A number that wraps, or is refused, where it leaves the word."""
         if interval is None:
             return self.any_number
-        low, high = interval
-        if self.word[0] <= low and high <= self.word[1]:
-            return number(low, high)
-        if not self.check:
+        if interval not in self.word and not self.check:
             return self.any_number
-        return number(min(max(low, self.word[0]), self.word[1]), max(min(high, self.word[1]), self.word[0]))
+        kept = interval.clipped(self.word)
+        return number(kept.low, kept.high)
 
     def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
         self.function.source.fail(node, message, instead)
@@ -106,7 +102,7 @@ class Inference:
     def value(self, node: ast.expr, names: Names) -> Value:
         method = getattr(self, "_" + type(node).__name__, None)
         if method is None:
-            self.fail(node, f"{phrase(node)} is not in the integer subset")
+            self.fail(node, f"{name_of(node)} is not in the integer subset")
         found: Value = method(node, names)
         if self.recording:
             self.values[node] = found if node not in self.values else join(self.values[node], found)
@@ -127,8 +123,8 @@ class Inference:
         if isinstance(value, bool):
             return truth(int(value), int(value))
         if isinstance(value, int):
-            if not self.word[0] <= value <= self.word[1]:
-                self.fail(node, f"{str(value)[:40]} does not fit a word, which is {self.word[0]} to {self.word[1]}",
+            if not self.word.low <= value <= self.word.high:
+                self.fail(node, f"{str(value)[:40]} does not fit a word, which is {self.word.low} to {self.word.high}",
                           "use longer words: word_bits=, --bits")
             return number(value)
         if isinstance(value, str):
@@ -161,7 +157,6 @@ class Inference:
             if not constant_of(outside[node.id]):
                 self.fail(node, f"{node.id!r} is {type(outside[node.id]).__name__}, not a constant of the integer subset",
                           "constants are numbers, texts, and lists of them")
-            self.outside[id(outside), node.id] = outside, node.id, repr(outside[node.id])
             return self.of_constant(outside[node.id], node)
         raise self.function.source.unknown(node, sorted(self.function.locals))
 
@@ -171,13 +166,10 @@ class Inference:
             return truth() if known is None else truth(1 - known, 1 - known)
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and type(node.operand.value) is int:
             return self.of_constant(-node.operand.value, node)
-        found = self.number(node.operand, names, f"the operand of {_SIGNS[type(node.op)]}")
-        low, high = found.low, found.high
-        if isinstance(node.op, ast.USub):
-            low, high = -high, -low
-        elif isinstance(node.op, ast.Invert):
-            low, high = -high - 1, -low - 1
-        return self.fit((low, high))
+        found = self.number(node.operand, names, f"the operand of {SIGNS[type(node.op)]}")
+        if isinstance(node.op, ast.UAdd):
+            return self.fit(found.interval)
+        return self.fit(-found.interval if isinstance(node.op, ast.USub) else Interval.point(-1) - found.interval)
 
     def _BinOp(self, node: ast.BinOp, names: Names) -> Value:
         left, right = self.value(node.left, names), self.value(node.right, names)
@@ -185,10 +177,9 @@ class Inference:
             return self._repeated(node, left, right)
         if isinstance(node.op, ast.Mult) and right.kind == "list" and left.is_number:
             return self._repeated(node, right, left)
-        sign = _SIGNS.get(type(node.op))
-        if sign in (None, "/"):
-            self.fail(node, f"{'/' if sign else 'this operator'} is not in the integer subset",
-                      "use //, which rounds down" if sign else "")
+        sign = SIGNS[type(node.op)]
+        if sign in ("@", "/"):
+            self.fail(node, f"{sign} is not in the integer subset", "use //, which rounds down" if sign == "/" else "")
         for side, found in ((node.left, left), (node.right, right)):
             if not found.is_number:
                 self.fail(side, f"{sign} needs numbers, and this is {found.words}",
@@ -201,7 +192,7 @@ class Inference:
             self.fail(node, "division by zero")
         if isinstance(op, ast.LShift | ast.RShift | ast.Pow) and right.high < 0:
             self.fail(node, "a negative power is not a whole number" if isinstance(op, ast.Pow) else "negative shift count")
-        found = self.fit(intervals.binary(op, (left.low, left.high), (right.low, right.high), self.word))
+        found = self.fit(binary(op, left.interval, right.interval, self.word))
         if left.kind == right.kind == "bool" and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
             return truth(found.low, min(found.high, 1))
         if "number" in (left.kind, right.kind) and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
@@ -213,8 +204,8 @@ class Inference:
         root = items.items.root
         if root.length is None:
             self.fail(node, "only a list that is written out can be repeated", "write [0] * n")
-        low, high = (root.low * max(0, min(n, self.word[1])) for n in (count.low, count.high))
-        return self.created(node, root.item, low, min(high, self.word[1]), is_tuple=root.is_tuple)
+        low, high = (root.low * max(0, min(n, self.word.high)) for n in (count.low, count.high))
+        return self.created(node, root.item, low, min(high, self.word.high), is_tuple=root.is_tuple)
 
     def _List(self, node: ast.List | ast.Tuple, names: Names) -> Value:
         if not node.elts:
@@ -350,15 +341,3 @@ def is_text(node: ast.expr) -> bool:
         return isinstance(node.op, ast.Add) and (is_text(node.left) or is_text(node.right))
     return isinstance(node, ast.JoinedStr) or (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str")
-
-
-def phrase(node: ast.AST) -> str:
-    names = {"Lambda": "a lambda", "DictComp": "a dictionary", "Dict": "a dictionary", "Set": "a set", "NamedExpr": ":=",
-             "GeneratorExp": "a generator", "JoinedStr": "an f-string outside of print", "Attribute": "an attribute",
-             "Starred": "*", "Await": "await", "Yield": "yield", "SetComp": "a set"}
-    return names.get(type(node).__name__, type(node).__name__)
-
-
-_SIGNS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
-                           ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
-                           ast.Div: "/", ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
