@@ -80,7 +80,8 @@ def attention(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
 def some_columns(case: Case) -> None:
     """Columns that a loop is restricted to have what they have in the whole card."""
     machine = case.machine
-    wanted = np.union1d(active_columns(machine.weights, machine.layout), (case.stages[-1] != case.card).any(0).nonzero()[:, 0])
+    changed = (case.stages[-1] != case.card).any(0).nonzero()[:, 0]
+    wanted = np.union1d(active_columns(machine.weights, machine.layout), changed)
     found = ColumnSubset(machine.weights, machine.layout).loop(case.card, wanted)
     assert set(wanted.tolist()) <= set(found.columns.tolist())
     assert all(case.same(ours, whole[:, found.columns]) for ours, whole in zip(found.stages, case.stages, strict=True))
