@@ -249,7 +249,7 @@ class _Writer:
 class Written(NamedTuple):
     """An instruction as Python text, with {x}, {y} and {immediate} for its operands, the last without its sign.
 
-    `lines` come first. `result` is what rd becomes, or empty; it `needs` these variables. `taken`: whether a branch is taken.
+    `lines` come first. `result` is what rd becomes, or empty; it `needs` these variables. `taken`: whether it branches.
     """
 
     lines: list[str]
