@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
+from punchcard.engines.lowered.bits.builder import Bit, WordBuilder, is_flag
 from punchcard.engines.lowered.bits.packing import alike, family, pack, pack_any
 from punchcard.engines.lowered.bits.steps import Total, steps_of, table_of_steps
 from punchcard.engines.lowered.bits.table import (
@@ -31,9 +33,9 @@ from punchcard.engines.lowered.bits.table import (
     split_sum,
     without_idle_bits,
 )
-from punchcard.engines.lowered.bits.word import Bit, Word, Words
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.nodes import Linear, Node
+from punchcard.words.word import Word
 
 FEW_BITS = 3
 """A table of so many bits is as good as a bit of a sum."""
@@ -47,13 +49,21 @@ Units = list[tuple[int, int, int]]
 Line = tuple[tuple[Word, ...], tuple[int, ...], tuple[int, ...], int, int]
 
 
+@dataclass(frozen=True)
+class Above:
+    """The name of a flag: whether a number that has two values is the greater one."""
+
+    node: Node
+    middle: float
+
+
 class BitFunctions:
     """The nodes of one place, where a loop is computed, as functions of bits.
 
     `leaf` gives a row of the card as a function of bits, or None; `given` is what stands behind given nodes.
     """
 
-    def __init__(self, words: Words, leaf: Callable[[Node], BitTable | None],
+    def __init__(self, words: WordBuilder, leaf: Callable[[Node], BitTable | None],
                  given: Mapping[Node, BitTable | None] | None = None) -> None:
         self.words, self._leaf, self._given = words, leaf, given or {}
         self._tables: dict[Node, BitTable | None] = {}
@@ -135,7 +145,7 @@ class BitFunctions:
 
     def _tested(self, node: Node, low: float, high: float) -> BitTable:
         """A number with two values, by a comparison."""
-        return bit_table(Bit(self.words.leaf("above", (node, (low + high) / 2), 1), 0), exact(low), exact(high))
+        return bit_table(self.words.bit(self.words.flag(Above(node, (low + high) / 2))), exact(low), exact(high))
 
     def _known(self, node: Node) -> BitTable | None:
         if node.op is op.CONSTANT:
@@ -146,7 +156,7 @@ class BitFunctions:
             return self._given.get(node)
         if node.op is op.MATCH:
             equal = self.words.equal(*map(self.code, node.args))
-            return bit_table(Bit(equal, 0), 0, exact(float(node.data[0])))
+            return bit_table(self.words.bit(equal), 0, exact(float(node.data[0])))
         if node.op is op.BITS:
             if node.data is not None and node not in self._packed:
                 self._put_together(self.families.get(node.data[0], {node.data[1]: node}))
@@ -181,7 +191,7 @@ class BitFunctions:
                 several[place] = other if other is not None and other.bits in choices else table
         if several:
             word = pack_any(self.words, several, self.homes)
-            self._packed.update({family[place]: bit_table(Bit(word, place), -ONE, ONE) for place in several})
+            self._packed.update({family[place]: bit_table(self.words.bit(word, place), -ONE, ONE) for place in several})
 
     def _split(self, linear: Linear) -> SplitTable | None:
         """A linear form as a function that is split by a few bits."""
@@ -333,14 +343,14 @@ class BitFunctions:
             if len(function.bits) == 1:
                 bit, on = function.bits[0], function.values[wanted]
             else:
-                bit, on = self.homes.get(function) or Bit(family(self.words, function, 0), 0), wanted
+                bit, on = self.homes.get(function) or self.words.bit(family(self.words, function, 0)), wanted
             mask, pattern = masks.get(bit.word, (0, 0))
             masks[bit.word] = mask | 1 << bit.place, pattern | on << bit.place
         for word, (mask, pattern) in masks.items():
             if mask & (mask - 1):
-                literal = bit_table(Bit(self.words.matches(word, mask, pattern), 0), 0, 1)
+                literal = bit_table(self.words.bit(self.words.matches(word, mask, pattern)), 0, 1)
             else:
-                literal = bit_table(Bit(word, mask.bit_length() - 1), *((0, 1) if pattern else (1, 0)))
+                literal = bit_table(self.words.bit(word, mask.bit_length() - 1), *((0, 1) if pattern else (1, 0)))
             flags = None if flags is None else combine(int.__mul__, flags, literal)
         return flags
 
@@ -412,7 +422,7 @@ class BitFunctions:
             constant += scaled(part[1], factor)
             for function, c in part[0].items():
                 total[function] = total.get(function, 0) + scaled(c, factor)
-        return aligned({function: c for function, c in total.items() if c}, constant)
+        return aligned(self.words, {function: c for function, c in total.items() if c}, constant)
 
     def _total(self, terms: Sum, constant: int) -> tuple[Total, int, int] | None:
         """An integer T, and unit and start: the sum is unit T + start."""
@@ -431,9 +441,10 @@ class BitFunctions:
             low, high = low + min(count, 0), high + max(count, 0)
             at = (count & -count).bit_length() - 1
             if len(function.bits) == 1:
-                word, place = function.bits[0]
+                _, word, place = function.bits[0]
             else:
-                word, place = self.homes.get(function) or (family(self.words, function, at), at)
+                home = self.homes.get(function)
+                word, place = (family(self.words, function, at), at) if home is None else (home.word, home.place)
             name = (word, count >> at, place - at)
             groups[name] = groups.get(name, 0) | 1 << place
         if max(-low, high) >= LARGEST:
@@ -486,7 +497,8 @@ def _line(function: BitTable, c: int) -> Line:
     if len(function.bits) == 1:
         return (function.bits[0].word,), function.values, (0,), odd, power - place
     words = tuple(bit.word for bit in function.bits)
-    return words, function.values, tuple(0 if b.word.is_flag else b.place - place for b in function.bits), odd, power - place
+    places = tuple(0 if is_flag(bit.word) else bit.place - place for bit in function.bits)
+    return words, function.values, places, odd, power - place
 
 
 def _split(c: int) -> tuple[int, int]:
@@ -495,7 +507,7 @@ def _split(c: int) -> tuple[int, int]:
     return c >> power, power
 
 
-def aligned(terms: Sum, constant: int) -> tuple[Sum, int]:
+def aligned(words: WordBuilder, terms: Sum, constant: int) -> tuple[Sum, int]:
     """A sum in which bits that are the lowest of another word's stand in line with the others of that word."""
     lines = {(line[0][0], line[3], line[4]): None for line in (_line(function, c) for function, c in terms.items()
              if len(function.bits) == 1 and function.bits[0].word.op == "sum")}
@@ -505,7 +517,7 @@ def aligned(terms: Sum, constant: int) -> tuple[Sum, int]:
     for function, c in terms.items():
         (odd, power), found, count = _split(c), function, c
         for word, other, less in lines:
-            bit = BitTable((Bit(word, power - less),), (0, 1))
+            bit = BitTable((words.bit(word, power - less),), (0, 1))
             if abs(odd) != abs(other) or power < less or bit in terms:
                 continue
             same = odd == other

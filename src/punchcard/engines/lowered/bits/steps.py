@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from punchcard.engines.lowered.bits.builder import FULL, Bit, WordBuilder
 from punchcard.engines.lowered.bits.table import BitTable, bit_table, constant_table, without_idle_bits
-from punchcard.engines.lowered.bits.word import FULL, Bit, Word, Words
+from punchcard.words.word import Word
 
 MOST_STEPS = 6
 
@@ -28,11 +29,11 @@ class Total:
     low: int
     high: int
 
-    def word(self, words: Words) -> Word:
+    def word(self, words: WordBuilder) -> Word:
         """The integer as it is."""
         return words.sum(((c, words.shifted(words.masked(w, mask), shift)) for c, w, mask, shift in self.terms), 0)
 
-    def lowest(self, words: Words, bits: int, constant: int, sign: int = 1) -> Word:
+    def lowest(self, words: WordBuilder, bits: int, constant: int, sign: int = 1) -> Word:
         """A word that agrees with the integer or its negative, plus a constant, in its lowest bits.
 
         Higher bits of its terms may come in.
@@ -80,7 +81,7 @@ def steps_of(low: int, high: int, kinks: Sequence[tuple[int, int]], value: Calla
     return found
 
 
-def table_of_steps(words: Words, total: Total, steps: list[tuple[int, int]]) -> BitTable:
+def table_of_steps(words: WordBuilder, total: Total, steps: list[tuple[int, int]]) -> BitTable:
     """The function of `steps_of`, over bits."""
     if len(steps) == 1:
         return constant_table(steps[0][1])
@@ -90,7 +91,7 @@ def table_of_steps(words: Words, total: Total, steps: list[tuple[int, int]]) -> 
         found = _periodic(words, total, places, steps[0][1], next(v for v in values if v != steps[0][1]))
         if found is not None:
             return found
-    flags = tuple(sorted(Bit(words.at_least(total.word(words), place), 0) for place in places))
+    flags = tuple(sorted(words.bit(words.at_least(total.word(words), place)) for place in places))
     table = []
     for setting in range(1 << len(flags)):
         reached = [place for place in places if setting >> flags.index(_flag(words, total, place)) & 1]
@@ -98,17 +99,17 @@ def table_of_steps(words: Words, total: Total, steps: list[tuple[int, int]]) -> 
     return without_idle_bits(flags, table)
 
 
-def _flag(words: Words, total: Total, place: int) -> Bit:
-    return Bit(words.at_least(total.word(words), place), 0)
+def _flag(words: WordBuilder, total: Total, place: int) -> Bit:
+    return words.bit(words.at_least(total.word(words), place))
 
 
-def _periodic(words: Words, total: Total, places: list[int], outside: int, inside: int) -> BitTable | None:
+def _periodic(words: WordBuilder, total: Total, places: list[int], outside: int, inside: int) -> BitTable | None:
     """Two values that alternate: `inside` from the first place to the second, and so on with one period."""
     first = places[0]
     if len(places) == 1:
         word = total.plain
         if word is not None and total.low == 0 and first & (first - 1) == 0 and total.high < 2 * first:
-            return bit_table(Bit(word, first.bit_length() - 1), outside, inside)
+            return bit_table(words.bit(word, first.bit_length() - 1), outside, inside)
         return None
     length = places[1] - first
     if len(places) == 2:
@@ -130,10 +131,10 @@ def _periodic(words: Words, total: Total, places: list[int], outside: int, insid
         options = [(abs(k), off, of, k) for k, off, of in (
             (plain, 0, 1), (turned, 1, 1), (-turned - 1, 0, -1), (-plain - 1, 1, -1))]
         _, off, sign, constant = min(options, key=lambda option: (option[0], option[1], -option[2]))
-        bit = Bit(total.lowest(words, bits, constant, sign), bits - 1)
+        bit = words.bit(total.lowest(words, bits, constant, sign), bits - 1)
         return bit_table(bit, *((inside, outside) if off else (outside, inside)))
     flag = words.below(total.lowest(words, bits, _least(-first, bits)), bits, length)
-    return bit_table(Bit(flag, 0), outside, inside)
+    return bit_table(words.bit(flag), outside, inside)
 
 
 def _least(number: int, bits: int) -> int:
