@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from punchcard.engines.lowered.bits.builder import Bit, WordBuilder, is_flag
-from punchcard.engines.lowered.bits.functions import BitFunctions, aligned
+from punchcard.engines.lowered.bits.functions import BitFunctions
 from punchcard.engines.lowered.bits.packing import alike, family, pack
 from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total, steps_of, table_of_steps
+from punchcard.engines.lowered.bits.sums import aligned
 from punchcard.engines.lowered.bits.table import (
     MOST_BITS,
     ONE,
