@@ -104,7 +104,7 @@ class Forms:
 def relus(rule: Rule) -> int:
     forms, applied = Forms(), 0
     for linear in [*forms.linear(), *(Linear({}, np.array([c])) for c in CONSTANTS)]:
-        found = rule(forms.graph, linear) if linear.terms or rule is rules.fold_constant_relu else None
+        found = rule(forms.graph, linear, *linear.ends) if linear.terms or rule is rules.fold_constant_relu else None
         if isinstance(found, Linear):
             applied += 1
             assert np.array_equal(forms.values(found), np.maximum(forms.values(linear), 0))
@@ -130,7 +130,8 @@ def relus_of_two_values(rule: Rule) -> int:
 def sums(rule: Rule) -> int:
     forms, applied = Forms(), 0
     for linear in forms.sums():
-        found = rule(forms.graph, linear)
+        nodes = (forms.graph.as_node(linear),) if rule in rules.RANGES.rules else ()
+        found = rule(forms.graph, linear, *nodes)
         if isinstance(found, Linear):
             applied += not found.same(linear)
             values = forms.values(found)

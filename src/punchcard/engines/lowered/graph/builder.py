@@ -91,7 +91,7 @@ class Graph:
 
     def relu(self, linear: Linear) -> Linear:
         """relu of a linear form."""
-        found = rules.RELUS.first(self, linear)
+        found = rules.RELUS.first(self, linear, *linear.ends)
         if found is not None:
             return found
         node, factor = self.form(linear)
@@ -110,11 +110,11 @@ class Graph:
         if len(linear.terms) <= 1:
             return linear
         node = self.as_node(linear)  # with its constant, which may well be far larger than the sum
-        return rules.RANGES.first(self, linear) or Linear({node: 1.0})
+        return rules.RANGES.first(self, linear, node) or Linear({node: 1.0})
 
-    def same(self, linear: Linear, low: Array | float, high: Array | float, domain: op.Domain | None = None) -> Linear:
-        """A form as one node with a range that is known better, and with its values where these are few."""
-        return Linear({self.node(op.SAME, (self.as_node(linear),), domain, ends=(low, high)): 1.0})
+    def same(self, node: Node, low: Array | float, high: Array | float, domain: op.Domain | None = None) -> Linear:
+        """A node with a range that is known better, and with its values where these are few."""
+        return Linear({self.node(op.SAME, (node,), domain, ends=(low, high)): 1.0})
 
     def product(self, a: Linear, b: Linear) -> Linear:
         """a b."""

@@ -19,38 +19,39 @@ from punchcard.engines.lowered.rules import RuleTable
 if TYPE_CHECKING:
     from punchcard.engines.lowered.graph.builder import Graph
 
-RELUS: RuleTable[[Graph, Linear], Linear] = RuleTable("ReLUs of a form")
+RELUS: RuleTable[[Graph, Linear, Array, Array], Linear] = RuleTable("ReLUs of a form")
+"""relu of a form, and the least and greatest value of the form."""
 NODE_RELUS: RuleTable[[Node, float, Array], Linear] = RuleTable("ReLUs of a node")
 """relu(factor node + bias)."""
 SUMS: RuleTable[[Graph, Linear], Linear] = RuleTable("sums")
 """Each is tried, one after the other, on what the one before has left."""
-RANGES: RuleTable[[Graph, Linear], Linear] = RuleTable("ranges")
-"""The same value as one node, of which more is known."""
+RANGES: RuleTable[[Graph, Linear, Node], Linear] = RuleTable("ranges")
+"""A form that is a node: the same value as a node of which more is known."""
 PRODUCTS: RuleTable[[Linear, Linear], Linear] = RuleTable("products")
 MIXTURES: RuleTable[[Node, Array], Linear] = RuleTable("mixtures")
 """Entry i of the result is the sum over j of matrix[i, j] times entry j of a node."""
 
 
 @RELUS
-def drop_closed_relu(graph: Graph, linear: Linear) -> Linear | None:
+def drop_closed_relu(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear | None:
     """relu(f) = 0 if f <= 0."""
-    return Linear() if bool((linear.high <= 0).all()) else None
+    return Linear() if bool((high <= 0).all()) else None
 
 
 @RELUS
-def drop_open_relu(graph: Graph, linear: Linear) -> Linear | None:
+def drop_open_relu(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear | None:
     """relu(f) = f if f >= 0; as one node, like those of the other ReLUs of this form."""
-    return graph.gathered(linear) if bool((linear.low >= 0).all()) else None
+    return graph.gathered(linear) if bool((low >= 0).all()) else None
 
 
 @RELUS
-def fold_constant_relu(graph: Graph, linear: Linear) -> Linear | None:
+def fold_constant_relu(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear | None:
     """relu(c) = max(c, 0)."""
     return constant(np.maximum(linear.constant, 0)) if linear.is_constant else None
 
 
 @RELUS
-def gate_by_bit(graph: Graph, linear: Linear) -> Linear | None:
+def gate_by_bit(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear | None:
     """relu(f + c b) = (1 + b) / 2 relu(f + c) for a ±1 bit b and f <= c: b = -1 closes it. So all bits share one ReLU.
 
     With c < 0 the bit is -b. Sums of bits keep their ReLUs: more is known of the range of a function of one sum.
@@ -137,18 +138,18 @@ def tabulate(graph: Graph, linear: Linear) -> Linear | None:
     if np.array_equal(totals, result.constant + sum(c * values[atom] for atom, c in result.terms.items())):
         return result
     domain = tuple(sorted(set(found.values())))
-    return None if len(domain) > op.FEW_VALUES else graph.same(linear, domain[0], domain[-1], domain)
+    return None if len(domain) > op.FEW_VALUES else graph.same(graph.as_node(linear), domain[0], domain[-1], domain)
 
 
 @RANGES
-def list_steps(graph: Graph, linear: Linear) -> Linear | None:
+def list_steps(graph: Graph, linear: Linear, node: Node) -> Linear | None:
     """A sum of ReLUs of one node that is flat but for steps between the node's values has the values of its flat parts."""
     domain = values_on_grid(linear)
-    return None if domain is None else graph.same(linear, domain[0], domain[-1], domain)
+    return None if domain is None else graph.same(node, domain[0], domain[-1], domain)
 
 
 @RANGES
-def bound_by_kinks(graph: Graph, linear: Linear) -> Linear | None:
+def bound_by_kinks(graph: Graph, linear: Linear, node: Node) -> Linear | None:
     """A sum of ReLUs of one node is piecewise linear: its least and greatest value are at the kinks or the ends."""
     low, high = linear.constant, linear.constant
     for base, terms in by_base(linear).items():
@@ -156,13 +157,13 @@ def bound_by_kinks(graph: Graph, linear: Linear) -> Linear | None:
         points = [base.low, base.high]
         points += [np.clip(-n.data[1] / n.data[0], base.low, base.high) for n, _ in terms if n is not base]
         values = np.zeros((len(points), width))
-        for node, weight in terms:
+        for term, weight in terms:
             for at, t in zip(values, points, strict=True):
-                at += weight * value_of(node, {base: t})
+                at += weight * value_of(term, {base: t})
         low, high = low + values.min(axis=0), high + values.max(axis=0)
     ends = linear.ends
     better = bool(np.any(low > ends[0])) or bool(np.any(high < ends[1]))
-    return graph.same(linear, low, high) if better else None
+    return graph.same(node, low, high) if better else None
 
 
 @PRODUCTS
