@@ -12,7 +12,7 @@ import numpy as np
 from punchcard.python import functions
 from punchcard.python.arrays.dtypes import REAL
 from punchcard.python.arrays.expressions import Expressions, described
-from punchcard.python.arrays.intrinsics import MAKERS, METHODS, named
+from punchcard.python.arrays.intrinsics import MAKERS, METHODS, Primitive, named
 from punchcard.python.arrays.ir import Const
 from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, NeedsConstant, TupleValue, Value
 
@@ -71,6 +71,8 @@ class Calling(Expressions):
         return self._intrinsic(node, METHODS[function.attr], values, options)
 
     def called(self, node: ast.Call, function: Any, values: list[Value], options: dict[str, Value]) -> Value:
+        if isinstance(function, Primitive):
+            return function.emit(self.arithmetic, [self.real(value, node) for value in values])
         if function is len:
             return self._len(node, values)
         if function is sum and values and not options:

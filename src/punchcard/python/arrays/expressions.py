@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import operator
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -114,11 +115,17 @@ class Expressions:
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
             self.fail(node, f"{_construct(node)} is not in the subset", _INSTEAD.get(type(node), ""))
-        try:
+        with self.refusing(node):
             found: Value = method(node)
+        return found
+
+    @contextmanager
+    def refusing(self, node: ast.AST) -> Iterator[None]:
+        """What is refused is refused at a node."""
+        try:
+            yield
         except Refusal as refusal:
             self.fail(node, refusal.message, refusal.instead)
-        return found
 
     def _Constant(self, node: ast.Constant) -> Value:
         if not isinstance(node.value, bool | int | float | str | types.NoneType):
@@ -162,9 +169,17 @@ class Expressions:
         return self.arithmetic.negative(real) if isinstance(node.op, ast.USub) else real
 
     def _BinOp(self, node: ast.BinOp) -> Value:
-        left, right = self.evaluate(node.left), self.evaluate(node.right)
-        self.arithmetic.line = self.line(node)
-        return self.combine(node, type(node.op), left, right)
+        """An operator, and before it those on its left, one by one: a sum may have any number of terms."""
+        chain = [node]
+        while isinstance(chain[-1].left, ast.BinOp):
+            chain.append(chain[-1].left)
+        value = self.evaluate(chain[-1].left)
+        for each in reversed(chain):
+            with self.refusing(each):
+                right = self.evaluate(each.right)
+                self.arithmetic.line = self.line(each)
+                value = self.combine(each, type(each.op), value, right)
+        return value
 
     def combine(self, node: ast.AST, kind: type, left: Value, right: Value) -> Value:
         """A binary operator: in Python for constants, on the card for the rest."""
