@@ -13,7 +13,7 @@ import json
 import sys
 from pathlib import Path
 
-from punchcard.benchmark.tables import BenchOptions, Record, measure
+from punchcard.benchmark.measurements import BenchOptions, Record, measure
 from punchcard.cli.bench import headings, rows
 from punchcard.machines.registry import built_in
 

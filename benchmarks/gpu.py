@@ -24,11 +24,11 @@ import numpy as np
 
 from punchcard import build, load
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.computer import Computer
+from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.engines.lowered.gpu.batch import GpuBatch
 from punchcard.engines.lowered.gpu.cuda import Cuda
 from punchcard.engines.lowered.gpu.device import GROUP_SIZES
-from punchcard.engines.lowered.gpu.kernel import Shape
+from punchcard.engines.lowered.gpu.kernel import LaunchShape
 from punchcard.machines.subleq.fast import decode, run
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
@@ -108,11 +108,11 @@ class Batch:
 def measure(batch: Batch, device: Cuda, pool: ProcessPoolExecutor, loops: int) -> bool:
     """One line of the table; whether all machines agree with the interpreter."""
     machine = batch.machine
-    computer = Computer(machine.weights, machine.layout, batch.cards[0])
-    if not all(computer.fits(machine.layout, card) for card in batch.cards):
+    compiled_model = CompiledModel(machine.weights, machine.layout, batch.cards[0])
+    if not all(compiled_model.fits(machine.layout, card) for card in batch.cards):
         raise SystemExit("a card does not fit the code")
     started = time.perf_counter()
-    gpu = GpuBatch(computer, batch.cards, device)
+    gpu = GpuBatch(compiled_model, batch.cards, device)
     gpu.run(1, machine.halting)  # the code is compiled before anything is timed
     begun = time.perf_counter() - started
     started = time.perf_counter()
@@ -135,14 +135,14 @@ def measure(batch: Batch, device: Cuda, pool: ProcessPoolExecutor, loops: int) -
 def explore(batch: Batch, device: Cuda, loops: int) -> None:
     """Other shapes, timed."""
     machine = batch.machine
-    computer = Computer(machine.weights, machine.layout, batch.cards[0])
+    compiled_model = CompiledModel(machine.weights, machine.layout, batch.cards[0])
     for shared in (True, False):
         for threads in GROUP_SIZES:
-            gpu = GpuBatch(computer, batch.cards[:1], device, Shape(threads, shared=False))
+            gpu = GpuBatch(compiled_model, batch.cards[:1], device, LaunchShape(threads, shared=False))
             gpu.prepare(machine.halting)
-            if shared and gpu.strips.size * threads > device.abilities.shared_of_group:
+            if shared and gpu.strips.size * threads > device.limits.shared_of_group:
                 continue
-            gpu = GpuBatch(computer, batch.cards, device, Shape(threads, shared))
+            gpu = GpuBatch(compiled_model, batch.cards, device, LaunchShape(threads, shared))
             gpu.run(1, machine.halting)
             ends = gpu.run(loops, machine.halting)
             print(f"    {batch.name}: {'shared' if shared else 'global'}, {threads} threads: "
@@ -176,7 +176,7 @@ def main(arguments: Sequence[str]) -> int:
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         list(pool.map(Job.run, [Job([], [], [])]))
         device = Cuda()
-        print(f"{device.abilities.name}, SUBLEQ, design {options.design}, {WORD_BITS}-bit words\n")
+        print(f"{device.limits.name}, SUBLEQ, design {options.design}, {WORD_BITS}-bit words\n")
         print(f"| {' | '.join(TITLES)} |\n{'|---' * len(TITLES)}|")
         agreed = []
         for columns in options.columns:

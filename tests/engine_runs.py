@@ -9,22 +9,22 @@ from weakref import WeakKeyDictionary
 from torch import Tensor
 
 from punchcard.card.layout import Layout
-from punchcard.engines import Prepared, Run, prepare
+from punchcard.engines import EngineCache, Run, prepare
 from punchcard.engines.lowered import Lowered
-from punchcard.engines.lowered.computer import Computer
+from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.transformer.model import LoopedTransformer
 
-_kept: WeakKeyDictionary[LoopedTransformer, Prepared] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[LoopedTransformer, EngineCache] = WeakKeyDictionary()
 
 
-def kept_for(model: LoopedTransformer) -> Prepared:
+def kept_for(model: LoopedTransformer) -> EngineCache:
     """What was prepared for a model, as a machine keeps it."""
-    return _kept.setdefault(model, Prepared())
+    return _kept.setdefault(model, EngineCache())
 
 
 def run_on(name: str, model: LoopedTransformer, card: Tensor, loops: int, *, facts: Layout | None = None,
            **options: Any) -> Run:
-    runner = prepare(name, model, facts, card, loops=loops, fall_back=True, kept=kept_for(model))
+    runner = prepare(name, model, facts, card, loops=loops, fall_back=True, cache=kept_for(model))
     return runner.run(loops, **options)
 
 
@@ -33,6 +33,6 @@ run_scratchpad = partial(run_on, "scratchpad")
 run_lowered = partial(run_on, "lowered")
 
 
-def computer_of(model: LoopedTransformer, card: Tensor, layout: Layout | None) -> Computer:
+def compiled_model_of(model: LoopedTransformer, card: Tensor, layout: Layout | None) -> CompiledModel:
     """The code for a card, or a `LoweringError`."""
-    return Lowered(model, layout, card, kept=kept_for(model)).lives[0].computer
+    return Lowered(model, layout, card, cache=kept_for(model)).states[0].compiled_model

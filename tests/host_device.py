@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from punchcard.engines.lowered.codegen.objects import LoadedCode, name_of, obtain
-from punchcard.engines.lowered.gpu.device import Abilities
+from punchcard.engines.lowered.codegen.objects import LoadedCode, load_or_compile, name_of
+from punchcard.engines.lowered.gpu.device import DeviceLimits
 
 _AT = ctypes.c_void_p
 MACHINE = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int32, _AT, _AT, _AT, _AT, _AT, _AT, ctypes.c_int64,
@@ -23,7 +23,7 @@ class HostDevice:
     """See `Device`. `launches` has the groups of every launch."""
 
     def __init__(self, shared: int = 1 << 16) -> None:
-        self.abilities = Abilities("this processor", 1, shared, shared)
+        self.limits = DeviceLimits("this processor", 1, shared, shared)
         self.launches: list[list[int]] = []
         self._rooms: dict[int, npt.NDArray[np.uint8]] = {}
 
@@ -33,7 +33,7 @@ class HostDevice:
         return len(self._rooms)
 
     def compile(self, names: Sequence[bytes], build: Callable[[], tuple[ir.Module, ir.Function]]) -> LoadedCode:
-        return obtain(name_of(b"host device", *names), lambda: (build()[0], {}))
+        return load_or_compile(name_of(b"host device", *names), lambda: (build()[0], {}))
 
     def allocate(self, size: int) -> int:
         room = np.full(max(size, 8), 0xA5, dtype=np.uint8)

@@ -63,5 +63,6 @@ def compare(
 
     cards = torch.stack([machine.punch(image) for image in images])
     loops = machine.design.warm_up + max_steps
-    prepare(engine, machine.model, layout, cards, loops=loops, fall_back=True, kept=machine.prepared).run(loops, watch=look)
+    runner = prepare(engine, machine.model, layout, cards, loops=loops, fall_back=True, cache=machine.engine_cache)
+    runner.run(loops, watch=look)
     return ImageComparison(steps, ahead, tuple(wrong))

@@ -18,7 +18,7 @@ class PackedDense(Runner):
 
     takes_packed = True
 
-    def __init__(self, model: Any, layout: Layout, card: Any, *, loops: int | None = None, kept: object = None) -> None:
+    def __init__(self, model: Any, layout: Layout, card: Any, *, loops: int | None = None, cache: object = None) -> None:
         self.engine, self.layout, self._model = "packed", layout, as_module(model)
         self.take(card)
 

@@ -24,9 +24,10 @@ HELPERS = (
     "def helper(x, y, k=2):\n    t = {0}(x)\n    if k > 1:\n        t = t - y\n    return t\n",
     "def helper(x, y, k=2):\n    z = 1.0 * x\n    z += y\n    return {0}(z)\n",
 )
-SMOOTH = ("pc.sigmoid({})", "np.tanh({})", "np.sin({})", "np.cos({})", "pc.relu({})", "np.abs({})", "abs({})",
-          "np.sqrt(0.5 + pc.abs({}))", "pc.log(1.5 + np.abs({}))", "np.exp(-pc.abs({}))", "(1.0 / (1.0 + ({}) ** 2))",
-          "np.square({})", "np.negative({})", "pc.exp(pc.sigmoid({}))")
+SMOOTH = ("pc.arrays.sigmoid({})", "np.tanh({})", "np.sin({})", "np.cos({})", "pc.arrays.relu({})", "np.abs({})", "abs({})",
+          "np.sqrt(0.5 + pc.arrays.abs({}))", "pc.arrays.log(1.5 + np.abs({}))", "np.exp(-pc.arrays.abs({}))",
+          "(1.0 / (1.0 + ({}) ** 2))",
+          "np.square({})", "np.negative({})", "pc.arrays.exp(pc.arrays.sigmoid({}))")
 """Functions of every entry whose values and domains are small."""
 
 
@@ -78,11 +79,12 @@ class Writer:
         if shape == ():
             return str(self.pick("0.5", "-0.25", "1.0", "2", "-1", "0.125", "3", *self.indices))
         size = str(shape[0]) if len(shape) == 1 else str(shape)
-        options = [f"pc.ones({size})", f"pc.zeros({size})", f"np.full({size}, 0.5)", f"np.ones({size}, dtype=int)"]
+        options = [f"pc.arrays.ones({size})", f"pc.arrays.zeros({size})", f"np.full({size}, 0.5)",
+                   f"np.ones({size}, dtype=int)"]
         if len(shape) == 1:
             options += [f"np.arange({size})", f"np.linspace(0, 1, {size})"]
         elif shape[0] == shape[1]:
-            options += [f"pc.eye({shape[0]})", f"np.eye({shape[0]})"]
+            options += [f"pc.arrays.eye({shape[0]})", f"np.eye({shape[0]})"]
         return str(self.pick(*options))
 
     def size(self) -> int:
@@ -148,11 +150,11 @@ class Writer:
         common = [
             lambda: f"({e()} {self.pick('+', '-', '*')} {e()})", lambda: f"({e(())} {self.pick('+', '-', '*')} {e()})",
             lambda: f"({e()} {self.pick('+', '-', '*')} {e(())})", lambda: f"({e()} {self.pick('+', '-', '*')} {e()})",
-            lambda: f"(-{e()})", lambda: f"({e()} / {self.pick('2.0', '4', '-0.5', '(1.5 + pc.sigmoid(a))')})",
+            lambda: f"(-{e()})", lambda: f"({e()} / {self.pick('2.0', '4', '-0.5', '(1.5 + pc.arrays.sigmoid(a))')})",
             lambda: self.pick(*SMOOTH).format(e()), lambda: self.pick(*SMOOTH).format(e()),
-            lambda: f"{self.pick('np', 'pc')}.{self.pick('maximum', 'minimum')}({e()}, {e(self.pick(shape, ()))})",
+            lambda: f"{self.pick('np', 'pc.arrays')}.{self.pick('maximum', 'minimum')}({e()}, {e(self.pick(shape, ()))})",
             lambda: f"({e()}) ** {self.pick('2', '3', '2.0')}",
-            lambda: f"{self.pick('np', 'pc')}.where({compared()}, {e()}, {e(self.pick(shape, ()))})",
+            lambda: f"{self.pick('np', 'pc.arrays')}.where({compared()}, {e()}, {e(self.pick(shape, ()))})",
             lambda: f"({compared()}) * {e()}", lambda: self.part(shape) or self.leaf(shape),
             lambda: self.part(shape) or self.leaf(shape),
         ]
@@ -173,8 +175,9 @@ class Writer:
             return str(self.pick(f"({e(n)} @ {e(n)})", f"np.dot({e(n)}, {e(n)})", f"np.inner({e(n)}, {e(n)})"))
 
         n = self.size()
-        return [product, product, lambda: f"{self.pick('np', 'pc')}.sum({any_array()})",
-                lambda: f"({any_array()}).{self.pick('sum', 'mean', 'max', 'min')}()", lambda: f"pc.norm({any_array()})",
+        return [product, product, lambda: f"{self.pick('np', 'pc.arrays')}.sum({any_array()})",
+                lambda: f"({any_array()}).{self.pick('sum', 'mean', 'max', 'min')}()",
+                lambda: f"pc.arrays.norm({any_array()})",
                 lambda: f"np.trace({e(n, n)})", lambda: f"({e()} if {self.condition(d)} else {e()})",
                 lambda: f"{self.pick('max', 'min')}({e()}, {e()})", lambda: f"float({e()})",
                 lambda: f"len({self.named((n,)) or 'u'})", lambda: self.pick("A.shape[1]", "S.size", "u.ndim")]
@@ -193,7 +196,7 @@ class Writer:
             k, how = self.size(), self.pick("sum", "mean", "max", "min")
             return f"np.{how}({e(k, n)}, axis=0)" if self.chance(0.5) else f"({e(n, k)}).{how}(axis={self.pick('1', '-1')})"
 
-        return [product, product, reduced, lambda: f"np.diag({e(n, n)})", lambda: f"pc.softmax({e(n)})",
+        return [product, product, reduced, lambda: f"np.diag({e(n, n)})", lambda: f"pc.arrays.softmax({e(n)})",
                 lambda: f"np.{self.pick('zeros', 'ones')}_like({e(n)})", lambda: f"({e(n)}).copy()"]
 
     def _matrix(self, shape: Shape, d: int) -> list[Any]:
@@ -214,7 +217,7 @@ class Writer:
         return [product, product, lambda: f"({e(m, n)}).T", lambda: f"np.transpose({e(m, n)})",
                 lambda: f"np.outer({e(n)}, {e(m)})", lambda: f"({e(n, m)} {self.pick('+', '*')} {e(m)})",
                 lambda: f"({e(n, m)} - {self.leaf((n,))}[:, None])", kept,
-                lambda: f"pc.softmax({e(n, m)}, axis={self.pick('0', '1')})", *square]
+                lambda: f"pc.arrays.softmax({e(n, m)}, axis={self.pick('0', '1')})", *square]
 
     def condition(self, depth: int) -> str:
         simple = f"{self.expression((), depth - 1)} {self.pick('<', '>', '<=', '>=')} {self.expression((), depth - 1)}"
@@ -275,7 +278,7 @@ class Writer:
     def small(self, shape: Shape) -> str:
         """An expression whose values are small, so that loops do not make them grow."""
         text = self.expression(shape, 2)
-        return f"pc.sigmoid({text})" if self.chance(0.6) else f"0.25 * {text}" if self.chance(0.9) else text
+        return f"pc.arrays.sigmoid({text})" if self.chance(0.6) else f"0.25 * {text}" if self.chance(0.9) else text
 
     def loop(self, indent: int, depth: int) -> None:
         shapes, outer, before = dict(self.shapes), self.in_loop, dict(self.indices)
@@ -318,7 +321,7 @@ def random_program(seed: int) -> str:
     parameters = ", ".join(writer.shapes)
     if writer.chance(0.4):
         writer.helper = True
-        text = writer.pick(*HELPERS).format(writer.pick("pc.sigmoid", "np.tanh", "pc.relu", "np.cos"))
+        text = writer.pick(*HELPERS).format(writer.pick("pc.arrays.sigmoid", "np.tanh", "pc.arrays.relu", "np.cos"))
         writer.lines += ["@pc.program", *text.splitlines(), ""]
     writer.write(0, f"def made({parameters}):")
     writer.block(1, 2, 5)

@@ -72,6 +72,6 @@ def compare(
                 del live[i]
 
     runner = prepare(engine, machine.weights, machine.layout, torch.stack(cards), loops=loops, fall_back=True,
-                     kept=machine.prepared)
+                     cache=machine.engine_cache)
     runner.run(loops, watch=look)
     return found

@@ -11,9 +11,9 @@ import torch
 
 import punchcard
 from punchcard.card.packed import PackedCard
-from punchcard.engines import Fleet, prepare_batch
-from punchcard.engines.lowered import group
-from punchcard.engines.lowered.fleet import LoweredFleet
+from punchcard.engines import BatchRunner, prepare_batch
+from punchcard.engines.lowered import card_group
+from punchcard.engines.lowered.batch_runner import LoweredBatchRunner
 from punchcard.errors import LoweringError, ProgramError, PunchcardError
 from punchcard.machines.fleq import machine as fleq
 from punchcard.machines.fleq.text.assembler import assemble
@@ -77,7 +77,7 @@ def test_machines_halt_at_different_times_and_then_cost_nothing(machine: SubleqM
 
 
 def test_jobs_take_some_at_a_time(machine: SubleqMachine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group, "MOST_CARDS", 2)
+    monkeypatch.setattr(card_group, "MOST_CARDS", 2)
     lengths = [5, 3000, 1, 70, 3000, 9, 12]
     for threads in (1, 2):
         batch = machine.run_batch([countdown(n) for n in lengths], max_steps=10**6, threads=threads)
@@ -198,16 +198,16 @@ def test_ctrl_c_leaves_no_thread_behind(machine: SubleqMachine) -> None:
     assert threading.active_count() == before
 
 
-# The fleet
+# The runner
 
 
 @pytest.mark.parametrize("engine", ["auto", "lowered", "scratchpad"])
 def test_a_second_call_goes_on(machine: SubleqMachine, engine: str) -> None:
     cards = [machine.pack(multiply()) for _ in range(3)]
-    fleet: Fleet = prepare_batch(engine, machine.weights, machine.layout, cards)
-    fleet.run(30)
-    fleet.run(20, among=[2])
-    runs = fleet.run(5, among=[2, 0])
+    runner: BatchRunner = prepare_batch(engine, machine.weights, machine.layout, cards)
+    runner.run(30)
+    runner.run(20, among=[2])
+    runs = runner.run(5, among=[2, 0])
     assert [ran.loops for ran in runs] == [5, 5]
     for ran, loops in zip(runs, (55, 35), strict=True):
         alone = machine.run(multiply(), max_steps=loops - machine.design.warm_up, engine="dense")
@@ -217,13 +217,13 @@ def test_a_second_call_goes_on(machine: SubleqMachine, engine: str) -> None:
 def test_cards_lie_one_after_the_other(machine: SubleqMachine) -> None:
     """What a GPU, or anybody else, needs to know: machine i is at i times the size of one."""
     cards = [machine.pack(countdown(n)) for n in (1, 2, 3)]
-    fleet = LoweredFleet(machine.weights, machine.layout, cards)
-    (together,) = fleet.groups
-    size = together.computer.places.size
-    for i, live in enumerate(together.lives):
-        assert live.buffer.ctypes.data == together.room.buffers.ctypes.data + i * size
+    runner = LoweredBatchRunner(machine.weights, machine.layout, cards)
+    (together,) = runner.groups
+    size = together.compiled_model.places.size
+    for i, live in enumerate(together.states):
+        assert live.buffer.ctypes.data == together.memory.buffers.ctypes.data + i * size
         assert live.buffer.ctypes.data % 64 == 0
-    assert isinstance(fleet.run(1)[0].raw_card, PackedCard)
+    assert isinstance(runner.run(1)[0].raw_card, PackedCard)
 
 
 # What is refused

@@ -15,12 +15,12 @@ import pytest
 import torch
 
 from punchcard.api import build
-from punchcard.benchmark import tables
+from punchcard.benchmark import measurements
 from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, length, one_thread, rates
 from punchcard.engines import ENGINES, Run
 from punchcard.engines.dense import Dense
-from punchcard.engines.lowered.fleet import LoweredFleet
+from punchcard.engines.lowered.batch_runner import LoweredBatchRunner
 from punchcard.errors import PunchcardError
 from punchcard.machines import in_c
 from punchcard.machines.fleq import oracle as fleq_oracle
@@ -179,28 +179,28 @@ def test_quick_records(machine: str | None, engines: set[str]) -> None:
             assert (record["compile_seconds"] is None) == (engine != "lowered")
 
 
-def options(machine: str | None = None, **given: Any) -> tables.BenchOptions:
-    return tables.BenchOptions(machine, **{**SHORT, **given})
+def options(machine: str | None = None, **given: Any) -> measurements.BenchOptions:
+    return measurements.BenchOptions(machine, **{**SHORT, **given})
 
 
 def test_the_dense_engine_has_a_largest_card() -> None:
     few = options("subleq", columns=(64, 200), designs=("one-layer",), engines=("scratchpad",), dense_columns=100)
-    small, large = tables.measure(few)
+    small, large = measurements.measure(few)
     assert [r["engine"] for r in small] == ["dense", "scratchpad", "python"]
     assert [(r["engine"], r["ratio_to_dense"]) for r in large] == [("scratchpad", None), ("python", None)]
-    (records,) = tables.measure(replace(few, columns=(200,), dense_columns=300, few_columns=100))
+    (records,) = measurements.measure(replace(few, columns=(200,), dense_columns=300, few_columns=100))
     assert [r["notes"] for r in records] == [["a single loop was timed"], [], []]
 
 
 @pytest.mark.parametrize("machine", ["subleq", "fleq"])
 def test_other_designs(machine: str) -> None:
-    (records,) = tables.measure(options(machine, columns=(150,), designs=("paper",), engines=("dense",), quick=True))
+    (records,) = measurements.measure(options(machine, columns=(150,), designs=("paper",), engines=("dense",), quick=True))
     assert {(record["columns"], record["design"]) for record in records} == {(150, "paper")}
 
 
 def test_cards_that_are_too_small_are_left_out() -> None:
     remarks: list[str] = []
-    assert list(tables.measure(options(columns=(10,), designs=("two-layer", "compact")), remark=remarks.append)) == []
+    assert list(measurements.measure(options(columns=(10,), designs=("two-layer", "compact")), remark=remarks.append)) == []
     assert remarks[:2] == ["subleq, 10 columns: left out, the program needs 20",
                            "fleq, newton, size 4, 10 columns: left out, the program needs 64"]
     assert remarks[-2].startswith("von-neumann, 10 columns: left out, the image needs")
@@ -215,7 +215,7 @@ def test_an_engine_that_declines_or_hands_on_is_named(monkeypatch: pytest.Monkey
     monkeypatch.setitem(ENGINES, "on", On)
     remarks: list[str] = []
     chosen = options("subleq", columns=(64,), designs=("one-layer",), engines=("on", "lowered"))
-    ((*records,),) = tables.measure(chosen, remark=remarks.append)
+    ((*records,),) = measurements.measure(chosen, remark=remarks.append)
     assert [r["engine"] for r in records] == ["dense", "python"]
     assert remarks[0] == "subleq, multiply, one-layer, float32, 64 columns: on is dense here: no reason"
     assert remarks[1].startswith("subleq, multiply, one-layer, float32, 64 columns: lowered declines: layer 1, head 2")
@@ -248,9 +248,9 @@ def test_an_engine_that_is_wrong_is_refused(machine: str, monkeypatch: pytest.Mo
     monkeypatch.setitem(ENGINES, "lying", named(Lying, "lying"))
     chosen = options(machine, designs=("two-layer", "compact"), columns=(150,), engines=("idle",))
     with pytest.raises(PunchcardError, match="engine idle ended after 9 of"):
-        list(tables.measure(chosen))
+        list(measurements.measure(chosen))
     with pytest.raises(PunchcardError, match=r"engine lying does not give what (python|numpy) gives after \d+ loops"):
-        list(tables.measure(replace(chosen, engines=("lying",))))
+        list(measurements.measure(replace(chosen, engines=("lying",))))
 
 
 @pytest.mark.parametrize("file", ["newton.fleq", "von_neumann/primes.asq",
@@ -278,13 +278,13 @@ def test_a_program_is_timed_on_several_designs() -> None:
 def test_a_batch_has_a_record_of_its_own() -> None:
     """The steps of all together, compared with the interpreter; a note says how much of the cores is used."""
     chosen = options("subleq", columns=(64,), designs=("two-layer",), engines=("lowered",), batch=5)
-    (records,) = tables.measure(chosen)
+    (records,) = measurements.measure(chosen)
     assert [r["engine"] for r in records] == ["dense", "lowered", "lowered x 5", "python"]
     together = records[2]
     assert together["steps_per_second"] > 0
     assert together["ratio_to_python"] == pytest.approx(together["steps_per_second"] / records[3]["steps_per_second"])
     assert re.fullmatch(r"[\d.]+ times \(\d+ threads? x one machine alone\)", together["notes"][-1])
-    (slow,) = tables.measure(replace(chosen, engines=("scratchpad",)))
+    (slow,) = measurements.measure(replace(chosen, engines=("scratchpad",)))
     assert [r["engine"] for r in slow] == ["dense", "scratchpad", "python"], "only the lowered engine runs them side by side"
 
 
@@ -297,13 +297,13 @@ def test_a_batch_of_a_program() -> None:
 
 
 def test_a_batch_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lying(self: LoweredFleet, loops: int, **how: Any) -> list[Run]:
+    def lying(self: LoweredBatchRunner, loops: int, **how: Any) -> list[Run]:
         time.sleep(1e-6 * loops)
-        return [Run(self.groups[0].lives[0].card, loops, "loops", "lowered") for _ in range(5)]
+        return [Run(self.groups[0].states[0].card, loops, "loops", "lowered") for _ in range(5)]
 
-    monkeypatch.setattr(LoweredFleet, "run", lying)
+    monkeypatch.setattr(LoweredBatchRunner, "run", lying)
     with pytest.raises(PunchcardError, match=r"lowered x 5 does not give what python gives after \d+ loops"):
-        list(tables.measure(options("subleq", columns=(64,), designs=("two-layer",), engines=("lowered",), batch=5)))
+        list(measurements.measure(options("subleq", columns=(64,), designs=("two-layer",), engines=("lowered",), batch=5)))
 
 
 # The command
@@ -339,7 +339,7 @@ def test_the_script_writes_tables(tmp_path: Path, capsys: pytest.CaptureFixture[
                                   monkeypatch: pytest.MonkeyPatch) -> None:
     """benchmarks/engines.py on records that are there."""
     chosen = options(columns=(150,), designs=("two-layer", "compact"), engines=("scratchpad",), quick=True)
-    records = [record for group in tables.measure(chosen) for record in group]
+    records = [record for group in measurements.measure(chosen) for record in group]
     (tmp_path / "records.json").write_text(json.dumps(records))
     spec = importlib.util.spec_from_file_location("engines_benchmark", ROOT / "benchmarks" / "engines.py")
     assert spec is not None

@@ -194,7 +194,7 @@ def asked_to_stop(*arguments: object, **options: object) -> None:
 
 @pytest.mark.parametrize(("inside", "arguments"), [
     (CALCULATE, ["calc", "1+1"]),
-    ("punchcard.benchmark.tables.measure", ["bench", "--quick"]),
+    ("punchcard.benchmark.measurements.measure", ["bench", "--quick"]),
     ("punchcard.cli.display.show_info", ["info"]),
     ("punchcard.machines.registry.Registry.load", ["disasm", MULTIPLY]),
 ])

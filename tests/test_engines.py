@@ -9,10 +9,10 @@ import torch
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
-from punchcard.engines import ENGINES, Prepared, prepare
+from punchcard.engines import ENGINES, EngineCache, prepare
 from punchcard.engines.lowered import Lowered
-from punchcard.engines.lowered.computer import Computer
-from punchcard.engines.lowered.live import LiveCard
+from punchcard.engines.lowered.card_state import CardState
+from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.engines.scratchpad.incremental import Incremental
 from punchcard.engines.stepping import Stepping
 from punchcard.errors import LayoutError, LoweringError, PunchcardError
@@ -211,7 +211,7 @@ def test_a_runner_goes_on_from_the_card_that_it_left(name: str, monkeypatch: pyt
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("prepared again")
 
-    monkeypatch.setattr(Computer, "__init__", refuse)
+    monkeypatch.setattr(CompiledModel, "__init__", refuse)
     monkeypatch.setattr(Incremental, "__init__", refuse)
     expected = card
     for loops in (1, 0, 2, 9):
@@ -232,7 +232,7 @@ def test_a_runner_goes_on_from_the_card_that_it_left(name: str, monkeypatch: pyt
 def test_preparing_makes_no_loop_and_says_what_will(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     layout, model, card = counter_machine()
     with monkeypatch.context() as patched:
-        for kind, method in ((Stepping, "run"), (LiveCard, "advance"), (LoopedTransformer, "forward")):
+        for kind, method in ((Stepping, "run"), (CardState, "advance"), (LoopedTransformer, "forward")):
             patched.setattr(kind, method, lambda *_: pytest.fail("a loop was made"))
         runner = prepare(name, model, layout, card)
     assert runner.engine == ("lowered" if name == "auto" else name)
@@ -243,24 +243,25 @@ def test_preparing_makes_no_loop_and_says_what_will(name: str, monkeypatch: pyte
 def test_prepared_code_is_kept_by_whoever_wants_it() -> None:
     """One prepares anew, two share, and weights that changed without a trace are other weights."""
     layout, model, card = counter_machine()
-    kept = Prepared()
-    first, second = (Lowered(model, layout, card, kept=kept) for _ in range(2))
-    assert first.lives[0].computer is second.lives[0].computer
-    assert Lowered(model, layout, card).lives[0].computer is not first.lives[0].computer
+    kept = EngineCache()
+    first, second = (Lowered(model, layout, card, cache=kept) for _ in range(2))
+    assert first.states[0].compiled_model is second.states[0].compiled_model
+    assert Lowered(model, layout, card).states[0].compiled_model is not first.states[0].compiled_model
     layer = model.layers[1]
     assert isinstance(layer, TransformerLayer)
     layer.w2.data.neg_()
-    ran = prepare("lowered", model, layout, card, fall_back=True, kept=kept).run(5)
+    ran = prepare("lowered", model, layout, card, fall_back=True, cache=kept).run(5)
     assert torch.equal(ran.card, run_dense(model, card, 5).card)
     layer.w2.data.neg_()
-    assert Lowered(model, layout, card, kept=kept).lives[0].computer is not first.lives[0].computer, "only the last are kept"
+    again = Lowered(model, layout, card, cache=kept)
+    assert again.states[0].compiled_model is not first.states[0].compiled_model, "only the last are kept"
 
 
 # The choice
 
 
 def tape_of(cells: int) -> tuple[Layout, LoopedTransformer, torch.Tensor]:
-    """A card that cannot be lowered: quiet columns take from several others."""
+    """A card that cannot be lowered: passive columns take from several others."""
     machine = SubleqMachine(word_bits=4, memory=cells, instructions=6, design="two-layer",
                             precision=Precision(temperature=6.0))
     return machine.layout, machine.model, machine.punch(random_program(random.Random(5), 4, 5, 6))

@@ -15,15 +15,15 @@ from llvmlite import ir
 
 import punchcard
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.computer import Computer
-from punchcard.engines.lowered.gpu import cuda, fleet
-from punchcard.engines.lowered.gpu.batch import GpuBatch, Progress
-from punchcard.engines.lowered.gpu.choice import AGAIN, WORTH_SECONDS, Choice, Code
-from punchcard.engines.lowered.gpu.kernel import Shape, emit_kernel, emit_machine
+from punchcard.engines.lowered.card_state import CardState
+from punchcard.engines.lowered.compiled_model import CompiledModel
+from punchcard.engines.lowered.gpu import batch_runner, cuda
+from punchcard.engines.lowered.gpu.autotune import AGAIN, WORTH_SECONDS, Autotuner, KernelVariant
+from punchcard.engines.lowered.gpu.batch import BatchProgress, GpuBatch
+from punchcard.engines.lowered.gpu.kernel import LaunchShape, emit_kernel, emit_machine
+from punchcard.engines.lowered.gpu.memory_layout import MemoryLayout, MemoryStrip, memory_layout
 from punchcard.engines.lowered.gpu.nvptx import ptx
-from punchcard.engines.lowered.gpu.patterns import seen_by
-from punchcard.engines.lowered.gpu.strips import Strip, Strips, strips_of
-from punchcard.engines.lowered.live import LiveCard
+from punchcard.engines.lowered.gpu.pattern_terms import pattern_terms
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
@@ -41,7 +41,7 @@ MACHINES = {design: SubleqMachine(word_bits=WORD_BITS, memory=CELLS, instruction
 def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[HostDevice]:
     """What `device="cuda"` takes; it gets all of its memory back."""
     host = HostDevice()
-    monkeypatch.setattr(fleet, "Cuda", lambda: host)
+    monkeypatch.setattr(batch_runner, "Cuda", lambda: host)
     yield host
     if host.held:  # looking through all objects takes long, and is needed where a test has failed, or a cycle holds one
         gc.collect()
@@ -53,33 +53,35 @@ def programs(count: int, seed: int = 1) -> list[Program]:
     return [random_program(rng, WORD_BITS, CELLS, INSTRUCTIONS) for _ in range(count)]
 
 
-def batch_of(machine: SubleqMachine, given: Sequence[Program], device: HostDevice, shape: Shape | None = None) -> GpuBatch:
+def batch_of(machine: SubleqMachine, given: Sequence[Program], device: HostDevice,
+             shape: LaunchShape | None = None) -> GpuBatch:
     cards = [machine.pack(program) for program in given]
-    computer = Computer(machine.weights, machine.layout, cards[0])
-    assert all(computer.fits(machine.layout, card) for card in cards)
-    return GpuBatch(computer, cards, device, shape)
+    compiled_model = CompiledModel(machine.weights, machine.layout, cards[0])
+    assert all(compiled_model.fits(machine.layout, card) for card in cards)
+    return GpuBatch(compiled_model, cards, device, shape)
 
 
-def assert_the_interpreter(machine: SubleqMachine, given: Sequence[Program], batch: GpuBatch, ends: Progress) -> None:
+def assert_the_interpreter(machine: SubleqMachine, given: Sequence[Program], batch: GpuBatch, ends: BatchProgress) -> None:
     for i, (program, loops, matched) in enumerate(zip(given, ends.loops, ends.matched, strict=True)):
         interpreter = machine.quickest(program)
         interpreter.run(machine.steps(int(loops), ended=bool(matched >= 0)))
         assert machine.read(batch.card(i)) == interpreter.state, f"machine {i} after {loops} loops"
 
 
-def text_of(machine: SubleqMachine, shape: Shape) -> str:
-    computer = Computer(machine.weights, machine.layout, machine.pack(programs(1)[0]))
-    plan, module = computer.only_case, ir.Module("machines")
-    strips = strips_of(plan, computer.places, [(0, 1)], ())
-    kind, patterns = computer.kind_of_code(plan), seen_by(computer, machine.halting)
-    emit_kernel(module, emit_machine(module, plan, computer.real, computer.places, kind, strips, shape, patterns))
+def text_of(machine: SubleqMachine, shape: LaunchShape) -> str:
+    compiled_model = CompiledModel(machine.weights, machine.layout, machine.pack(programs(1)[0]))
+    plan, module = compiled_model.only_case, ir.Module("machines")
+    strips = memory_layout(plan, compiled_model.places, [(0, 1)], ())
+    kind, patterns = compiled_model.kind_of_code(plan), pattern_terms(compiled_model, machine.halting)
+    machine_code = emit_machine(module, plan, compiled_model.real, compiled_model.places, kind, strips, shape, patterns)
+    emit_kernel(module, machine_code)
     return ptx(module)
 
 
 @pytest.mark.parametrize("design", MACHINES)
 def test_the_ptx(design: str) -> None:
     """Whatever the version of LLVM: one kernel of integers in registers, whose arrays are in shared or global memory."""
-    shared, apart = (text_of(MACHINES[design], Shape(64, place)) for place in (True, False))
+    shared, apart = (text_of(MACHINES[design], LaunchShape(64, place)) for place in (True, False))
     for text in (shared, apart):
         assert ".target sm_90" in text
         assert len(re.findall(r"\.entry\s+run\(", text)) == 1
@@ -94,8 +96,8 @@ def test_the_ptx(design: str) -> None:
 
 
 @pytest.mark.parametrize("design", MACHINES)
-@pytest.mark.parametrize("shape", [None, Shape(32, True), Shape(32, False)])
-def test_every_machine_is_the_interpreters(design: str, shape: Shape | None, device: HostDevice) -> None:
+@pytest.mark.parametrize("shape", [None, LaunchShape(32, True), LaunchShape(32, False)])
+def test_every_machine_is_the_interpreters(design: str, shape: LaunchShape | None, device: HostDevice) -> None:
     machine, given = MACHINES[design], programs(70)
     batch = batch_of(machine, given, device, shape)
     ends = batch.run(300, machine.halting)
@@ -109,10 +111,10 @@ def test_every_machine_is_the_interpreters(design: str, shape: Shape | None, dev
 
 def test_machines_that_have_ended_cost_nothing(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups in which all have ended are not launched, and an interrupted run goes on where it was."""
-    monkeypatch.setattr("punchcard.engines.lowered.gpu.choice.FIRST_PIECE", 4)
+    monkeypatch.setattr("punchcard.engines.lowered.gpu.autotune.FIRST_PIECE", 4)
     stops, goes_on = Program.create([Halt()], [0]), Program.create([Subleq(0, 0, 0), Halt()], [0])
     machine, given = MACHINES["two-layer"], [stops] * 40 + [goes_on] + [stops] * 40
-    batch = batch_of(machine, given, device, Shape(32, True))
+    batch = batch_of(machine, given, device, LaunchShape(32, True))
     asked = iter([False, False, True])
     ends = batch.run(10_000, machine.halting, interrupted=lambda: next(asked))
     assert device.launches[0] == [0, 1, 2]
@@ -181,10 +183,10 @@ def test_numbers_and_tables(by_table: bool, device: HostDevice, tmp_path: Path, 
         monkeypatch.setattr("punchcard.engines.lowered.analysis.tables.direct", lambda *_: None)
     for case in (painters(13, 4), turing_machine(random_rules(rng), [0, 1, 1, 0, 1, 0, 0, 1], 3, 3)):
         card = PackedCard.of(case.layout, case.card)
-        computer = Computer(Weights.of(case.model), case.layout, card)
-        batch = GpuBatch(computer, [card] * 3, device)
+        compiled_model = CompiledModel(Weights.of(case.model), case.layout, card)
+        batch = GpuBatch(compiled_model, [card] * 3, device)
         ends = batch.run(6)
-        live = LiveCard(computer, card)
+        live = CardState(compiled_model, card)
         made, _ = live.advance(6)
         assert ends.loops.tolist() == [made] * 3
         assert all(batch.card(i).equals(live.show()) for i in range(3))
@@ -224,7 +226,7 @@ def test_what_the_driver_says(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("machines", "threads"), [(1, 32), (70, 32), (64, 64)])
 def test_arrays_come_back_as_they_went(machines: int, threads: int) -> None:
-    strips = Strips((Strip("words", 0, 2, 7, 2, 16), Strip("numbers", 16, 0, 3, 16, 64)), 80, 80, 8)
+    strips = MemoryLayout((MemoryStrip("words", 0, 2, 7, 2, 16), MemoryStrip("numbers", 16, 0, 3, 16, 64)), 80, 80, 8)
     rng = np.random.default_rng(1)
     fields: list[Any] = [rng.integers(0, 1 << 16, (machines, 10)).astype(np.uint16), rng.random((machines, 3, 2))]
     for strip, kept in zip(strips.all, fields, strict=True):
@@ -240,14 +242,14 @@ def test_the_faster_code_is_taken() -> None:
     """The second code is not even compiled before it can be worth that; then the faster one has all but short trials."""
     rates, compiled, taken = {"slow": 1e4, "fast": 1e6}, [], []
 
-    def code(name: str) -> Code:
+    def code(name: str) -> KernelVariant:
         def compile_it() -> str:
             compiled.append(name)
             return name
 
-        return Code(compile_it, 0)
+        return KernelVariant(compile_it, 0)
 
-    choice, seconds = Choice([code("slow"), code("fast")]), 0.0
+    choice, seconds = Autotuner([code("slow"), code("fast")]), 0.0
     for _ in range(2 * AGAIN):
         now, piece = choice.next()
         took = piece / rates[now.compiled]

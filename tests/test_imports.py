@@ -22,7 +22,8 @@ SOURCE = Path(inspect.getfile(punchcard)).parent
 FLOORS = (
     ("errors",),
     ("above", "formatting", "files", "budget", "arguments"),
-    ("card",),
+    ("words",),
+    ("card", "arrays"),
     ("transformer",),
     ("primitives", "engines", "trace"),
     ("machines",),

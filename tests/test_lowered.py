@@ -16,7 +16,7 @@ from punchcard.machines.subleq import oracle
 from punchcard.machines.subleq.isa import Halt, Program
 from punchcard.machines.subleq.machine import SubleqMachine
 from tests.cases import EXPECTED, load_subleq, programs, soaked
-from tests.engine_runs import computer_of, run_dense, run_lowered
+from tests.engine_runs import compiled_model_of, run_dense, run_lowered
 from tests.lowered_cases import (
     Machine,
     assert_the_equation,
@@ -174,8 +174,8 @@ def test_rows_that_select_a_case() -> None:
     rng = random.Random(2)
     machine = operations([rng.randrange(4) for _ in range(16)], 4)
     assert_the_equation(machine.model, machine.card, machine.layout, LOOPS)
-    computer = computer_of(machine.model, machine.card, machine.layout)
-    assert len(computer.known) == 4, "one piece of code for each operation"
+    compiled_model = compiled_model_of(machine.model, machine.card, machine.layout)
+    assert len(compiled_model.known) == 4, "one piece of code for each operation"
 
 
 # The weights decide
@@ -187,7 +187,7 @@ def test_other_weights_give_other_code() -> None:
     tape = [rng.randrange(2) for _ in range(16)]
     rules = [random_rules(rng) for _ in range(2)]
     machines = [turing_machine(r, tape, 5, 4) for r in rules]
-    first, second = (computer_of(m.model, m.card, m.layout) for m in machines)
+    first, second = (compiled_model_of(m.model, m.card, m.layout) for m in machines)
     assert first.name != second.name
     for machine, own in zip(machines, rules, strict=True):
         ran = run_lowered(machine.model, machine.card, 1000, facts=machine.layout)
@@ -221,5 +221,6 @@ def test_a_model_that_is_gone_is_forgotten() -> None:
 def test_one_code_serves_all_cards_of_a_machine() -> None:
     machine = SubleqMachine(word_bits=4, memory=6, instructions=9, design="two-layer")
     rng = random.Random(1)
-    computers = {computer_of(machine.model, machine.punch(random_program(rng, 4, 6, 9)), machine.layout) for _ in range(5)}
-    assert len(computers) == 1
+    compiled_models = {compiled_model_of(machine.model, machine.punch(random_program(rng, 4, 6, 9)), machine.layout)
+                       for _ in range(5)}
+    assert len(compiled_models) == 1

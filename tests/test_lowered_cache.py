@@ -20,13 +20,13 @@ import torch
 from llvmlite import ir
 
 from punchcard.card.encoding import encode_unsigned
-from punchcard.engines.lowered.codegen import kept as code_kept
-from punchcard.engines.lowered.codegen.objects import obtain
-from punchcard.engines.lowered.computer import Computer
+from punchcard.engines.lowered.codegen import code_cache
+from punchcard.engines.lowered.codegen.objects import load_or_compile
+from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import ROOT
-from tests.engine_runs import computer_of, run_dense, run_lowered
+from tests.engine_runs import compiled_model_of, run_dense, run_lowered
 from tests.fuzzing.workers import memory_held
 from tests.lowered_cases import Machine, code_kept_in, operations, random_rules, turing_machine
 
@@ -44,12 +44,12 @@ def fresh_machine() -> Machine:
     return operations(OPERATIONS, 4)
 
 
-def prepared(machine: Machine, *notes: str) -> Computer:
+def prepared(machine: Machine, *notes: str) -> CompiledModel:
     """The machine's code with all cases that 40 loops meet; the loops agree with the equation, and there are these notes."""
     ran = run_lowered(machine.model, machine.card, 40, facts=machine.layout)
     assert (ran.engine, ran.notes) == ("lowered", notes)
     assert torch.equal(ran.card, run_dense(machine.model, machine.card, 40).card)
-    return computer_of(machine.model, machine.card, machine.layout)
+    return compiled_model_of(machine.model, machine.card, machine.layout)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of the machine's code."""
     with code_kept_in(tmp_path_factory.mktemp("compiled")):
         assert prepared(fresh_machine()).fresh == 5
-        return kept(code_kept.folder())
+        return kept(code_cache.folder())
 
 
 @pytest.fixture
@@ -90,8 +90,8 @@ def report() -> tuple[str, int, float]:
     """A run of 500 loops: its engine, how much had to be compiled, and a number that depends on every entry of the card."""
     machine = fresh_machine()
     ran = run_lowered(machine.model, machine.card, 500, facts=machine.layout)
-    computer = computer_of(machine.model, machine.card, machine.layout)
-    return ran.engine, computer.fresh, float(ran.card.double().mul(3.7).cumsum(0).sin().sum())
+    compiled_model = compiled_model_of(machine.model, machine.card, machine.layout)
+    return ran.engine, compiled_model.fresh, float(ran.card.double().mul(3.7).cumsum(0).sin().sum())
 
 
 def fresh_process() -> tuple[str, int, float]:
@@ -111,7 +111,7 @@ def test_two_processes_compile_at_once_and_a_third_finds_the_code(folder: Path) 
     assert (first, second, value) == ("lowered", "lowered", other)
     assert fresh + more >= 5
     assert len(kept(folder)) == 5, "no file that was being written is left"
-    assert all(isinstance(code_kept.find(name.removesuffix(".code")), tuple) for name in kept(folder))
+    assert all(isinstance(code_cache.find(name.removesuffix(".code")), tuple) for name in kept(folder))
     assert fresh_process() == ("lowered", 0, value)
     assert prepared(fresh_machine()).fresh == 0
 
@@ -216,9 +216,9 @@ def test_files_that_are_not_files(filled: Path, compiled: dict[str, bytes], tmp_
             os.mkfifo(path, 0o600)
         if below:
             path.mkdir(mode=0o700)
-        assert not isinstance(code_kept.find(name), tuple), name
-        code_kept.keep(name, {}, b"code")
-        assert isinstance(code_kept.find(name), tuple) != below, name
+        assert not isinstance(code_cache.find(name), tuple), name
+        code_cache.keep(name, {}, b"code")
+        assert isinstance(code_cache.find(name), tuple) != below, name
     assert (tmp_path / "elsewhere").read_bytes() == next(iter(compiled.values()))
 
 
@@ -239,7 +239,7 @@ def test_a_header_that_makes_no_sense(folder: Path, header: bytes) -> None:
     rest = len(header).to_bytes(8, "little") + header + b"no code at all"
     (folder / "KEY.code").write_bytes(hashlib.sha256(rest).digest() + rest)
     (folder / "KEY.code").chmod(0o600)
-    assert code_kept.find("KEY") == f"{NOT_USED}a file in '{folder}' is not as it was written"
+    assert code_cache.find("KEY") == f"{NOT_USED}a file in '{folder}' is not as it was written"
 
 
 def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,16 +249,16 @@ def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None
     note = f"{NOT_USED}there is no home folder: PUNCHCARD_CACHE can name a folder"
     assert prepared(fresh_machine(), note).fresh == 5
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert code_kept.find("KEY") == note, "as the rules of XDG have it"
+    assert code_cache.find("KEY") == note, "as the rules of XDG have it"
     monkeypatch.setenv("PUNCHCARD_CACHE", "relative")
-    assert code_kept.folder() == Path.cwd() / "relative"
+    assert code_cache.folder() == Path.cwd() / "relative"
 
 
 def test_compiling_leaves_nothing_behind(folder: Path) -> None:
     """llvmlite loses its passes, over 20 KB for the least module, unless they are disposed of for it."""
     def compile_some(count: int) -> int:
         for _ in range(count):
-            obtain("none", lambda: (ir.Module(), {}))
+            load_or_compile("none", lambda: (ir.Module(), {}))
             (folder / "none.code").unlink()
         return memory_held()
 
@@ -271,7 +271,7 @@ def test_what_was_never_finished_goes(filled: Path) -> None:
     for part in (old, new):
         part.write_bytes(b"half")
     os.utime(old, (1000.0, 1000.0))
-    code_kept.keep("z", {}, b"code")
+    code_cache.keep("z", {}, b"code")
     assert (old.exists(), new.exists()) == (False, True)
 
 
@@ -299,13 +299,13 @@ def test_the_least_recently_used_files_go_first(filled: Path, monkeypatch: pytes
     for age, name in enumerate(sizes):
         os.utime(filled / name, (now - 1000 + age, now - 1000 + age))
     other = turing_machine(random_rules(random.Random(2)), [0] * 16, 3, 4)
-    monkeypatch.setattr(code_kept, "MOST_BYTES", sum(sizes.values()) + 1)
-    computer_of(other.model, other.card, other.layout)
+    monkeypatch.setattr(code_cache, "MOST_BYTES", sum(sizes.values()) + 1)
+    compiled_model_of(other.model, other.card, other.layout)
     left = kept(filled)
     assert old not in left
-    assert sum(map(len, left.values())) <= code_kept.MOST_BYTES
+    assert sum(map(len, left.values())) <= code_cache.MOST_BYTES
     assert set(left) - set(sizes), "the newest stays"
-    monkeypatch.setattr(code_kept, "MOST_BYTES", 1)
+    monkeypatch.setattr(code_cache, "MOST_BYTES", 1)
     assert prepared(fresh_machine()).fresh > 0, "a limit that nothing fits under is not an error"
 
 
@@ -322,13 +322,13 @@ def test_names_tell_apart_what_code_depends_on(folder: Path) -> None:
     base = turing_machine(rules, tape, 3, 4)
     moved = base.card.clone()
     base.layout.put(moved, "position", "tape", encode_unsigned(list(range(15, -1, -1)), 4))
-    names = [computer_of(m.model, m.card, m.layout).name for m in (
+    names = [compiled_model_of(m.model, m.card, m.layout).name for m in (
         base, turing_machine(rules, tape, 3, 4, torch.float32), turing_machine(random_rules(random.Random(4)), tape, 3, 4),
         turing_machine(rules, tape[:12], 3, 4),
     )]
-    names.append(computer_of(base.model, base.card, base.layout.limited({"symbol": 8.0})).name)
+    names.append(compiled_model_of(base.model, base.card, base.layout.limited({"symbol": 8.0})).name)
     assert len({tuple(name) for name in names}) == len(names)
-    same = [computer_of(base.model, card, base.layout) for card in (base.card, moved)]
+    same = [compiled_model_of(base.model, card, base.layout) for card in (base.card, moved)]
     assert same[0].name == same[1].name, "where a column stands is in the tables, not in the code"
     assert same[0] is not same[1]
     ran = run_lowered(base.model, moved, 50, facts=base.layout)

@@ -17,9 +17,9 @@ from punchcard.card.layout import Layout, Pattern, Region, RowBlock
 from punchcard.card.packed import PackedCard
 from punchcard.engines import prepare
 from punchcard.engines.base import Port, Run, Runner
-from punchcard.engines.lowered import live
+from punchcard.engines.lowered import card_state
 from punchcard.engines.lowered.analysis.plan import LoopPlan
-from punchcard.engines.lowered.computer import Computer
+from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
@@ -27,7 +27,7 @@ from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.precision import Precision
 from tests.cases import load_subleq
-from tests.engine_runs import computer_of, run_dense, run_lowered
+from tests.engine_runs import compiled_model_of, run_dense, run_lowered
 from tests.lowered_cases import (
     assert_the_equation,
     cards_of,
@@ -78,7 +78,7 @@ def low_temperature() -> tuple[LoopedTransformer, Tensor, Layout]:
     return machine.model, machine.punch(random_program(random.Random(5), 4, 5, 6)), machine.layout
 
 
-def all_busy() -> tuple[LoopedTransformer, Tensor, Layout]:
+def all_active() -> tuple[LoopedTransformer, Tensor, Layout]:
     layout, model, card = counter_machine()
     return model, card, Layout([RowBlock(b.name, b.size, holds=b.holds, changes=("head", "tape")) for b in layout.blocks],
                                layout.regions)
@@ -100,11 +100,11 @@ def long_pointers() -> tuple[LoopedTransformer, Tensor, Layout]:
 
 @pytest.mark.parametrize(("make", "why"), [
     (without_facts, "it needs the card's layout"),
-    (one_layer, "layer 1, head 2: quiet columns find other quiet columns, each its own"),
-    (paper_fleq, "keys or queries outside the busy columns depend on a mixture of many columns"),
+    (one_layer, "layer 1, head 2: passive columns find other passive columns, each its own"),
+    (paper_fleq, "keys or queries outside the active columns depend on a mixture of many columns"),
     (half_precision, "there is no code for float16, only for float32 and float64"),
-    (low_temperature, "row 0 of a quiet column takes from several columns"),
-    (all_busy, "every region of the layout is busy"),
+    (low_temperature, "row 0 of a passive column takes from several columns"),
+    (all_active, "every region of the layout is active"),
     (with_a_gap, "the card is not what its layout declares: row 0, column 6 holds 1.0: the layout declares nothing there"),
     (long_pointers, "layer 1, head 1: a table of 40 bits is too large, the most is 26"),
 ])
@@ -112,7 +112,7 @@ def test_what_cannot_be_lowered(make: object, why: str) -> None:
     """By itself the engine refuses; with a slower one in its place there is a note, and the card is the equation's."""
     model, card, layout = make()  # type: ignore[operator]
     with pytest.raises(LoweringError) as info:
-        computer_of(model, card, layout)
+        compiled_model_of(model, card, layout)
     assert why in str(info.value)
     ran = run_lowered(model, card, 6, facts=layout)
     assert (ran.engine, ran.made) == ("dense", {"dense": 6})
@@ -134,7 +134,7 @@ def test_an_empty_batch_and_cards_beyond_the_limit_are_refused() -> None:
     card = machine.punch(assemble(".data\nx scalar 1\n.code\nx = add(x, x)\nhalt"))
     machine.layout.get(card, "data", "memory")[0, 3] = 1000.0
     with pytest.raises(LoweringError, match="data holds 1000, more than its limit 32"):
-        computer_of(machine.model, card, machine.layout)
+        compiled_model_of(machine.model, card, machine.layout)
     assert_the_equation(machine.model, card, machine.layout, 3, engine="dense", notes=None)
 
 
@@ -144,10 +144,10 @@ def test_code_is_not_used_for_wider_limits() -> None:
     layout = machine.layout
     card = machine.punch(assemble(".data\nx scalar 15\ny scalar -1\n.code\nx = add(x, x); if y <= 0 goto 0\nhalt"))
     wider = layout.limited({"data": 1e6, "incoming": 1e6})
-    narrow, wide = (computer_of(machine.model, card, facts) for facts in (layout, wider))
+    narrow, wide = (compiled_model_of(machine.model, card, facts) for facts in (layout, wider))
     assert narrow is not wide
     assert narrow.name != wide.name
-    assert computer_of(machine.model, card, layout.limited({})) is narrow
+    assert compiled_model_of(machine.model, card, layout.limited({})) is narrow
 
 
 # In the middle of a run
@@ -215,7 +215,7 @@ def after(loops: int, change: Port, bits: int, rows: str, region: str = "scratch
 @pytest.mark.parametrize(("design", "counter"), [("two-layer", "following"), ("paper", "program_counter")])
 def test_a_cell_that_a_port_spoils(design: str, counter: str, wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every column computes in the equation: a bad bit counts in the cell that nobody reads, too."""
-    monkeypatch.setattr(live, "LOOK_SHARE", 0)
+    monkeypatch.setattr(card_state, "CHECK_SHARE", 0)
     machine = SubleqMachine(word_bits=4, memory=6, instructions=9, design=design)
     layout, card = machine.layout, machine.punch(random_program(random.Random(3), 4, 6, 9))
     for cell in (0, 5):
@@ -245,7 +245,7 @@ def watched(run: Callable[..., Run], machine: SubleqMachine, card: Tensor, ports
 
 def test_what_a_port_changed_and_nobody_saw_is_an_error_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole of a packed card is looked at only now and then between ports, and when the run ends."""
-    monkeypatch.setattr(live, "LOOK_SHARE", 1e9)
+    monkeypatch.setattr(card_state, "CHECK_SHARE", 1e9)
     machine = SubleqMachine(word_bits=4, memory=6, instructions=9, design="two-layer")
     program = random_program(random.Random(3), 4, 5, 9)
 
@@ -268,7 +268,7 @@ def test_what_a_port_changed_and_nobody_saw_is_an_error_at_the_end(monkeypatch: 
 
 def test_a_cell_that_a_port_spoils_in_a_tensor_is_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tensor is packed again after every port, and what is not ±1 cannot be packed."""
-    monkeypatch.setattr(live, "LOOK_SHARE", 1e9)
+    monkeypatch.setattr(card_state, "CHECK_SHARE", 1e9)
     machine = SubleqMachine(word_bits=4, memory=6, instructions=9, design="two-layer")
     layout, card = machine.layout, machine.punch(random_program(random.Random(3), 4, 5, 9))
 
@@ -284,7 +284,7 @@ def test_a_cell_that_a_port_spoils_in_a_tensor_is_seen_at_once(monkeypatch: pyte
 
 def test_rows_that_never_change_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """A port may not change keys; if it does, the code no longer applies."""
-    monkeypatch.setattr(live, "LOOK_SHARE", 0)
+    monkeypatch.setattr(card_state, "CHECK_SHARE", 0)
     layout, model, card = counter_machine()
 
     def relabel(_: int, now: Tensor) -> bool:
@@ -373,7 +373,7 @@ def test_a_store_to_a_column_that_should_not_change() -> None:
 
 
 @pytest.mark.parametrize("cells", [16, 13])
-def test_two_busy_columns_that_store_to_one_place(cells: int) -> None:
+def test_two_active_columns_that_store_to_one_place(cells: int) -> None:
     """When the heads meet they paint with the mean of their colours, 0, which is not a bit."""
     machine = painters(cells, 4)
     ran = assert_the_equation(machine.model, machine.card, machine.layout, 40, notes=None)
@@ -394,10 +394,10 @@ def own_code(tmp_path: Path) -> Iterator[None]:
 
 
 def refusing(*refused: int) -> object:
-    """`Computer._trace` that refuses some cases of `operations`."""
-    trace = Computer._trace
+    """`CompiledModel._trace` that refuses some cases of `operations`."""
+    trace = CompiledModel._trace
 
-    def refuse(self: Computer, case: dict[int, float] | None, **options: Any) -> LoopPlan:
+    def refuse(self: CompiledModel, case: dict[int, float] | None, **options: Any) -> LoopPlan:
         if case is not None and sum((value > 0) << i for i, value in enumerate(case.values())) in refused:
             raise LoweringError("this case is too hard")
         return trace(self, case, **options)
@@ -407,7 +407,7 @@ def refusing(*refused: int) -> object:
 
 @pytest.mark.usefixtures("own_code")
 def test_a_case_that_cannot_be_lowered_is_left_to_another_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Computer, "_trace", refusing(2))
+    monkeypatch.setattr(CompiledModel, "_trace", refusing(2))
     machine = operations([0, 1, 2, 3, 2, 1, 0, 1, 3, 3, 1, 2, 0, 0, 2, 1], 4)
     ran = assert_the_equation(machine.model, machine.card, machine.layout, 32, notes=None)
     assert ran.notes == (slow(8, "this case is too hard"),)
@@ -416,7 +416,7 @@ def test_a_case_that_cannot_be_lowered_is_left_to_another_engine(monkeypatch: py
 @pytest.mark.usefixtures("own_code")
 def test_ports_and_patterns_in_loops_of_another_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when so many loops fail in a row that the other engine is given all the rest."""
-    monkeypatch.setattr(Computer, "_trace", refusing(0, 1, 2, 3))
+    monkeypatch.setattr(CompiledModel, "_trace", refusing(0, 1, 2, 3))
     machine = operations([1] * 16, 4)
     layout = machine.layout
     ten, three = Pattern("counter", "head", (-1, 1, -1, 1)), Pattern("number", "head", (1, 1, -1, -1))
@@ -439,7 +439,7 @@ def test_ports_and_patterns_in_loops_of_another_engine(monkeypatch: pytest.Monke
 def test_too_many_rows_that_select() -> None:
     machine = operations([0, 1, 2, 3] * 4, 4, op_bits=65)
     with pytest.raises(LoweringError, match="65 rows decide what a loop does: the most is 64"):
-        computer_of(machine.model, machine.card, machine.layout)
+        compiled_model_of(machine.model, machine.card, machine.layout)
     machine = operations([0, 1, 2, 3] * 4, 4, op_bits=62)
     assert_the_equation(machine.model, machine.card, machine.layout, 20)
 

@@ -13,8 +13,8 @@ from torch import Tensor
 from punchcard.api import build
 from punchcard.card.packed import PackedCard
 from punchcard.engines import prepare
-from punchcard.engines.lowered.computer import Computer
-from punchcard.engines.lowered.live import LiveCard
+from punchcard.engines.lowered.card_state import CardState
+from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.machines.fleq import oracle
 from punchcard.machines.fleq.isa import Call, FleqProgram, PointerUpdate, Step
 from punchcard.machines.fleq.machine import FleqMachine
@@ -182,8 +182,8 @@ def test_what_follows_is_checked() -> None:
     odd = card.clone()
     machine.layout.get(odd, "write_idle", "scratchpad")[...] = 1.0
     packed, strange = (PackedCard.of(machine.layout, one) for one in (card, odd))
-    computer = Computer(machine.weights, machine.layout, packed)
-    live, other = LiveCard(computer, packed), LiveCard(computer, strange)
+    compiled_model = CompiledModel(machine.weights, machine.layout, packed)
+    live, other = CardState(compiled_model, packed), CardState(compiled_model, strange)
     assert live.advance(1)[0] == 1
     assert machine.read(live.tensor()).memory[0, 1] == 4.0
     assert other.advance(1)[0] == 0

@@ -30,7 +30,7 @@ def test_a_transpose_of_the_least_numbers(precision: str) -> None:
 
 @pytest.mark.parametrize("design", ["paper", "two-layer", "one-layer"])
 def test_the_smallest_cards(design: str) -> None:
-    """On a card of so few columns the analysis may find no quiet ones; then another engine runs it."""
+    """On a card of so few columns the analysis may find no passive ones; then another engine runs it."""
     for memory, instructions in ((1, 2), (3, 3), (5, 2)):
         machine = punchcard.SubleqMachine(word_bits=4, memory=memory, instructions=instructions, design=design)
         wanted = machine.run(PROGRAM, engine="dense").card

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Card, as_tensor
-from punchcard.engines import Prepared, prepare
+from punchcard.engines import EngineCache, prepare
 from tests.cases import soaked
 from tests.perturbed import SUBJECTS
 
@@ -24,7 +24,7 @@ PART = 250
 @pytest.mark.parametrize("name", LOOPS)
 def test_random_programs_bit_for_bit(name: str, part: int) -> None:
     """A quarter of the loops; all of them in `make soak`."""
-    subject, rng, kept, made = SUBJECTS[name](), random.Random(name), Prepared(), 0
+    subject, rng, kept, made = SUBJECTS[name](), random.Random(name), EngineCache(), 0
     model = subject.weights.module
     while made < LOOPS[name] / part:
         cards: list[Tensor] = [subject.card(rng)]
@@ -32,7 +32,7 @@ def test_random_programs_bit_for_bit(name: str, part: int) -> None:
         def watch(_: int, now: Card, cards: list[Tensor] = cards) -> None:
             cards.append(as_tensor(now))
 
-        prepare("lowered", subject.weights, subject.layout, cards[0], kept=kept).run(PART, watch=watch)
+        prepare("lowered", subject.weights, subject.layout, cards[0], cache=kept).run(PART, watch=watch)
         with torch.no_grad():
             expected = model(torch.stack(cards[:-1]))
         assert torch.equal(torch.stack(cards[1:]), expected)

@@ -9,11 +9,11 @@ import torch
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Content, Layout, Pattern, Region, RowBlock, holding
 from punchcard.engines import prepare
+from punchcard.engines.lowered.bits.functions import BitFunctions
+from punchcard.engines.lowered.bits.word import Words
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Linear
-from punchcard.engines.lowered.words.lift import Lifter
-from punchcard.engines.lowered.words.word import Words
 from punchcard.errors import LoweringError
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
@@ -23,7 +23,7 @@ from punchcard.transformer.build import assign, attend, build, clear
 from punchcard.transformer.expression import relu, rows, stack
 from punchcard.transformer.gate import gated
 from punchcard.transformer.precision import Precision
-from tests.engine_runs import computer_of
+from tests.engine_runs import compiled_model_of
 from tests.lowered_cases import Machine, assert_the_equation, operations
 
 pytestmark = pytest.mark.usefixtures("shared_code")
@@ -110,7 +110,7 @@ def meeting_heads(places: tuple[int, int], look: int) -> Machine:
 
 
 @pytest.mark.parametrize(("places", "meet"), [((2, 13), 0), ((1, 14), 1)])
-def test_two_busy_columns_that_are_found_at_once(places: tuple[int, int], meet: int) -> None:
+def test_two_active_columns_that_are_found_at_once(places: tuple[int, int], meet: int) -> None:
     """Where both heads stand at the place that is looked at, each gives a half."""
     machine = meeting_heads(places, 1)
     ran = assert_the_equation(machine.model, machine.card, machine.layout, 14, notes=None)
@@ -135,8 +135,8 @@ def test_selectors_that_nobody_can_work_out_are_refused() -> None:
     """Without its keys a head takes from all columns at once."""
     machine = operations([0, 1, 2, 3] * 4, 4)
     machine.model.layers[0].key.data[:] = 0.0  # type: ignore[operator]
-    with pytest.raises(LoweringError, match="decides what a loop does, takes from many quiet columns at once"):
-        computer_of(machine.model, machine.card, machine.layout)
+    with pytest.raises(LoweringError, match="decides what a loop does, takes from many passive columns at once"):
+        compiled_model_of(machine.model, machine.card, machine.layout)
 
 
 def test_numbers_that_leave_their_limit_when_they_settle() -> None:
@@ -148,7 +148,7 @@ def test_numbers_that_leave_their_limit_when_they_settle() -> None:
     assert limit is not None
     for name in ("data", "incoming"):
         layout.get(card, name, "memory")[0, 5] = 0.75 * limit
-    computer_of(machine.model, machine.punch(assemble(".data\nx scalar 1\n.code\nx = add(x, x)\nhalt")), layout)
+    compiled_model_of(machine.model, machine.punch(assemble(".data\nx scalar 1\n.code\nx = add(x, x)\nhalt")), layout)
     ran = assert_the_equation(machine.model, card, layout, 6, notes=None)
     assert "dense" in ran.made
 
@@ -171,7 +171,7 @@ def test_values_at_the_ends_of_a_range_that_are_not_on_the_grid() -> None:
 def test_values_that_are_too_fine_stay_numbers() -> None:
     graph = Graph()
     node = graph.node(op.LOAD, (), 0, ends=(0.0, 1e-30), domain=(0.0, 1e-30))
-    assert Lifter(Words(), lambda _: None).few(node) is None
+    assert BitFunctions(Words(), lambda _: None).table(node) is None
 
 
 def thresholds() -> Machine:
@@ -241,7 +241,7 @@ def test_no_code_reads_beyond_the_card(bits: int) -> None:
     """Columns that follow each other need no table. A pointer that leads to none of them must not be followed."""
     machine = links(bits, 3)
     assert_the_equation(machine.model, machine.card, machine.layout, 9)
-    assert all(computer_of(machine.model, machine.card, machine.layout).driver.notes["direct"])
+    assert all(compiled_model_of(machine.model, machine.card, machine.layout).driver.notes["direct"])
     if bits > 4:
         far = links(bits, (1 << bits) - 1)
         ran = prepare("lowered", far.model, far.layout, far.card).run(3)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from punchcard.card.encoding import encode_unsigned, pointer_bits
 from punchcard.card.layout import Layout, Region, RowBlock
-from punchcard.engines.scratchpad.engine import busy_columns
+from punchcard.engines.scratchpad.engine import active_columns
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, MatrixProduct
 from punchcard.machines.fleq.functions import Function, product_shape, same_shape
 from punchcard.machines.fleq.machine import FleqMachine
@@ -283,9 +283,9 @@ def test_only_the_scratchpad_needs_global_attention() -> None:
     scores = {}
     for memory in (10, 100, 1000):
         machine = SubleqMachine(word_bits=4, memory=memory, instructions=5, design="paper")
-        busy, n = busy_columns(machine.model, machine.layout), machine.layout.columns
-        assert busy.tolist() == list(range(machine.layout.region("scratchpad").stop))
-        scores[n] = (2 * len(busy) * n, n * n)
+        active, n = active_columns(machine.model, machine.layout), machine.layout.columns
+        assert active.tolist() == list(range(machine.layout.region("scratchpad").stop))
+        scores[n] = (2 * len(active) * n, n * n)
     assert scores == {18: (36, 324), 108: (216, 11664), 1008: (2016, 1016064)}
     fleq = FleqMachine(functions=["add"], size=2, memory=20, instructions=5)
-    assert busy_columns(fleq.model, fleq.layout).tolist() == list(range(fleq.sizes.scratchpad))
+    assert active_columns(fleq.model, fleq.layout).tolist() == list(range(fleq.sizes.scratchpad))

@@ -23,8 +23,8 @@ SAME: dict[str, tuple[Any, ...]] = {
     "X[0] = 7\n    X[1] += 2\n    X *= 2\n    return X": (X, Q),
     "X = 1.0 * X\n    X[0] = 0.5\n    X += 0.25\n    return X": (X, Q),
     "y = np.zeros(3)\n    y[1] = X[1] / 2\n    return y": (X, Q),
-    "y = pc.maximum(X, 0)\n    y[0] = 0.5\n    return y": (X, Q),
-    "y = pc.where(Q, X, 0)\n    y[0] = 0.5\n    return y": (X, Q),
+    "y = pc.arrays.maximum(X, 0)\n    y[0] = 0.5\n    return y": (X, Q),
+    "y = pc.arrays.where(Q, X, 0)\n    y[0] = 0.5\n    return y": (X, Q),
     "y = np.where(Q, X, 0)\n    y[0] = 5\n    return y": (X, Q),
     "return Q * X, 1.0 - Q, Q.sum() + Q.sum(), Q.mean(), X[Q.shape[0] - 1], ~Q, Q * Q, np.where(Q, 1.0, X)": (X, Q),
     "Q[0] = X[0] < 0\n    return Q": (X, Q),
@@ -38,7 +38,7 @@ SAME: dict[str, tuple[Any, ...]] = {
     "return X * 2 + X, (X > 0) * X": ([0.5, 1.5, 2.0], [True, False, False]),
     "return X * 0.5": (np.array([1.0, 2.0, 4.0], dtype=np.float32), Q),
     "return X * 2, Q * 1.5, Q + 1": (np.int64(4), np.bool_(True)),
-    "return pc.exp(Q), pc.sum(Q), pc.abs(Q) - pc.abs(Q)": (X, Q),
+    "return pc.arrays.exp(Q), pc.arrays.sum(Q), pc.arrays.abs(Q) - pc.arrays.abs(Q)": (X, Q),
 }
 REFUSED: dict[str, tuple[str, tuple[Any, ...]]] = {
     "X[0] = 0.5\n    return X": ("'X' is an array of integers, which does not keep what is stored here", (X, Q)),

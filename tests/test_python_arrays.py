@@ -100,7 +100,7 @@ def test_the_machine_is_the_same_for_every_argument_of_a_shape() -> None:
 def test_the_text_assembles_to_the_program_and_names_the_lines() -> None:
     text = newton.lower(MATRIX, 6)
     assert assemble(text) == newton.program(MATRIX, 6)
-    assert "X = X @ (2 * pc.eye(len(A)) - A @ X)" in text
+    assert "X = X @ (2 * pc.arrays.eye(len(A)) - A @ X)" in text
     assert "# arrays.py:" in text
 
 
@@ -187,7 +187,7 @@ def test_leaving_the_range_names_the_line() -> None:
         newton.with_options(range=1.5).run(MATRIX, 3)
     assert "leaves the range ±1.5" in str(caught.value)
     assert "give range=" in str(caught.value)
-    assert caught.value.text.strip() == "X = X @ (2 * pc.eye(len(A)) - A @ X)"
+    assert caught.value.text.strip() == "X = X @ (2 * pc.arrays.eye(len(A)) - A @ X)"
     with pytest.raises(PunchcardError, match=r"newton: A holds 9, beyond the range ±2; give range=128 or more"):
         newton.with_options(range=2).run(9.0 * np.eye(2), 1)
 
@@ -202,7 +202,7 @@ def test_an_error_of_the_machine_names_the_line() -> None:
     error = call.at_its_line(caught.value)
     assert re.match(r"arrays\.py:\d+:\d+: instruction \d+ .*'X.*' became .*beyond the declared range ±4: give a larger",
                     str(error))
-    assert getattr(error, "text", "").strip() == "X = X @ (2 * pc.eye(len(A)) - A @ X)"
+    assert getattr(error, "text", "").strip() == "X = X @ (2 * pc.arrays.eye(len(A)) - A @ X)"
 
 
 def test_wrong_arguments() -> None:

@@ -160,7 +160,7 @@ def inverse():
     X = 0.05 * A.T
     for _ in range(8):
         X = X @ (2 * eye(2) - A @ X)
-    return X + 0 * pc.ones((2, 2))
+    return X + 0 * pc.arrays.ones((2, 2))
 
 @pc.program
 def stops():

@@ -29,7 +29,7 @@ def test_marks_stand_where_they_were_asked_for(design: str, engine: str) -> None
     machine = punchcard.build(PROGRAM, design=design)
     marks: list[Mark] = []
     if (design, engine) == ("one-layer", "lowered"):
-        with pytest.raises(LoweringError, match="quiet columns find other quiet columns"):
+        with pytest.raises(LoweringError, match="passive columns find other passive columns"):
             machine.run(PROGRAM, engine=engine)
         return
     whole = machine.run(PROGRAM, engine="dense")

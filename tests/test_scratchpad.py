@@ -85,7 +85,7 @@ def test_a_machine_from_elsewhere_bit_for_bit() -> None:
 @pytest.mark.parametrize("design", DESIGNS)
 def test_only_the_scratchpad_and_a_few_columns_are_computed(design: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = SubleqMachine(word_bits=8, memory=60, instructions=65, design=design)
-    assert scratchpad.busy_columns(machine.model, machine.layout).tolist() == [0]
+    assert scratchpad.active_columns(machine.model, machine.layout).tolist() == [0]
     computed: list[int] = []
     finish = Incremental._finish
 
@@ -128,7 +128,7 @@ def test_a_port_may_change_any_column() -> None:
     for engine in (run_dense, run_scratchpad):
         def scribble(loop: int, card: Tensor) -> bool:
             machine.layout.get(card, "memory", "memory")[:, loop % 3] *= -1
-            machine.layout.get(card, "position", "memory")[0, 0] *= -1  # keys of a quiet column, too
+            machine.layout.get(card, "position", "memory")[0, 0] *= -1  # keys of a passive column, too
             return loop < 5
 
         ran = engine(machine.model, machine.punch(Program.create(code, [5, 90, -7])), 9, facts=machine.layout,
@@ -140,7 +140,7 @@ def test_a_port_may_change_any_column() -> None:
 
 
 def ripple() -> tuple[Layout, LoopedTransformer, Tensor]:
-    """Every column takes the bit of its left neighbour, and the first flips its own: quiet columns find quiet columns."""
+    """Every column takes the bit of its left neighbour, and the first flips its own: passive columns find others."""
     layout = Layout(
         [RowBlock("bit", 1, changes=("first", "tape"), holds=holding("bits", "first", "tape")),
          RowBlock("position", 4, holds=holding("bits", "first", "tape")),
@@ -161,9 +161,9 @@ def ripple() -> tuple[Layout, LoopedTransformer, Tensor]:
     return layout, build(parts, layout.width, Precision()), card
 
 
-def test_a_change_travels_through_quiet_columns() -> None:
+def test_a_change_travels_through_passive_columns() -> None:
     layout, model, card = ripple()
-    assert scratchpad.busy_columns(model, layout).tolist() == []
+    assert scratchpad.active_columns(model, layout).tolist() == []
     assert assert_the_equation(model, card, layout) == ()
     after, _ = cards_of(model, card, layout, 20)
     assert after[-1][layout.rows("bit")].squeeze(0).tolist() == [-1.0, 1.0] * 6
@@ -196,7 +196,7 @@ def flashes() -> tuple[Layout, LoopedTransformer, Tensor]:
     return layout, build(parts, layout.width, Precision()), card
 
 
-def test_what_a_busy_column_leaves_for_one_loop_is_gone_in_the_next() -> None:
+def test_what_a_active_column_leaves_for_one_loop_is_gone_in_the_next() -> None:
     layout, model, card = flashes()
     assert assert_the_equation(model, card, layout) == ()
     after, _ = cards_of(model, card, layout, 16)
@@ -247,8 +247,8 @@ def test_a_low_temperature_keeps_the_full_softmax() -> None:
         card = machine.model(card)
         assert torch.allclose(found, card, rtol=1e-12, atol=1e-12)
     assert notes == (
-        "layer 1, heads 1, 2: quiet columns have queries without a clear winner; full softmax for these",
-        "layer 2, head 1: quiet columns have queries without a clear winner; full softmax for these",
+        "layer 1, heads 1, 2: passive columns have queries without a clear winner; full softmax for these",
+        "layer 2, head 1: passive columns have queries without a clear winner; full softmax for these",
     )
 
 
@@ -287,9 +287,9 @@ def tags_that_move(counting: bool) -> tuple[Layout, LoopedTransformer, Tensor]:
 
 
 @pytest.mark.parametrize("counting", [True, False])
-def test_keys_that_change_outside_the_busy_columns(counting: bool) -> None:
+def test_keys_that_change_outside_the_active_columns(counting: bool) -> None:
     layout, model, card = tags_that_move(counting)
-    assert scratchpad.busy_columns(model, layout).tolist() == [0] * counting
+    assert scratchpad.active_columns(model, layout).tolist() == [0] * counting
     seen, notes = cards_of(model, card, layout)
     for loop, found in enumerate(seen):
         card = model(card)
@@ -297,7 +297,7 @@ def test_keys_that_change_outside_the_busy_columns(counting: bool) -> None:
         wanted = (2 + loop * counting) % 8
         tag = wanted if loop % 2 == 0 else 7 - wanted
         assert decode_unsigned(layout.get(found, "seen", "head")).item() == (3 * tag) % 8 % 4  # 3 is its own inverse
-    assert notes == ("layer 2, head 1: keys or queries change outside the busy columns; full softmax",)
+    assert notes == ("layer 2, head 1: keys or queries change outside the active columns; full softmax",)
 
 
 def test_keys_that_change_once_are_looked_at_again() -> None:
@@ -311,21 +311,22 @@ def test_keys_that_change_once_are_looked_at_again() -> None:
     expected = run_dense(model, card, 7, facts=layout, ports=ports)
     ran = run_scratchpad(model, card, 7, facts=layout, ports=ports)
     assert torch.equal(ran.card, expected.card)
-    assert ran.notes == ("layer 1, head 1: keys or queries changed outside the busy columns; winners were looked for again",)
+    note = "layer 1, head 1: keys or queries changed outside the active columns; winners were looked for again"
+    assert ran.notes == (note,)
 
 
-def test_without_facts_and_with_nothing_quiet_the_softmax_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_facts_and_with_nothing_passive_the_softmax_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     layout, model, card = counter_machine()
     expected = run_dense(model, card, 9).card
-    busy = Layout([RowBlock(b.name, b.size, changes=("head", "tape")) for b in layout.blocks], layout.regions)
+    active = Layout([RowBlock(b.name, b.size, changes=("head", "tape")) for b in layout.blocks], layout.regions)
     for scores in (1 << 24, 16):  # at once, and two columns at a time
         monkeypatch.setattr(scratchpad, "SCORES_AT_ONCE", scores)
         ran = run_scratchpad(model, card, 9)
         assert torch.equal(ran.card, expected)
         assert ran.notes == ("no facts about the card: full softmax in all heads",)
-        ran = run_scratchpad(model, torch.stack([card, card]), 9, facts=busy)
+        ran = run_scratchpad(model, torch.stack([card, card]), 9, facts=active)
         assert torch.equal(ran.card, torch.stack([expected, expected]))
-        assert ran.notes == ("every column is busy: full softmax in all heads",)
+        assert ran.notes == ("every column is active: full softmax in all heads",)
 
 
 def test_numbers_beyond_all_bounds_are_computed_in_full() -> None:

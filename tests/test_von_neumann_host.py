@@ -13,7 +13,7 @@ from torch import Tensor
 
 from punchcard.card.layout import Card
 from punchcard.engines import ENGINES, prepare
-from punchcard.engines.tap import Tap
+from punchcard.engines.output_buffer import OutputBuffer
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.host import VonNeumannHost
@@ -63,11 +63,11 @@ def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest
         seen.update(found)
         return goes_on
 
-    for served in (VonNeumannHost, Tap):
+    for served in (VonNeumannHost, OutputBuffer):
         monkeypatch.setattr(served, "__call__", watching(served.__call__))
     result = machine.run(case.image, input=read, max_steps=case.max_steps, engine=engine)
     assert result.output == case.output
-    if any(case.output) and engine in ("dense", "scratchpad"):  # others serve a tap themselves; a byte 0 leaves it empty
+    if any(case.output) and engine in ("dense", "scratchpad"):  # others serve an output buffer; a byte 0 leaves it empty
         assert ("memory", "ports") in seen
 
 

@@ -41,12 +41,14 @@ for name in ("multiply.subleq", "newton.fleq", "von_neumann/sort.asq"):
     assert punchcard.machines.checkpoint.load(sys.argv[1]).mark.raw_card.equals(card)
     told = CliRunner().invoke(punchcard.cli.command_line(), ["info", "examples/" + name, "--json"])
     assert told.exit_code == 0, told.output
+    ran = CliRunner().invoke(punchcard.cli.command_line(), ["run", "examples/" + name], input="3 1 2")
+    assert ran.exit_code == 0, ran.output
 assert "torch" not in sys.modules
 print("done")
 """
 
 
-def test_building_packing_reading_and_keeping_need_no_torch(tmp_path: Path) -> None:
+def test_building_packing_reading_running_and_keeping_need_no_torch(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", SCRIPT, str(tmp_path / "file")], capture_output=True, text=True, check=False,
                          cwd=SOURCE.parent.parent)
     assert (ran.stdout, ran.returncode) == ("done\n", 0), ran.stderr

@@ -8,28 +8,38 @@ from itertools import product
 
 import pytest
 
-from punchcard.engines.lowered.words.few import ONE, Few, Split, always, of_bit, restricted, split_sum, together, trimmed
-from punchcard.engines.lowered.words.pack import pack_any
-from punchcard.engines.lowered.words.word import Bit, Words, exclusive, implies
+from punchcard.engines.lowered.bits.packing import pack_any
+from punchcard.engines.lowered.bits.table import (
+    ONE,
+    BitTable,
+    SplitTable,
+    bit_table,
+    combine,
+    constant_table,
+    restrict,
+    split_sum,
+    without_idle_bits,
+)
+from punchcard.engines.lowered.bits.word import Bit, Words, exclusive, implies
 from tests.test_words import Bits, random_few
 from tests.word_values import all_values, few_value, leaf_words, value_of
 
 WIDTH = 4
 
 
-def shifted(direction: int, sign: bool = False) -> tuple[Words, dict[int, list[Few]]]:
+def shifted(direction: int, sign: bool = False) -> tuple[Words, dict[int, list[BitTable]]]:
     """Bits of a word shifted by another: a conjunction for each amount, and for each place their list."""
     words = Words()
     x, amount = leaf_words(words, WIDTH, 2)
-    places: dict[int, list[Few]] = {place: [always(-ONE)] for place in range(WIDTH)}
+    places: dict[int, list[BitTable]] = {place: [constant_table(-ONE)] for place in range(WIDTH)}
     for place, s in product(range(WIDTH), range(1 << amount.width)):
         source = place + direction * s
         if not 0 <= source < WIDTH and not (sign and source >= WIDTH):
             continue
-        here: Few | None = of_bit(Bit(x, min(source, WIDTH - 1)), 0, 2 * ONE)
+        here: BitTable | None = bit_table(Bit(x, min(source, WIDTH - 1)), 0, 2 * ONE)
         for j in range(amount.width):
-            literal = of_bit(Bit(amount, j), *((0, 1) if s >> j & 1 else (1, 0)))
-            here = None if here is None else together(int.__mul__, here, literal)
+            literal = bit_table(Bit(amount, j), *((0, 1) if s >> j & 1 else (1, 0)))
+            here = None if here is None else combine(int.__mul__, here, literal)
         assert here is not None
         places[place].append(here)
     return words, places
@@ -39,9 +49,9 @@ def shifted(direction: int, sign: bool = False) -> tuple[Words, dict[int, list[F
                                                           (1, True, "chosen")])
 def test_a_sum_of_conjunctions_is_a_choice_or_a_shift(direction: int, sign: bool, found: str) -> None:
     words, places = shifted(direction, sign)
-    known: dict[int, Few | Split] = {}
+    known: dict[int, BitTable | SplitTable] = {}
     for place, terms in places.items():  # one conjunction alone is a function of few bits
-        whole = together(int.__add__, *terms) if len(terms) == 2 else split_sum(terms)
+        whole = combine(int.__add__, *terms) if len(terms) == 2 else split_sum(terms)
         assert whole is not None
         assert set(whole.values) <= {-ONE, ONE}
         known[place] = whole
@@ -77,11 +87,11 @@ def test_a_function_with_some_bits_known() -> None:
     (leaf,) = leaf_words(words, 5)
     bits = [Bit(leaf, i) for i in range(5)]
     for _ in range(40):
-        few, known = random_few(rng, bits, 5), tuple(sorted(rng.sample(bits, 2)))
+        table, known = random_few(rng, bits, 5), tuple(sorted(rng.sample(bits, 2)))
         setting = rng.randrange(4)
         for values in all_values([leaf]):
             if all(values[leaf] >> bit.place & 1 == setting >> j & 1 for j, bit in enumerate(known)):
-                assert few_value(restricted(few, known, setting), values) == few_value(few, values)
+                assert few_value(restrict(table, known, setting), values) == few_value(table, values)
 
 
 def test_what_is_said_of_flags_is_true() -> None:
@@ -107,7 +117,7 @@ def test_functions_of_flags_are_right_wherever_they_can_be() -> None:
     bits = [Bit(flag, 0) for flag in flags]
     for _ in range(200):
         one, other = random_few(rng, bits), random_few(rng, bits)
-        total = together(int.__add__, one, other)
+        total = combine(int.__add__, one, other)
         assert total is not None
         for values in all_values([leaf]):
             assert few_value(total, values) == few_value(one, values) + few_value(other, values)
@@ -116,10 +126,10 @@ def test_functions_of_flags_are_right_wherever_they_can_be() -> None:
 def test_patterns_that_exclude_each_other_add_up_to_a_bit() -> None:
     words = Words()
     (leaf,) = leaf_words(words, 8)
-    total: Few | None = always(0)
+    total: BitTable | None = constant_table(0)
     for pattern in range(5):
-        flag = of_bit(Bit(words.matches(leaf, 255, pattern), 0), 0, 1)
-        total = None if total is None else together(int.__add__, total, flag)
+        flag = bit_table(Bit(words.matches(leaf, 255, pattern), 0), 0, 1)
+        total = None if total is None else combine(int.__add__, total, flag)
     assert total is not None
     assert set(total.values) == {0, 1}
 
@@ -131,11 +141,11 @@ def test_a_conjunction_of_many_bits_is_one_comparison(sign: float) -> None:
     wanted = [1.0 if i % 3 else -1.0 for i in range(count)]
     inner = bits.form([sign * w / 2 for w in wanted], 0.0).times(sign)
     inner.constant = inner.constant + (1 - count / 2)
-    few = bits.assert_same(bits.graph.relu(inner))
-    assert few is not None
-    assert Fraction(max(few.values), ONE) == 1
+    table = bits.assert_same(bits.graph.relu(inner))
+    assert table is not None
+    assert Fraction(max(table.values), ONE) == 1
     if count > 7:
-        assert [bit.word.op for bit in few.bits] == ["matches"]
+        assert [bit.word.op for bit in table.bits] == ["matches"]
 
 
 def test_trimming() -> None:
@@ -147,6 +157,6 @@ def test_trimming() -> None:
         idle = rng.randrange(4)
         values = [rng.randrange(3) for _ in range(16)]
         values = [values[i & ~(1 << idle)] for i in range(16)]
-        few = trimmed(bits, list(values))
-        assert bits[idle] not in few.bits
-        assert all(few_value(few, {leaf: i}) == value for i, value in enumerate(values))
+        table = without_idle_bits(bits, list(values))
+        assert bits[idle] not in table.bits
+        assert all(few_value(table, {leaf: i}) == value for i, value in enumerate(values))

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from llvmlite import binding, ir
 
+from punchcard.engines.lowered.bits.table import BitTable, without_idle_bits
+from punchcard.engines.lowered.bits.word import Bit, Input, Word, Words
 from punchcard.engines.lowered.codegen.objects import processor
 from punchcard.engines.lowered.codegen.words import I64, WordEmitter
-from punchcard.engines.lowered.words.few import Few, trimmed
-from punchcard.engines.lowered.words.word import Bit, Input, Word, Words
 from tests.word_values import WHOLE, bit_of, few_value, leaf_words, value_of
 
 WIDTHS = (64, 64, 16, 9, 1)
@@ -52,22 +52,22 @@ def test_words_as_code() -> None:
     assert {part.op for word in made for part in (word, *word.args)} >= {
         "shift", "mask", "sum", "at least", "below", "equal", "logic", "union", "constant", "matches", "chosen", "shift by"}
     bits = [Bit(word, 0 if word.is_flag else rng.randrange(64)) for word in made]
-    functions: list[Few] = []
+    functions: list[BitTable] = []
     while len(functions) < 60:
         chosen = tuple(sorted(rng.sample(bits, rng.randint(1, 5))))
-        functions.append(trimmed(chosen, [rng.choice((-1, 1)) for _ in range(1 << len(chosen))]))
-    run, engine = compiled(leaves, made, bits, [few for few in functions if few.bits])
+        functions.append(without_idle_bits(chosen, [rng.choice((-1, 1)) for _ in range(1 << len(chosen))]))
+    run, engine = compiled(leaves, made, bits, [table for table in functions if table.bits])
     for _ in range(20):
         values = {leaf: rng.getrandbits(leaf.width) for leaf in leaves}
         given, out = np.array([values[leaf] for leaf in leaves], dtype=np.uint64), np.zeros(1000, dtype=np.uint64)
         run(given.ctypes.data, out.ctypes.data)
         expected = [value_of(word, values) & WHOLE for word in made] + [bit_of(bit, values) for bit in bits]
-        expected += [int(few_value(few, values) > 0) for few in functions if few.bits]
+        expected += [int(few_value(table, values) > 0) for table in functions if table.bits]
         assert out[: len(expected)].tolist() == expected
     assert engine
 
 
-def compiled(leaves: list[Word], made: list[Word], bits: list[Bit], functions: list[Few]) -> tuple[Any, object]:
+def compiled(leaves: list[Word], made: list[Word], bits: list[Bit], functions: list[BitTable]) -> tuple[Any, object]:
     """A function that is given the leaves and writes all values."""
     module, pointer = ir.Module("words"), I64.as_pointer()
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer, pointer]), "run")

@@ -8,26 +8,26 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from punchcard.engines.lowered.bits.functions import BitFunctions, aligned
+from punchcard.engines.lowered.bits.packing import alike, family, pack
+from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total, steps_of, table_of_steps
+from punchcard.engines.lowered.bits.table import (
+    MOST_BITS,
+    ONE,
+    BitTable,
+    Inexact,
+    bit_table,
+    combine,
+    constant_table,
+    exact,
+    scaled,
+    without_idle_bits,
+)
+from punchcard.engines.lowered.bits.word import Bit, Word, Words
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.domains import value_of as node_value
 from punchcard.engines.lowered.graph.nodes import BIT, Linear, Node
-from punchcard.engines.lowered.words.few import (
-    MOST_BITS,
-    ONE,
-    Few,
-    Inexact,
-    always,
-    exact,
-    of_bit,
-    scaled,
-    together,
-    trimmed,
-)
-from punchcard.engines.lowered.words.lift import Lifter, aligned
-from punchcard.engines.lowered.words.pack import alike, family, pack
-from punchcard.engines.lowered.words.steps import MOST_STEPS, Total, few_of_steps, steps_of
-from punchcard.engines.lowered.words.word import Bit, Word, Words
 from tests.word_values import Leaves, all_values, bit_of, few_value, leaf_words, value_of
 
 # Numbers and tables
@@ -50,9 +50,9 @@ def test_products_that_are_finer_have_no_table() -> None:
         scaled(exact(2.0**-40), exact(2.0**-40))
 
 
-def random_few(rng: random.Random, bits: list[Bit], most: int = 3, values: tuple[int, ...] = (-1, 0, 1, 2)) -> Few:
+def random_few(rng: random.Random, bits: list[Bit], most: int = 3, values: tuple[int, ...] = (-1, 0, 1, 2)) -> BitTable:
     chosen = tuple(sorted(rng.sample(bits, rng.randint(0, most))))
-    return trimmed(chosen, [rng.choice(values) for _ in range(1 << len(chosen))])
+    return without_idle_bits(chosen, [rng.choice(values) for _ in range(1 << len(chosen))])
 
 
 def test_functions_of_few_bits() -> None:
@@ -64,7 +64,7 @@ def test_functions_of_few_bits() -> None:
     for _ in range(60):
         a, b = random_few(rng, bits), random_few(rng, bits)
         for change in (int.__add__, int.__mul__):
-            both = together(change, a, b)
+            both = combine(change, a, b)
             assert both is not None
             for leaf in settings:
                 assert few_value(both, leaf) == change(few_value(a, leaf), few_value(b, leaf))
@@ -72,10 +72,10 @@ def test_functions_of_few_bits() -> None:
                 assert any(x != y for x, y in zip(both.values, (both.values[i ^ 1 << j] for i in range(len(both.values))),
                                                   strict=True)), "no bit is idle"
     many = leaf_words(words, *[1] * (MOST_BITS + 1))
-    total: Few | None = always(0)
+    total: BitTable | None = constant_table(0)
     for number, flag in enumerate(many):
         assert total is not None
-        total = together(int.__add__, total, of_bit(Bit(flag, 0), 0, 1))
+        total = combine(int.__add__, total, bit_table(Bit(flag, 0), 0, 1))
         assert (total is None) == (number == MOST_BITS)
 
 
@@ -145,11 +145,11 @@ def test_steps_as_bits() -> None:
         if total.low == total.high:
             continue
         steps = random_steps(rng, total.low, total.high)
-        few = few_of_steps(words, total, steps)
-        kinds |= {bit.word.op for bit in few.bits}
+        table = table_of_steps(words, total, steps)
+        kinds |= {bit.word.op for bit in table.bits}
         for leaf in all_values(leaves):
             at = total_value(total.terms, leaf)
-            assert few_value(few, leaf) == next(v for place, v in reversed(steps) if place <= at)
+            assert few_value(table, leaf) == next(v for place, v in reversed(steps) if place <= at)
     assert kinds >= {"sum", "at least", "below", "leaf"}
 
 
@@ -184,21 +184,21 @@ def test_packing_bits() -> None:
         words = Words()
         leaves = leaf_words(words, 3, 3, 1)
         bits = random_bits(rng, words, leaves)
-        wanted: dict[int, Few] = {}
+        wanted: dict[int, BitTable] = {}
         if turn % 2:  # the same function in step, with some others
             first = random_few(rng, [bit for bit in bits if bit.place == 0], 3, (-1, 1))
-            wanted = {at: Few(tuple(Bit(b.word, 0 if b.word.is_flag else at) for b in first.bits), first.values)
+            wanted = {at: BitTable(tuple(Bit(b.word, 0 if b.word.is_flag else at) for b in first.bits), first.values)
                       for at in range(3)}
         for _ in range(rng.randint(0, 5)):
-            few = random_few(rng, bits, 3, (-1, 1))
-            wanted[rng.randrange(8)] = few if few.bits else always(rng.choice((-1, 1)))
-        homes: dict[Few, Bit] = {}
+            table = random_few(rng, bits, 3, (-1, 1))
+            wanted[rng.randrange(8)] = table if table.bits else constant_table(rng.choice((-1, 1)))
+        homes: dict[BitTable, Bit] = {}
         word = pack(words, wanted, homes)
         for leaf in all_values(leaves):
-            expected = sum((few_value(few, leaf) > 0) << at for at, few in wanted.items())
+            expected = sum((few_value(table, leaf) > 0) << at for at, table in wanted.items())
             assert value_of(word, leaf) == expected
-            for few, home in homes.items():
-                assert bit_of(home, leaf) == few_value(few, leaf)
+            for table, home in homes.items():
+                assert bit_of(home, leaf) == few_value(table, leaf)
 
 
 def test_families_of_functions() -> None:
@@ -206,13 +206,13 @@ def test_families_of_functions() -> None:
     for _ in range(100):
         words = Words()
         leaves = leaf_words(words, 3, 3, 1)
-        few = random_few(rng, random_bits(rng, words, leaves), 3, (0, 1))
-        if not few.bits:
+        table = random_few(rng, random_bits(rng, words, leaves), 3, (0, 1))
+        if not table.bits:
             continue
         place = rng.randint(0, 5)
-        word = family(words, few, place)
+        word = family(words, table, place)
         for leaf in all_values(leaves):
-            assert bit_of(Bit(word, place), leaf) == few_value(few, leaf)
+            assert bit_of(Bit(word, place), leaf) == few_value(table, leaf)
 
 
 def test_functions_that_are_alike() -> None:
@@ -229,9 +229,9 @@ def test_functions_that_are_alike() -> None:
     assert said > 20
     words = Words()
     x, y = leaf_words(words, 4, 4)
-    either = Few((Bit(x, 0), Bit(y, 0)), (0, 1, 1, 0))
-    assert alike(either, Few((Bit(words.sum([(1, x), (1, y)], 0), 0),), (0, 1)))
-    assert not alike(either, Few((Bit(words.sum([(1, x), (1, y)], 1), 0),), (0, 1)))
+    either = BitTable((Bit(x, 0), Bit(y, 0)), (0, 1, 1, 0))
+    assert alike(either, BitTable((Bit(words.sum([(1, x), (1, y)], 0), 0),), (0, 1)))
+    assert not alike(either, BitTable((Bit(words.sum([(1, x), (1, y)], 1), 0),), (0, 1)))
 
 
 def test_sums_in_line_with_others() -> None:
@@ -242,12 +242,12 @@ def test_sums_in_line_with_others() -> None:
         leaves = leaf_words(words, 2, 2, 1)
         bits = random_bits(rng, words, leaves)
         functions = [random_few(rng, bits, 2, (0, 1)) for _ in range(4)]
-        terms = {few: rng.choice((-2, -1, 1, 2)) << 64 for few in functions if few.bits}
+        terms = {table: rng.choice((-2, -1, 1, 2)) << 64 for table in functions if table.bits}
         after, constant = aligned(terms, 5)
         assert all(after.values())
         for leaf in all_values(leaves):
-            assert sum(c * few_value(few, leaf) for few, c in after.items()) + constant == 5 + sum(
-                c * few_value(few, leaf) for few, c in terms.items())
+            assert sum(c * few_value(table, leaf) for table, c in after.items()) + constant == 5 + sum(
+                c * few_value(table, leaf) for table, c in terms.items())
 
 
 # Lifting
@@ -262,25 +262,25 @@ class Bits:
         self.graph, self.words = Graph(), Words()
         self.word = self.words.leaf("leaf", 0, ROWS)
         self.rows = [self.graph.node(op.LOAD, (), row, ends=(-1.0, 1.0), domain=BIT) for row in range(ROWS)]
-        self.lifter = Lifter(self.words, self._leaf)
+        self.functions = BitFunctions(self.words, self._leaf)
 
-    def _leaf(self, node: Node) -> Few:
-        return of_bit(Bit(self.word, node.data), -ONE, ONE)
+    def _leaf(self, node: Node) -> BitTable:
+        return bit_table(Bit(self.word, node.data), -ONE, ONE)
 
     def form(self, weights: list[float], constant: float = 0.0) -> Linear:
         return Linear({row: w for row, w in zip(self.rows, weights, strict=False) if w}, np.array([constant]))
 
-    def assert_same(self, linear: Linear) -> Few | None:
+    def assert_same(self, linear: Linear) -> BitTable | None:
         """What was lifted is the form, for all settings of the bits."""
-        few = self.lifter.few_of(linear)
-        if few is None:
+        table = self.functions.table_of(linear)
+        if table is None:
             return None
         words = range(1 << ROWS)
         known = {row: np.array([2.0 * (w >> i & 1) - 1 for w in words]) for i, row in enumerate(self.rows)}
         values = linear.constant + sum(c * node_value(node, known) for node, c in linear.terms.items())
         for word, value in zip(words, np.broadcast_to(values, len(words)).tolist(), strict=True):
-            assert Fraction(few_value(few, {self.word: word}), ONE) == Fraction(value)
-        return few
+            assert Fraction(few_value(table, {self.word: word}), ONE) == Fraction(value)
+        return table
 
 
 def test_a_bit_of_a_sum_is_lifted() -> None:
@@ -294,9 +294,9 @@ def test_a_bit_of_a_sum_is_lifted() -> None:
             sign = 2.0 if k % 2 else -2.0
             for weight, shift in ((sign, 1 - (k << place)), (-sign, -(k << place))):
                 result.add(bits.graph.relu(Linear(total.terms, total.constant + shift)), weight)
-        few = bits.assert_same(bits.graph.narrowed(bits.graph.tidy(result)))
-        assert few is not None
-        assert len(few.bits) <= 2, "a bit of an integer, not a table"
+        table = bits.assert_same(bits.graph.narrowed(bits.graph.tidy(result)))
+        assert table is not None
+        assert len(table.bits) <= 2, "a bit of an integer, not a table"
 
 
 def test_random_layers_are_lifted_or_left() -> None:
@@ -339,9 +339,9 @@ def test_a_sum_of_gated_bits_is_one_of_words() -> None:
             sign = 2.0 if k % 2 else -2.0
             for weight, shift in ((sign, 1 - (k << place)), (-sign, -(k << place))):
                 result.add(bits.graph.relu(Linear(total.terms, total.constant + shift)), weight)
-        few = bits.assert_same(bits.graph.narrowed(bits.graph.tidy(result)))
-        assert few is not None
-        operations |= {word for bit in few.bits for word in _logic(bit.word)}
+        table = bits.assert_same(bits.graph.narrowed(bits.graph.tidy(result)))
+        assert table is not None
+        operations |= {word for bit in table.bits for word in _logic(bit.word)}
     assert len(operations) == 2, "for each of the two gates the same operation on words for all places"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from punchcard.engines.lowered.words.few import Few
-from punchcard.engines.lowered.words.word import FULL, Bit, Word, Words
+from punchcard.engines.lowered.bits.table import BitTable
+from punchcard.engines.lowered.bits.word import FULL, Bit, Word, Words
 
 WHOLE = (1 << FULL) - 1
 Leaves = Mapping[Word, int]
@@ -60,9 +60,9 @@ def bit_of(bit: Bit, leaves: Leaves) -> int:
     return _shifted(value_of(bit.word, leaves), bit.place) & 1
 
 
-def few_value(few: Few, leaves: Leaves) -> int:
+def few_value(table: BitTable, leaves: Leaves) -> int:
     """The value of a function of bits."""
-    return few.values[sum(bit_of(bit, leaves) << j for j, bit in enumerate(few.bits))]
+    return table.values[sum(bit_of(bit, leaves) << j for j, bit in enumerate(table.bits))]
 
 
 def leaf_words(words: Words, *widths: int) -> list[Word]:

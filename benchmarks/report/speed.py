@@ -8,7 +8,7 @@ from docs.draw.engines import LOOKS, NAMES
 from benchmarks.engines import markdown
 from benchmarks.report.curves import charts, doublings
 from benchmarks.report.section import Figures, Say, Shown
-from punchcard.benchmark.tables import BenchOptions, Record, measure
+from punchcard.benchmark.measurements import BenchOptions, Record, measure
 from punchcard.cli.bench import figure
 from punchcard.machines.registry import built_in
 

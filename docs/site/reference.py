@@ -17,6 +17,7 @@ TITLES = {
     "punchcard.learning": "Learning",
     "punchcard.calculator": "The calculator",
     "punchcard.python": "Python functions as programs",
+    "punchcard.arrays": "Functions of array programs",
     "punchcard.view": "Seeing",
     "punchcard.export": "Into other tools",
     "punchcard.trace": "Watching",

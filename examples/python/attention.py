@@ -9,7 +9,7 @@ import punchcard as pc
 def attention(X, K, Q, V):
     scores = (K @ X).T @ (Q @ X)
     weights = np.exp(scores)
-    weights = weights / pc.sum(weights, axis=0)
+    weights = weights / np.sum(weights, axis=0)
     return X + V @ X @ weights
 
 

@@ -7,9 +7,9 @@ import punchcard as pc
 
 @pc.program
 def kalman(measured, F, Q, noise=0.25):
-    x = pc.zeros(2)
-    P = pc.eye(2)
-    track = pc.zeros((2, len(measured)))
+    x = np.zeros(2)
+    P = np.eye(2)
+    track = np.zeros((2, len(measured)))
     for t in range(len(measured)):
         x = F @ x
         P = F @ P @ F.T + Q

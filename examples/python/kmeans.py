@@ -7,12 +7,12 @@ import punchcard as pc
 
 @pc.program
 def kmeans(points, centres, rounds=5):
-    ones = pc.ones(points.shape[1])
+    ones = np.ones(points.shape[1])
     for _ in range(rounds):
-        far = np.outer(pc.sum(centres * centres, axis=0), ones) - 2 * centres.T @ points
-        least = pc.minimum(pc.minimum(far[0], far[1]), far[2])
+        far = np.outer(np.sum(centres * centres, axis=0), ones) - 2 * centres.T @ points
+        least = np.minimum(np.minimum(far[0], far[1]), far[2])
         belongs = 1.0 * (far <= least + 1e-6)
-        centres = points @ belongs.T / pc.sum(belongs, axis=1)
+        centres = points @ belongs.T / np.sum(belongs, axis=1)
     return centres
 
 

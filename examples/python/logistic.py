@@ -7,10 +7,10 @@ import punchcard as pc
 
 @pc.program
 def logistic(points, labels, rate=0.5, epochs=10):
-    weights = pc.zeros(len(points))
+    weights = np.zeros(len(points))
     for _ in range(epochs):
         for i in range(len(labels)):
-            error = pc.sigmoid(weights @ points[:, i]) - labels[i]
+            error = pc.arrays.sigmoid(weights @ points[:, i]) - labels[i]
             weights -= rate * error * points[:, i]
     return weights
 

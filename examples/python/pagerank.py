@@ -8,7 +8,7 @@ import punchcard as pc
 @pc.program
 def pagerank(links, damping=0.85, rounds=40):
     n = len(links)
-    rank = pc.ones(n) / n
+    rank = np.ones(n) / n
     for _ in range(rounds):
         rank = damping * (links @ rank) + (1 - damping) / n
     return rank

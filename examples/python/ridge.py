@@ -7,10 +7,10 @@ import punchcard as pc
 
 @pc.program
 def ridge(X, y, price=0.5, rounds=14):
-    A = X.T @ X + price * pc.eye(X.shape[1])
-    inverse = pc.eye(len(A)) / A.trace()
+    A = X.T @ X + price * np.eye(X.shape[1])
+    inverse = np.eye(len(A)) / A.trace()
     for _ in range(rounds):
-        inverse = inverse @ (2 * pc.eye(len(A)) - A @ inverse)
+        inverse = inverse @ (2 * np.eye(len(A)) - A @ inverse)
     return inverse @ (X.T @ y)
 
 

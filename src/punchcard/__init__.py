@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from punchcard import export
+    from punchcard import arrays, export
     from punchcard.api import (
         Registry,
         Report,
@@ -31,19 +31,7 @@ if TYPE_CHECKING:
         resume,
         run,
     )
-    from punchcard.budget import max_memory
-    from punchcard.calculator.calculation import Calculation, calc
-    from punchcard.cli import command_line
-    from punchcard.errors import PunchcardError
-    from punchcard.learning import learn, predict
-    from punchcard.linear_algebra import arnoldi, inverse, lanczos, least_squares, power_iteration, qr, solve
-    from punchcard.machines.fleq.isa import FleqProgram
-    from punchcard.machines.fleq.machine import FleqMachine
-    from punchcard.machines.subleq.isa import Program
-    from punchcard.machines.subleq.machine import SubleqMachine
-    from punchcard.machines.von_neumann.isa import Image
-    from punchcard.machines.von_neumann.machine import VonNeumannMachine
-    from punchcard.python.functions import (
+    from punchcard.arrays import (
         abs,
         cos,
         dot,
@@ -65,6 +53,18 @@ if TYPE_CHECKING:
         where,
         zeros,
     )
+    from punchcard.budget import max_memory
+    from punchcard.calculator.calculation import Calculation, calc
+    from punchcard.cli import command_line
+    from punchcard.errors import PunchcardError
+    from punchcard.learning import learn, predict
+    from punchcard.linear_algebra import arnoldi, inverse, lanczos, least_squares, power_iteration, qr, solve
+    from punchcard.machines.fleq.isa import FleqProgram
+    from punchcard.machines.fleq.machine import FleqMachine
+    from punchcard.machines.subleq.isa import Program
+    from punchcard.machines.subleq.machine import SubleqMachine
+    from punchcard.machines.von_neumann.isa import Image
+    from punchcard.machines.von_neumann.machine import VonNeumannMachine
     from punchcard.python.program import program
     from punchcard.trace import observe
     from punchcard.transformer.model import LoopedTransformer
@@ -86,20 +86,21 @@ _HOMES = {
     "Result": "punchcard.api",
     "SubleqMachine": "punchcard.machines.subleq.machine",
     "VonNeumannMachine": "punchcard.machines.von_neumann.machine",
-    "abs": "punchcard.python.functions",
+    "abs": "punchcard.arrays",
     "arnoldi": "punchcard.linear_algebra",
+    "arrays": "punchcard.arrays",
     "assemble": "punchcard.api",
     "assemble_fleq": "punchcard.api",
     "build": "punchcard.api",
     "calc": "punchcard.calculator",
     "check": "punchcard.api",
     "command_line": "punchcard.cli",
-    "cos": "punchcard.python.functions",
+    "cos": "punchcard.arrays",
     "disassemble": "punchcard.api",
-    "dot": "punchcard.python.functions",
-    "exp": "punchcard.python.functions",
+    "dot": "punchcard.arrays",
+    "exp": "punchcard.arrays",
     "export": "punchcard.export",
-    "eye": "punchcard.python.functions",
+    "eye": "punchcard.arrays",
     "inverse": "punchcard.linear_algebra",
     "kinds": "punchcard.api",
     "lanczos": "punchcard.linear_algebra",
@@ -107,30 +108,30 @@ _HOMES = {
     "least_squares": "punchcard.linear_algebra",
     "load": "punchcard.api",
     "load_machine": "punchcard.api",
-    "log": "punchcard.python.functions",
+    "log": "punchcard.arrays",
     "max_memory": "punchcard.budget",
-    "maximum": "punchcard.python.functions",
-    "minimum": "punchcard.python.functions",
-    "norm": "punchcard.python.functions",
+    "maximum": "punchcard.arrays",
+    "minimum": "punchcard.arrays",
+    "norm": "punchcard.arrays",
     "observe": "punchcard.trace",
-    "ones": "punchcard.python.functions",
-    "outer": "punchcard.python.functions",
+    "ones": "punchcard.arrays",
+    "outer": "punchcard.arrays",
     "power_iteration": "punchcard.linear_algebra",
     "predict": "punchcard.learning",
     "program": "punchcard.python.program",
     "qr": "punchcard.linear_algebra",
-    "relu": "punchcard.python.functions",
+    "relu": "punchcard.arrays",
     "resume": "punchcard.api",
     "run": "punchcard.api",
-    "sigmoid": "punchcard.python.functions",
-    "sin": "punchcard.python.functions",
-    "softmax": "punchcard.python.functions",
+    "sigmoid": "punchcard.arrays",
+    "sin": "punchcard.arrays",
+    "softmax": "punchcard.arrays",
     "solve": "punchcard.linear_algebra",
-    "sqrt": "punchcard.python.functions",
-    "sum": "punchcard.python.functions",
-    "tanh": "punchcard.python.functions",
-    "where": "punchcard.python.functions",
-    "zeros": "punchcard.python.functions",
+    "sqrt": "punchcard.arrays",
+    "sum": "punchcard.arrays",
+    "tanh": "punchcard.arrays",
+    "where": "punchcard.arrays",
+    "zeros": "punchcard.arrays",
 }
 
 __all__ = [
@@ -149,6 +150,7 @@ __all__ = [
     "VonNeumannMachine",
     "abs",
     "arnoldi",
+    "arrays",
     "assemble",
     "assemble_fleq",
     "build",

@@ -53,7 +53,7 @@ def case(*arguments: Any, fitted: bool = False, above: bool = False) -> Callable
 def newton(A, rounds):
     X = 0.3 * A.T
     for _ in range(rounds):
-        X = X @ (2 * pc.eye(len(A)) - A @ X)
+        X = X @ (2 * pc.arrays.eye(len(A)) - A @ X)
     return X
 
 
@@ -75,7 +75,7 @@ def transposes(A, B):
 
 @case((3,), (3,))
 def products_of_vectors(u, v):
-    return u @ v, np.outer(u, v), u * v, pc.dot(v, v)
+    return u @ v, np.outer(u, v), u * v, pc.arrays.dot(v, v)
 
 
 @case((2, 3))
@@ -100,12 +100,12 @@ def powers(x):
 
 @case((3,))
 def kinks(x):
-    return pc.relu(x), pc.abs(x), pc.maximum(x, 0.25), np.minimum(x, -x)
+    return pc.arrays.relu(x), pc.arrays.abs(x), pc.arrays.maximum(x, 0.25), np.minimum(x, -x)
 
 
 @case((2, 2), (2, 2))
 def masks(A, B):
-    return pc.where(A > B, A, B), (A > 0.1) * B, np.where(A <= B, 1.0, -1.0)
+    return pc.arrays.where(A > B, A, B), (A > 0.1) * B, np.where(A <= B, 1.0, -1.0)
 
 
 @case((3,), 0.3)
@@ -126,7 +126,7 @@ def branches(x):
 
 @case((3,), 0.2)
 def nested_branches(x, a):
-    y = pc.zeros(3)
+    y = pc.arrays.zeros(3)
     if x[0] > 0:
         if x[1] > 0:
             y = x + a
@@ -142,7 +142,7 @@ def early_return(x):
         return x * 2.0
     if x[1] > 0.0:
         return x - 1.0
-    return pc.zeros(4)
+    return pc.arrays.zeros(4)
 
 
 @case((2, 2), (2,), (2,), 0.1, 2)
@@ -158,7 +158,7 @@ def linear_sgd(X, y, w, rate, epochs):
 def two_layers(X, Y, V1, V2, c2, rate, epochs):
     for _ in range(epochs):
         for x, y in zip(X, Y):
-            a = pc.sigmoid(V1.T @ x)
+            a = pc.arrays.sigmoid(V1.T @ x)
             d2 = rate * (V2.T @ a + c2 - y)
             d1 = (V2 @ d2) * (a * (1 - a))
             V2 = V2 - np.outer(a, d2)
@@ -415,36 +415,36 @@ def traces(A, B):
 
 @case((3,), fitted=True, above=True)
 def roots(x):
-    return np.sqrt(x), 1.0 / x, x**-2, pc.norm(x)
+    return np.sqrt(x), 1.0 / x, x**-2, pc.arrays.norm(x)
 
 
 @case((3,), fitted=True)
 def waves(x):
-    return np.sin(x), pc.cos(x), np.tanh(2 * x), np.exp(x)
+    return np.sin(x), pc.arrays.cos(x), np.tanh(2 * x), np.exp(x)
 
 
 @case((2, 2), fitted=True, above=True)
 def logarithms(A):
-    return pc.log(A), A / (A + 1.0), 2.0 / A[0, 0]
+    return pc.arrays.log(A), A / (A + 1.0), 2.0 / A[0, 0]
 
 
 @case((2, 2), (2,), fitted=True)
 def softmaxes(A, x):
-    return pc.softmax(A), pc.softmax(x), pc.softmax(A, axis=0)
+    return pc.arrays.softmax(A), pc.arrays.softmax(x), pc.arrays.softmax(A, axis=0)
 
 
 @case((3, 3), (3,), fitted=True, above=True)
 def power_iteration(A, v):
     for _ in range(3):
         v = A @ v
-        v = v / pc.norm(v)
+        v = v / pc.arrays.norm(v)
     return v, v @ A @ v
 
 
 @case((3, 3), (3,), 2, fitted=True)
 def conjugate_gradients(M, b, rounds):
-    A = M.T @ M + 2.0 * pc.eye(3)
-    x = pc.zeros(3)
+    A = M.T @ M + 2.0 * pc.arrays.eye(3)
+    x = pc.arrays.zeros(3)
     r = b - A @ x
     p = r
     rr = r @ r

@@ -61,6 +61,6 @@ def compare(machine: Machine[Any, Any], programs: Sequence[Any], max_steps: int,
 
     cards = torch.stack([machine.punch(program) for program in programs])
     loops = machine.design.warm_up + max_steps
-    runner = prepare(engine, machine.weights, machine.layout, cards, loops=loops, fall_back=True, kept=machine.prepared)
+    runner = prepare(engine, machine.weights, machine.layout, cards, loops=loops, fall_back=True, cache=machine.engine_cache)
     runner.run(loops, until=machine.halting, watch=look)
     return Comparison(steps, tuple(wrong))

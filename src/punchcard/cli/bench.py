@@ -69,7 +69,7 @@ def make_bench(registry: Registry) -> click.Command:
 
         With FILE, whole runs of that program are timed; else programs that never end, on each kind of machine.
         """
-        from punchcard.benchmark.tables import BenchOptions
+        from punchcard.benchmark.measurements import BenchOptions
 
         shorter = {"seconds": 0.02, "repeats": 1} if quick else {}
         sizes = {name: value for name, value in given.items() if name.startswith("given_")}
@@ -96,7 +96,7 @@ def make_bench(registry: Registry) -> click.Command:
 def _measured(options: Any, registry: Registry) -> list[Record]:
     from rich.console import Console
 
-    from punchcard.benchmark.tables import measure
+    from punchcard.benchmark.measurements import measure
 
     records: list[Record] = []
     with Console(stderr=True, highlight=False).status("measuring") as status:
@@ -111,7 +111,7 @@ def _measured(options: Any, registry: Registry) -> list[Record]:
 def _measured_program(
     file: Path, given: Given, options: Any, max_steps: int | None, registry: Registry
 ) -> list[Record]:
-    from punchcard.benchmark.tables import measure_program
+    from punchcard.benchmark.measurements import measure_program
 
     records: list[Record] = []
     program, kind, sizes = load_program(file, given, registry)

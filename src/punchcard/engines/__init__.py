@@ -9,8 +9,8 @@ from typing import Any
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines.base import Engine, NoCopyWatch, Port, Run, Runner, Watch
-from punchcard.engines.fleet import Fleet, InTurn
-from punchcard.engines.prepared import Prepared
+from punchcard.engines.batch import BatchRunner, SequentialBatchRunner
+from punchcard.engines.engine_cache import EngineCache
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.transformer.weights import Model, as_module
 
@@ -33,26 +33,26 @@ ENGINES: dict[str, Engine] = {
     "lowered": Later("punchcard.engines.lowered", "Lowered", takes_packed=True),
     "auto": Later("punchcard.engines.auto", "prepare", takes_packed=True),
 }
-FLEETS: dict[str, Later] = {
-    "lowered": Later("punchcard.engines.lowered.fleet", "LoweredFleet"),
-    "auto": Later("punchcard.engines.auto", "fleet"),
+BATCH_ENGINES: dict[str, Later] = {
+    "lowered": Later("punchcard.engines.lowered.batch_runner", "LoweredBatchRunner"),
+    "auto": Later("punchcard.engines.auto", "batch"),
 }
 """Engines with a way of their own to run many cards; others run them one after the other."""
 DEVICES = ("cpu", "cuda")
-GPU_FLEETS: dict[str, Later] = {
-    "lowered": Later("punchcard.engines.lowered.gpu.fleet", "GpuFleet"),
-    "auto": Later("punchcard.engines.auto", "gpu_fleet"),
+GPU_BATCH_ENGINES: dict[str, Later] = {
+    "lowered": Later("punchcard.engines.lowered.gpu.batch_runner", "GpuBatchRunner"),
+    "auto": Later("punchcard.engines.auto", "gpu_batch"),
 }
 """The same with `device="cuda"`."""
 LOWERED_OR_SLOWER = Later("punchcard.engines.auto", "lowered_or_slower", takes_packed=True)
 
 __all__ = [
     "ENGINES",
+    "BatchRunner",
     "Engine",
-    "Fleet",
+    "EngineCache",
     "NoCopyWatch",
     "Port",
-    "Prepared",
     "Run",
     "Runner",
     "Watch",
@@ -64,24 +64,24 @@ __all__ = [
 
 
 def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
-            fall_back: bool = False, kept: Prepared | None = None) -> Runner:
+            fall_back: bool = False, cache: EngineCache | None = None) -> Runner:
     """A runner of the named engine for a card, or a batch of cards.
 
     `loops` is how many are expected, None for many. An engine that does not apply raises a `LoweringError`, and one that
-    declines a loop ends the run; with `fall_back` a slower engine takes its place, and a note says so. `kept` is where
+    declines a loop ends the run; with `fall_back` a slower engine takes its place, and a note says so. `cache` is where
     prepared code is looked for and kept, beyond what is on disk.
     """
     check_engine(name)
     engine = LOWERED_OR_SLOWER if fall_back and name == "lowered" else ENGINES[name]
     if not _takes_packed(engine):
         model, card = as_module(model), as_tensor(card)
-    runner: Runner = engine(model, layout, card, loops=loops, kept=kept)
+    runner: Runner = engine(model, layout, card, loops=loops, cache=cache)
     return runner
 
 
 def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
-                  kept: Prepared | None = None, threads: int | None = None, device: str | None = None) -> Fleet:
-    """A fleet of the named engine: cards that stop one by one. `threads` is by default one for each core.
+                  cache: EngineCache | None = None, threads: int | None = None, device: str | None = None) -> BatchRunner:
+    """A batch runner of the named engine: cards that stop one by one. `threads`: default one for each core.
 
     `device` is "cpu" or "cuda", by default where the cards are; packed cards are on the CPU. On a GPU the engine "lowered"
     runs one thread for each card, and "auto" leaves to the CPU what that declines.
@@ -97,14 +97,14 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
     where = device or str(getattr(cards[0], "device", "cpu")).split(":")[0]
     if where not in DEVICES:
         raise PunchcardError(f"unknown device {where!r}{did_you_mean(where, DEVICES)}: there are {', '.join(DEVICES)}")
-    fleets = FLEETS if where == "cpu" else GPU_FLEETS
-    if device == "cuda" and name not in fleets:
-        raise PunchcardError(f"the engine {name!r} has no batches for device='cuda': use {' or '.join(map(repr, fleets))}")
-    if name in fleets:
-        fleet: Fleet = fleets[name](model, layout, cards, loops=loops, kept=kept, threads=threads)
-        return fleet
-    return InTurn(
-        [as_tensor(card) for card in cards], lambda card: prepare(name, model, layout, card, loops=loops, kept=kept))
+    batches = BATCH_ENGINES if where == "cpu" else GPU_BATCH_ENGINES
+    if device == "cuda" and name not in batches:
+        raise PunchcardError(f"the engine {name!r} has no batches for device='cuda': use {' or '.join(map(repr, batches))}")
+    if name in batches:
+        batch: BatchRunner = batches[name](model, layout, cards, loops=loops, cache=cache, threads=threads)
+        return batch
+    return SequentialBatchRunner(
+        [as_tensor(card) for card in cards], lambda card: prepare(name, model, layout, card, loops=loops, cache=cache))
 def takes_packed(name: str) -> bool:
     """Whether the named engine can run a packed card as it is: else it is made a tensor."""
     check_engine(name)

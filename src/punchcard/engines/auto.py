@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.card.layout import Card, Layout, Pattern, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import NoCopyWatch, Port, Run, Runner, Watch, later
-from punchcard.engines.fleet import Fleet, InTurn, Relieved
-from punchcard.engines.prepared import Prepared
+from punchcard.engines.base import NoCopyWatch, Port, Run, Runner, Watch, count_from
+from punchcard.engines.batch import BatchRunner, FallbackBatchRunner, SequentialBatchRunner
+from punchcard.engines.engine_cache import EngineCache
 from punchcard.errors import LoweringError
 from punchcard.transformer.weights import Model, as_module
 
@@ -42,7 +42,7 @@ MOST_DECLINED = 16
 
 
 def prepare(model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
-            kept: Prepared | None = None) -> Runner:
+            cache: EngineCache | None = None) -> Runner:
     """See `Engine`."""
     device = str(getattr(card, "device", "cpu"))
     if not device.startswith("cpu"):
@@ -50,7 +50,7 @@ def prepare(model: Model, layout: Layout | None, card: Card, *, loops: int | Non
     elif loops is not None and loops <= FEW_LOOPS and card.shape[-1] <= FEW_COLUMNS:
         note = f"lowered: compiling takes longer than {loops} loop{'s' * (loops != 1)}"
     else:
-        return lowered_or_slower(model, layout, card, loops=loops, kept=kept)
+        return lowered_or_slower(model, layout, card, loops=loops, cache=cache)
     return slower(model, layout, card, note).noting(note)
 
 
@@ -68,41 +68,41 @@ def slower(model: Model, layout: Layout | None, card: Card, why: str) -> Steppin
 
 
 def lowered_or_slower(model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
-                      kept: Prepared | None = None) -> Runner:
+                      cache: EngineCache | None = None) -> Runner:
     """The lowered engine where it applies, and a slower one where it does not."""
     from punchcard.engines.lowered import Lowered
 
     try:
-        fast = Lowered(model, layout, card, loops=loops, kept=kept)
+        fast = Lowered(model, layout, card, loops=loops, cache=cache)
     except LoweringError as why:
         return slower(model, layout, card, str(why)).noting(f"not lowered: {why}")
     return Alternating(fast, lambda now, why: slower(model, layout, now, why))
 
 
-def fleet(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
-          kept: Prepared | None = None, threads: int | None = None) -> Fleet:
-    """The fleet of the lowered engine where it applies; what it declines, card by card, is left to a slower engine."""
-    from punchcard.engines.lowered.fleet import LoweredFleet
+def batch(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
+          cache: EngineCache | None = None, threads: int | None = None) -> BatchRunner:
+    """The batch runner of the lowered engine; cards that it declines are left to a slower engine."""
+    from punchcard.engines.lowered.batch_runner import LoweredBatchRunner
 
     in_all = None if loops is None else loops * len(cards)
     try:
         if in_all is not None and in_all <= FEW_LOOPS:
             raise LoweringError(f"compiling takes longer than {in_all} loops")
-        fast = LoweredFleet(model, layout, cards, kept=kept, threads=threads)
+        fast = LoweredBatchRunner(model, layout, cards, cache=cache, threads=threads)
     except LoweringError as why:
         said = str(why)
-        return InTurn([as_tensor(card) for card in cards],
+        return SequentialBatchRunner([as_tensor(card) for card in cards],
                       lambda card: slower(model, layout, card, said).noting(f"not lowered: {said}"))
-    return Relieved(fast, lambda card: lowered_or_slower(model, layout, card, kept=kept))
+    return FallbackBatchRunner(fast, lambda card: lowered_or_slower(model, layout, card, cache=cache))
 
 
-def gpu_fleet(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
-              kept: Prepared | None = None, threads: int | None = None, device: Device | None = None) -> Fleet:
-    """The fleet on a GPU; what it declines, card by card, is left to the CPU."""
-    from punchcard.engines.lowered.gpu.fleet import GpuFleet
+def gpu_batch(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
+              cache: EngineCache | None = None, threads: int | None = None, device: Device | None = None) -> BatchRunner:
+    """The batch runner on a GPU; what it declines, card by card, is left to the CPU."""
+    from punchcard.engines.lowered.gpu.batch_runner import GpuBatchRunner
 
-    fast = GpuFleet(model, layout, cards, kept=kept, device=device)
-    return Relieved(fast, lambda card: lowered_or_slower(model, layout, card, kept=kept),
+    fast = GpuBatchRunner(model, layout, cards, cache=cache, device=device)
+    return FallbackBatchRunner(fast, lambda card: lowered_or_slower(model, layout, card, cache=cache),
                     "gpu: cards whose next loop it declined were finished by the CPU")
 
 
@@ -137,9 +137,9 @@ class Alternating(Runner):
         def part(runner: Runner, count: int) -> Run:
             done = made.total()
             ran = runner.run(
-                count, until=until, ports=ports and {pattern: later(done, port) for pattern, port in ports.items()},
-                watch=watch and NoCopyWatch.like(later(done, watch), watch), interrupted=interrupted,
-                progress=progress and later(done, progress))
+                count, until=until, ports=ports and {pattern: count_from(done, port) for pattern, port in ports.items()},
+                watch=watch and NoCopyWatch.like(count_from(done, watch), watch), interrupted=interrupted,
+                progress=progress and count_from(done, progress))
             made.update(ran.made)
             return ran
 

@@ -13,8 +13,8 @@ import numpy as np
 from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.prepared import Prepared
-from punchcard.engines.tap import Tap
+from punchcard.engines.engine_cache import EngineCache
+from punchcard.engines.output_buffer import OutputBuffer
 from punchcard.errors import LayoutError, PunchcardError
 
 if TYPE_CHECKING:
@@ -134,23 +134,23 @@ class Runner(ABC):
         """
 
 
-def later(before: int, call: Callable[..., Returned]) -> Callable[..., Returned]:
-    """The call with its loops counted from the beginning of the run, not of the part. A tap counts none."""
-    return cast("Any", call) if isinstance(call, Tap) else lambda loops, *card: call(before + loops, *card)
+def count_from(before: int, call: Callable[..., Returned]) -> Callable[..., Returned]:
+    """The call with its loops counted from the beginning of the run, not of the part. An output buffer is not counted."""
+    return cast("Any", call) if isinstance(call, OutputBuffer) else lambda loops, *card: call(before + loops, *card)
 
 
 class Engine(Protocol):
     """Prepares a run of a card, or a batch of cards.
 
     `layout` says what the rows hold and what a loop may change; without it only slow ways are open. `loops` is how many
-    are expected, None for many. `kept` holds what was prepared before, for whoever owns it.
+    are expected, None for many. `cache` holds what was prepared before, for whoever owns it.
 
     The model is a `LoopedTransformer` and the card a tensor. An engine with an attribute `takes_packed` that is true also
     takes `Weights`, and a packed card.
     """
 
     def __call__(self, model: Any, layout: Layout | None, card: Any, *, loops: int | None = None,
-                 kept: Prepared | None = None) -> Runner: ...
+                 cache: EngineCache | None = None) -> Runner: ...
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from punchcard.budget import require
 from punchcard.card.layout import Layout
-from punchcard.engines.prepared import Prepared
+from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.stepping import Stepping
 from punchcard.transformer.model import LoopedTransformer
 
@@ -18,7 +18,7 @@ class Dense(Stepping):
     """See `Engine`. There is nothing to prepare."""
 
     def __init__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
-                 kept: Prepared | None = None) -> None:
+                 cache: EngineCache | None = None) -> None:
         super().__init__("dense", layout, card, one_thread=card.shape[-1] <= FEW_COLUMNS)
         # scores, weights and a copy of them are n by n for each card
         require(3 * card.shape[-1] * card.numel() // card.shape[-2] * card.element_size(),

@@ -23,7 +23,7 @@ from punchcard.budget import building, require, running, running_packed
 from punchcard.card.formats import FormatName, as_array
 from punchcard.card.layout import Card, Cards, Layout, Pattern, as_tensor
 from punchcard.card.packed import PackedCard, packed_bytes
-from punchcard.engines import NoCopyWatch, Port, Prepared, Watch, prepare, takes_packed
+from punchcard.engines import EngineCache, NoCopyWatch, Port, Watch, prepare, takes_packed
 from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines import storage, weight_cache
 from punchcard.machines.comparison import Check, Comparison, EndComparison, LockstepComparison
@@ -95,9 +95,9 @@ class Machine(ABC, Generic[Program, State]):
         return self.weights.module
 
     @cached_property
-    def prepared(self) -> Prepared:
+    def engine_cache(self) -> EngineCache:
         """What engines prepared for this machine, so that a second run need not wait for it."""
-        return Prepared()
+        return EngineCache()
 
     # Building
 
@@ -408,12 +408,12 @@ class Machine(ABC, Generic[Program, State]):
             return self.result(program, RunOutcome(begin, "matched"), begin, host)
         expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
         try:
-            runner = prepare(name, self.weights, self.layout, card, loops=expected, kept=self.prepared)
+            runner = prepare(name, self.weights, self.layout, card, loops=expected, cache=self.engine_cache)
         except LoweringError as why:
             raise LoweringError(f"the engine {name!r} declines: {why}; 'auto' takes a slower one") from None
 
         def again(mark: Mark, until: int, watch: Watch | None) -> Mark:
-            anew = prepare(runner.engine, self.weights, self.layout, mark.raw_card, fall_back=True, kept=self.prepared)
+            anew = prepare(runner.engine, self.weights, self.layout, mark.raw_card, fall_back=True, cache=self.engine_cache)
             return run_parts(anew, mark, until, until=self.halting, watch=watch).mark
 
         marks = [PeriodicAction(keep.every, lambda mark: out.flush()), keep] if keep is not None else []

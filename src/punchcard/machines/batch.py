@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from punchcard.card.layout import Card, Pattern
-from punchcard.engines import Fleet, Port, Run, Watch, prepare, prepare_batch
-from punchcard.engines.base import later
+from punchcard.engines import BatchRunner, Port, Run, Watch, prepare, prepare_batch
+from punchcard.engines.base import count_from
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Result
@@ -115,18 +115,19 @@ class Runs:
 
     def _again(self, engine: str, mark: Mark, until: int, watch: Watch | None) -> Mark:
         machine = self.machine
-        anew = prepare(engine, machine.weights, machine.layout, mark.raw_card, fall_back=True, kept=machine.prepared)
+        anew = prepare(engine, machine.weights, machine.layout, mark.raw_card, fall_back=True, cache=machine.engine_cache)
         return run_parts(anew, mark, until, until=machine.halting, watch=watch).mark
 
-    def run(self, fleet: Fleet, interrupted: Callable[[], bool] | None, progress: Callable[[int], None] | None) -> None:
+    def run(self, runner: BatchRunner, interrupted: Callable[[], bool] | None,
+            progress: Callable[[int], None] | None) -> None:
         """In parts, each of all runs that have not ended."""
         entrants, done, before = self.entrants, 0, 0
         ports = [entrant.ports for entrant in entrants]
         going = list(range(len(entrants)))
         while True:
             part = part_of(done, self.loops, [at for i in going for at in entrants[i].looks])
-            runs = fleet.run(part, until=self.machine.halting, ports=ports if any(ports) else None, among=going,
-                             interrupted=interrupted, progress=progress and later(before, progress))
+            runs = runner.run(part, until=self.machine.halting, ports=ports if any(ports) else None, among=going,
+                             interrupted=interrupted, progress=progress and count_from(before, progress))
             done, before = done + part, before + sum(ran.loops for ran in runs)
             for i, ran in zip(going, runs, strict=True):
                 entrants[i].advance(ran)
@@ -162,15 +163,15 @@ def run_batch(
     runs = Runs(machine, wanted, inputs or [b""] * len(wanted), loops)
     cards = [entrant.begin.raw_card for entrant in runs.entrants]
     try:
-        fleet = prepare_batch(name, machine.weights, machine.layout, cards, loops=loops, kept=machine.prepared,
+        runner = prepare_batch(name, machine.weights, machine.layout, cards, loops=loops, cache=machine.engine_cache,
                               threads=threads, device=device)
     except LoweringError as why:
         advice = "'auto' takes a slower one" if device != "cuda" else "without device='cuda' the CPU runs it"
         raise LoweringError(f"the engine {name!r} declines: {why}; {advice}") from None
     if guarded:
-        runs.guard(fleet.engine)
-    started, compiled = time.perf_counter(), fleet.compile_seconds
-    runs.run(fleet, interrupted, progress)
-    seconds = time.perf_counter() - started - (fleet.compile_seconds - compiled)
-    return Batch(tuple(map(runs.result, runs.entrants)), fleet.engine, max(0.0, seconds), fleet.compile_seconds,
-                 fleet.threads, fleet.notes)
+        runs.guard(runner.engine)
+    started, compiled = time.perf_counter(), runner.compile_seconds
+    runs.run(runner, interrupted, progress)
+    seconds = time.perf_counter() - started - (runner.compile_seconds - compiled)
+    return Batch(tuple(map(runs.result, runs.entrants)), runner.engine, max(0.0, seconds), runner.compile_seconds,
+                 runner.threads, runner.notes)

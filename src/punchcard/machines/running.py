@@ -16,7 +16,7 @@ from typing import Any, Literal
 from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Pattern
 from punchcard.engines import NoCopyWatch, Port, Runner, Watch
-from punchcard.engines.base import later
+from punchcard.engines.base import count_from
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.formatting import plural
 from punchcard.machines.ports import Host
@@ -90,8 +90,9 @@ def run_parts(
         before, started, compiled = mark.loops, time.perf_counter(), runner.compile_seconds
         ran = runner.run(
             part_of(before, loops, marks), until=until, interrupted=interrupted,
-            ports=ports and {pattern: later(before, port) for pattern, port in ports.items()},
-            watch=watch and NoCopyWatch.like(later(before, watch), watch), progress=progress and later(before, progress))
+            ports=ports and {pattern: count_from(before, port) for pattern, port in ports.items()},
+            watch=watch and NoCopyWatch.like(count_from(before, watch), watch),
+            progress=progress and count_from(before, progress))
         seconds += time.perf_counter() - started - (runner.compile_seconds - compiled)
         made.update(ran.made)
         if ran.reason == "declined":

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from punchcard.engines.lowered.codegen import kept
+from punchcard.engines.lowered.codegen import code_cache
 from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 
@@ -39,7 +39,7 @@ def key_of(design: object, sizes: object, precision: Precision) -> str:
 
 def find(key: str) -> tuple[Weights, int] | None:
     """Weights, and the significand bits that they need."""
-    found = kept.find(key)
+    found = code_cache.find(key)
     if not isinstance(found, tuple):
         return None
     notes, data = found
@@ -72,4 +72,4 @@ def keep(key: str, weights: Weights, needed_bits: int) -> None:
             shapes.append([array.shape, len(places)])
         layers.append(shapes)
     notes = {"dtype": weights.dtype, "width": weights.width, "layers": layers, "needed_bits": needed_bits}
-    kept.keep(key, notes, b"".join(parts))
+    code_cache.keep(key, notes, b"".join(parts))

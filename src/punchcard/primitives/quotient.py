@@ -44,7 +44,7 @@ def digit_where(form: Expression, unit: Expression, size: int, most: int, missin
     return steps.through(changes.astype(np.float64))
 
 
-class Place(NamedTuple):
+class DigitPlace(NamedTuple):
     """A digit of a number: the bits from `low` to `high`; the digits above it are known."""
 
     low: int
@@ -62,9 +62,9 @@ class Place(NamedTuple):
         return digit_where(lower, 2.0**self.low * one, self.high - self.low, most, missing, one)
 
 
-def digit_of(bits: int, size: int, place: int) -> Place:
+def digit_of(bits: int, size: int, place: int) -> DigitPlace:
     """A digit of a number of so many bits; place 0 is the highest."""
-    return Place(bits - size * (place + 1), bits - size * place)
+    return DigitPlace(bits - size * (place + 1), bits - size * place)
 
 
 def times(bits: Expression, factor: Expression, most: int, one: Expression) -> Expression:

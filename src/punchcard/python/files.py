@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from punchcard.python.arrays.program import ArrayProgram
     from punchcard.python.integers.compiler import Compiled
 
-KNOWN_MODULES = ("numpy", "punchcard", "math")
+KNOWN_MODULES = ("numpy", "punchcard", "punchcard.arrays", "math")
 MOST_ITEMS = 1 << 16
 MOST_BITS = 64
 MOST_TEXT = 1 << 20
@@ -192,7 +192,8 @@ class PythonFile:
                 continue
             imported = import_module(module)
             if isinstance(node, ast.Import):
-                self.names[alias.asname or alias.name] = imported
+                package = alias.name.partition(".")[0]  # the name that `import a.b` gives
+                self.names[alias.asname or package] = imported if alias.asname else import_module(package)
             elif hasattr(imported, alias.name):
                 self.names[alias.asname or alias.name] = getattr(imported, alias.name)
 

@@ -72,7 +72,7 @@ def _instruction(listed: ListedInstruction) -> InstructionReply:
     return {"number": listed.number, "line": listed.line, "text": listed.text}
 
 
-def busy_columns(machine: Machine[Any, Any]) -> Sequence[int]:
+def active_columns(machine: Machine[Any, Any]) -> Sequence[int]:
     """The columns of the regions in which a row that some head matches by may change: where the computation happens."""
     layout, matched = machine.layout, set[int]()
     for layer in machine.weights.layers:

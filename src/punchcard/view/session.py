@@ -144,12 +144,12 @@ class Session:
             return np.arange(self.layout.columns)
         named = {column for shown in self.shown for column in range(shown.column, shown.column + shown.columns)}
         named |= {shown.pending.column for shown in self.shown if shown.pending is not None}
-        return np.unique(np.array([*self._busy[:MOST_SHOWN], *sorted(named)], np.intp))
+        return np.unique(np.array([*self._active[:MOST_SHOWN], *sorted(named)], np.intp))
 
     @cached_property
-    def _busy(self) -> Columns:
+    def _active(self) -> Columns:
         """Where the computation happens: always computed, since any other column may take from there."""
-        return np.array(about.busy_columns(self.machine), np.intp)
+        return np.array(about.active_columns(self.machine), np.intp)
 
     @cached_property
     def _subset(self) -> ColumnSubset:
@@ -301,7 +301,7 @@ class Session:
         card, after = self.timeline.served(loop).card, self.timeline.mark(loop + 1)
         changed = differing(card, after.raw_card)
         asked = np.array(sorted(self._wanted), np.intp)
-        wanted = np.unique(np.concatenate([self.columns_shown, self._busy, changed, asked]))
+        wanted = np.unique(np.concatenate([self.columns_shown, self._active, changed, asked]))
         try:
             found = self._subset.loop(card, wanted)
             if not self._by_host(found, after) and not np.allclose(

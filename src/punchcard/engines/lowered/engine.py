@@ -16,11 +16,11 @@ from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, card_for
+from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.lowered.analysis.columns import limit_of
-from punchcard.engines.lowered.computer import REALS, Computer
-from punchcard.engines.lowered.live import LiveCard
-from punchcard.engines.lowered.stopping import TapLog, table_of
-from punchcard.engines.prepared import Prepared
+from punchcard.engines.lowered.card_state import CardState
+from punchcard.engines.lowered.compiled_model import REALS, CompiledModel
+from punchcard.engines.lowered.pattern_table import OutputLog, pattern_table
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.weights import Model, Weights
 
@@ -44,7 +44,7 @@ class Lowered(Runner):
     takes_packed: ClassVar[bool] = True
 
     def __init__(self, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
-                 kept: Prepared | None = None) -> None:
+                 cache: EngineCache | None = None) -> None:
         self.engine, self.layout, self.shape, self.packed = "lowered", layout, card.shape, isinstance(card, PackedCard)
         cards = _single(card)
         if not cards:
@@ -54,44 +54,44 @@ class Lowered(Runner):
         weights = Weights.of(model)
         packed = [packed_card(weights, layout, one) for one in cards]
         started = time.perf_counter()
-        known = (kept or Prepared()).computers(weights.digest())
-        self.lives = [LiveCard(computer_for(weights, layout, one, known), one) for one in packed]
+        known = (cache or EngineCache()).compiled_models(weights.digest())
+        self.states = [CardState(find_or_compile(weights, layout, one, known), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
-        self.log = TapLog()
+        self.log = OutputLog()
 
     @property
     def card(self) -> Tensor:
         if len(self.shape) == 2:
-            return self.lives[0].tensor()
+            return self.states[0].tensor()
         import torch
 
-        return torch.stack([live.tensor() for live in self.lives]).reshape(self.shape)
+        return torch.stack([state.tensor() for state in self.states]).reshape(self.shape)
 
     @property
     def raw_card(self) -> Card:
         """Packed, if the runner was given a packed card, and as long as it can be."""
-        live = self.lives[0]
-        return live.show().copy() if self.packed and live.strange is None else self.card
+        state = self.states[0]
+        return state.show().copy() if self.packed and state.unpacked is None else self.card
 
     def _shown(self, watch: Watch) -> Card:
         """What a watch is given: the card as the runner was given it. A tensor is made anew, and so a copy already."""
-        return card_for(watch, self.lives[0].show()) if self.packed else self.card
+        return card_for(watch, self.states[0].show()) if self.packed else self.card
 
     def take(self, card: Card) -> None:
-        for live, one in zip(self.lives, _single(card), strict=True):
-            live.take(as_packed(self.lives[0].computer.layout, one))
+        for state, one in zip(self.states, _single(card), strict=True):
+            state.take(as_packed(self.states[0].compiled_model.layout, one))
 
     def run(
         self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Mapping[Pattern, Port] | None = None,
         watch: Watch | None = None, interrupted: Callable[[], bool] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Run:
-        self.stops = Stops.of(self.lives[0].card if self.packed else self.card, self.layout, until, ports)
+        self.stops = Stops.of(self.states[0].card if self.packed else self.card, self.layout, until, ports)
         patterns, own = (*self.stops.until, *self.stops.ports), self.packed and watch is None
-        for live in self.lives:
-            taps = self.log.serve(live.computer, len(self.stops.until), self.stops.ports if own else {})
-            live.patterns = table_of(live.computer, patterns, self.log.address, taps)
+        for state in self.states:
+            buffers = self.log.serve(state.compiled_model, len(self.stops.until), self.stops.ports if own else {})
+            state.patterns = pattern_table(state.compiled_model, patterns, self.log.address, buffers)
         made, piece = 0, 1 << 10
         while made < loops:
             count = 1 if watch is not None else min(piece, loops - made)
@@ -100,8 +100,8 @@ class Lowered(Runner):
             made += done
             spent = time.perf_counter() - started
             declined = done < count and matched is None
-            if self.log.hand_over():
-                self.lives[0].unseen = True
+            if self.log.flush():
+                self.states[0].unseen = True
             piece = max(64, min(piece * 4, int(done * SLICE_SECONDS / max(spent, 1e-6)))) if done == count else piece
             if watch is not None and done:
                 watch(made, self._shown(watch))
@@ -121,66 +121,66 @@ class Lowered(Runner):
 
     def _serve(self, made: int, first: int) -> Pattern | None:
         """The ports, from a number on, whose patterns stand on the card, which is shown as the runner was given it."""
-        live = self.lives[0]
-        card: Card = live.show() if self.packed else live.show().tensor()
+        state = self.states[0]
+        card: Card = state.show() if self.packed else state.show().tensor()
         stopped = self.stops.serve(made, card, first)
-        live.take_back(None if self.packed else as_packed(live.computer.layout, card))
+        state.resume(None if self.packed else as_packed(state.compiled_model.layout, card))
         return stopped
 
     def _advance(self, count: int) -> tuple[int, int | None]:
         """All cards by the same number of loops; fewer than `count` when a pattern is met or a loop is declined."""
-        if len(self.lives) == 1:
-            done, matched = self.lives[0].advance(count)
+        if len(self.states) == 1:
+            done, matched = self.states[0].advance(count)
             if done < count and matched is None:
-                self.why = self.lives[0].why()
+                self.why = self.states[0].why()
             return done, matched
-        kept = [live.keep() for live in self.lives]
+        kept = [state.snapshot() for state in self.states]
         while True:
             try:
                 return self._in_step(count)
             except Declined as at:  # the others may have gone further: all come back, and go as far as that one
                 count = at.loops
-                for live, before in zip(self.lives, kept, strict=True):
-                    live.come_back(before)
+                for state, before in zip(self.states, kept, strict=True):
+                    state.restore(before)
 
     def _in_step(self, count: int) -> tuple[int, int | None]:
         """A batch: a pattern counts only when each card shows one."""
-        made = [0] * len(self.lives)
-        matched: list[int | None] = [None] * len(self.lives)
+        made = [0] * len(self.states)
+        matched: list[int | None] = [None] * len(self.states)
         target = 0  # no card stops before this loop, and none goes beyond the largest one
         while True:
-            for i, live in enumerate(self.lives):
+            for i, state in enumerate(self.states):
                 if made[i] < target:
-                    made[i] += self._one(live, made[i], target - made[i], stop=False)[0]
-                    matched[i] = self._matched(live)
+                    made[i] += self._one(state, made[i], target - made[i], stop=False)[0]
+                    matched[i] = self._matched(state)
                 if matched[i] is None and made[i] < count:
-                    done, matched[i] = self._one(live, made[i], count - made[i], stop=True)
+                    done, matched[i] = self._one(state, made[i], count - made[i], stop=True)
                     made[i] += done
             if len(set(made)) == 1:
                 if made[0]:
-                    matched = [self._matched(live) if at is None else at
-                               for live, at in zip(self.lives, matched, strict=True)]
+                    matched = [self._matched(state) if at is None else at
+                               for state, at in zip(self.states, matched, strict=True)]
                 return made[0], (None if None in matched else matched[-1])
             target = max(made)
 
-    def _matched(self, live: LiveCard) -> int | None:
-        found = self.stops.matched(live.tensor()) if self.stops.until else None
+    def _matched(self, state: CardState) -> int | None:
+        found = self.stops.matched(state.tensor()) if self.stops.until else None
         return None if found is None else self.stops.until.index(found)
 
-    def _one(self, live: LiveCard, before: int, count: int, *, stop: bool) -> tuple[int, int | None]:
-        done, matched = live.advance(count, stop=stop)
+    def _one(self, state: CardState, before: int, count: int, *, stop: bool) -> tuple[int, int | None]:
+        done, matched = state.advance(count, stop=stop)
         if done < count and matched is None:
-            self.why = live.why()
+            self.why = state.why()
             raise Declined(before + done)
         return done, matched
 
     def _end(self, made: int, reason: Reason, matched: Pattern | None = None) -> Run:
         card = self.raw_card
-        for live in self.lives:
-            live.seen()
+        for state in self.states:
+            state.check_last()
         before = self.compile_seconds
-        self.compile_seconds = self.prepare_seconds + sum(live.seconds for live in self.lives)
-        self.notes = tuple({doubt: None for live in self.lives for doubt in live.computer.doubts})
+        self.compile_seconds = self.prepare_seconds + sum(state.seconds for state in self.states)
+        self.notes = tuple({doubt: None for state in self.states for doubt in state.compiled_model.doubts})
         return Run(card, made, reason, self.engine, matched, (*self.notes, self.why) if reason == "declined" else self.notes,
                    self.compile_seconds - before, {self.engine: made})
 
@@ -220,10 +220,10 @@ def packed_card(weights: Weights, layout: Layout, card: Any) -> PackedCard:
     return packed
 
 
-def computer_for(weights: Weights, layout: Layout, card: PackedCard, known: list[Computer]) -> Computer:
+def find_or_compile(weights: Weights, layout: Layout, card: PackedCard, known: list[CompiledModel]) -> CompiledModel:
     """Code that is known, or new and then known."""
-    for computer in known:
-        if computer.fits(layout, card):
-            return computer
-    known.append(Computer(weights, layout, card))
+    for compiled_model in known:
+        if compiled_model.fits(layout, card):
+            return compiled_model
+    known.append(CompiledModel(weights, layout, card))
     return known[-1]

@@ -1,7 +1,7 @@
 """The scratchpad engine: only the scratchpad needs attention, so a loop costs O(n d) and not O(n^2 d).
 
-The paper remarks that only the columns of the scratchpad attend to all the others. Here that is made exact. The *busy*
-columns are those whose keys or queries a loop may change, by the layout's facts: a region is busy if one of the rows that
+The paper remarks that only the columns of the scratchpad attend to all the others. Here that is made exact. The *active*
+columns are those whose keys or queries a loop may change, by the layout's facts: a region is active if one of the rows that
 a head matches by changes there. The weights and the facts decide, no name does. How the rest is computed, and why
 it comes out as the equation has it, is in `incremental`; this file chooses the columns and makes the run.
 
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Layout
-from punchcard.engines.prepared import Prepared
+from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.scratchpad.incremental import Incremental, TooLarge
 from punchcard.engines.stepping import Stepping
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
@@ -28,18 +28,18 @@ class Scratchpad(Stepping):
     """See `Engine`. The card is computed incrementally as long as that is exact, else in full."""
 
     def __init__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
-                 kept: Prepared | None = None) -> None:
+                 cache: EngineCache | None = None) -> None:
         super().__init__("scratchpad", layout, card, one_thread=card.numel() // card.shape[-2] <= FEW_COLUMNS)
         self._model, self._whole, self._loops = model, card, 0
         self._incremental: Incremental | None = None
-        busy = None if layout is None else busy_columns(model, layout).to(card.device)
-        if busy is None:
+        active = None if layout is None else active_columns(model, layout).to(card.device)
+        if active is None:
             self._in_full = "no facts about the card: full softmax in all heads"
-        elif len(busy) == card.shape[-1]:
-            self._in_full = "every column is busy: full softmax in all heads"
+        elif len(active) == card.shape[-1]:
+            self._in_full = "every column is active: full softmax in all heads"
         else:
             with torch.no_grad():
-                self._incremental = Incremental(model, card, busy)
+                self._incremental = Incremental(model, card, active)
         self.notes = self.own_notes
 
     def loop(self) -> None:
@@ -69,18 +69,18 @@ class Scratchpad(Stepping):
         return (self._in_full,) if self._incremental is None else self._incremental.notes
 
 
-def busy_columns(model: LoopedTransformer, facts: Layout) -> Tensor:
+def active_columns(model: LoopedTransformer, facts: Layout) -> Tensor:
     """The columns of the regions in which a row that some head matches by may change."""
     matched = torch.zeros(facts.width, dtype=torch.bool)
     for layer in model.layers:
         if isinstance(layer, TransformerLayer):
             matched |= (layer.key.any(0).any(0) | layer.query.any(0).any(0)).cpu()
-    busy = torch.zeros(facts.columns, dtype=torch.bool)
+    active = torch.zeros(facts.columns, dtype=torch.bool)
     for block in facts.blocks:
         if bool(matched[facts.rows(block.name)].any()):
             for region in block.changes:
-                busy[facts.region(region)] = True
-    return busy.nonzero().squeeze(1)
+                active[facts.region(region)] = True
+    return active.nonzero().squeeze(1)
 
 
 def whole_loop(model: LoopedTransformer, card: Tensor) -> Tensor:

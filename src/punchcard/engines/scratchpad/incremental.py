@@ -1,17 +1,17 @@
 """One loop of a model, computed only in the columns where something can have changed since the loop before.
 
-The *busy* columns (the scratchpad) are computed in every loop, and their queries attend to all n keys. Of the *quiet* rest
-a column is computed again at a layer only if it could come out otherwise than in the loop before:
+The *active* columns (the scratchpad) are computed in every loop, and their queries attend to all n keys. Of the *passive*
+rest a column is computed again at a layer only if it could come out otherwise than in the loop before:
 
     it came in changed;
     a key that it takes from belongs to a column that came in changed;
-    a busy key has, or had in the loop before, a softmax weight in it that is not 0;
+    an active key has, or had in the loop before, a softmax weight in it that is not 0;
     its query has no few winners, and the full softmax of that query gives something else than before.
 
-All other columns keep what the layer gave last time. That is exact: a layer is a function of what comes in. What a quiet
-column takes from, its winners, is found once (see `winners`) and holds as long as the keys and queries of the quiet
+All other columns keep what the layer gave last time. That is exact: a layer is a function of what comes in. What a passive
+column takes from, its winners, is found once (see `winners`) and holds as long as the keys and queries of the passive
 columns stay the same. They are compared whenever a column changes; if they differ, the search is made again, and given
-up when that happens too often. A loop costs O(n) for the scores of the busy columns, and the layers' work for a few columns.
+up when that happens too often. A loop costs O(n) for the scores of the active columns, and the layers' work for few.
 
 Shapes are as in `taken`: P cards of n columns, N columns in all.
 """
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from punchcard.engines.scratchpad.taken import BatchColumns, Found, give_up, search
+from punchcard.engines.scratchpad.passive_heads import BatchColumns, HeadMatches, give_up, search
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
 COLUMNS_AT_ONCE = 8192
@@ -35,7 +35,7 @@ AS_WRITTEN = 1 << 16
 """Up to so many weights the softmax runs down columns, as in the equation, and is the same to the last bit. Beyond, it runs
 along rows, which is faster for many columns; then the sum of weights of a soft head may be rounded otherwise."""
 MOST_SEARCHES = 3
-"""Winners are looked for this often; keys that still change outside the busy columns get the full softmax."""
+"""Winners are looked for this often; keys that still change outside the active columns get the full softmax."""
 
 
 MANY_ENTRIES, FULL = 1 << 12, 1 / 8
@@ -58,16 +58,16 @@ class HeadState:
     keys: Tensor
     queries: Tensor
     searches: int = 0
-    found: Found | None = None
+    found: HeadMatches | None = None
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Attended:
-    """One head in one loop: what the busy columns took (rows, busy), and the scores of the busy keys (busy, N)."""
+    """One head in one loop: what the active columns took (rows, active), and the scores of the active keys (active, N)."""
 
     head: HeadState
-    found: Found
+    found: HeadMatches
     taken: Tensor
     scores: Tensor
 
@@ -89,18 +89,18 @@ class LayerState:
 
 
 class Incremental:
-    """A batch of cards in the middle of a run, with the quiet columns' state at every layer.
+    """A batch of cards in the middle of a run, with the passive columns' state at every layer.
 
     The store holds the rows of the cards as the loop begins, and below them, for each layer, the rows that it writes; so
     rows that never change are held once.
     """
 
-    def __init__(self, model: LoopedTransformer, card: Tensor, busy: Tensor) -> None:
+    def __init__(self, model: LoopedTransformer, card: Tensor, active: Tensor) -> None:
         self.batch = card.shape[:-2]
         self.height = card.shape[-2]
         cards = card.reshape(-1, *card.shape[-2:])
-        self.columns = BatchColumns.of(len(cards), card.shape[-1], busy)
-        self.dirty = self.columns.is_quiet.clone()
+        self.columns = BatchColumns.of(len(cards), card.shape[-1], active)
+        self.dirty = self.columns.is_passive.clone()
         layers = [layer for layer in model.layers if isinstance(layer, TransformerLayer)]
         self.limit = min((_limit(layer) for layer in layers), default=math.inf)
         written = [_written(layer) for layer in layers]
@@ -138,7 +138,7 @@ class Incremental:
     def replace(self, card: Tensor) -> None:
         """Put another card in the place of this one, between loops."""
         cards = card.reshape(-1, *card.shape[-2:]).transpose(0, 1).reshape(self.height, -1)
-        self.dirty |= (cards != self.store[: self.height]).any(0) & self.columns.is_quiet
+        self.dirty |= (cards != self.store[: self.height]).any(0) & self.columns.is_passive
         self.store[: self.height] = cards
 
     @property
@@ -158,13 +158,13 @@ class Incremental:
         dirty = self.dirty
         for layer in self.layers:
             dirty = self._pass(layer, dirty)
-        columns = torch.cat([self.columns.busy, dirty.nonzero().squeeze(1)])
+        columns = torch.cat([self.columns.active, dirty.nonzero().squeeze(1)])
         self.dirty = torch.zeros_like(dirty)
         for part in _parts(columns, COLUMNS_AT_ONCE):
             old, new = self._entries(self.changing, part), self._entries(self.changed, part)
             self.dirty[part] = (old != new).any(0)
             self._put(self.changing, part, new)
-        self.dirty[self.columns.busy] = False
+        self.dirty[self.columns.active] = False
 
     def _entries(self, rows: Tensor, columns: Tensor) -> Tensor:
         if self.store.shape[0] * columns.shape[0] < 4096:  # so few that two plain steps beat one that picks rows and columns
@@ -175,7 +175,7 @@ class Incremental:
         self.store[rows.unsqueeze(1), columns] = entries
 
     def _pass(self, layer: LayerState, dirty: Tensor) -> Tensor:
-        """One layer. `dirty` are the quiet columns that came in changed; those that go out changed are returned."""
+        """One layer. `dirty` are the passive columns that came in changed; those that go out changed are returned."""
         again = dirty.clone()
         moved = dirty.nonzero().squeeze(1)
         stale = self._ask(layer, moved)
@@ -183,64 +183,64 @@ class Incremental:
         for head, changed in zip(layer.heads, stale, strict=True):
             if head.found is None or changed:
                 head.found = self._search(head)
-                again |= self.columns.is_quiet
+                again |= self.columns.is_passive
             attended.append(Attended(head, head.found, self._attend_fully(head, head.found, again),
                                      self._touch(head, head.found, again)))
             if moved.shape[0]:
                 for column in head.found.winners:
                     again |= dirty.index_select(0, column)
-        again &= self.columns.is_quiet
+        again &= self.columns.is_passive
         first, *more = _parts(again.nonzero().squeeze(1), COLUMNS_AT_ONCE)
         out = dirty.clone()
-        self._finish(layer, attended, torch.cat([self.columns.busy, first]), self.columns.busy.shape[0], out)
+        self._finish(layer, attended, torch.cat([self.columns.active, first]), self.columns.active.shape[0], out)
         for part in more:
             self._finish(layer, attended, part, 0, out)
         return out
 
     def _ask(self, layer: LayerState, moved: Tensor) -> list[bool]:
-        """Keys and queries of the busy columns, and of those that came in changed: whether a head's are now others."""
+        """Keys and queries of the active columns, and of those that came in changed: whether a head's are now others."""
         first, *more = _parts(moved, COLUMNS_AT_ONCE)
         stale = torch.zeros(len(layer.heads), dtype=torch.bool, device=moved.device)
-        busy = self.columns.busy.shape[0]
-        for part in (torch.cat([self.columns.busy, first]), *more):
+        active = self.columns.active.shape[0]
+        for part in (torch.cat([self.columns.active, first]), *more):
             entries = self._entries(layer.input, part)
             if not bool((entries.abs() <= self.limit).all()):
                 raise TooLarge
             if layer.heads:
                 new = layer.ask @ entries
-                if part.shape[0] > busy:
-                    other = new[:, busy:] != layer.asked[:, part[busy:]]
+                if part.shape[0] > active:
+                    other = new[:, active:] != layer.asked[:, part[active:]]
                     stale |= other.view(len(layer.heads), -1).any(1)
                 layer.asked[:, part] = new
-            busy = 0
+            active = 0
         return list(stale.tolist())
 
-    def _search(self, head: HeadState) -> Found:
-        """Find out what the quiet columns take from, and say where that is not a few columns."""
+    def _search(self, head: HeadState) -> HeadMatches:
+        """Find out what the passive columns take from, and say where that is not a few columns."""
         head.searches += 1
         if head.searches > MOST_SEARCHES:
-            head.note = "keys or queries change outside the busy columns; full softmax"
+            head.note = "keys or queries change outside the active columns; full softmax"
             return give_up(head.queries, self.columns, len(head.into))
         found = search(head.keys, head.queries, float(head.temperature), self.columns, width=self.height,
                              rows=len(head.into))
         if len(found.sharing):
-            head.note = "quiet columns have queries without a clear winner; full softmax for these"
+            head.note = "passive columns have queries without a clear winner; full softmax for these"
         elif head.searches > 1:
-            head.note = "keys or queries changed outside the busy columns; winners were looked for again"
+            head.note = "keys or queries changed outside the active columns; winners were looked for again"
         return found
 
     # Attention
 
-    def _attend_fully(self, head: HeadState, found: Found, again: Tensor) -> Tensor:
-        """The softmax over all n keys, for the busy columns and for the queries without a clear winner."""
+    def _attend_fully(self, head: HeadState, found: HeadMatches, again: Tensor) -> Tensor:
+        """The softmax over all n keys, for the active columns and for the queries without a clear winner."""
         size = head.keys.shape[0]
-        busy = head.queries.index_select(1, self.columns.busy).view(size, self.columns.cards, self.columns.busy_a_card)
-        queries = torch.cat([busy, found.questions], -1).transpose(0, 1)
+        active = head.queries.index_select(1, self.columns.active).view(size, self.columns.cards, self.columns.active_a_card)
+        queries = torch.cat([active, found.questions], -1).transpose(0, 1)
         keys = self.columns.by_card(head.keys).transpose(0, 1)
         step = max(1, WEIGHTS_AT_ONCE // again.shape[0])
         parts = [self._take(head, self._weights(head, keys, part)) for part in _parts(queries, step, 2)]
         every = parts[0] if len(parts) == 1 else torch.cat(parts, -1)
-        taken, answers = every[..., : busy.shape[-1]], every[..., busy.shape[-1] :]
+        taken, answers = every[..., : active.shape[-1]], every[..., active.shape[-1] :]
         if answers.numel():
             other = (answers != found.answers).any(0)
             again[found.sharing] |= other[found.sharing // self.columns.count, found.shared[found.sharing]]
@@ -260,33 +260,33 @@ class Incremental:
         values = values.view(values.shape[0], self.columns.cards, used.shape[0]).transpose(0, 1)
         return (values @ weights.index_select(1, used)).transpose(0, 1)
 
-    def _touch(self, head: HeadState, found: Found, again: Tensor) -> Tensor:
-        """The scores of the busy keys; columns in which one has a weight, now or in the loop before, are done again."""
-        size, busy = head.keys.shape[0], self.columns.busy_a_card
-        if not busy:
+    def _touch(self, head: HeadState, found: HeadMatches, again: Tensor) -> Tensor:
+        """The scores of the active keys; columns in which one has a weight, now or in the loop before, are done again."""
+        size, active = head.keys.shape[0], self.columns.active_a_card
+        if not active:
             return head.keys.new_empty(0, again.shape[0])
-        keys = head.keys.index_select(1, self.columns.busy).view(size, self.columns.cards, busy).permute(1, 2, 0)
+        keys = head.keys.index_select(1, self.columns.active).view(size, self.columns.cards, active).permute(1, 2, 0)
         scores = keys @ self.columns.by_card(head.queries).transpose(0, 1)
-        scores = scores.transpose(0, 1).reshape(busy, again.shape[0])
-        touched = (scores.amax(0) if busy > 1 else scores[0]) > found.floor
+        scores = scores.transpose(0, 1).reshape(active, again.shape[0])
+        touched = (scores.amax(0) if active > 1 else scores[0]) > found.floor
         again |= touched
         again |= found.touched
         found.touched = touched
         return scores
 
-    def _finish(self, layer: LayerState, attended: list[Attended], columns: Tensor, busy: int, changed: Tensor) -> None:
-        """What the layer makes of some columns, of which the first are the busy ones; marks those that come out changed."""
-        entries, rest = self._entries(layer.input, columns), columns[busy:]
+    def _finish(self, layer: LayerState, attended: list[Attended], columns: Tensor, active: int, changed: Tensor) -> None:
+        """What the layer makes of some columns, the active ones first; marks those that come out changed."""
+        entries, rest = self._entries(layer.input, columns), columns[active:]
         for head in attended:
             taken = self._taken(head, rest)
-            entries.index_add_(0, head.head.into, torch.cat([head.taken, taken], 1) if busy else taken)
+            entries.index_add_(0, head.head.into, torch.cat([head.taken, taken], 1) if active else taken)
         hidden = torch.relu(layer.w1 @ entries + layer.b1)
         new = entries.index_select(0, layer.written) + layer.w2 @ hidden + layer.b2
-        changed[rest] |= (new[:, busy:] != self._entries(layer.output, rest)).any(0)
+        changed[rest] |= (new[:, active:] != self._entries(layer.output, rest)).any(0)
         self._put(layer.output, columns, new)
 
     def _taken(self, attended: Attended, columns: Tensor) -> Tensor:
-        """What quiet columns take: (rows, columns)."""
+        """What passive columns take: (rows, columns)."""
         found = attended.found
         if not found.sharing.shape[0]:
             return self._taken_from_few(attended, columns)
@@ -298,7 +298,7 @@ class Incremental:
         return taken
 
     def _taken_from_few(self, attended: Attended, columns: Tensor) -> Tensor:
-        """The softmax over the winners and the busy keys."""
+        """The softmax over the winners and the active keys."""
         head, found = attended.head, attended.found
         who = found.winners.index_select(1, columns)
         scores = torch.cat([found.winning(head.keys, head.queries, columns), attended.scores.index_select(1, columns)])
@@ -308,7 +308,7 @@ class Incremental:
         taken = (values.view(values.shape[0], *who.shape) * own).sum(1)
         touched = others.any(0).nonzero().squeeze(1)
         if touched.shape[0]:
-            values = head.value @ self._entries(head.source, self.columns.busy)
+            values = head.value @ self._entries(head.source, self.columns.active)
             values = values.view(taken.shape[0], self.columns.cards, others.shape[0])
             values = values[:, columns[touched] // self.columns.count]
             taken[:, touched] += (values * others[:, touched].T).sum(-1)

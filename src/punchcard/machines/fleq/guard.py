@@ -42,30 +42,31 @@ class Guard:
         self.reader, self.program = reader, program
         self.limit, self.bounds, self.rounding = limit, bounds, rounding
         self.slack = rounding + max(bounds.values())
-        self.card = card
+        self.punched = card
         self.state = reader.read(card)
         self.before = self.state
         self.pointers: dict[str, int] = {}
         self.loop = 0
         self._check_counter(self.state, "the card")
+        self._next = reader.instruction(card, self.state.program_counter)
 
     def watch(self, loop: int, card: Card) -> None:
-        """Check one loop."""
+        """Check one loop. Nothing of the card is kept but copies, so an engine may hand out its own."""
         self.loop = loop
         self.before, memory = self.state, self.reader.memory(card)
         number = self.before.program_counter
         instruction = self.program.instructions[number]
         if isinstance(instruction, Step):
-            self.pointers = self.reader.pointers(self.card, number)
+            self.pointers = self.reader.pointers_in(self._next)
             if isinstance(instruction.action, Call):
                 self._check_operands(instruction.action, number)
             self._check_range(memory, number)
             if instruction.branch is not None and instruction.branch.flag is not None:
                 self._check_flag(memory, number)
-        self.card = card
         # Only now: a flag that is not an integer leaves no program counter that could be read.
         self.state = FleqState(memory, self.reader.program_counter(card))
         self._check_counter(self.state, self._where(number))
+        self._next = self.reader.instruction(card, self.state.program_counter)
 
     def _where(self, number: int) -> str:
         """Which instruction, by number and label, and in which loop."""
@@ -169,7 +170,7 @@ class PartGuard:
         """`guard` stands at the punched card."""
         self.guard, self.good, self.again = guard, begin, again
         self.short = begin.loops + FEW_LOOPS if limited(guard.program) else 0
-        self.expected = guard.reader.outside(guard.card, guard.program.columns)
+        self.expected = guard.reader.outside(guard.punched, guard.program.columns)
         self.pointers = np.zeros_like(self.expected, dtype=bool)
         code = self.pointers[:, guard.reader.code_among_outside(guard.program.columns)]
         for instruction in guard.program.instructions:

@@ -43,9 +43,16 @@ class FleqReader:
         bits = encode_unsigned(self.sizes.instruction_column + instruction, self.sizes.pointer_bits)[:, 0]
         return Pattern("program_counter", "scratchpad", tuple(int(bit) for bit in bits))
 
-    def pointers(self, card: Card, instruction: int) -> dict[str, int]:
+    def instruction(self, card: Card, number: int) -> Array:
+        """The column of an instruction on a card, as an array of its own."""
+        return self._content(card, "instructions")[:, number : number + 1].copy()
+
+    def pointers(self, card: Card, number: int) -> dict[str, int]:
         """The pointers of an instruction on a card, as memory columns and (p) as an instruction's number."""
-        column = self._content(card, "instructions")[:, instruction : instruction + 1]
+        return self.pointers_in(self.instruction(card, number))
+
+    def pointers_in(self, column: Array) -> dict[str, int]:
+        """The same, of an instruction's column."""
         found = {}
         for name in POINTERS:
             address = int(decode_unsigned(column[self.sizes.field_rows(name)])[0])

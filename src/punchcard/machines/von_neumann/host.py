@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.engines import Port
-from punchcard.engines.tap import Tap
+from punchcard.engines.output_buffer import OutputBuffer
 from punchcard.errors import PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.running import Mark
@@ -50,12 +50,12 @@ class VonNeumannHost(Host):
 
     @property
     def ports(self) -> Mapping[Pattern, Port]:
-        """An output alone is left to a tap; with another event, and so is any other event, it is served here."""
+        """An output alone goes to an output buffer; an output with another event, or any other event, is served here."""
         names = VonNeumannDesign.event_names
         alone = Pattern("event", "scratchpad", tuple(1 if name == OUTPUT else -1 for name in names))
         others = [pattern for name, pattern in zip(names, self._patterns, strict=True) if name != OUTPUT]
-        tap = Tap(self._layout, "memory", self._ports[self._sizes.output_port], 0, self._write)
-        return {alone: tap, **dict.fromkeys(others, self)}
+        buffer = OutputBuffer(self._layout, "memory", self._ports[self._sizes.output_port], 0, self._write)
+        return {alone: buffer, **dict.fromkeys(others, self)}
 
     @property
     def traffic(self) -> Traffic:

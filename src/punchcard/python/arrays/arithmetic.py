@@ -101,7 +101,7 @@ class Arithmetic:
             return root if exponent == 0.5 else self.entrywise("inverse", root)
         if isinstance(exponent, bool) or not isinstance(exponent, int) or abs(exponent) > MOST_POWER:
             raise Refusal(f"** {exponent!r}: a power is a whole number from -{MOST_POWER} to {MOST_POWER}, or 0.5",
-                          "write pc.exp(p * pc.log(x))")
+                          "write np.exp(p * np.log(x))")
         if exponent < 0 and a.kinds & WHOLE:
             raise Refusal(f"** {exponent} of integers: NumPy refuses it", f"write 1.0 / x, or ** {float(exponent)}")
         if exponent < 0:
@@ -198,7 +198,7 @@ class Arithmetic:
         """The entries for which a comparison holds."""
         if sign in ("==", "!="):
             if not (a.operand.integral and b.operand.integral):
-                raise Refusal(f"{sign} of real numbers: the machine computes them with errors", "write pc.abs(a - b) < 1e-6")
+                raise Refusal(f"{sign} of real numbers: the machine computes them with errors", "write np.abs(a - b) < 1e-6")
             distance = self.entrywise("abs", self.elementwise("sub", a, b, sign))
             ones = constant(np.ones(matrix_shape(distance.shape)), distance.shape)
             equal = self.entrywise("relu", self.elementwise("sub", ones, distance, sign))

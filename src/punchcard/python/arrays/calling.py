@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from punchcard.python import functions
+from punchcard import arrays as functions
 from punchcard.python.arrays.dtypes import REAL
 from punchcard.python.arrays.expressions import Expressions, described
 from punchcard.python.arrays.intrinsics import MAKERS, METHODS, Primitive, named

@@ -88,7 +88,7 @@ class Conditions(Parts):
         real = self.real(value, node)  # type: ignore[arg-type]
         if int(np.prod(real.shape)) != 1:
             self.fail(node, f"a condition of an array, {shown(real.shape)}: it must be a scalar",
-                      "use pc.where, sum or norm")
+                      "use np.where, sum or norm")
         return ArrayValue(real.operand, (), kinds=real.kinds)
 
     def _compared(self, node: ast.AST, sign: str, a: ArrayValue, b: ArrayValue, work: list[Statement]) -> Condition:
@@ -110,7 +110,7 @@ class Conditions(Parts):
                     first = arithmetic.add(first, one)
             return test(_difference(arithmetic, first, second))
         if sign in ("==", "!="):
-            self.fail(node, f"{sign} of real numbers: the machine computes them with errors", "write pc.abs(a - b) < 1e-6")
+            self.fail(node, f"{sign} of real numbers: the machine computes them with errors", "write np.abs(a - b) < 1e-6")
         first, second = (a, b) if sign in (">", "<=") else (b, a)
         found = test(arithmetic.positive(_difference(arithmetic, first, second)))
         return found if sign in (">", "<") else Negation(found)

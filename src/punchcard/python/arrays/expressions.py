@@ -194,7 +194,7 @@ class Expressions:
                 return moved
         if sign == "**":
             if not isinstance(right, Known):
-                self.fail(node, "** with a computed exponent", "write pc.exp(p * pc.log(x))")
+                self.fail(node, "** with a computed exponent", "write np.exp(p * np.log(x))")
             return self.arithmetic.power(self.real(left, node), right.value)
         if sign not in BINARY:
             for value in (left, right):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from punchcard.python import functions
+from punchcard import arrays as functions
 from punchcard.python.arrays.arithmetic import Arithmetic
 from punchcard.python.arrays.dtypes import TRUTH
 from punchcard.python.arrays.ir import Const
@@ -143,7 +143,7 @@ class Intrinsics:
     def _where(self, values: list[ArrayValue], options: dict[str, Any]) -> ArrayValue:
         _count("where", values, 3, options)
         if not values[0].boolean:
-            raise Refusal("where takes a comparison first", "write pc.where(x > 0, a, b)")
+            raise Refusal("where takes a comparison first", "write np.where(x > 0, a, b)")
         return self.a.where(*values)
 
     def _softmax(self, values: list[ArrayValue], options: dict[str, Any]) -> ArrayValue:

@@ -78,6 +78,6 @@ class Parts(Calling):
             if isinstance(value, LoopVariable):
                 raise NeedsConstant(value.loop, "a slice")
             if not isinstance(value, Known) or not isinstance(value.value, int | np.integer | None):
-                self.fail(node, "a slice with a computed end", "use constants, or a mask with pc.where")
+                self.fail(node, "a slice with a computed end", "use constants, or a mask with np.where")
             ends.append(value.value)
         return Known(slice(*ends))

@@ -50,14 +50,14 @@ class Analysis(LoopInference):
 
     def _thresholds(self) -> list[int]:
         """Numbers at which a growing interval stops first: those in the text, and lengths of lists."""
-        found = {0, 1, -1, *self.word}
+        found = {0, 1, -1, self.word.low, self.word.high}
         for function in self.functions:
             for node in ast.walk(function.node):
                 if isinstance(node, ast.Constant) and isinstance(node.value, int):
                     found |= {node.value - 1, node.value, node.value + 1}
         for info in self._infos():
             found |= {info.high - 1, info.high}
-        return sorted(n for n in found if self.word[0] <= n <= self.word[1])
+        return sorted(n for n in found if self.word.low <= n <= self.word.high)
 
     def _infos(self) -> list[ListInfo]:
         constants = [value.items for value in self._constants.values() if value.items is not None]
@@ -86,7 +86,7 @@ class Analysis(LoopInference):
                       "the types are int, bool, str and list[int]")
         if kind == "list":
             item = truth() if "bool" in text else self.any_number
-            return self.created(parameter, item, 0, self.word[1], is_tuple=text.startswith("tuple"))
+            return self.created(parameter, item, 0, self.word.high, is_tuple=text.startswith("tuple"))
         return self.any_number if kind == "int" else truth() if kind == "bool" else TEXT
 
     def _result(self, value: Value, node: ast.AST) -> None:

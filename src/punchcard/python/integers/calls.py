@@ -164,7 +164,7 @@ class Calls(Lists):
         given, made, end = self.tested(form), self.own(form), self.fresh("abs")
         self.put(f"@jgez {given} {end}")
         self.assign(made, cell(given).times(-1))
-        if self.check and value.low <= self.word[0]:
+        if self.check and value.low <= self.word.low:
             self.put(f"@jltz {made} {self.overflow(node)}")
         self.label(end)
         return cell(made)
@@ -212,7 +212,7 @@ class Calls(Lists):
         found = self.temporary()
         self.clear(found)
         self.put(f"{here}:0 {found}")
-        if op is None and self.check and not self.value(node).within(self.word[0] + 1, self.word[1] - 1):
+        if op is None and self.check and not self.value(node).within(self.word.low + 1, self.word.high - 1):
             self.assign(made, self._checked("sum", node, cell(made), Form({found: -1})))
         elif op is None:
             self.sub(found, made)
@@ -247,7 +247,7 @@ class Calls(Lists):
             return self.form(node.args[0])
         text, fine = self.kept(self.form(node.args[0])), self.fresh("character")
         wrong = self.error(node, "TypeError: ord() of a text that is not one character")
-        self.jump_by_zero(self.length(value, text).plus(constant(-1)), fine, wrong, fine, -1, self.word[1] - 1)
+        self.jump_by_zero(self.length(value, text).plus(constant(-1)), fine, wrong, fine, -1, self.word.high - 1)
         self.label(fine)
         return self.load(text)
 

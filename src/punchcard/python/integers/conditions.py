@@ -42,7 +42,7 @@ class Conditions(Generator):
         if value.kind == "char":
             self.go(yes, following)
         elif value.kind in ("str", "list"):
-            self.jump_by_zero(self.length(value, form), no, yes, following, 0, self.word[1])
+            self.jump_by_zero(self.length(value, form), no, yes, following, 0, self.word.high)
         else:
             self.jump_by_zero(form, no, yes, following, value.low, value.high)
 
@@ -94,8 +94,8 @@ class Conditions(Generator):
                 following: str) -> None:
         """Jump by the order of two numbers, or by whether they are equal."""
         if isinstance(op, ast.Eq | ast.NotEq):
-            low, high = self.word if self._wide(a, b, 0) else (a.low - b.high, a.high - b.low)
-            self.jump_by_zero(left.plus(right, -1), yes, no, following, low, high)
+            difference = self.word if self._wide(a, b, 0) else a.interval - b.interval
+            self.jump_by_zero(left.plus(right, -1), yes, no, following, difference.low, difference.high)
             return
         if isinstance(op, ast.Gt | ast.GtE):
             left, a, right, b = right, b, left, a
@@ -117,7 +117,7 @@ class Conditions(Generator):
             return
         low, high = a.low - b.high + strict, a.high - b.low + strict
         difference = left.plus(right, -1).plus(constant(strict))
-        if following == yes and 1 - low <= self.word[1]:
+        if following == yes and 1 - low <= self.word.high:
             self.jump_if_low(constant(1).plus(difference, -1), no, 1 - high)
         else:
             self.jump_if_low(difference, yes, low)
@@ -125,7 +125,7 @@ class Conditions(Generator):
 
     def _wide(self, a: Value, b: Value, strict: int) -> bool:
         """Whether a - b may leave the word."""
-        return a.low - b.high + strict < self.word[0] or a.high - b.low + strict > self.word[1]
+        return a.low - b.high + strict < self.word.low or a.high - b.low + strict > self.word.high
 
     def _by_signs(self, left: Form, right: Form, strict: int, yes: str, no: str, following: str) -> None:
         self.need("order")

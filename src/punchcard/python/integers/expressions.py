@@ -42,7 +42,7 @@ class Expressions(Conditions):
             return found
         if isinstance(node.op, ast.Invert):
             return constant(-1).plus(found, -1)
-        if self.check and self.value(node.operand).low <= self.word[0]:
+        if self.check and self.value(node.operand).low <= self.word.low:
             return self._negated_checked(found, node)
         return found.times(-1)
 
@@ -151,7 +151,7 @@ class Expressions(Conditions):
             self.given(left, right)
             self.need("divide")
             self.put(f"@go divide{'_plain' if a.low >= 0 and b.low >= 0 else ''} divide_back")
-            if quotient and self.check and a.low == self.word[0] and b.low <= -1 <= b.high:
+            if quotient and self.check and a.low == self.word.low and b.low <= -1 <= b.high:
                 fine = self.fresh("fine")
                 self.put(f"@jgez $p {fine}; @jgez $q {fine}; @jltz $r {self.overflow(node)}")
                 self.label(fine)
@@ -224,7 +224,7 @@ class Expressions(Conditions):
 
     def _op_BitAnd(self, node: ast.AST, left: Form, a: Value, right: Form, b: Value) -> Form:
         for form, value, mask in ((left, a, right.known), (right, b, left.known)):
-            if mask is not None and mask >= 0 and mask & (mask + 1) == 0 and mask < self.word[1]:
+            if mask is not None and mask >= 0 and mask & (mask + 1) == 0 and mask < self.word.high:
                 size = Value("int", mask + 1, mask + 1)
                 return self.divided(node, form, value, constant(mask + 1), size)[1]
         if a.within(0, 1) and b.within(0, 1):

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from punchcard.python.integers import intervals
 from punchcard.python.integers.analysis import Analysis
 from punchcard.python.integers.forms import Form, address, cell, constant
 from punchcard.python.integers.functions import Function
 from punchcard.python.integers.values import Value
 from punchcard.python.integers.writer import Writer
+from punchcard.python.intervals import binary
 
 GENERAL = {"no_room": "MemoryError: the memory is full", "no_input": "EOFError: the input has ended",
            "too_deep": "RecursionError: the stack is full",
@@ -177,8 +177,8 @@ class Generator(Writer, ABC):
 
     def fits(self, op: ast.operator, left: Value, right: Value) -> bool:
         """Whether the result of an operation is a word, whatever the values are."""
-        found = intervals.binary(op, (left.low, left.high), (right.low, right.high), self.word)
-        return found is not None and self.word[0] <= found[0] and found[1] <= self.word[1]
+        found = binary(op, left.interval, right.interval, self.word)
+        return found is not None and found in self.word
 
     def is_plain(self, node: ast.AST) -> bool:
         """Whether an expression has no effect but its value: it cannot fail, print or call."""
@@ -196,7 +196,7 @@ class Generator(Writer, ABC):
         if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
             return True
         if isinstance(node, ast.UnaryOp):
-            return self.is_plain(node.operand) and (not self.check or self.value(node.operand).low > self.word[0])
+            return self.is_plain(node.operand) and (not self.check or self.value(node.operand).low > self.word.low)
         if isinstance(node, ast.Compare):
             return all(map(self.is_plain, (node.left, *node.comparators)))
         return isinstance(node, ast.BoolOp) and all(map(self.is_plain, node.values))

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from punchcard.python.integers import intervals
 from punchcard.python.integers.functions import Function, Functions, constant_of
 from punchcard.python.integers.refining import compared, narrowed
 from punchcard.python.integers.values import (
@@ -22,6 +21,7 @@ from punchcard.python.integers.values import (
     number,
     truth,
 )
+from punchcard.python.intervals import Interval, binary
 
 SHOWN_ONLY = "it can be printed, but not kept: write it in the print"
 MANY_UPDATES = 3
@@ -32,8 +32,8 @@ class Inference:
 
     def __init__(self, functions: Functions, word_bits: int, *, check: bool) -> None:
         self.functions, self.check = functions, check
-        self.word = -(1 << (word_bits - 1)), (1 << (word_bits - 1)) - 1
-        self.any_number = number(*self.word)
+        self.word = Interval(-(1 << (word_bits - 1)), (1 << (word_bits - 1)) - 1)
+        self.any_number = number(self.word.low, self.word.high)
         self.values: dict[ast.AST, Value] = {}
         self.thresholds: list[int] = []
         self.changed = False
@@ -54,9 +54,9 @@ class Inference:
         both = join(old, new)
         if updates >= MANY_UPDATES and both.kind in ("int", "number"):
             low = both.low if both.low >= old.low else max((t for t in self.thresholds if t <= both.low),
-                                                           default=self.word[0])
+                                                           default=self.word.low)
             high = both.high if both.high <= old.high else min((t for t in self.thresholds if t >= both.high),
-                                                               default=self.word[1])
+                                                               default=self.word.high)
             both = Value(both.kind, low, high, unbound=both.unbound)
         return both
 
@@ -82,16 +82,14 @@ class Inference:
             self.store_item(info, item, node)
         return Value("list", items=info)
 
-    def fit(self, interval: tuple[int, int] | None) -> Value:
+    def fit(self, interval: Interval[int] | None) -> Value:
         """A number that wraps, or is refused, where it leaves the word."""
         if interval is None:
             return self.any_number
-        low, high = interval
-        if self.word[0] <= low and high <= self.word[1]:
-            return number(low, high)
-        if not self.check:
+        if interval not in self.word and not self.check:
             return self.any_number
-        return number(min(max(low, self.word[0]), self.word[1]), max(min(high, self.word[1]), self.word[0]))
+        kept = interval.clipped(self.word)
+        return number(kept.low, kept.high)
 
     def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
         self.function.source.fail(node, message, instead)
@@ -127,8 +125,8 @@ class Inference:
         if isinstance(value, bool):
             return truth(int(value), int(value))
         if isinstance(value, int):
-            if not self.word[0] <= value <= self.word[1]:
-                self.fail(node, f"{str(value)[:40]} does not fit a word, which is {self.word[0]} to {self.word[1]}",
+            if not self.word.low <= value <= self.word.high:
+                self.fail(node, f"{str(value)[:40]} does not fit a word, which is {self.word.low} to {self.word.high}",
                           "use longer words: word_bits=, --bits")
             return number(value)
         if isinstance(value, str):
@@ -172,12 +170,9 @@ class Inference:
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and type(node.operand.value) is int:
             return self.of_constant(-node.operand.value, node)
         found = self.number(node.operand, names, f"the operand of {_SIGNS[type(node.op)]}")
-        low, high = found.low, found.high
-        if isinstance(node.op, ast.USub):
-            low, high = -high, -low
-        elif isinstance(node.op, ast.Invert):
-            low, high = -high - 1, -low - 1
-        return self.fit((low, high))
+        if isinstance(node.op, ast.UAdd):
+            return self.fit(found.interval)
+        return self.fit(-found.interval if isinstance(node.op, ast.USub) else Interval.point(-1) - found.interval)
 
     def _BinOp(self, node: ast.BinOp, names: Names) -> Value:
         left, right = self.value(node.left, names), self.value(node.right, names)
@@ -201,7 +196,7 @@ class Inference:
             self.fail(node, "division by zero")
         if isinstance(op, ast.LShift | ast.RShift | ast.Pow) and right.high < 0:
             self.fail(node, "a negative power is not a whole number" if isinstance(op, ast.Pow) else "negative shift count")
-        found = self.fit(intervals.binary(op, (left.low, left.high), (right.low, right.high), self.word))
+        found = self.fit(binary(op, left.interval, right.interval, self.word))
         if left.kind == right.kind == "bool" and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
             return truth(found.low, min(found.high, 1))
         if "number" in (left.kind, right.kind) and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
@@ -213,8 +208,8 @@ class Inference:
         root = items.items.root
         if root.length is None:
             self.fail(node, "only a list that is written out can be repeated", "write [0] * n")
-        low, high = (root.low * max(0, min(n, self.word[1])) for n in (count.low, count.high))
-        return self.created(node, root.item, low, min(high, self.word[1]), is_tuple=root.is_tuple)
+        low, high = (root.low * max(0, min(n, self.word.high)) for n in (count.low, count.high))
+        return self.created(node, root.item, low, min(high, self.word.high), is_tuple=root.is_tuple)
 
     def _List(self, node: ast.List | ast.Tuple, names: Names) -> Value:
         if not node.elts:

@@ -9,6 +9,7 @@ from typing import Any
 from punchcard.python.integers.functions import Function
 from punchcard.python.integers.inference import Inference, is_text
 from punchcard.python.integers.values import NONE, TEXT, Names, Unreached, Value, join_all, number, truth
+from punchcard.python.intervals import Interval
 
 
 class CallInference(Inference):
@@ -80,12 +81,11 @@ class CallInference(Inference):
         found = self.value(self._arguments(node, 1, 1)[0], names)
         if found.kind == "list" and found.items is not None:
             return number(found.items.root.low, found.items.root.high)
-        return number(0, self.word[1]) if found.kind == "str" else self.fail(node, f"{found.words} has no len()")
+        return number(0, self.word.high) if found.kind == "str" else self.fail(node, f"{found.words} has no len()")
 
     def call_abs(self, node: ast.Call, names: Names) -> Value:
         found = self.number(self._arguments(node, 1, 1)[0], names, "the argument of abs()")
-        ends = abs(found.low), abs(found.high)
-        return self.fit((0 if found.low <= 0 <= found.high else min(ends), max(ends)))
+        return self.fit(abs(found.interval))
 
     def call_min(self, node: ast.Call, names: Names) -> Value:
         name = node.func.id  # type: ignore[attr-defined]
@@ -115,7 +115,7 @@ class CallInference(Inference):
         item, found = self._items(node, names), self.value(argument, names)
         assert found.items is not None
         root = found.items.root
-        return self.fit((min(root.low * item.low, root.high * item.low), max(root.low * item.high, root.high * item.high)))
+        return self.fit(Interval(root.low, root.high) * item.interval)
 
     def call_divmod(self, node: ast.Call, names: Names) -> Value:
         left, right = (self.number(each, names, "an argument of divmod()") for each in self._arguments(node, 2, 2))

@@ -7,6 +7,7 @@ import ast
 from punchcard.python.integers.inference import phrase
 from punchcard.python.integers.inferring_calls import CallInference
 from punchcard.python.integers.values import CHARACTER, TEXT, Names, Unreached, Value, number
+from punchcard.python.intervals import Interval
 
 
 class LoopInference(CallInference):
@@ -30,7 +31,7 @@ class LoopInference(CallInference):
         found = self.value(node, names)
         if found.kind == "str":
             self.assign(target, CHARACTER, names)
-            return 0, self.word[1]
+            return 0, self.word.high
         if found.kind == "char":
             self.assign(target, found, names)
             return 1, 1
@@ -66,7 +67,7 @@ class LoopInference(CallInference):
         if not isinstance(target, ast.Name):
             self.fail(target, "a loop over range() gives one number")
         self.assign(target, number(low, high), names)
-        return max(0, -(-least // longest)), min(max(0, -(-most // shortest)), self.word[1])
+        return max(0, -(-least // longest)), min(max(0, -(-most // shortest)), self.word.high)
 
     def _iterate_enumerate(self, node: ast.Call, target: ast.expr, names: Names) -> tuple[int, int]:
         self._arguments(node, 1, 2)
@@ -80,7 +81,7 @@ class LoopInference(CallInference):
             if known is None:
                 self.fail(node.args[1], "the start of enumerate() must be a constant")
             first = known or 0
-        self.assign(target.elts[0], self.fit((first, first + max(0, most - 1))), names)
+        self.assign(target.elts[0], self.fit(Interval(first, first + max(0, most - 1))), names)
         return least, most
 
     def _iterate_zip(self, node: ast.Call, target: ast.expr, names: Names) -> tuple[int, int]:

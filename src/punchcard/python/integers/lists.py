@@ -23,7 +23,7 @@ class Lists(Expressions):
         """The address of an item."""
         base, index = self.forms([node.value, node.slice])
         value, at = self.value(node.value), self.value(node.slice)
-        low, high = (value.items.root.low, value.items.root.high) if value.items is not None else (0, self.word[1])
+        low, high = (value.items.root.low, value.items.root.high) if value.items is not None else (0, self.word.high)
         if at.low >= 0 and at.high < low:
             return base.plus(index)
         base = self.steady(base)

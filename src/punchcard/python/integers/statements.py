@@ -318,7 +318,7 @@ class Statements(Calls):
         else:
             count, value = first.count, first.values
         self.assign(left, constant(1).plus(count, -1))
-        if value.low >= 1 and value.high <= self.word[1]:
+        if value.low >= 1 and value.high <= self.word.high:
             return
         go = self.fresh("go")
         self.sub("$z", left, go)
@@ -360,7 +360,7 @@ class Statements(Calls):
             start, stop = self.kept(start), self.kept(stop)
         low, high, x, y = (start, stop, a, b) if up else (stop, start, b, a)
         count, span = high.plus(low, -1), number(y.low - x.high, y.high - x.low)
-        if span.low < self.word[0] or span.high > self.word[1]:
+        if span.low < self.word.low or span.high > self.word.high:
             count, span = self._span(node, low, x, high, y)
         return self._counting(target, start, step, changed, count, span, up=up)
 
@@ -371,10 +371,10 @@ class Statements(Calls):
         self.jump_if_ordered(low, a, high, b, 1, some, none, some)
         self.label(some)
         self.assign(made, high.plus(low, -1))
-        if b.high - a.low > self.word[1]:
+        if b.high - a.low > self.word.high:
             self.jump_if_low(cell(made), self.error(node, "OverflowError: range() of more numbers than a word counts"), 0)
         self.label(none)
-        return cell(made), number(0, self.word[1])
+        return cell(made), number(0, self.word.high)
 
     def _counting(self, target: ast.expr, first: Form, step: Form, changed: set[str], count: Form, values: Value, *,
                   up: bool = True) -> Counted:
@@ -417,7 +417,7 @@ class Statements(Calls):
             self.sub("=-1", here)
             self.set_target(target, Form({found: -1}))
 
-        values = number(known.low, known.high) if known is not None else number(0, self.word[1])
+        values = number(known.low, known.high) if known is not None else number(0, self.word.high)
         return Counted(self.steady(length), values, lambda: self.assign(here, pointer), step, (here,))
 
     def _ListComp(self, node: ast.ListComp) -> Form:

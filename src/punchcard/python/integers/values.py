@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from punchcard.python.intervals import Interval
+
 Kind: TypeAlias = Literal["int", "bool", "number", "char", "str", "list", "results", "none", "mixed"]
 NUMBERS = ("int", "bool", "number")
 """`number` is an int or a bool: all the same in a sum, but not when it is printed."""
@@ -35,6 +37,10 @@ class Value:
     @property
     def constant(self) -> int | None:
         return self.low if self.kind in (*NUMBERS, "char") and self.low == self.high else None
+
+    @property
+    def interval(self) -> Interval[int]:
+        return Interval(self.low, self.high)
 
     @property
     def is_number(self) -> bool:

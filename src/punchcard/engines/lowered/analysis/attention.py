@@ -1,11 +1,11 @@
-"""A head as busy columns see it: whom they find, what they take, and which quiet columns take from them.
+"""A head as active columns see it: whom they find, what they take, and which passive columns take from them.
 
 A weight of the softmax is exactly 0 when its score is below the best by the head's gap. Scores are bounded by the ranges
 of keys and queries; what can't have a weight is left out, and three cases remain:
 
     settled   all scores that are left are constants: so are the weights
-    coded     many quiet keys, all ±1 codes: the signs of the query name the key with the best score, by a table; a busy key
-              with just these signs has a known, larger (or the same) score
+    coded     many passive keys, all ±1 codes: the signs of the query name the key with the best score, by a table;
+              an active key with just these signs has a known, larger (or the same) score
     soft      anything else: a softmax over what is left
 """
 
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from punchcard.engines.lowered.analysis.columns import UNBOUNDED, Columns
+from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns
+from punchcard.engines.lowered.analysis.passive import DistinctKey, PassiveHead
 from punchcard.engines.lowered.analysis.plan import Check, Lookup, LoopPlan
-from punchcard.engines.lowered.analysis.quiet import FewKey, QuietHead
-from punchcard.engines.lowered.analysis.vectors import Spread
+from punchcard.engines.lowered.analysis.vectors import VectorRanges
 from punchcard.engines.lowered.analysis.weights import Rows, Sparse, combine
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves, trim
@@ -34,18 +34,18 @@ NOTHING = -1e300
 
 
 @dataclass(frozen=True)
-class Parts:
+class LayerContext:
     """What all heads of a layer share."""
 
     graph: Graph
-    columns: Columns
+    columns: CardColumns
     plan: LoopPlan
     groups: list[Rows]
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Busy columns that quiet ones may take from: where to (an index), which columns, what, and if by half only."""
+    """Active columns that passive ones may take from: where to (an index), which columns, what, and if by half only."""
 
     index: Node
     mask: Array
@@ -54,18 +54,18 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A key that may have a weight: column `lane` of a busy group, or a quiet key; its score, and where it counts."""
+class KeyCandidate:
+    """A key that may have a weight: column `lane` of an active group, or a passive key; its score, and where it counts."""
 
     group: int
     lane: int
-    quiet: FewKey | None
+    passive: DistinctKey | None
     score: Linear
     mask: Array
 
 
 @dataclass(frozen=True)
-class Coded:
+class SignedCode:
     """A vector for each column, split: ±sizes in some dimensions, constants in the others."""
 
     dims: tuple[int, ...]
@@ -77,68 +77,69 @@ class Coded:
         return np.array([abs(c) for _, c in self.bits])
 
 
-class BusyHead:
+class ActiveHead:
     """One head of one layer."""
 
-    def __init__(self, parts: Parts, quiet: QuietHead, layer: int, head: int) -> None:
-        self.parts, self.graph, self.quiet = parts, parts.graph, quiet
+    def __init__(self, context: LayerContext, passive: PassiveHead, layer: int, head: int) -> None:
+        self.context, self.graph, self.passive = context, context.graph, passive
         self.layer, self.head = layer, head
-        self.weights, self.gap = quiet.weights, quiet.weights.gap
+        self.weights, self.gap = passive.weights, passive.weights.gap
         self.where = f"layer {layer + 1}, head {head + 1}"
-        self.widths = [g.width for g in parts.columns.groups]
-        self.queries = [self.weights.apply(self.weights.query, rows) for rows in parts.groups]
-        self.keys = [self.weights.apply(self.weights.key, rows) for rows in parts.groups]
-        self.moved = [self.weights.moved(rows) for rows in parts.groups]
+        self.widths = [g.width for g in context.columns.groups]
+        self.queries = [self.weights.apply(self.weights.query, rows) for rows in context.groups]
+        self.keys = [self.weights.apply(self.weights.key, rows) for rows in context.groups]
+        self.moved = [self.weights.moved(rows) for rows in context.groups]
         self.query_ends = [_ends(forms, width) for forms, width in zip(self.queries, self.widths, strict=True)]
         self.key_ends = [_ends(forms, width) for forms, width in zip(self.keys, self.widths, strict=True)]
         self.reads = False
-        self.murky = quiet.loose
+        self.has_unknown = passive.loose
 
     def take(self, group: int) -> Rows:
         """What the columns of a group take."""
-        if self.quiet.few is not None:
-            return self._few(group, self.quiet.few)
+        if self.passive.few is not None:
+            return self._few(group, self.passive.few)
         return self._coded(group)
 
-    # Few quiet keys: settled or soft
+    # Few passive keys: settled or soft
 
-    def _few(self, group: int, few: list[FewKey]) -> Rows:
+    def _few(self, group: int, few: list[DistinctKey]) -> Rows:
         candidates = self._candidates(group, few)
-        if any(c.quiet is not None and c.quiet.count > 1 for c in candidates):
+        if any(c.passive is not None and c.passive.count > 1 for c in candidates):
             return self._unknown(group)
         if all(bool(np.all((c.score.high - c.score.low) * c.mask == 0)) for c in candidates):
             return self._settled(group, candidates)
         return self._soft(candidates)
 
-    def _candidates(self, group: int, few: list[FewKey]) -> list[Candidate]:
+    def _candidates(self, group: int, few: list[DistinctKey]) -> list[KeyCandidate]:
         """All keys, less those whose scores are too low."""
         width = self.widths[group]
         query = self.queries[group]
-        ranges: list[tuple[int, int, FewKey | None, Array, Array]] = []
+        ranges: list[tuple[int, int, DistinctKey | None, Array, Array]] = []
         for other, width_other in enumerate(self.widths):
             low, high = _scores(self.query_ends[group], self.key_ends[other])
             ranges += [(other, lane, None, low[:, lane], high[:, lane]) for lane in range(width_other)]
         for key in few:
-            score = self._quiet_score(query, key)
+            score = self._passive_score(query, key)
             ranges.append((-1, 0, key, np.broadcast_to(score.low, (width,)), np.broadcast_to(score.high, (width,))))
         best = np.max([low for *_, low, _ in ranges], axis=0)
         found = []
-        for other, lane, quiet_key, _, high in ranges:
+        for other, lane, passive_key, _, high in ranges:
             mask = (high >= best - self.gap).astype(np.float64)
             if not mask.any():
                 continue
-            score = self._quiet_score(query, quiet_key) if quiet_key is not None else self._busy_score(query, other, lane)
-            found.append(Candidate(other, lane, quiet_key, score, mask))
+            score = (self._active_score(query, other, lane) if passive_key is None
+                     else self._passive_score(query, passive_key))
+            found.append(KeyCandidate(other, lane, passive_key, score, mask))
         return found
 
-    def _quiet_score(self, query: list[Linear], key: FewKey) -> Linear:
+    def _passive_score(self, query: list[Linear], key: DistinctKey) -> Linear:
         score = Linear()
         for q, k in zip(query, key.vector, strict=True):
             if k:
                 score.add(q, float(k))
         return score
 
-    def _busy_score(self, query: list[Linear], other: int, lane: int) -> Linear:
+    def _active_score(self, query: list[Linear], other: int, lane: int) -> Linear:
         score = Linear()
         for q, k in zip(query, self.keys[other], strict=True):
             if not (q.is_zero or k.is_zero):
@@ -149,7 +150,7 @@ class BusyHead:
         """One column of a group's value."""
         return self.graph.lane(linear, self.widths[group], lane)
 
-    def _settled(self, group: int, candidates: list[Candidate]) -> Rows:
+    def _settled(self, group: int, candidates: list[KeyCandidate]) -> Rows:
         width = self.widths[group]
         scores = np.array([np.where(c.mask > 0, np.broadcast_to(c.score.low, (width,)), -np.inf) for c in candidates])
         weights = np.exp(self.weights.temperature * (scores - scores.max(axis=0)))
@@ -158,18 +159,18 @@ class BusyHead:
         for other, width_other in enumerate(self.widths):
             matrix = np.zeros((width, width_other))
             for c, weight in zip(candidates, weights, strict=True):
-                if c.quiet is None and c.group == other:
+                if c.passive is None and c.group == other:
                     matrix[:, c.lane] = weight
             if matrix.any():
                 for row, linear in self.moved[other].items():
                     result.setdefault(row, Linear()).add(self.graph.mix(linear, matrix))
         for c, weight in zip(candidates, weights, strict=True):
-            if c.quiet is not None and weight.any():
-                for row, linear in self._quiet_values(c.quiet).items():
+            if c.passive is not None and weight.any():
+                for row, linear in self._passive_values(c.passive).items():
                     result.setdefault(row, Linear()).add(self.graph.product(constant(weight), linear))
         return result
 
-    def _soft(self, candidates: list[Candidate]) -> Rows:
+    def _soft(self, candidates: list[KeyCandidate]) -> Rows:
         graph, temperature = self.graph, self.weights.temperature
         scores = [c.score.times(temperature) for c in candidates]
         shifted = max(float(np.max(np.abs([s.low, s.high]))) for s in scores) > MOST_WITHOUT_SHIFT
@@ -184,7 +185,7 @@ class BusyHead:
             if not bool(np.all(c.mask == 1)):
                 weight = graph.product(weight, constant(c.mask))
             total.add(weight)
-            values = self._quiet_values(c.quiet) if c.quiet is not None else {
+            values = self._passive_values(c.passive) if c.passive is not None else {
                 row: self._lane(linear, c.group, c.lane) for row, linear in self.moved[c.group].items()}
             for row, linear in values.items():
                 sums.setdefault(row, Linear()).add(graph.product(weight, linear))
@@ -195,22 +196,22 @@ class BusyHead:
 
     def _unknown(self, group: int) -> Rows:
         """A mixture of many columns, which should turn out not to matter."""
-        self.murky = True
-        return {row: self.graph.murk((self.where, group, row), -UNBOUNDED, UNBOUNDED) for row in self.weights.value}
+        self.has_unknown = True
+        return {row: self.graph.unknown((self.where, group, row), -UNBOUNDED, UNBOUNDED) for row in self.weights.value}
 
-    def check_murk(self) -> None:
+    def check_unknown(self) -> None:
         """What is not worked out is taken to lie between -UNBOUNDED and UNBOUNDED."""
-        for linear in (linear for rows in (*self.moved, self.quiet.moved) for linear in rows.values()):
-            if self.murky and max(float(np.max(np.abs(end))) for end in linear.ends) > UNBOUNDED:
+        for linear in (linear for rows in (*self.moved, self.passive.moved) for linear in rows.values()):
+            if self.has_unknown and max(float(np.max(np.abs(end))) for end in linear.ends) > UNBOUNDED:
                 raise LoweringError(f"{self.where}: columns take from many others what may be beyond {UNBOUNDED:g}")
 
-    def _quiet_values(self, key: FewKey) -> Rows:
-        """V x of the one quiet column with this key."""
+    def _passive_values(self, key: DistinctKey) -> Rows:
+        """V x of the one passive column with this key."""
         graph = self.graph
         at = graph.node(COLUMN, (), key.column)
-        known = self.parts.columns.contents_at(key.column)
+        known = self.context.columns.contents_at(key.column)
         found = {}
-        for row, linear in self.quiet.moved.items():
+        for row, linear in self.passive.moved.items():
             into = {}
             for node in leaves(linear, LOAD):
                 into[node] = constant(known[node.data]) if node.data in known else self._gather(at, node)
@@ -220,19 +221,19 @@ class BusyHead:
                 self.reads = self.reads or not value.is_constant
         return found
 
-    # Many quiet keys: coded
+    # Many passive keys: coded
 
     def _coded(self, group: int) -> Rows:
-        """Find by a table; then see whether a busy key has the same signs."""
-        graph, spread = self.graph, self.quiet.key_range
+        """Find by a table; then see whether an active key has the same signs."""
+        graph, spread = self.graph, self.passive.key_range
         query = self._split(self.weights.query, group, spread)
         sizes = query.sizes * spread.size[list(query.dims)]
         if not query.dims and not query.constants.any():
             return self._unknown(group)
         if bool(np.any(sizes == 0)):
-            raise LoweringError(f"{self.where}: quiet keys are not ±1 codes")
+            raise LoweringError(f"{self.where}: passive keys are not ±1 codes")
         plain = float(sizes.sum())
-        # a quiet key with the right signs scores at least that
+        # a passive key with the right signs scores at least that
         bounds = np.array([plain + spread.product(lane)[0] for lane in query.constants.T])
         least, rivals = self._rivals(group, bounds)
         code = graph.code(query.bits)
@@ -240,28 +241,28 @@ class BusyHead:
         if rivals:
             exact = float(bounds[0])
             if bool(np.any(bounds != exact)):
-                raise LoweringError(f"{self.where}: busy keys rival quiet ones of different scores")
-        numbers = tuple(self.parts.plan.table(Lookup(
+                raise LoweringError(f"{self.where}: active keys rival passive ones of different scores")
+        numbers = tuple(self.context.plan.table(Lookup(
             "find", self.layer, self.head, query.dims, tuple(query.sizes.tolist()), tuple(rest), float(least[lane]), exact,
         )) for lane, rest in enumerate(query.constants.T.tolist()))
         if len(set(numbers)) == 1 and code.width == 1:
             numbers = numbers[:1]
         index = graph.node(INDEX, (code, *self._excuse(group, query, code, exact, rivals)), numbers)
         found: Rows = {}
-        for row, linear in self.quiet.moved.items():
+        for row, linear in self.passive.moved.items():
             into = {node: self._gather(index, node) for node in leaves(linear, LOAD)}
             found[row] = graph.gathered(graph.substitute(linear, into))
             self.reads = True
         return self._outbid(group, query, code, exact, rivals, found) if rivals and exact is not None else found
 
-    def _split(self, side: list[Sparse], group: int, spread: Spread) -> Coded:
+    def _split(self, side: list[Sparse], group: int, spread: VectorRanges) -> SignedCode:
         """Constants and multiples of ±1 values, by dimension.
 
         Beside such values, a constant that meets both signs of one size is a known bit of the code.
         """
         bits, where = [], []
         constants = np.zeros((len(side), self.widths[group]))
-        forms = {int(dim): combine(side[dim], self.parts.groups[group]) for dim in np.flatnonzero(spread.used)}
+        forms = {int(dim): combine(side[dim], self.context.groups[group]) for dim in np.flatnonzero(spread.used)}
         coded = self.widths[group] == 1 and not all(form.is_constant for form in forms.values())
         for dim, form in forms.items():
             meets_both = spread.size[dim] > 0 and spread.low[dim] < 0 < spread.high[dim]
@@ -270,25 +271,25 @@ class BusyHead:
             else:
                 bits.append(self._bit(side[dim], group, dim))
                 where.append(dim)
-        return Coded(tuple(where), bits, constants)
+        return SignedCode(tuple(where), bits, constants)
 
     def _bit(self, entries: Sparse, group: int, dim: int) -> tuple[Node, float]:
         """A dimension that is a multiple of one row, which must be ±1: checked in the loop unless it is known."""
-        rows = self.parts.groups[group]
+        rows = self.context.groups[group]
         form = combine(entries, rows)
         if form.is_constant and not form.is_zero and len(trim(form.constant)) == 1:
             return self.graph.as_node(constant(1.0)), float(form.constant[0])
         present = [(row, c) for row, c in entries if row in rows]
         if len(present) != 1:
-            raise LoweringError(f"{self.where}: dimension {dim} of a busy column is not a multiple of a bit")
+            raise LoweringError(f"{self.where}: dimension {dim} of an active column is not a multiple of a bit")
         node = self.graph.as_node(rows[present[0][0]])
-        checks = self.parts.plan.checks
+        checks = self.context.plan.checks
         if node.domain != BIT and not any(check.value.terms == {node: 1.0} for check in checks):
             checks.append(Check(Linear({node: 1.0}), "bits"))
         return node, present[0][1]
 
     def _rivals(self, group: int, bounds: Array) -> tuple[Array, list[tuple[int, Array]]]:
-        """Busy keys that may beat a quiet one, by group, and what a quiet key must score to beat all the others."""
+        """Active keys that may beat a passive one, by group, and what a passive key must score to beat all the others."""
         width = self.widths[group]
         least: Array = np.full(width, NOTHING)
         rivals: list[tuple[int, Array]] = []
@@ -301,9 +302,9 @@ class BusyHead:
                 rivals.append((other, mask))
         return least, rivals
 
-    def _excuse(self, group: int, query: Coded, code: Node, exact: float | None, rivals: list[tuple[int, Array]],
+    def _excuse(self, group: int, query: SignedCode, code: Node, exact: float | None, rivals: list[tuple[int, Array]],
                 ) -> tuple[Node, ...]:
-        """A busy key that has all the weight where it has the signs of the query: then no quiet column need have them."""
+        """An active key that has all the weight where it has the query's signs: then no passive column need have them."""
         if exact is None or len(rivals) != 1 or code.width > 1:
             return ()
         key, leads = self._rival_code(query, group, *rivals[0], exact)
@@ -311,12 +312,12 @@ class BusyHead:
             return ()
         return (self.graph.node(MATCH, (code, key), ONE),)
 
-    def _outbid(self, group: int, query: Coded, code: Node, exact: float, rivals: list[tuple[int, Array]],
+    def _outbid(self, group: int, query: SignedCode, code: Node, exact: float, rivals: list[tuple[int, Array]],
                 found: Rows) -> Rows:
-        """Columns that find a busy key with their own signs take from there, or half from there when scores tie."""
+        """Columns that find an active key with their own signs take from there, or half from there when scores tie."""
         graph = self.graph
         if code.width > 1:
-            raise LoweringError(f"{self.where}: busy columns that ask for different things have busy rivals")
+            raise LoweringError(f"{self.where}: active columns that ask for different things have active rivals")
         together: dict[Node, list[tuple[int, Array]]] = {}
         leads: dict[Node, set[float]] = {}
         for other, mask in rivals:
@@ -326,14 +327,14 @@ class BusyHead:
         tie = any(0.0 in lead for lead in leads.values())
         for key, groups in together.items():
             if (tie and leads[key] != {0.0}) or (key.width == 1 and len(leads[key]) > 1):
-                raise LoweringError(f"{self.where}: busy keys of the same signs have different scores")
+                raise LoweringError(f"{self.where}: active keys of the same signs have different scores")
             self._check_shares(key, groups, tie)
-        taken = Linear()  # how much comes from busy columns
+        taken = Linear()  # how much comes from active columns
         result: Rows = {}
         for key, groups in together.items():
             width = key.width
             if width > 1 and any(bool(np.any(mask != groups[0][1])) for _, mask in groups):
-                raise LoweringError(f"{self.where}: busy keys of the same signs stand in different columns")
+                raise LoweringError(f"{self.where}: active keys of the same signs stand in different columns")
             match = constant(1.0)
             if key is not code:
                 match = Linear({graph.node(MATCH, (code, key), groups[0][1] if width > 1 else ONE): 1.0})
@@ -342,7 +343,7 @@ class BusyHead:
             for row, linear in self._shared(key, groups).items():
                 result.setdefault(row, Linear()).add(graph.mix(graph.product(weight, linear), np.ones((1, width))))
         if len(together) > 1 or any(key.width > 1 for key in together):  # no two of them at once
-            self.parts.plan.checks.append(Check(taken, "real", 0.5 if tie else 1.0))
+            self.context.plan.checks.append(Check(taken, "real", 0.5 if tie else 1.0))
         rest = constant(1.0)
         rest.add(taken, -1.0)
         for row, linear in found.items():
@@ -350,12 +351,12 @@ class BusyHead:
         return result
 
     def _check_shares(self, key: Node, groups: list[tuple[int, Array]], tie: bool) -> None:
-        """One busy column may tie with a quiet one, each for a half; several would leave it a smaller part."""
+        """One active column may tie with a passive one, each for a half; several would leave it a smaller part."""
         if tie and (len(groups) > 1 or (key.width == 1 and float(groups[0][1].sum()) > 1)):
-            raise LoweringError(f"{self.where}: several busy keys equal a quiet one")
+            raise LoweringError(f"{self.where}: several active keys equal a passive one")
 
     def _shared(self, key: Node, groups: list[tuple[int, Array]]) -> Rows:
-        """V x of busy columns whose keys are the same, in equal shares: one value, or one for each column of a key."""
+        """V x of active columns whose keys are the same, in equal shares: one value, or one for each column of a key."""
         values: Rows = {}
         for group, mask in groups:
             for row, linear in self.moved[group].items():
@@ -367,32 +368,32 @@ class BusyHead:
                     total.add(self.graph.mix(linear, shares[None, :]))
         return {row: self.graph.gathered(linear) for row, linear in values.items() if not linear.is_zero}
 
-    def _rival_code(self, query: Coded, group: int, other: int, mask: Array, exact: float) -> tuple[Node, set[float]]:
-        """The code of a group's keys, and by how much equal signs beat a quiet key, 0 for a tie; all else must lose."""
+    def _rival_code(self, query: SignedCode, group: int, other: int, mask: Array, exact: float) -> tuple[Node, set[float]]:
+        """The code of a group's keys, and by how much equal signs beat a passive key, 0 for a tie; all else must lose."""
         bits, fixed = [], np.zeros(self.widths[other])
         for dim, (form, asked) in enumerate(zip(self.keys[other], self.queries[group], strict=True)):
             if dim in query.dims:
                 bits.append(self._bit(self.weights.key[dim], other, dim))
             elif not (form.is_zero or asked.is_zero):
                 if not (form.is_constant and asked.is_constant and len(trim(asked.constant)) == 1):
-                    raise LoweringError(f"{self.where}: dimension {dim} of a busy key is not constant")
+                    raise LoweringError(f"{self.where}: dimension {dim} of an active key is not constant")
                 fixed = fixed + form.constant * asked.constant[0]
         sizes = query.sizes * np.array([abs(c) for _, c in bits])
         lead = (float(sizes.sum()) + fixed[mask > 0]) - exact
         tie = bool(np.all(lead == 0))
         if not (tie or bool(np.all(lead >= self.gap))) or bool(np.any(lead - 2 * float(sizes.min()) > -self.gap)):
-            raise LoweringError(f"{self.where}: a busy key neither beats nor equals quiet ones clearly")
+            raise LoweringError(f"{self.where}: an active key neither beats nor equals passive ones clearly")
         return self.graph.code(bits), set(lead.tolist())
 
     def _gather(self, index: Node, load: Node) -> Linear:
         ends = load.low * np.ones(index.width), load.high * np.ones(index.width)
         return Linear({self.graph.node(GATHER, (index,), load.data, ends=ends, domain=load.domain): 1.0})
 
-    # Quiet columns that take from busy ones
+    # Passive columns that take from active ones
 
     def offers(self) -> Iterator[Offer]:
-        """Busy keys that quiet queries may prefer to whom they found, keys of the same signs together."""
-        if self.quiet.loose:
+        """Active keys that passive queries may prefer to whom they found, keys of the same signs together."""
+        if self.passive.loose:
             return
         together: dict[tuple[Node, bytes], list[tuple[int, Array]]] = {}
         found: dict[tuple[Node, bytes], tuple[bool, tuple[int, ...]]] = {}
@@ -404,18 +405,18 @@ class BusyHead:
                 if code.width == 1:  # all columns that may store do so to the same place
                     tables = tuple(dict.fromkeys(t for t in tables if t >= 0))
                 if len(tables) != code.width or found.setdefault(name, (tie, tables)) != (tie, tables):
-                    raise LoweringError(f"{self.where}: busy keys of the same signs have different scores")
+                    raise LoweringError(f"{self.where}: active keys of the same signs have different scores")
                 together.setdefault(name, []).append((group, mask))
         for (code, _), groups in together.items():
             tie, tables = found[code, groups[0][1].tobytes() if code.width > 1 else b""]
             self._check_shares(code, groups, tie)
             mask = groups[0][1] if code.width > 1 else ONE
             if mask.sum() > 1 or len(together) > 1:
-                self.parts.plan.distinct.append((code, mask))
+                self.context.plan.distinct.append((code, mask))
             yield Offer(self.graph.node(INDEX, (code,), tables), mask, self._shared(code, groups), tie)
 
     def _offer(self, group: int, width: int) -> tuple[Node, Array, bool, tuple[int, ...]] | None:
-        spread, least = self.quiet.query_range, self.quiet.least_score
+        spread, least = self.passive.query_range, self.passive.least_score
         used = np.flatnonzero(spread.used)
         corners = [ends[used] * asked[used, None] for ends in self.key_ends[group] for asked in (spread.low, spread.high)]
         high = np.max(corners, axis=0).sum(axis=0) if len(used) else np.zeros(width)
@@ -424,17 +425,17 @@ class BusyHead:
             return None
         key = self._split(self.weights.key, group, spread)
         sizes = key.sizes * spread.size[list(key.dims)]
-        if not key.dims or bool(np.any(sizes == 0)) or least != self.quiet.greatest_score:
-            raise LoweringError(f"{self.where}: quiet columns that may find a busy one are not ±1 codes")
+        if not key.dims or bool(np.any(sizes == 0)) or least != self.passive.greatest_score:
+            raise LoweringError(f"{self.where}: passive columns that may find an active one are not ±1 codes")
         both = np.array([spread.product(lane) for lane in key.constants.T])
         lead = float(sizes.sum()) + both - least
         if bool(np.any(both[:, 0] != both[:, 1])):
-            raise LoweringError(f"{self.where}: quiet columns may find a busy one with different scores")
+            raise LoweringError(f"{self.where}: passive columns may find an active one with different scores")
         live = lead[mask > 0, 0]
         tie = bool(np.all(live == 0))
         if not (tie or bool(np.all(live >= self.gap))) or bool(np.any(live - 2 * float(sizes.min()) > -self.gap)):
-            raise LoweringError(f"{self.where}: a busy key neither beats nor equals quiet ones clearly")
-        tables = tuple(self.parts.plan.table(Lookup(
+            raise LoweringError(f"{self.where}: an active key neither beats nor equals passive ones clearly")
+        tables = tuple(self.context.plan.table(Lookup(
             "store", self.layer, self.head, key.dims, tuple(key.sizes.tolist()), tuple(rest), least,
         )) if mask[lane] else -1 for lane, rest in enumerate(key.constants.T.tolist()))
         return self.graph.code(key.bits), mask, tie, tables

@@ -1,7 +1,7 @@
-"""The columns of a card, sorted: busy groups, which compute in every loop, and quiet columns, which only hold and take.
+"""The columns of a card, sorted: active groups, which compute in every loop, and passive columns, which only hold and take.
 
-A region is busy when a loop may change rows there that a head's keys or queries read. What the layout declares of a
-region becomes symbolic rows: constants, values carried from loop to loop (states), and rows of a quiet column (loads).
+A region is active when a loop may change rows there that a head's keys or queries read. What the layout declares of a
+region becomes symbolic rows: constants, values carried from loop to loop (states), and rows of a passive column (loads).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from punchcard.card.layout import Content, Layout, RowBlock
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.analysis.contents import row_of
+from punchcard.engines.lowered.analysis.card_rows import row_of
 from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear, constant
@@ -27,8 +27,8 @@ FEW = 4
 
 
 @dataclass(frozen=True)
-class BusyGroup:
-    """Columns `start` to `stop` of a busy region, which compute alike."""
+class ActiveGroup:
+    """Columns `start` to `stop` of an active region, which compute alike."""
 
     region: str
     start: int
@@ -40,8 +40,8 @@ class BusyGroup:
 
 
 @dataclass(frozen=True)
-class Slot:
-    """A row that busy columns carry from loop to loop: for one group, or one value for all (group None).
+class StateSlot:
+    """A row that active columns carry from loop to loop: for one group, or one value for all (group None).
 
     `passing`: it is carried within a loop, from the layers that the selectors decide to those that they do not.
     """
@@ -54,8 +54,8 @@ class Slot:
     passing: bool = False
 
 
-class Columns:
-    """Busy groups and quiet columns of a card, with their rows at the beginning of a loop."""
+class CardColumns:
+    """Active groups and passive columns of a card, with their rows at the beginning of a loop."""
 
     def __init__(self, layout: Layout, layers: list[LayerLists], card: PackedCard, uniform: bool = True) -> None:
         self.layout, self.card = layout, card
@@ -63,29 +63,29 @@ class Columns:
             raise LoweringError("the layout says nothing about some rows or columns, which lie between others")
         asked = {row for layer in layers for head in layer.heads for side in (head.key, head.query)
                  for entries in side for row, _ in entries}
-        self.busy = [r.name for r in layout.regions if any(
+        self.active = [r.name for r in layout.regions if any(
             r.name in b.changes and asked & set(range(*span(layout, b.name))) for b in layout.blocks)]
-        if not self.busy:
+        if not self.active:
             raise LoweringError("no region of the layout changes what a head asks for: there is nothing to lower")
-        self.quiet_regions = [r.name for r in layout.regions if r.name not in self.busy]
-        self.groups: list[BusyGroup] = []
+        self.passive_regions = [r.name for r in layout.regions if r.name not in self.active]
+        self.groups: list[ActiveGroup] = []
         for region in layout.regions:
-            if region.name in self.busy:
+            if region.name in self.active:
                 at = layout.region(region.name).start
                 for size in region.groups or (1,) * region.size:
-                    self.groups.append(BusyGroup(region.name, at, at + size))
+                    self.groups.append(ActiveGroup(region.name, at, at + size))
                     at += size
-        self.quiet = np.concatenate([np.arange(*_columns(layout, name)) for name in self.quiet_regions]
+        self.passive = np.concatenate([np.arange(*_columns(layout, name)) for name in self.passive_regions]
                                     or [np.zeros(0, dtype=np.int64)])
-        if not len(self.quiet):
-            raise LoweringError("every region of the layout is busy")
-        self.slots: list[Slot] = []
+        if not len(self.passive):
+            raise LoweringError("every region of the layout is active")
+        self.slots: list[StateSlot] = []
         self.uniform = uniform
         self.layers = layers
         self.assumed: list[bytes] = []
         """What was taken from the card itself, and not only from the layout: part of the compiled code's name."""
 
-    def busy_rows(self, graph: Graph) -> list[Rows]:
+    def active_rows(self, graph: Graph) -> list[Rows]:
         """The rows of every group when a loop begins."""
         self.slots = []
         found: list[Rows] = []
@@ -98,24 +98,24 @@ class Columns:
                     continue
                 limit = limit_of(block, content)
                 for row in range(*span(self.layout, block.name)):
-                    rows[row] = self._busy_row(graph, row, number, content, limit, row in shared)
+                    rows[row] = self._active_row(graph, row, number, content, limit, row in shared)
             found.append({row: linear for row, linear in rows.items() if not linear.is_zero})
         return found
 
     def shared_rows(self) -> set[int]:
-        """Rows that every busy column holds, with the same value in all of them on this card and after every loop."""
+        """Rows that every active column holds, with the same value in all of them on this card and after every loop."""
         if not self.uniform:
             return set()
         columns = [c for g in self.groups for c in range(g.start, g.stop)]
         return {
-            row for block in self.layout.blocks if set(self.busy) <= set(block.changes)
+            row for block in self.layout.blocks if set(self.active) <= set(block.changes)
             for row in range(*span(self.layout, block.name))
             if row not in self.parted and bool(np.all((found := row_of(self.card, row, columns)) == found[0]))
         }
 
     @cached_property
     def parted(self) -> set[int]:
-        """Rows that busy columns may come to hold differently: they depend on constants in which these columns differ.
+        """Rows that active columns may come to hold differently: they depend on constants in which these columns differ.
 
         A column takes by its query: equal queries find the same. Rows that are 0 between loops are equal again there.
         """
@@ -124,7 +124,7 @@ class Columns:
             return set()
         fixed, carried = set[int](), set[int]()
         for block in self.layout.blocks:
-            rows, contents = range(*span(self.layout, block.name)), {block.holds.get(region) for region in self.busy}
+            rows, contents = range(*span(self.layout, block.name)), {block.holds.get(region) for region in self.active}
             if contents == {"fixed"}:
                 fixed |= {row for row in rows if not _equal(row_of(self.card, row, columns))}
             elif contents & {"bits", "real"}:
@@ -138,7 +138,7 @@ class Columns:
                 return found
             found = fixed | found | after & carried
 
-    def _busy_row(self, graph: Graph, row: int, number: int, content: str, limit: float, shared: bool) -> Linear:
+    def _active_row(self, graph: Graph, row: int, number: int, content: str, limit: float, shared: bool) -> Linear:
         group = self.groups[number]
         if content == "one":
             return constant(1.0)
@@ -146,16 +146,16 @@ class Columns:
             values = row_of(self.card, row, list(range(group.start, group.stop)))
             self.assumed.append(values.tobytes())
             return constant(values)
-        slot = Slot(row, None if shared else number, 1 if shared else group.width, content, limit)
+        slot = StateSlot(row, None if shared else number, 1 if shared else group.width, content, limit)
         if slot not in self.slots:
             self.slots.append(slot)
         return Linear({graph.node(STATE, (), slot): 1.0})
 
-    def quiet_rows(self, graph: Graph) -> Rows:
-        """The rows of any quiet column when a loop begins: what is true of all of them."""
+    def passive_rows(self, graph: Graph) -> Rows:
+        """The rows of any passive column when a loop begins: what is true of all of them."""
         rows: Rows = {}
         for block in self.layout.blocks:
-            contents: set[str | None] = {block.holds.get(name) for name in self.quiet_regions}
+            contents: set[str | None] = {block.holds.get(name) for name in self.passive_regions}
             if contents == {None}:
                 continue
             for row in range(*span(self.layout, block.name)):
@@ -169,13 +169,13 @@ class Columns:
         return rows
 
     def _domain(self, row: int, contents: set[str | None]) -> tuple[float, ...] | None:
-        """The values of a row in quiet columns, where they are few."""
+        """The values of a row in passive columns, where they are few."""
         if "real" in contents:
             return None
         found: set[float] = set()
         for content in contents:
             if content == "fixed":
-                values = np.unique(row_of(self.card, row, self.quiet))
+                values = np.unique(row_of(self.card, row, self.passive))
                 self.assumed.append(values[: FEW + 1].tobytes())
                 found |= set(values.tolist())
             else:
@@ -183,13 +183,13 @@ class Columns:
         return tuple(sorted(found)) if len(found) <= FEW else None
 
     def changing_rows(self) -> set[int]:
-        """Rows that a loop may change in quiet columns."""
-        return {row for block in self.layout.blocks if set(block.changes) & set(self.quiet_regions)
+        """Rows that a loop may change in passive columns."""
+        return {row for block in self.layout.blocks if set(block.changes) & set(self.passive_regions)
                 for row in range(*span(self.layout, block.name))}
 
     def contents_at(self, column: int) -> dict[int, float]:
-        """The rows of one quiet column that are known from the layout: 0 and 1."""
-        region = next(n for n in self.quiet_regions if _columns(self.layout, n)[0] <= column < _columns(self.layout, n)[1])
+        """The rows of one passive column that are known from the layout: 0 and 1."""
+        region = next(n for n in self.passive_regions if _columns(self.layout, n)[0] <= column < _columns(self.layout, n)[1])
         known: dict[int, float] = {}
         for block in self.layout.blocks:
             content = block.holds.get(region)
@@ -198,21 +198,21 @@ class Columns:
         return known
 
     def limits(self) -> dict[int, tuple[str, float]]:
-        """For every row that a quiet column may change: what must be true of a value stored there."""
+        """For every row that a passive column may change: what must be true of a value stored there."""
         found: dict[int, tuple[str, float]] = {}
         for block in self.layout.blocks:
-            contents = {block.holds.get(name) for name in self.quiet_regions}
+            contents = {block.holds.get(name) for name in self.passive_regions}
             kind = "real" if "real" in contents else "bits" if "bits" in contents else "fixed"
             for row in range(*span(self.layout, block.name)):
                 found[row] = (kind, limit_of(block, "real"))
         return found
 
     def closed(self, rows: Iterable[int]) -> list[str]:
-        """Quiet regions in which one of these rows must stay what it is: a store there is against the facts."""
+        """Passive regions in which one of these rows must stay what it is: a store there is against the facts."""
         kinds = self.limits()
         wanted = set(rows)
         return [
-            name for name in self.quiet_regions if any(
+            name for name in self.passive_regions if any(
                 block.holds.get(name) not in (("real",) if kinds[row][0] == "real" else ("bits", "real"))
                 for block in self.layout.blocks for row in range(*span(self.layout, block.name)) if row in wanted)
         ]
@@ -230,18 +230,18 @@ class Columns:
         """How many layers are compiled for each case: those after them are the same for all, and are compiled once.
 
         They combine selectors with nothing else; and what the layers before have written is declared to be ±1 bits, for
-        each of the busy columns by itself. Selectors that busy columns do not carry from loop to loop are met too late.
+        each of the active columns by itself. Selectors that active columns do not carry from loop to loop are met too late.
         """
         chosen = set(self.selectors())
         used = [number for number, layer in enumerate(layers, start=1) if layer.combines(chosen)]
         cut = max(used, default=len(layers))
         deciding = [b for b in self.layout.blocks if b.selects]
-        carried = all(b.holds.get(region) == "bits" for b in deciding for region in self.busy)
+        carried = all(b.holds.get(region) == "bits" for b in deciding for region in self.active)
         if not chosen or not carried or len(self.groups) > 1 or self.groups[0].width > 1:
             return len(layers)
         return cut if self.passing(layers[:cut]) is not None else len(layers)
 
-    def common(self, layers: list[LayerLists], passing: Sequence[Slot]) -> tuple[list[Slot], list[Slot]]:
+    def common(self, layers: list[LayerLists], passing: Sequence[StateSlot]) -> tuple[list[StateSlot], list[StateSlot]]:
         """What of the first layer is the same for all cases, of what is passing: what its heads take, and its units give."""
         first, chosen = layers[0], set(self.selectors())
         sides = [entries for head in first.heads for entries in (*head.key, *head.query, *head.value.values())]
@@ -253,14 +253,14 @@ class Columns:
             return [], []
         return [s for s in passing if s.row in taken], [s for s in passing if s.row in free - taken]
 
-    def passing(self, layers: list[LayerLists]) -> list[Slot] | None:
-        """The rows that these layers, the first of a loop, write in busy columns; None: one is not declared to be a bit."""
+    def passing(self, layers: list[LayerLists]) -> list[StateSlot] | None:
+        """The rows that these layers, the first of a loop, write in active columns; None if one is not declared a bit."""
         found = []
         for row in sorted({row for layer in layers for row in layer.written}):
             block = next(b for b in self.layout.blocks if row in range(*span(self.layout, b.name)))
-            held = {block.holds.get(name) for name in self.busy}
+            held = {block.holds.get(name) for name in self.active}
             if held == {"bits"} or (held == {None} and block.within == "bits"):
-                found.append(Slot(row, 0, 1, "bits", 1.0, passing=True))
+                found.append(StateSlot(row, 0, 1, "bits", 1.0, passing=True))
             else:
                 return None
         return found

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from punchcard.engines.lowered.analysis.columns import Slot
+from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, reachable
 from punchcard.engines.lowered.graph.operations import STATE
 from punchcard.errors import LoweringError
@@ -16,10 +16,10 @@ MOST_DIMS = 26
 
 @dataclass(frozen=True)
 class Lookup:
-    """From the signs of some dimensions of a query (or key) to the quiet column that has the best key (or query).
+    """From the signs of some dimensions of a query (or key) to the passive column that has the best key (or query).
 
-    find      a busy query looks for quiet keys; the best must score at least `least`, and `exact` where one is given
-    store     a busy key looks for the quiet queries that it beats; in the regions `closed` nothing may be stored
+    find      an active query looks for passive keys; the best must score at least `least`, and `exact` where one is given
+    store     an active key looks for the passive queries that it beats; in the regions `closed` nothing may be stored
     dims      dimensions that are ±`sizes`;  rest  the values of the other dimensions
     """
 
@@ -53,11 +53,11 @@ class Check:
 
 @dataclass
 class Store:
-    """What quiet columns take from busy ones: for each column of `index` a row of new values.
+    """What passive columns take from active ones: for each column of `index` a row of new values.
 
-    index     the quiet columns, one for each busy column that may store;  mask  which do
+    index     the passive columns, one for each active column that may store;  mask  which do
     rows      new values over the column's own rows (loads) and what is handed over (given)
-    given     the busy values behind the given nodes, one entry for each column of `index`
+    given     the active values behind the given nodes, one entry for each column of `index`
     kinds     what must be true of a value that is stored;  later  rows that the next loop changes once more, as it will
     """
 
@@ -73,7 +73,7 @@ class Store:
 class LoopPlan:
     """One loop, or (with `selectors`) only the part that decides which plan to follow."""
 
-    states: dict[Slot, Linear] = field(default_factory=dict)
+    states: dict[StateSlot, Linear] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
     distinct: list[tuple[Node, Array]] = field(default_factory=list)
     stores: list[Store] = field(default_factory=list)
@@ -88,7 +88,7 @@ class LoopPlan:
         rows = [row for store in self.stores for row in store.rows.values()]
         return {node.data.row for node in reachable([*self.forms(), *rows]) if node.op is STATE and node.data.passing}
 
-    def keep_passing(self, wanted: set[Slot]) -> None:
+    def keep_passing(self, wanted: set[StateSlot]) -> None:
         """Leave nothing for a later part of the loop but what it looks at; with whole words, of which nothing gets lost.
 
         That the rest are bits is a check of its own.
@@ -96,7 +96,7 @@ class LoopPlan:
         self.states = {slot: linear for slot, linear in self.states.items() if slot in wanted}
 
     def forms(self) -> list[Linear]:
-        """All that busy columns compute."""
+        """All that active columns compute."""
         indices = [Linear({node: 1.0}) for node in (*(s.index for s in self.stores), *(code for code, _ in self.distinct))]
         return [*self.states.values(), *(check.value for check in self.checks), *self.selectors, *indices,
                 *(value for store in self.stores for value in store.given.values())]

@@ -14,17 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from punchcard.card.packed import PackedCard
+from punchcard.engines.lowered.analysis.card_rows import row_of
 from punchcard.engines.lowered.analysis.columns import limit_of
-from punchcard.engines.lowered.analysis.contents import row_of
-from punchcard.engines.lowered.analysis.quiet import Quiet
+from punchcard.engines.lowered.analysis.passive import Passive
 
 
 class CardRequirements:
-    """The requirements on the cards of one machine: static rows, limits of numbers, and busy columns that hold the same."""
+    """The requirements on the cards of one machine: static rows, limits of numbers, active columns that hold the same."""
 
-    def __init__(self, quiet: Quiet, card: PackedCard) -> None:
-        columns, read, layout = quiet.columns, quiet.read, quiet.columns.layout
-        self.quiet = quiet
+    def __init__(self, passive: Passive, card: PackedCard) -> None:
+        columns, read, layout = passive.columns, passive.read, passive.columns.layout
+        self.passive = passive
         self.static: list[tuple[str, slice, npt.NDArray[Any]]] = []
         self.limits: list[tuple[str, float]] = []
         for block in layout.blocks:
@@ -34,12 +34,12 @@ class CardRequirements:
             if field.dtype.kind == "f":
                 self.limits.append((block.name, limit_of(block, "real")))
             for region, content in block.holds.items():
-                asked = region not in columns.busy and bool(read & set(range(rows.start, rows.stop)))
+                asked = region not in columns.active and bool(read & set(range(rows.start, rows.stop)))
                 if content == "fixed" or (asked and content != "one"):
                     place = layout.region(region)
                     self.static.append((block.name, place, field[place].copy()))
         self.alike = sorted(columns.shared_rows())
-        self.busy = [c for g in columns.groups for c in range(g.start, g.stop)]
+        self.active = [c for g in columns.groups for c in range(g.start, g.stop)]
 
     @cached_property
     def digest(self) -> bytes:
@@ -51,14 +51,14 @@ class CardRequirements:
         return digest.digest()
 
     def hold(self, card: PackedCard, *, everywhere: bool = True) -> bool:
-        """Whether the code was made for cards like this; or at least for its busy columns."""
-        columns: Any = slice(None) if everywhere else self.busy
+        """Whether the code was made for cards like this; or at least for its active columns."""
+        columns: Any = slice(None) if everywhere else self.active
         if any(not bool(np.all(np.abs(card.fields[name][columns]) <= limit)) for name, limit in self.limits):
             return False
         if everywhere and any(not np.array_equal(card.fields[name][place], values) for name, place, values in self.static):
             return False
-        if everywhere and not self.quiet.keeps_limits(card):
+        if everywhere and not self.passive.keeps_limits(card):
             return False
-        if len(self.busy) == 1:
+        if len(self.active) == 1:
             return True
-        return all(bool(np.all((found := row_of(card, row, self.busy)) == found[0])) for row in self.alike)
+        return all(bool(np.all((found := row_of(card, row, self.active)) == found[0])) for row in self.alike)

@@ -1,4 +1,4 @@
-"""One loop, followed symbolically through all layers: busy groups always, quiet columns where a busy one stores to them."""
+"""Symbolic execution of one loop: active groups through all layers, passive columns where an active one stores to them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from itertools import product
 
 import numpy as np
 
-from punchcard.engines.lowered.analysis.attention import BusyHead, Offer, Parts
-from punchcard.engines.lowered.analysis.columns import Columns, Slot, within
-from punchcard.engines.lowered.analysis.fields import CHUNK
+from punchcard.engines.lowered.analysis.attention import ActiveHead, LayerContext, Offer
+from punchcard.engines.lowered.analysis.buffer_layout import CHUNK
+from punchcard.engines.lowered.analysis.columns import CardColumns, StateSlot, within
+from punchcard.engines.lowered.analysis.passive import Passive
 from punchcard.engines.lowered.analysis.plan import Check, LoopPlan, Store
-from punchcard.engines.lowered.analysis.quiet import Quiet
 from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves, reachable
-from punchcard.engines.lowered.graph.operations import BITS, GATHER, GIVEN, LOAD, MURK, STATE
+from punchcard.engines.lowered.graph.operations import BITS, GATHER, GIVEN, LOAD, STATE, UNKNOWN
 from punchcard.errors import LoweringError
 
 MOST_CHOICES = 16
@@ -25,11 +25,11 @@ MOST_CHOICES = 16
 
 
 class NotUniform(LoweringError):
-    """Busy columns that began alike came to hold different values."""
+    """Active columns that began alike came to hold different values."""
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedLayers:
     """What the cases of a loop share: all layers from `cut` on, and some of the first one.
 
     passing   the rows that the layers before the cut write, all of them bits
@@ -37,33 +37,33 @@ class Shared:
     """
 
     cut: int
-    passing: Sequence[Slot] = ()
-    taken: Sequence[Slot] = ()
-    given: Sequence[Slot] = ()
+    passing: Sequence[StateSlot] = ()
+    taken: Sequence[StateSlot] = ()
+    given: Sequence[StateSlot] = ()
 
 
 class Trace:
     """Follows a loop. `case` gives the values of the selector rows; without one, the trace stops once they are known.
 
-    A loop may be cut (see `Shared`): then a case is followed through some layers, up to what is `passing` there, and what
-    all cases have in common is followed once, without a case: the `first` part and the `rest`.
+    A loop may be cut (see `SharedLayers`): then a case is followed through some layers, up to what is `passing` there, and
+    what all cases have in common is followed once, without a case: the `first` part and the `rest`.
     """
 
-    def __init__(self, columns: Columns, layers: list[LayerLists], quiet: Quiet, graph: Graph,
-                 case: Mapping[int, float] | None, significand: int, shared: Shared | None = None,
-                 follow: Mapping[Slot, Array] | None = None) -> None:
-        self.columns, self.layers, self.quiet, self.graph, self.case = columns, layers, quiet, graph, case
+    def __init__(self, columns: CardColumns, layers: list[LayerLists], passive: Passive, graph: Graph,
+                 case: Mapping[int, float] | None, significand: int, shared: SharedLayers | None = None,
+                 follow: Mapping[StateSlot, Array] | None = None) -> None:
+        self.columns, self.layers, self.passive, self.graph, self.case = columns, layers, passive, graph, case
         self.follow = follow or {}
-        self.shared = shared or Shared(len(layers))
+        self.shared = shared or SharedLayers(len(layers))
         self.cut, self.passing = self.shared.cut, self.shared.passing
         self.significand = significand
-        self.plan = LoopPlan(settles=quiet.settles)
-        self.groups = columns.busy_rows(graph)
+        self.plan = LoopPlan(settles=passive.settles)
+        self.groups = columns.active_rows(graph)
         self.begin = [dict(rows) for rows in self.groups]
         self.within = columns.bits_within()
         self.selectors = columns.selectors()
         self.selected = False
-        self.heads: list[BusyHead] = []
+        self.heads: list[ActiveHead] = []
         self.offers: list[dict[int, list[Offer]]] = []
         """By layer and head."""
         self.stored_in: int | None = None
@@ -119,15 +119,15 @@ class Trace:
             for rows in self.groups:
                 self._within(rows)
 
-    def _carried(self, slots: Sequence[Slot]) -> Rows:
+    def _carried(self, slots: Sequence[StateSlot]) -> Rows:
         """Rows that an earlier part of the loop has left."""
         return {slot.row: Linear({self.graph.node(STATE, (), slot): 1.0}) for slot in slots}
 
     def _check_idle(self) -> None:
         """Layers before the rest of a loop must not store."""
         for number, offers in enumerate(self.offers):
-            rows = self.quiet.layers[number].rows
-            if offers and not self._idle(number, rows, self.quiet.finds(number, rows)):
+            rows = self.passive.layers[number].rows
+            if offers and not self._idle(number, rows, self.passive.finds(number, rows)):
                 raise LoweringError(f"layer {number + 1} stores, before the layers that are the same for all cases")
 
     def _pass(self) -> None:
@@ -147,18 +147,19 @@ class Trace:
         if self.case is None and self.selectors and self.cut == len(self.layers):
             return self.plan
         for number, offers in enumerate(self.offers):
-            rows = self.quiet.layers[number].rows
-            if not self._idle(number, rows, self.quiet.finds(number, rows)):
+            rows = self.passive.layers[number].rows
+            if not self._idle(number, rows, self.passive.finds(number, rows)):
                 for head, found in offers.items():
                     for offer in found:
                         self._store(number, head, offer)
         if self.stored_in is not None and self.read_in > self.stored_in:
-            raise LoweringError(f"layer {self.read_in + 1} reads quiet columns after layer {self.stored_in + 1} has stored")
+            raise LoweringError(
+                f"layer {self.read_in + 1} reads passive columns after layer {self.stored_in + 1} has stored")
         self._finish()
         return self.plan
 
     def _begins_selected(self) -> bool:
-        """Selectors that busy columns carry from loop to loop; whether there are any, and there is no case."""
+        """Selectors that active columns carry from loop to loop; whether there are any, and there is no case."""
         for rows in self.groups:
             for row in [r for r in self.selectors if r in rows and not rows[r].is_constant]:
                 self.selected = True
@@ -172,7 +173,7 @@ class Trace:
 
     def _suppose(self) -> None:
         """What follows from a case is taken to be what it was when the case was first met, and that is checked."""
-        checked = set[Slot]()
+        checked = set[StateSlot]()
         for rows in self.groups:
             for row, linear in rows.items():
                 single = linear.single
@@ -187,18 +188,18 @@ class Trace:
 
     def _attend(self, number: int) -> bool:
         """All heads of a layer, in all groups; whether the selectors are known now and there is no case."""
-        parts = Parts(self.graph, self.columns, self.plan, self.groups)
+        context = LayerContext(self.graph, self.columns, self.plan, self.groups)
         taken: list[Rows] = [{} for _ in self.groups]
         offers: dict[int, list[Offer]] = {}
-        for head, quiet in enumerate(self.quiet.layers[number].heads):
-            busy = BusyHead(parts, quiet, number, head)
-            self.heads.append(busy)
+        for head, passive in enumerate(self.passive.layers[number].heads):
+            active = ActiveHead(context, passive, number, head)
+            self.heads.append(active)
             for group in range(len(self.groups)):
-                for row, linear in busy.take(group).items():
+                for row, linear in active.take(group).items():
                     taken[group].setdefault(row, Linear()).add(linear)
-            if busy.reads:
+            if active.reads:
                 self.read_in = number
-            offers[head] = list(busy.offers())
+            offers[head] = list(active.offers())
         self.offers.append(offers)
         known, self.stage = False, (number, "heads")
         for rows, more in zip(self.groups, taken, strict=True):
@@ -242,42 +243,42 @@ class Trace:
 
     def _select(self) -> None:
         """Every group must have read the same selectors."""
-        for busy in self.heads:
-            busy.check_murk()
+        for active in self.heads:
+            active.check_unknown()
         first = self.groups[0]
         for row in self.selectors:
             linear = first.get(row, Linear())
             if any(not rows.get(row, Linear()).same(linear) for rows in self.groups[1:]) or linear.low.size > 1:
-                raise NotUniform(f"busy columns read different values in row {row}, which decides what they do")
-            if leaves(linear, MURK):
-                raise LoweringError(f"row {row}, which decides what a loop does, takes from many quiet columns at once")
+                raise NotUniform(f"active columns read different values in row {row}, which decides what they do")
+            if leaves(linear, UNKNOWN):
+                raise LoweringError(f"row {row}, which decides what a loop does, takes from many passive columns at once")
             self.plan.selectors.append(linear)
 
     # Stores
 
     def _store(self, number: int, head: int, offer: Offer) -> None:
-        """A quiet column takes from a busy one in this head; follow it to the end of the loop.
+        """A passive column takes from an active one in this head; follow it to the end of the loop.
 
-        In other heads of this layer it may find a busy column too: what it takes there is left open, and must not matter.
+        In other heads of this layer it may find an active column too: what it takes there is left open, and must not matter.
         In later layers that is tried.
         """
-        quiet = self.quiet
-        rows = quiet.layers[number].rows
-        taken = quiet.finds(number, rows)
+        passive = self.passive
+        rows = passive.layers[number].rows
+        taken = passive.finds(number, rows)
         given, taken[head] = self._handed((number, head), offer, taken[head])
         for other, found in self.offers[number].items():
             if other != head and found:
                 taken[other] = self._either((number, head, other), taken[other], found)
-        rows = quiet.through(number, rows, taken)
+        rows = passive.through(number, rows, taken)
         for later in range(number + 1, len(self.layers)):
-            if _same(rows, quiet.layers[later].rows):
+            if _same(rows, passive.layers[later].rows):
                 return
-            taken = quiet.finds(later, rows)
+            taken = passive.finds(later, rows)
             if not self._idle(later, rows, taken):
                 raise LoweringError(f"layers {number + 1} and {later + 1} both store to one column")
-            rows = quiet.through(later, rows, taken)
-        changed = {row: rows.get(row, Linear()) for row in {*rows, *quiet.end}
-                   if not rows.get(row, Linear()).same(quiet.end.get(row, Linear()))}
+            rows = passive.through(later, rows, taken)
+        changed = {row: rows.get(row, Linear()) for row in {*rows, *passive.end}
+                   if not rows.get(row, Linear()).same(passive.end.get(row, Linear()))}
         if not changed:
             return
         if self.stored_in is not None:
@@ -285,11 +286,11 @@ class Trace:
         self.stored_in = number
         limits = self.columns.limits()
         for row, linear in changed.items():
-            if leaves(linear, MURK):
-                raise LoweringError(f"row {row} of a quiet column may take from several busy ones at once")
-            if row not in quiet.changing:
-                raise LoweringError(f"a loop stores to row {row} of quiet columns, which the layout says never changes")
-            if any(node.data in quiet.settles for node in leaves(linear, LOAD)):
+            if leaves(linear, UNKNOWN):
+                raise LoweringError(f"row {row} of a passive column may take from several active ones at once")
+            if row not in passive.changing:
+                raise LoweringError(f"a loop stores to row {row} of passive columns, which the layout says never changes")
+            if any(node.data in passive.settles for node in leaves(linear, LOAD)):
                 raise LoweringError(f"what is stored to row {row} depends on a row that is still settling")
         for table in offer.index.data:
             if table >= 0:
@@ -301,10 +302,10 @@ class Trace:
 
     def _later(self, changed: Rows, limits: Mapping[int, tuple[str, float]]) -> Rows:
         """Numbers that settle after a store, as they will be, where nothing shows that they stay within their limits."""
-        quiet, result = self.quiet, {}
-        now = {node: changed.get(row, quiet.end.get(row, Linear())) for row, linear in quiet.begin.items()
+        passive, result = self.passive, {}
+        now = {node: changed.get(row, passive.end.get(row, Linear())) for row, linear in passive.begin.items()
                for node in linear.terms}
-        for row, linear in quiet.settles.items():
+        for row, linear in passive.settles.items():
             kind, limit = limits[row]
             after = self.graph.gathered(self.graph.substitute(linear, now))
             known = any(after.same(stored) and limits[other][1] <= limit for other, stored in changed.items())
@@ -313,7 +314,7 @@ class Trace:
         return result
 
     def _handed(self, name: tuple[int, int], offer: Offer, own: Rows) -> tuple[dict[Node, Linear], Rows]:
-        """What a quiet column takes with an offer, where it would take its `own`; and the busy values behind it."""
+        """What a passive column takes with an offer, where it would take its `own`; and the active values behind it."""
         given: dict[Node, Linear] = {}
         handed: Rows = {}
         for row, linear in offer.values.items():
@@ -327,37 +328,37 @@ class Trace:
         return given, _halves(own, handed) if offer.tie else handed
 
     def _idle(self, at: int, rows: Rows, taken: list[Rows]) -> bool:
-        """Whether a quiet column is the same after a layer, whichever of its offers it takes."""
+        """Whether a passive column is the same after a layer, whichever of its offers it takes."""
         offers = {head: found for head, found in self.offers[at].items() if found}
         if not offers:
             return True
-        usual = self.quiet.through(at, rows, taken)
+        usual = self.passive.through(at, rows, taken)
         choices = [[taken[head], *(self._handed((at, head), offer, taken[head])[1] for offer in found)]
                    for head, found in offers.items()]
         if math.prod(map(len, choices)) > MOST_CHOICES:
             return False
         for chosen in product(*choices):
             instead = dict(zip(offers, chosen, strict=True))
-            if not _same(self.quiet.through(at, rows, [instead.get(head, own) for head, own in enumerate(taken)]), usual):
+            if not _same(self.passive.through(at, rows, [instead.get(head, own) for head, own in enumerate(taken)]), usual):
                 return False
         return True
 
     def _either(self, name: tuple[int, ...], default: Rows, offers: list[Offer]) -> Rows:
-        """What a quiet column takes in a head: its default, or something from a busy column."""
+        """What a passive column takes in a head: its default, or something from an active column."""
         result: Rows = {}
         for row in {*default, *(r for offer in offers for r in offer.values)}:
             linear = default.get(row, Linear())
             ends = [(float(linear.low.min()), float(linear.high.max())), (0.0, 0.0)]
             ends += [_range(offer.values[row], offer) for offer in offers if row in offer.values]
-            result[row] = self.graph.murk((*name, row), min(low for low, _ in ends), max(high for _, high in ends))
+            result[row] = self.graph.unknown((*name, row), min(low for low, _ in ends), max(high for _, high in ends))
         return result
 
     # The end
 
     def _finish(self) -> None:
         """Rows go back to what they were, or are carried over to the next loop."""
-        for busy in self.heads:
-            busy.check_murk()
+        for active in self.heads:
+            active.check_unknown()
         for number, (rows, begin) in enumerate(zip(self.groups, self.begin, strict=True)):
             for row in {*rows, *begin}:
                 before, after = begin.get(row, Linear()), rows.get(row, Linear())
@@ -368,7 +369,7 @@ class Trace:
                     continue
                 known = self.plan.states.get(slot)
                 if (known is not None and not known.same(after)) or (slot.group is None and after.low.size > 1):
-                    raise NotUniform(f"busy columns differ in row {row} after a loop")
+                    raise NotUniform(f"active columns differ in row {row} after a loop")
                 self.plan.states[slot] = after
         self._check_exact()
         self._check_states()
@@ -378,8 +379,8 @@ class Trace:
         wanted = [*self.plan.states.values(), *(check.value for check in self.plan.checks)]
         wanted += [value for store in self.plan.stores for value in store.given.values()]
         nodes = reachable([*wanted, *(row for store in self.plan.stores for row in store.rows.values())])
-        if any(node.op is MURK for node in nodes):
-            raise LoweringError("a busy column takes from many quiet columns at once")
+        if any(node.op is UNKNOWN for node in nodes):
+            raise LoweringError("an active column takes from many passive columns at once")
         needed = max((node.bits() for node in nodes), default=1)
         if needed > self.significand:
             raise LoweringError(f"sums in another order need {needed} significand bits to be exact, "

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from punchcard.engines.lowered.analysis.passive import Passive, PassiveHead
 from punchcard.engines.lowered.analysis.plan import Lookup
-from punchcard.engines.lowered.analysis.quiet import Quiet, QuietHead
 from punchcard.engines.lowered.analysis.vectors import Indices, code_numbers, distinct
 from punchcard.engines.lowered.graph.nodes import Array
 from punchcard.errors import LoweringError
@@ -23,7 +23,7 @@ Entries = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Direct:
+class DirectLookup:
     """A table in which `count` codes from `first` on lead to columns from `column` on, one after the other; and few others.
 
     others    codes besides, and their columns
@@ -37,31 +37,31 @@ class Direct:
     inside: bool = False
 
 
-def direct(table: Lookup, quiet: Quiet) -> Direct | None:
-    """How a table can be done without: the codes of quiet columns follow each other as the columns do, but for a few."""
-    head = quiet.layers[table.layer].heads[table.head]
+def direct(table: Lookup, passive: Passive) -> DirectLookup | None:
+    """How a table can be done without: the codes of passive columns follow each other as the columns do, but for a few."""
+    head = passive.layers[table.layer].heads[table.head]
     if not table.dims:
         return None
     if table.kind == "store":
-        vectors, columns = head.queries, quiet.columns.quiet
-        for place in map(quiet.columns.layout.region, table.closed):
+        vectors, columns = head.queries, passive.columns.passive
+        for place in map(passive.columns.layout.region, table.closed):
             columns = columns[(columns < place.start) | (columns >= place.stop)]
-        chosen = np.searchsorted(quiet.columns.quiet, columns)
+        chosen = np.searchsorted(passive.columns.passive, columns)
         if not distinct(vectors.codes(table.dims)):
             return None
     else:
-        vectors, columns, chosen = head.keys, quiet.columns.quiet, np.arange(len(quiet.columns.quiet))
+        vectors, columns, chosen = head.keys, passive.columns.passive, np.arange(len(passive.columns.passive))
         if vectors.signs is None or not _stands_out(table, head):
             return None
     codes = vectors.codes(table.dims)[chosen]
-    found = in_runs(codes, columns) if len(codes) and distinct(codes) else None
+    found = longest_run(codes, columns) if len(codes) and distinct(codes) else None
     if found is None:
         return None
     least = found.column - found.first
-    return replace(found, inside=least >= -1 and least + (1 << len(table.dims)) - 1 <= quiet.columns.layout.columns)
+    return replace(found, inside=least >= -1 and least + (1 << len(table.dims)) - 1 <= passive.columns.layout.columns)
 
 
-def in_runs(codes: Indices, columns: Indices) -> Direct | None:
+def longest_run(codes: Indices, columns: Indices) -> DirectLookup | None:
     """The longest run of codes and columns that follow each other, where nearly all are in it."""
     breaks = np.flatnonzero((np.diff(codes) != 1) | (np.diff(columns) != 1)) + 1
     if len(breaks) > 2 * FEW_OTHERS:
@@ -72,10 +72,10 @@ def in_runs(codes: Indices, columns: Indices) -> Direct | None:
     if len(others) > FEW_OTHERS:
         return None
     besides = tuple((int(codes[i]), int(columns[i])) for i in others)
-    return Direct(int(codes[start]), stop - start, int(columns[start]), besides)
+    return DirectLookup(int(codes[start]), stop - start, int(columns[start]), besides)
 
 
-def _stands_out(table: Lookup, head: QuietHead) -> bool:
+def _stands_out(table: Lookup, head: PassiveHead) -> bool:
     """Whether a key with the right signs beats all others, where every key is a code of the same sizes."""
     products = np.array(table.sizes) * np.abs(head.keys.sizes[list(table.dims)])
     rest = np.array(table.rest)
@@ -85,21 +85,21 @@ def _stands_out(table: Lookup, head: QuietHead) -> bool:
                 and (table.exact is None or best == table.exact))
 
 
-def fill(table: Lookup, quiet: Quiet) -> Entries:
-    """All entries of a store table; of a find table, those codes that a quiet column holds. Others are -1."""
-    head = quiet.layers[table.layer].heads[table.head]
+def fill(table: Lookup, passive: Passive) -> Entries:
+    """All entries of a store table; of a find table, those codes that a passive column holds. Others are -1."""
+    head = passive.layers[table.layer].heads[table.head]
     entries = np.full(1 << len(table.dims), -1, dtype=np.int32)
-    columns = quiet.columns.quiet
+    columns = passive.columns.passive
     if table.kind == "store":
         codes = head.queries.codes(table.dims)
         if not distinct(codes):
             where = f"layer {table.layer + 1}, head {table.head + 1}"
-            raise LoweringError(f"{where}: several quiet columns take from one busy one")
-        closed = [np.arange(place.start, place.stop) for place in map(quiet.columns.layout.region, table.closed)]
+            raise LoweringError(f"{where}: several passive columns take from one active one")
+        closed = [np.arange(place.start, place.stop) for place in map(passive.columns.layout.region, table.closed)]
         entries[codes] = np.where(np.isin(columns, np.concatenate(closed)), CLOSED, columns) if closed else columns
         return entries
     if not table.dims:
-        entries[0] = find(table, quiet, 0)
+        entries[0] = find(table, passive, 0)
         return entries
     if head.keys.signs is not None and _stands_out(table, head):
         codes = head.keys.codes(table.dims)
@@ -129,19 +129,19 @@ def fill(table: Lookup, quiet: Quiet) -> Entries:
     return entries
 
 
-def find(table: Lookup, quiet: Quiet, code: int) -> int:
-    """The quiet column for one code, by scoring all of them; -1 when nothing stands out as it should."""
-    head = quiet.layers[table.layer].heads[table.head]
+def find(table: Lookup, passive: Passive, code: int) -> int:
+    """The passive column for one code, by scoring all of them; -1 when nothing stands out as it should."""
+    head = passive.layers[table.layer].heads[table.head]
     scores = head.keys.times(_query(table, head, code))
     winner = int(scores.argmax())
     best = float(scores[winner])
     scores[winner] = -np.inf
     good = (best - float(scores.max(initial=-np.inf)) >= head.weights.gap and best >= table.least
             and (table.exact is None or best == table.exact))
-    return int(quiet.columns.quiet[winner]) if good else -1
+    return int(passive.columns.passive[winner]) if good else -1
 
 
-def _query(table: Lookup, head: QuietHead, code: int) -> Array:
+def _query(table: Lookup, head: PassiveHead, code: int) -> Array:
     query = np.array(table.rest)
     for i, (dim, size) in enumerate(zip(table.dims, table.sizes, strict=True)):
         query[dim] = size if code >> i & 1 else -size

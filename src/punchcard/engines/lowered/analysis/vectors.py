@@ -1,4 +1,4 @@
-"""K x or Q x of all quiet columns: a matrix, or a word for each column where all columns hold the same sizes.
+"""K x or Q x of all passive columns: a matrix, or a word for each column where all columns hold the same sizes.
 
 Addresses are ±1 codes: then a column's vector is a word of signs, and a million columns are a million words.
 """
@@ -24,7 +24,7 @@ PART = 1 << 20
 
 
 @dataclass(frozen=True)
-class Spread:
+class VectorRanges:
     """Each dimension of many vectors: least and greatest entry, and the common size, or 0 where sizes differ."""
 
     low: Array
@@ -47,7 +47,7 @@ class Spread:
 
 
 class Vectors:
-    """Vectors, one for each quiet column: signs times sizes, dimension by dimension; or a matrix."""
+    """Vectors, one for each passive column: signs times sizes, dimension by dimension; or a matrix."""
 
     def __init__(self, count: int, sizes: Array, signs: Signs | None = None, matrix: Array | None = None) -> None:
         self.count, self.sizes, self.signs, self._matrix = count, sizes, signs, matrix
@@ -83,11 +83,11 @@ class Vectors:
         return self.part(0, self.count)
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> VectorRanges:
         if self.signs is None:
             matrix = self.matrix
             sizes = np.abs(matrix[0])
-            return Spread(matrix.min(axis=0), matrix.max(axis=0),
+            return VectorRanges(matrix.min(axis=0), matrix.max(axis=0),
                           np.where((np.abs(matrix) == sizes).all(axis=0), sizes, 0.0))
         places = np.arange(len(self.sizes), dtype=np.uint64)
         some, every = (int(of.reduce(self.signs)) for of in (np.bitwise_or, np.bitwise_and))
@@ -95,7 +95,7 @@ class Vectors:
         down = np.array([not every >> int(place) & 1 for place in places], dtype=bool)
         high = np.where(up, self.sizes, -self.sizes)
         low = np.where(down, -self.sizes, self.sizes)
-        return Spread(np.minimum(low, high), np.maximum(low, high), np.abs(self.sizes))
+        return VectorRanges(np.minimum(low, high), np.maximum(low, high), np.abs(self.sizes))
 
     def times(self, other: Array) -> Array:
         """The product of every vector with another one."""

@@ -1,6 +1,6 @@
 """Nodes as LLVM code, each once: as words where they are functions of bits, else as numbers.
 
-Where the card's fields and the busy columns' states lie is the memory's matter (see `memory`).
+Where the card's fields and the active columns' states lie is the memory's matter (see `memory`).
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from dataclasses import dataclass
 import numpy as np
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.fields import CHUNK, Field, Places
-from punchcard.engines.lowered.analysis.tables import Direct
+from punchcard.engines.lowered.analysis.buffer_layout import CHUNK, BufferLayout, Field
+from punchcard.engines.lowered.analysis.tables import DirectLookup
+from punchcard.engines.lowered.bits.functions import BitFunctions
+from punchcard.engines.lowered.bits.packing import pack_any
+from punchcard.engines.lowered.bits.table import ONE, SCALE, BitTable, SplitTable, bit_table, combine, scaled
+from punchcard.engines.lowered.bits.word import Bit, Word, Words
 from punchcard.engines.lowered.codegen.memory import Memory
 from punchcard.engines.lowered.codegen.words import WordEmitter
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, reachable
 from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
-from punchcard.engines.lowered.words.few import ONE, SCALE, Few, Split, of_bit, scaled, together
-from punchcard.engines.lowered.words.lift import Lifter
-from punchcard.engines.lowered.words.pack import pack_any
-from punchcard.engines.lowered.words.word import Bit, Word, Words
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 REPORT_CODES = 4
 """Where a report's codes begin; before them are status, pattern or case, and spare places."""
 MOST_CODES = 1 << 12
-"""How often a loop may ask for a quiet column, to read or to store."""
+"""How often a loop may ask for a passive column, to read or to store."""
 CHECK_WIDTH = 16
 FEW_CHOICES = 2
 """A number of more bits than that is computed, not chosen."""
@@ -40,29 +40,29 @@ EXP = {"double": (13, 6.93147180369123816490e-01, 1.90821492927058770002e-10, 70
 class CodeKind:
     """What code takes for granted, and checks: the tables it does without, and that no column it reads is empty."""
 
-    direct: Sequence[Direct | None] = ()
+    direct: Sequence[DirectLookup | None] = ()
     empty: bool = False
 
 
 USUAL = CodeKind()
 
 
-class Emitter:
+class LoopEmitter:
     """Writes the nodes of a plan into a basic block, each once.
 
-    With an `own` column it writes what a quiet column computes, with what busy columns hand to it (`bound`).
+    With an `own` column it writes what a passive column computes, with what active columns hand to it (`bound`).
     """
 
-    def __init__(self, builder: ir.IRBuilder, real: ir.Type, memory: Memory, tables: ir.Value, places: Places,
-                 code: CodeKind = USUAL, words: Words | None = None, above: Emitter | None = None,
+    def __init__(self, builder: ir.IRBuilder, real: ir.Type, memory: Memory, tables: ir.Value, places: BufferLayout,
+                 code: CodeKind = USUAL, words: Words | None = None, above: LoopEmitter | None = None,
                  own: ir.Value | None = None, bound: Mapping[Node, ir.Value] | None = None,
-                 given: Mapping[Node, Few | None] | None = None) -> None:
+                 given: Mapping[Node, BitTable | None] | None = None) -> None:
         self.b: ir.IRBuilder = builder
-        self.places: Places = places
+        self.places: BufferLayout = places
         self.real, self.memory, self.tables = real, memory, tables
         self.code_kind = code
         self.words = words or Words()
-        self.lifter = Lifter(self.words, self._bits_of, given)
+        self.functions = BitFunctions(self.words, self._bits_of, given)
         self.integers = WordEmitter(builder, self._leaf)
         self.above = above
         self.own: ir.Value | None = own
@@ -76,18 +76,18 @@ class Emitter:
         """Fields, and the index of a column or None for the own one, that are taken to hold bits: see `check_held`."""
         self.forms: dict[tuple[object, ...], Linear] = {}
 
-    def at(self, column: ir.Value, bound: Mapping[Node, ir.Value], given: Mapping[Node, Few | None]) -> Emitter:
-        """An emitter for a quiet column, with what busy columns hand to it."""
-        return Emitter(self.b, self.real, self.memory, self.tables, self.places, self.code_kind, self.words, self,
+    def at(self, column: ir.Value, bound: Mapping[Node, ir.Value], given: Mapping[Node, BitTable | None]) -> LoopEmitter:
+        """An emitter for a passive column, with what active columns hand to it."""
+        return LoopEmitter(self.b, self.real, self.memory, self.tables, self.places, self.code_kind, self.words, self,
                        column, bound, given)
 
     def lift(self, forms: Iterable[Linear]) -> None:
         """Codes first: what is packed into a word together has its home there."""
         for node in sorted(reachable(forms), key=lambda node: node.number):
             if node.op is CODE and node.width == 1:
-                self.lifter.code(node)
+                self.functions.code(node)
 
-    def take_checks(self, other: Emitter) -> None:
+    def take_checks(self, other: LoopEmitter) -> None:
         """What must be true for another emitter must be true here."""
         other.check_held()
         self.ok += other.ok
@@ -143,25 +143,25 @@ class Emitter:
 
     # Bits
 
-    def _bits_of(self, node: Node) -> Few | None:
+    def _bits_of(self, node: Node) -> BitTable | None:
         """A row of the card as a bit of a word, where it is one."""
         if node.op is STATE:
             found = self.places.word_of(node.data)
             word = None if found is None else self.words.leaf("state", found[0], found[0][0].rows)
-            return None if word is None or found is None else of_bit(Bit(word, found[1]), -ONE, ONE)
+            return None if word is None or found is None else bit_table(Bit(word, found[1]), -ONE, ONE)
         field, i = self.places.fields.of_row[node.data]
         if not field.bits or node.domain is None or min(node.domain) >= 0:
             return None
         where = None if node.op is LOAD else node.args[0]
         word = self.words.leaf("own", field, field.rows) if where is None else self.words.leaf(
             "gather", (where, field), field.rows)
-        few = of_bit(Bit(word, i), -ONE, ONE)
+        table = bit_table(Bit(word, i), -ONE, ONE)
         if not field.missing:
-            return few
+            return table
         if not self.code_kind.empty:
             self.seen[where, field] = None
-            return few
-        return together(scaled, few, of_bit(Bit(self.words.leaf("held", (where, field), 1), 0), 0, ONE))
+            return table
+        return combine(scaled, table, bit_table(Bit(self.words.leaf("held", (where, field), 1), 0), 0, ONE))
 
     def _leaf(self, word: Word) -> ir.Value:
         if self.above is not None and (word.op in ("state", "gather") or (word.op == "held" and word.data[0] is not None)
@@ -207,29 +207,29 @@ class Emitter:
             assert inside is not None
             self.ok.append(inside)
 
-    def bit(self, linear: Linear) -> Few | Split:
+    def bit(self, linear: Linear) -> BitTable | SplitTable:
         """A form that is ±1: by proof, or by a check in the loop."""
-        few = self.lifter.bit(linear)
-        if few is None:
+        table = self.functions.bit(linear)
+        if table is None:
             self.check_bits(self.linear(linear))
             self.forms[linear.key()] = linear
-            few = of_bit(Bit(self.words.leaf("sign", linear.key(), 1), 0), -ONE, ONE)
-        return few
+            table = bit_table(Bit(self.words.leaf("sign", linear.key(), 1), 0), -ONE, ONE)
+        return table
 
-    def packed_bits(self, bits: Mapping[int, Few | Split]) -> ir.Value:
+    def packed_bits(self, bits: Mapping[int, BitTable | SplitTable]) -> ir.Value:
         """Bits by their places, as a word."""
-        return self.integers.word(pack_any(self.words, bits, self.lifter.homes))
+        return self.integers.word(pack_any(self.words, bits, self.functions.homes))
 
-    def chosen(self, few: Few) -> ir.Value:
+    def chosen(self, table: BitTable) -> ir.Value:
         """A number that depends on bits."""
-        ends = few.ends
+        ends = table.ends
         if len(ends) == 1:
             return self.number(_float(ends[0]))
         if len(ends) == 2:
-            return self.b.select(self.integers.truth(few), self.number(_float(ends[1])), self.number(_float(ends[0])))
-        half = len(few.values) // 2
-        low, high = (self.chosen(Few(few.bits[:-1], part)) for part in (few.values[:half], few.values[half:]))
-        return self.b.select(self.integers.flag(few.bits[-1]), high, low)
+            return self.b.select(self.integers.truth(table), self.number(_float(ends[1])), self.number(_float(ends[0])))
+        half = len(table.values) // 2
+        low, high = (self.chosen(BitTable(table.bits[:-1], part)) for part in (table.values[:half], table.values[half:]))
+        return self.b.select(self.integers.flag(table.bits[-1]), high, low)
 
     # Linear forms and nodes
 
@@ -260,22 +260,22 @@ class Emitter:
         pending = [node]
         while pending:
             top = pending[-1]
-            few = self._few(top)
-            missing = [a for a in top.args if a not in self.values] if few is None else []
+            table = self._choice(top)
+            missing = [a for a in top.args if a not in self.values] if table is None else []
             if missing:
                 pending += missing
                 continue
             pending.pop()
             if top not in self.values:
-                self.values[top] = top.op.emit(self, top) if few is None else self.chosen(few)
+                self.values[top] = top.op.emit(self, top) if table is None else self.chosen(table)
         return self.values[node]
 
-    def _few(self, node: Node) -> Few | None:
+    def _choice(self, node: Node) -> BitTable | None:
         """A number that is better chosen by bits than computed."""
-        few = self.lifter.few(node) if node.width == 1 else None
-        if few is None or any(bit.word.op == "above" and bit.word.data[0] is node for bit in few.bits):
+        table = self.functions.table(node) if node.width == 1 else None
+        if table is None or any(bit.word.op == "above" and bit.word.data[0] is node for bit in table.bits):
             return None
-        return few if len(few.ends) <= 2 or len(few.bits) <= FEW_CHOICES else None
+        return table if len(table.ends) <= 2 or len(table.bits) <= FEW_CHOICES else None
 
     def args(self, node: Node) -> list[ir.Value]:
         return [self.wide(self.values[a], node.width) for a in node.args]
@@ -330,7 +330,7 @@ class Emitter:
         """The signs of the arguments as the bits of an integer."""
         width, flip = node.width, sum(1 << i for i, sign in enumerate(node.data) if sign < 0)
         if width == 1:
-            return self.b.trunc(self.integers.word(self.lifter.code(node)), I32)
+            return self.b.trunc(self.integers.word(self.functions.code(node)), I32)
         kind = ir.VectorType(I32, width)
         total: ir.Value = ir.Constant(kind, [ir.Constant(I32, flip)] * width)
         for i, value in enumerate(self.args(node)):
@@ -346,13 +346,13 @@ class Emitter:
         return self.b.select(self.b.icmp_unsigned("==", *codes), self.vector(mask, width), self.number(0.0, width))
 
     def excuse(self, node: Node) -> ir.Value | None:
-        """Whether the column of an index need not exist: a busy column has the code, and what is taken comes from there."""
+        """Whether the column of an index need not exist: an active column has the code, and what is taken is its."""
         if len(node.args) == 1:
             return None
-        few = self.lifter.few(node.args[1])
-        if few is None:
+        table = self.functions.table(node.args[1])
+        if table is None:
             return self.b.fcmp_ordered(">", self.values[node.args[1]], self.number(0.5))
-        return self.integers.truth(few)
+        return self.integers.truth(table)
 
     def look_up(self, code: ir.Value, tables: tuple[int, ...], width: int, excuse: ir.Value | None = None) -> ir.Value:
         """Columns, one a lane; a missing one is -1. Where the code is the column but for a constant, no table is read.
@@ -406,7 +406,7 @@ class Emitter:
         return found[0] if len(found) == 1 else self.packed(found)
 
     def row(self, column: ir.Value, row: int) -> ir.Value:
-        """One entry of a quiet column, as a number."""
+        """One entry of a passive column, as a number."""
         field, i = self.places.fields.of_row[row]
         if not field.bits:
             return self.load(self.memory.entry(self.b, field, column, i, self.real))
@@ -417,20 +417,20 @@ class Emitter:
         return value if held is None else self.b.select(held, value, self.number(0.0))
 
     def state(self, node: Node) -> ir.Value:
-        """A row that busy columns carry from loop to loop, as numbers."""
+        """A row that active columns carry from loop to loop, as numbers."""
         found = self.places.word_of(node.data)
         if found is None:
             kind = ir.VectorType(self.real, node.width) if node.width > 1 else self.real
             return self.load(self.memory.numbers(self.b, node.data, kind))
-        return self.chosen(of_bit(Bit(self.words.leaf("state", found[0], found[0][0].rows), found[1]), -ONE, ONE))
+        return self.chosen(bit_table(Bit(self.words.leaf("state", found[0], found[0][0].rows), found[1]), -ONE, ONE))
 
     def given(self, node: Node) -> ir.Value:
-        """What a busy column hands over, as a number: as such, or as a function of bits."""
+        """What an active column hands over, as a number: as such, or as a function of bits."""
         if node in self.bound:
             return self.bound[node]
-        few = self.lifter.few(node)
-        assert few is not None
-        return self.chosen(few)
+        table = self.functions.table(node)
+        assert table is not None
+        return self.chosen(table)
 
     # Checks
 
@@ -443,7 +443,7 @@ class Emitter:
 
     def check_form(self, form: Linear, kind: str, limit: float) -> None:
         """The same of a form, unless it is proven."""
-        if kind != "bits" or self.lifter.bit(form) is None:
+        if kind != "bits" or self.functions.bit(form) is None:
             self.check(self.linear(form), kind, limit)
 
     def check_bits(self, value: ir.Value) -> ir.Value:
@@ -484,7 +484,7 @@ class Emitter:
 
 
 def _own(node: Node) -> bool:
-    """Whether a node is computed by a quiet column for itself."""
+    """Whether a node is computed by a passive column for itself."""
     return any(part.op in (LOAD, GIVEN) for part in reachable([Linear({node: 1.0})]))
 
 

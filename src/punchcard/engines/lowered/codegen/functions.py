@@ -14,18 +14,18 @@ from typing import Any
 
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.columns import Slot
-from punchcard.engines.lowered.analysis.fields import Field, Places, StateWord
+from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
+from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.analysis.plan import LoopPlan, Store
-from punchcard.engines.lowered.codegen.emit import I8, I32, I64, MOST_CODES, REPORT_CODES, USUAL, CodeKind, Emitter
+from punchcard.engines.lowered.bits.table import BitTable, SplitTable, bit_table
+from punchcard.engines.lowered.bits.word import Bit
+from punchcard.engines.lowered.codegen.emit import I8, I32, I64, MOST_CODES, REPORT_CODES, USUAL, CodeKind, LoopEmitter
 from punchcard.engines.lowered.codegen.memory import Flat
 from punchcard.engines.lowered.graph.nodes import Linear
-from punchcard.engines.lowered.words.few import Few, Split, of_bit
-from punchcard.engines.lowered.words.word import Bit
 from punchcard.errors import LoweringError
 
 
-def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, places: Places,
+def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, places: BufferLayout,
               code: CodeKind) -> ir.Function:
     """The function of a plan."""
     kind = ir.FunctionType(I32, [I8.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
@@ -35,7 +35,7 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, place
         argument.add_attribute("noalias")
     block = function.append_basic_block("compute")
     b = ir.IRBuilder(block)
-    emitter = Emitter(b, real, Flat(buffer, places), tables, places, code)
+    emitter = LoopEmitter(b, real, Flat(buffer, places), tables, places, code)
     new = compute(emitter, plan)
     done, failed = function.append_basic_block("store"), function.append_basic_block("failed")
     b.cbranch(new.ok, done, failed).set_weights([10_000, 1])
@@ -64,29 +64,29 @@ Content = list[tuple[Field, int, ir.Value]]
 
 @dataclass(frozen=True)
 class NewValues:
-    """What a loop computes before it stores anything: whether all checks hold, what goes to quiet columns, new states."""
+    """What a loop computes before it stores anything: whether all checks hold, what goes to passive columns, new states."""
 
     ok: ir.Value
     stored: list[tuple[ir.Value, ir.Value, Content]]
-    numbers: list[tuple[Slot, ir.Value]]
+    numbers: list[tuple[StateSlot, ir.Value]]
     words: list[tuple[StateWord, ir.Value]]
 
-    def put(self, emitter: Emitter) -> None:
+    def put(self, emitter: LoopEmitter) -> None:
         """Store all of it, where columns that were stored to need nothing more."""
         for _, at, content in self.stored:
             _put(emitter, at, content)
         self.put_states(emitter)
 
-    def put_states(self, emitter: Emitter) -> None:
+    def put_states(self, emitter: LoopEmitter) -> None:
         for slot, value in self.numbers:
             emitter.store(value, emitter.memory.numbers(emitter.b, slot, value.type))
         for word, value in self.words:
             emitter.memory.put_state(emitter.b, word, value)
 
 
-def compute(emitter: Emitter, plan: LoopPlan) -> NewValues:
+def compute(emitter: LoopEmitter, plan: LoopPlan) -> NewValues:
     """The code of a plan, up to the first store."""
-    emitter.lifter.families = plan.families
+    emitter.functions.families = plan.families
     emitter.lift(plan.forms())
     for check in plan.checks:
         emitter.check_form(check.value, check.kind, check.limit)
@@ -94,7 +94,7 @@ def compute(emitter: Emitter, plan: LoopPlan) -> NewValues:
     if len(lanes) > 1:
         emitter.check_distinct(lanes)
     places, numbers = emitter.places, []
-    bits: dict[StateWord, dict[int, Few | Split]] = {}
+    bits: dict[StateWord, dict[int, BitTable | SplitTable]] = {}
     for slot, linear in plan.states.items():
         found = places.word_of(slot)
         if found is None:
@@ -106,10 +106,10 @@ def compute(emitter: Emitter, plan: LoopPlan) -> NewValues:
     return NewValues(emitter.all_ok(), stored, numbers, words)
 
 
-def _content(one: Emitter, rows: dict[int, Linear], kinds: dict[int, tuple[str, float]]) -> Content:
-    """What a quiet column's rows become. Numbers are checked where a kind is given, and so is what goes into words."""
+def _content(one: LoopEmitter, rows: dict[int, Linear], kinds: dict[int, tuple[str, float]]) -> Content:
+    """What a passive column's rows become. Numbers are checked where a kind is given, and so is what goes into words."""
     result: Content = []
-    bits: dict[Field, dict[int, Few | Split]] = {}
+    bits: dict[Field, dict[int, BitTable | SplitTable]] = {}
     for row, linear in rows.items():
         field, i = one.places.fields.of_row[row]
         if field.bits:
@@ -121,12 +121,12 @@ def _content(one: Emitter, rows: dict[int, Linear], kinds: dict[int, tuple[str, 
         result.append((field, i, value))
     for field, places in bits.items():
         own = one.words.leaf("own", field, field.rows)
-        kept = {i: of_bit(Bit(own, i), 0, 1) for i in range(field.rows) if i not in places}
+        kept = {i: bit_table(Bit(own, i), 0, 1) for i in range(field.rows) if i not in places}
         result.append((field, 0, one.packed_bits({**places, **kept})))
     return result
 
 
-def _put(emitter: Emitter, column: ir.Value, content: Content) -> None:
+def _put(emitter: LoopEmitter, column: ir.Value, content: Content) -> None:
     for field, i, value in content:
         if field.bits:
             emitter.put_word(field, column, value)
@@ -134,8 +134,8 @@ def _put(emitter: Emitter, column: ir.Value, content: Content) -> None:
             emitter.store(value, emitter.memory.entry(emitter.b, field, column, i, value.type))
 
 
-def _lanes(emitter: Emitter, store: Store, settles: dict[int, Linear]) -> list[tuple[ir.Value, ir.Value, Content]]:
-    """For every busy column that may store: the quiet column (-1: none; less: not allowed), its place, and what it takes.
+def _lanes(emitter: LoopEmitter, store: Store, settles: dict[int, Linear]) -> list[tuple[ir.Value, ir.Value, Content]]:
+    """For every active column that may store: the passive column (-1: none; less: not allowed), its place, its new content.
 
     A word is stored whole: so what settles in it goes there with the rest.
     """
@@ -144,7 +144,7 @@ def _lanes(emitter: Emitter, store: Store, settles: dict[int, Linear]) -> list[t
     rows = {**{row: linear for row, linear in settles.items() if fields[row][0] in words}, **store.rows}
     index = emitter.node(store.index)
     lanes = [lane for lane in range(store.index.width) if store.mask[lane]]
-    given = {node: emitter.lifter.few_of(linear) for node, linear in store.given.items()}
+    given = {node: emitter.functions.table_of(linear) for node, linear in store.given.items()}
     numbers = {node: emitter.linear(linear) for node, linear in store.given.items() if given[node] is None}
     kinds = dict(store.kinds)
     for row, linear in store.rows.items():
@@ -175,7 +175,7 @@ def _report(b: ir.IRBuilder, report: ir.Value, codes: list[tuple[ir.Value, int]]
         b.store(b.zext(code, I64), b.gep(report, [ir.Constant(I64, at + 1)]))
 
 
-def _settle(emitter: Emitter, plan: LoopPlan, visits: ir.Value) -> None:
+def _settle(emitter: LoopEmitter, plan: LoopPlan, visits: ir.Value) -> None:
     """Columns that were stored to in the loop before go through a loop of their own."""
     b = emitter.b
     function = b.function
@@ -205,15 +205,16 @@ def _settle(emitter: Emitter, plan: LoopPlan, visits: ir.Value) -> None:
     b.position_at_end(end)
 
 
-def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places: Places, loop: ir.Function | None,
+def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places: BufferLayout, loop: ir.Function | None,
                 kind_of_code: CodeKind = USUAL, first: ir.Function | None = None,
                 rest: ir.Function | None = None) -> None:
     """run(buffer, tables, visits, report, loops, patterns, cases, size) -> loops made.
 
-    Makes loops until one fails, a pattern stands on the card, or a case has no code. `patterns` holds their number, the
-    log of taps, a place and bits of which no pattern stands while all are 0, and for each how many words it looks at and
-    how many numbers, a tap, then a place, a mask and the bits for each word, and a place and ±1 for each number. A tap
-    is a place, a mask and what to put there: the bits go to the log, as long as it has room, and the loops go on.
+    Makes loops until one fails, a pattern is on the card, or a case has no code. `patterns` holds their number, the log
+    of output buffers, a place and bits (no pattern is on the card while all of them are 0), and for each pattern how many
+    words and numbers it looks at, an output buffer, a place, a mask and the bits for each word, and a place and ±1 for each
+    number. An output buffer is a place, a mask and what to put there: the bits go to the log, as long as it has room, and
+    the loops go on.
     `cases` is a hash table of `size` entries: case, function, tables. The report begins with the status: 0 done, 1
     failed, 2 a pattern, 3 an unknown case; then the pattern or the case, and whether it was the driver's own tables that
     were asked. `first` and `rest` are the parts of a loop that all cases share.
@@ -226,7 +227,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     buffer, tables, visits, report, loops, patterns, cases, size = function.args
     blocks: dict[str, Any] = {name: function.append_basic_block(name) for name in (
         "begin", "head", "body", "made", "pattern_head", "pattern", "word_head", "word", "number_head", "number",
-        "next_pattern", "matched", "tap", "note", "stop", "again", "failed", "done")}
+        "next_pattern", "matched", "output", "note", "stop", "again", "failed", "done")}
     b = ir.IRBuilder(blocks["begin"])
     b.branch(blocks["head"])
     b.position_at_end(blocks["head"])
@@ -238,7 +239,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
         failed = b.call(loop, [buffer, tables, visits, report])
     else:
         assert plan is not None
-        emitter = Emitter(b, real, Flat(buffer, places), tables, places, kind_of_code)
+        emitter = LoopEmitter(b, real, Flat(buffer, places), tables, places, kind_of_code)
         emitter.lift(plan.forms())
         key = emitter.packed_bits({i: emitter.bit(linear) for i, linear in enumerate(plan.selectors)})
         ok = emitter.all_ok()
@@ -387,8 +388,8 @@ def _patterns(b: ir.IRBuilder, blocks: dict[str, Any], real: ir.Type, buffer: ir
     b.branch(blocks["pattern_head"])
     b.position_at_end(blocks["matched"])
     mask = entry(place, 3)
-    b.cbranch(b.icmp_unsigned("==", mask, ir.Constant(I64, 0)), blocks["stop"], blocks["tap"])
-    b.position_at_end(blocks["tap"])
+    b.cbranch(b.icmp_unsigned("==", mask, ir.Constant(I64, 0)), blocks["stop"], blocks["output"])
+    b.position_at_end(blocks["output"])
     log = b.inttoptr(entry(one), I64.as_pointer())
     noted = b.load(log)
     b.cbranch(b.icmp_signed("<", noted, b.load(b.gep(log, [one]))), blocks["note"], blocks["stop"])

@@ -1,4 +1,4 @@
-"""Where generated code finds the busy columns' states and the fields of quiet columns."""
+"""Where generated code finds the active columns' states and the fields of passive columns."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Protocol
 
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.columns import Slot
-from punchcard.engines.lowered.analysis.fields import Field, Places, StateWord
+from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
+from punchcard.engines.lowered.analysis.columns import StateSlot
 
 I64 = ir.IntType(64)
 
 
 class Memory(Protocol):
-    """What an emitter asks for. Columns are numbers of 64 bits; those that do not exist may be asked for, and are refused
-    before anything is stored.
+    """What an emitter asks for. Columns are numbers of 64 bits. A column that does not exist may be asked for: the loop
+    is refused before anything is stored.
     """
 
     def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
@@ -23,7 +23,7 @@ class Memory(Protocol):
     def put_state(self, b: ir.IRBuilder, word: StateWord, value: ir.Value) -> None:
         """Its new value."""
 
-    def numbers(self, b: ir.IRBuilder, slot: Slot, kind: ir.Type) -> ir.Value:
+    def numbers(self, b: ir.IRBuilder, slot: StateSlot, kind: ir.Type) -> ir.Value:
         """A pointer to a state that is a number, or several."""
 
     def entry(self, b: ir.IRBuilder, field: Field, column: ir.Value, row: int, kind: ir.Type) -> ir.Value:
@@ -35,7 +35,7 @@ class Flat:
     place go, and then the states.
     """
 
-    def __init__(self, buffer: ir.Value, places: Places) -> None:
+    def __init__(self, buffer: ir.Value, places: BufferLayout) -> None:
         self._buffer, self._places = buffer, places
 
     def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
@@ -48,7 +48,7 @@ class Flat:
         places = self._places.words if word in self._places.words else self._places.passing
         return self._at(b, ir.Constant(I64, places[word]), I64)
 
-    def numbers(self, b: ir.IRBuilder, slot: Slot, kind: ir.Type) -> ir.Value:
+    def numbers(self, b: ir.IRBuilder, slot: StateSlot, kind: ir.Type) -> ir.Value:
         return self._at(b, ir.Constant(I64, self._places.slots[slot]), kind)
 
     def entry(self, b: ir.IRBuilder, field: Field, column: ir.Value, row: int, kind: ir.Type) -> ir.Value:

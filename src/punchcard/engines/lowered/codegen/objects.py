@@ -1,4 +1,4 @@
-"""Machine code: LLVM compiles a module for this processor, and compiled objects are kept on disk (`kept`).
+"""Machine code: LLVM compiles a module for this processor, and compiled objects are kept on disk (`cache`).
 
 An object is kept under a name made of everything that it depends on: the weights, the layout, the facts taken from the
 card, the processor and the versions.
@@ -17,7 +17,7 @@ import llvmlite
 from llvmlite import binding, ir
 from llvmlite.binding.newpassmanagers import NewPassManager
 
-from punchcard.engines.lowered.codegen import kept
+from punchcard.engines.lowered.codegen import code_cache
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def name_of(*parts: bytes) -> str:
     return digest.hexdigest()
 
 
-def obtain(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> LoadedCode:
+def load_or_compile(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> LoadedCode:
     """The object of this name: from disk, or built, compiled and kept."""
     machine = _target_machine()
 
@@ -66,19 +66,19 @@ def obtain(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> 
         module, notes = build()
         return notes, _compiled(machine, module)
 
-    notes, code, fresh, doubt = kept_or_made(name, compiled)
+    notes, code, fresh, doubt = load_or_make(name, compiled)
     return LoadedCode(_load(machine, code), notes, fresh, doubt)
 
 
-def kept_or_made(
+def load_or_make(
     name: str, make: Callable[[], tuple[dict[str, Any], bytes]],
 ) -> tuple[dict[str, Any], bytes, bool, str | None]:
     """From disk, or made and kept: notes and code, whether they are new, and why what is on disk was not used."""
-    found = kept.find(name)
+    found = code_cache.find(name)
     if isinstance(found, tuple):
         return *found, False, None
     notes, code = make()
-    kept.keep(name, notes, code)
+    code_cache.keep(name, notes, code)
     return notes, code, True, found
 
 

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from llvmlite import ir
 
-from punchcard.engines.lowered.words.few import Few
-from punchcard.engines.lowered.words.word import FULL, Bit, Word
+from punchcard.engines.lowered.bits.table import BitTable
+from punchcard.engines.lowered.bits.word import FULL, Bit, Word
 
 I1, I64 = ir.IntType(1), ir.IntType(64)
 Value = TypeVar("Value")
@@ -32,9 +32,9 @@ class WordEmitter:
         value = self._value(bit.word)
         return value if value.type == I1 else self.b.trunc(self._shifted(value, bit.place), I1)
 
-    def truth(self, few: Few) -> ir.Value:
+    def truth(self, table: BitTable) -> ir.Value:
         """Whether a function has its greater value."""
-        return self._decided(few.table, [self.flag(bit) for bit in few.bits], I1)
+        return self._decided(table.truth, [self.flag(bit) for bit in table.bits], I1)
 
     def _value(self, word: Word) -> ir.Value:
         if word not in self._values:

@@ -13,14 +13,14 @@ from llvmlite import ir
 
 from punchcard.card.layout import Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.computer import Computer
-from punchcard.engines.lowered.gpu.choice import Choice, Code
-from punchcard.engines.lowered.gpu.device import GROUP_SIZES, WARP, Abilities, Device, Resident
-from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED, Shape, emit_machine
-from punchcard.engines.lowered.gpu.patterns import seen_by
-from punchcard.engines.lowered.gpu.states import States
-from punchcard.engines.lowered.gpu.strips import strips_of
-from punchcard.engines.lowered.live import LiveCard
+from punchcard.engines.lowered.card_state import CardState
+from punchcard.engines.lowered.compiled_model import CompiledModel
+from punchcard.engines.lowered.gpu.autotune import Autotuner, KernelVariant
+from punchcard.engines.lowered.gpu.device import GROUP_SIZES, WARP, Device, DeviceArrays, DeviceLimits
+from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED, LaunchShape, emit_machine
+from punchcard.engines.lowered.gpu.memory_layout import memory_layout
+from punchcard.engines.lowered.gpu.pattern_terms import pattern_terms
+from punchcard.engines.lowered.gpu.state_words import StateWords
 from punchcard.errors import LoweringError
 
 RESTS = -1
@@ -32,7 +32,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass
-class Progress:
+class BatchProgress:
     """How far a run is, machine by machine: loops made, and the status that the kernel gives.
 
     `seconds` is the time of the kernels alone. The CPU made `mended` of the loops.
@@ -44,7 +44,7 @@ class Progress:
     mended: int = 0
 
     @classmethod
-    def begin(cls, machines: int, among: Sequence[int] | None = None) -> Progress:
+    def begin(cls, machines: int, among: Sequence[int] | None = None) -> BatchProgress:
         status = np.full(machines, GOES_ON if among is None else RESTS, dtype=np.int32)
         if among is not None:
             status[list(among)] = GOES_ON
@@ -62,59 +62,61 @@ class Progress:
 
 
 class GpuBatch:
-    """Cards of one computer; all of them must keep its facts (`Computer.fits`). A second run goes on where one ended.
+    """Cards of one compiled model; each must keep its guards (`CompiledModel.fits`). A second run goes on where one ended.
 
     `shape` is chosen by the sizes, unless somebody wants a certain one.
     """
 
-    def __init__(self, computer: Computer, cards: Sequence[PackedCard], device: Device, shape: Shape | None = None) -> None:
-        self.computer, self.device, self._cards, self._wanted = computer, device, list(cards), shape
+    def __init__(self, compiled_model: CompiledModel, cards: Sequence[PackedCard], device: Device,
+                 shape: LaunchShape | None = None) -> None:
+        self.compiled_model, self.device, self._cards, self._wanted = compiled_model, device, list(cards), shape
         if not self._cards:
             raise LoweringError("the batch is empty")
-        self._plan = computer.only_case
+        self._plan = compiled_model.only_case
         if self._plan.settles:
             raise LoweringError("columns that were stored to change once more in the next loop, which no GPU code does yet")
-        self._states = States(computer)
+        self._states = StateWords(compiled_model)
         self._fields: dict[str, npt.NDArray[Any]] = {}
         self._state_words = self._states.begin(self._cards)
-        self._resident: Resident | None = None
+        self._arrays: DeviceArrays | None = None
         self._here = True
         """Whether what is here is as new as what is on the device."""
         self._until: tuple[Pattern, ...] | None = None
 
     def prepare(self, until: Sequence[Pattern]) -> None:
         """Get ready to stop at these patterns."""
-        computer, patterns = self.computer, seen_by(self.computer, until)
+        compiled_model, patterns = self.compiled_model, pattern_terms(self.compiled_model, until)
         looked_at = [seen.field for pattern in patterns for seen in pattern if seen.field is not None]
-        busy = [(group.start, group.stop) for group in computer.columns.groups]
+        active = [(group.start, group.stop) for group in compiled_model.columns.groups]
         self._bring_back()
-        self._resident, self._until = None, tuple(until)
-        self.strips = strips_of(self._plan, computer.places, busy, looked_at)
-        self.shape = self._wanted or _shape(self.strips.size, self.device.abilities)
+        self._arrays, self._until = None, tuple(until)
+        self.strips = memory_layout(self._plan, compiled_model.places, active, looked_at)
+        self.shape = self._wanted or _shape(self.strips.size, self.device.limits)
         for strip in self.strips.all:
             if strip.block not in self._fields:
                 self._fields[strip.block] = np.stack([card.fields[strip.block] for card in self._cards])
         shapes = [self.shape]
         if self.shape.shared and self._wanted is None:
-            shapes.append(Shape(self.shape.threads, shared=False))
+            shapes.append(LaunchShape(self.shape.threads, shared=False))
         group = self.strips.size * self.shape.threads
-        self._choice = Choice([Code(partial(self._compiled, shape, patterns), group * shape.shared) for shape in shapes])
+        self._autotuner = Autotuner([KernelVariant(partial(self._compiled, shape, patterns), group * shape.shared)
+                                     for shape in shapes])
 
-    def _compiled(self, shape: Shape, patterns: Sequence[Sequence[Any]]) -> Any:
+    def _compiled(self, shape: LaunchShape, patterns: Sequence[Sequence[Any]]) -> Any:
         def build() -> tuple[ir.Module, ir.Function]:
-            module, computer = ir.Module("machines"), self.computer
-            kind = computer.kind_of_code(self._plan)
-            return module, emit_machine(module, self._plan, computer.real, computer.places, kind, self.strips, shape,
-                                        patterns)
+            module, compiled_model = ir.Module("machines"), self.compiled_model
+            kind = compiled_model.kind_of_code(self._plan)
+            return module, emit_machine(
+                module, self._plan, compiled_model.real, compiled_model.places, kind, self.strips, shape, patterns)
 
-        return self.device.compile([*self.computer.names, repr((self.strips, shape, patterns)).encode()], build)
+        return self.device.compile([*self.compiled_model.names, repr((self.strips, shape, patterns)).encode()], build)
 
-    def run(self, loops: int, until: Sequence[Pattern] = (), *, progress: Progress | None = None,
-            interrupted: Callable[[], bool] | None = None) -> Progress:
+    def run(self, loops: int, until: Sequence[Pattern] = (), *, progress: BatchProgress | None = None,
+            interrupted: Callable[[], bool] | None = None) -> BatchProgress:
         """Make up to `loops` loops on every machine, each until a pattern stands on its card; or go on with that."""
         if tuple(until) != self._until:
             self.prepare(until)
-        progress = progress or Progress.begin(len(self._cards))
+        progress = progress or BatchProgress.begin(len(self._cards))
         while self._advance(loops, progress, interrupted):
             failed = np.flatnonzero(progress.declined)
             if not len(failed) or progress.mended == MOST_MENDED or not self._mend(int(failed[0]), progress):
@@ -132,17 +134,17 @@ class GpuBatch:
         return card
 
     def take(self, number: int, card: PackedCard) -> None:
-        """Go on from another card in the place of one; it must keep the computer's facts."""
+        """Go on from another card in the place of one; it must keep the compiled model's guards."""
         self._bring_back()
         for name, values in self._fields.items():
             values[number] = card.fields[name]
         self._cards[number] = card
         self._state_words[:, number] = self._states.begin([card])[:, 0]
-        self._resident = None
+        self._arrays = None
 
-    def _mend(self, number: int, progress: Progress) -> bool:
+    def _mend(self, number: int, progress: BatchProgress) -> bool:
         """Have the CPU make the loop that failed: it finds out what the code may not take for granted."""
-        live = LiveCard(self.computer, self.card(number))
+        live = CardState(self.compiled_model, self.card(number))
         if live.advance(1)[0] == 0:
             return False
         self.take(number, live.show().copy())
@@ -151,24 +153,24 @@ class GpuBatch:
         progress.mended += 1
         return True
 
-    def _advance(self, loops: int, progress: Progress, interrupted: Callable[[], bool] | None) -> bool:
+    def _advance(self, loops: int, progress: BatchProgress, interrupted: Callable[[], bool] | None) -> bool:
         """Launch until every machine has stopped; False if interrupted."""
         made, status, threads = progress.loops, progress.status, self.shape.threads
         data, states = self._bring()
-        run = Resident(self.device)
+        run = DeviceArrays(self.device)
         tables = run.hold(np.array([run.hold(table) for table in self._tables()] or [0], dtype=np.int64))
         loops_at, status_at = run.hold(made), run.hold(status)
         groups = run.hold(np.zeros(-(-len(made) // threads), dtype=np.int32))
         while len(live := np.unique(np.flatnonzero((status == GOES_ON) & (made < loops)) // threads)):
             self._here = False
             self.device.put(groups, live.astype(np.int32))
-            code, piece = self._choice.next()
+            code, piece = self._autotuner.next()
             took = self.device.launch(code.compiled, len(live), threads, code.shared,
                                       (groups, data, states, tables, loops_at, status_at), loops, piece, len(made))
             before = int(made.sum())
             self.device.get(made, loops_at)
             self.device.get(status, status_at)
-            self._choice.took(took, int(made.sum()) - before)
+            self._autotuner.took(took, int(made.sum()) - before)
             progress.seconds += took
             if interrupted is not None and interrupted():
                 return False
@@ -176,21 +178,21 @@ class GpuBatch:
 
     def _tables(self) -> list[npt.NDArray[Any]]:
         """The tables of the code; one that it does without is empty."""
-        computer, found = self.computer, []
-        for table, direct in zip(self._plan.tables, computer.kind_of_code(self._plan).direct, strict=True):
+        compiled_model, found = self.compiled_model, []
+        for table, direct in zip(self._plan.tables, compiled_model.kind_of_code(self._plan).direct, strict=True):
             if direct is None:
-                computer.entry(table, 0)
-            found.append(computer.filled[table] if direct is None else np.zeros(0, dtype=np.int32))
+                compiled_model.entry(table, 0)
+            found.append(compiled_model.filled[table] if direct is None else np.zeros(0, dtype=np.int32))
         return found
 
     def _bring(self) -> tuple[int, int]:
         """What is here to the device, unless it is there; the addresses."""
-        if self._resident is None:
+        if self._arrays is None:
             data = self.strips.empty(-(-len(self._cards) // self.shape.threads), self.shape.threads)
             for strip in self.strips.all:
                 self.strips.put(data, strip, self._fields[strip.block])
-            self._resident = Resident(self.device)
-            self._addresses = self._resident.hold(data), self._resident.hold(self._state_words)
+            self._arrays = DeviceArrays(self.device)
+            self._addresses = self._arrays.hold(data), self._arrays.hold(self._state_words)
         return self._addresses
 
     def _bring_back(self) -> None:
@@ -206,11 +208,11 @@ class GpuBatch:
         self._here = True
 
 
-def _shape(size: int, abilities: Abilities) -> Shape:
+def _shape(size: int, limits: DeviceLimits) -> LaunchShape:
     """Shared memory where it has room for a warp; groups of a size with which it holds the most machines."""
-    threads = max(GROUP_SIZES, key=lambda threads: abilities.at_once(threads, size))
-    if abilities.at_once(threads, size):
-        return Shape(threads, shared=True)
+    threads = max(GROUP_SIZES, key=lambda threads: limits.at_once(threads, size))
+    if limits.at_once(threads, size):
+        return LaunchShape(threads, shared=True)
     if size * WARP >= GROUP_BYTES:
         raise LoweringError(f"the code needs {size} bytes for each machine: too many for a GPU")
-    return Shape(WARP, shared=False)
+    return LaunchShape(WARP, shared=False)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy.typing as npt
 from llvmlite import ir
 
-from punchcard.engines.lowered.codegen.objects import kept_or_made, name_of
-from punchcard.engines.lowered.gpu.device import Abilities
+from punchcard.engines.lowered.codegen.objects import load_or_make, name_of
+from punchcard.engines.lowered.gpu.device import DeviceLimits
 from punchcard.engines.lowered.gpu.kernel import emit_kernel
 from punchcard.engines.lowered.gpu.nvptx import OLDEST, ptx
 from punchcard.errors import LoweringError
@@ -43,7 +43,7 @@ class Cuda:
         if self.capability < OLDEST:
             raise LoweringError(f"{name.value.decode()} has compute capability {self.capability / 10}: it must be "
                                 f"{OLDEST / 10} or more")
-        self.abilities = Abilities(name.value.decode(), *map(self._attribute, (
+        self.limits = DeviceLimits(name.value.decode(), *map(self._attribute, (
             PROCESSORS, SHARED_OF_PROCESSOR, SHARED_OF_GROUP)))
         self._events = [c_void_p(), c_void_p()]
         for event in self._events:
@@ -55,7 +55,7 @@ class Cuda:
             emit_kernel(module, machine)
             return {}, ptx(module, self.capability).encode()
 
-        _, text, _, _ = kept_or_made(name_of(b"ptx", str(self.capability).encode(), *names), make)
+        _, text, _, _ = load_or_make(name_of(b"ptx", str(self.capability).encode(), *names), make)
         return self._load(text)
 
     def _load(self, text: bytes) -> c_void_p:

@@ -19,7 +19,7 @@ GROUP_SIZES = (256, 128, 64, 32)
 
 
 @dataclass(frozen=True)
-class Abilities:
+class DeviceLimits:
     """What a device is called, and how much it has: multiprocessors, and bytes of shared memory."""
 
     name: str
@@ -37,7 +37,7 @@ class Abilities:
 class Device(Protocol):
     """Memory, code and launches."""
 
-    abilities: Abilities
+    limits: DeviceLimits
 
     def compile(self, names: Sequence[bytes], build: Callable[[], tuple[ir.Module, ir.Function]]) -> Any:
         """The code of a machine, for `launch`; `names` say what it depends on, so that it can be kept."""
@@ -59,7 +59,7 @@ class Device(Protocol):
         """Run groups of threads to their end; the seconds that took. `addresses` are the first arguments of the kernel."""
 
 
-class Resident:
+class DeviceArrays:
     """Arrays on a device, which are given back when nobody has this any more."""
 
     def __init__(self, device: Device) -> None:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.columns import Slot
-from punchcard.engines.lowered.analysis.fields import Field, Places, StateWord
+from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
+from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.analysis.plan import LoopPlan
-from punchcard.engines.lowered.codegen.emit import I8, I32, I64, CodeKind, Emitter
+from punchcard.engines.lowered.codegen.emit import I8, I32, I64, CodeKind, LoopEmitter
 from punchcard.engines.lowered.codegen.functions import compute
-from punchcard.engines.lowered.gpu.strips import Strips
+from punchcard.engines.lowered.gpu.memory_layout import MemoryLayout
 
 GLOBAL, SHARED = 1, 3
 """Address spaces."""
@@ -29,7 +29,7 @@ WORD = 32
 
 
 @dataclass(frozen=True)
-class Shape:
+class LaunchShape:
     """How a kernel is run: threads of a group, and whether their arrays are brought into shared memory."""
 
     threads: int
@@ -37,11 +37,11 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Seen:
+class PatternTerm:
     """One thing that a pattern looks at: bits of a state or of a field in a column, or a number there and its sign."""
 
     state: StateWord | None = None
-    slot: tuple[Slot, int] | None = None
+    slot: tuple[StateSlot, int] | None = None
     field: Field | None = None
     column: int = 0
     row: int = 0
@@ -52,7 +52,8 @@ class Seen:
 class Registers:
     """The memory of a thread: states in registers, and the arrays of its machine from `base` on."""
 
-    def __init__(self, b: ir.IRBuilder, real: ir.Type, places: Places, strips: Strips, shape: Shape) -> None:
+    def __init__(self, b: ir.IRBuilder, real: ir.Type, places: BufferLayout, strips: MemoryLayout,
+                 shape: LaunchShape) -> None:
         self.strips, self.shape = strips, shape
         self.base: ir.Value | None = None
         self.words = {word: b.alloca(ir.IntType(WORD if word[0].rows <= WORD else 64)) for word in places.words}
@@ -66,7 +67,7 @@ class Registers:
         kind = self.words[word].allocated_type
         b.store(value if kind == I64 else b.trunc(value, kind), self.words[word])
 
-    def numbers(self, b: ir.IRBuilder, slot: Slot, kind: ir.Type) -> ir.Value:
+    def numbers(self, b: ir.IRBuilder, slot: StateSlot, kind: ir.Type) -> ir.Value:
         return b.bitcast(self.slots[slot], kind.as_pointer())
 
     def entry(self, b: ir.IRBuilder, field: Field, column: ir.Value, row: int, kind: ir.Type) -> ir.Value:
@@ -88,8 +89,8 @@ class Registers:
         return b.bitcast(at, ir.PointerType(kind, self.base.type.addrspace))
 
 
-def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: Places, code: CodeKind, strips: Strips,
-                 shape: Shape, patterns: Sequence[Sequence[Seen]]) -> ir.Function:
+def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: BufferLayout, code: CodeKind,
+                 strips: MemoryLayout, shape: LaunchShape, patterns: Sequence[Sequence[PatternTerm]]) -> ir.Function:
     """The function of a thread."""
     bytes_, words, status_kind = ir.PointerType(I8, GLOBAL), ir.PointerType(I64, GLOBAL), ir.PointerType(I32, GLOBAL)
     tables_kind = I32.as_pointer().as_pointer()
@@ -137,7 +138,7 @@ def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: Place
     how.add_incoming(ir.Constant(I32, GOES_ON), head)
 
     b.position_at_end(body)
-    emitter = Emitter(b, real, memory, tables, places, code)
+    emitter = LoopEmitter(b, real, memory, tables, places, code)
     new = compute(emitter, plan)
     ended.add_incoming(count, b.block)
     how.add_incoming(ir.Constant(I32, FAILED), b.block)
@@ -230,7 +231,7 @@ def _as_number(b: ir.IRBuilder, word: ir.Value, real: ir.Type) -> ir.Value:
     return b.bitcast(word if real == ir.DoubleType() else b.trunc(word, I32), real)
 
 
-def _stands(b: ir.IRBuilder, memory: Registers, real: ir.Type, pattern: Sequence[Seen]) -> ir.Value:
+def _stands(b: ir.IRBuilder, memory: Registers, real: ir.Type, pattern: Sequence[PatternTerm]) -> ir.Value:
     """Whether everything that a pattern looks at is as it should be."""
     result: ir.Value = ir.Constant(ir.IntType(1), 1)
     for seen in pattern:
@@ -238,7 +239,7 @@ def _stands(b: ir.IRBuilder, memory: Registers, real: ir.Type, pattern: Sequence
     return result
 
 
-def _is_so(b: ir.IRBuilder, memory: Registers, real: ir.Type, seen: Seen) -> ir.Value:
+def _is_so(b: ir.IRBuilder, memory: Registers, real: ir.Type, seen: PatternTerm) -> ir.Value:
     column = ir.Constant(I64, seen.column)
     if seen.mask:
         if seen.state is not None:

@@ -24,11 +24,11 @@ class Graph:
     def __init__(self) -> None:
         self._nodes: dict[Any, Node] = {}
 
-    def known(self, kind: op.Operation, args: tuple[Node, ...], data: Any = None) -> Node | None:
+    def known(self, kind: op.NodeKind, args: tuple[Node, ...], data: Any = None) -> Node | None:
         """The node with these parts, if there is one."""
         return self._nodes.get((kind, tuple(a.number for a in args), kind.key(data)))
 
-    def node(self, kind: op.Operation, args: tuple[Node, ...] = (), data: Any = None, *, ends: op.Ends | None = None,
+    def node(self, kind: op.NodeKind, args: tuple[Node, ...] = (), data: Any = None, *, ends: op.Ends | None = None,
              domain: op.Domain | None = None) -> Node:
         """The node with these parts, new or known; `ends` and `domain` where more is known than the operation says."""
         name = (kind, tuple(a.number for a in args), kind.key(data))
@@ -52,9 +52,9 @@ class Graph:
         while len(self._nodes) > size:
             self._nodes.popitem()
 
-    def murk(self, name: tuple[Any, ...], low: float, high: float) -> Linear:
+    def unknown(self, name: tuple[Any, ...], low: float, high: float) -> Linear:
         """A value between two bounds that is not worked out, since it should turn out not to matter."""
-        return Linear({self.node(op.MURK, (), (*name, low, high)): 1.0})
+        return Linear({self.node(op.UNKNOWN, (), (*name, low, high)): 1.0})
 
     # Linear forms
 
@@ -309,7 +309,7 @@ class Graph:
         elif node.op.again is not None:
             found = node.op.again(self, node.data, *(self._replaced(a, known) for a in node.args))
         else:
-            raise TypeError(f"{node} is computed by busy columns; a quiet column holds loads, sums and ReLUs")
+            raise TypeError(f"{node} is computed by active columns; a passive column holds loads, sums and ReLUs")
         known[node] = found
         return found
 

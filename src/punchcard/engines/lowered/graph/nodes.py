@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from punchcard.engines.lowered.graph.operations import Operation
+    from punchcard.engines.lowered.graph.operations import NodeKind
 
 Array = npt.NDArray[np.float64]
 ZERO: Array = np.zeros(1)
@@ -28,7 +28,7 @@ class Node:
 
     __slots__ = ("args", "data", "domain", "grid", "high", "low", "number", "op", "range")
 
-    def __init__(self, number: int, op: Operation, args: tuple[Node, ...], data: Any, low: Array, high: Array,
+    def __init__(self, number: int, op: NodeKind, args: tuple[Node, ...], data: Any, low: Array, high: Array,
                  domain: tuple[float, ...] | None) -> None:
         self.number, self.op, self.args, self.data = number, op, args, data
         self.low, self.high, self.domain = low, high, domain
@@ -158,6 +158,6 @@ def reachable(linears: Iterable[Linear]) -> set[Node]:
     return seen
 
 
-def leaves(linear: Linear, op: Operation) -> list[Node]:
+def leaves(linear: Linear, op: NodeKind) -> list[Node]:
     """The nodes of one kind that a form depends on, in an order that is always the same."""
     return sorted((node for node in reachable([linear]) if node.op is op), key=lambda node: node.number)

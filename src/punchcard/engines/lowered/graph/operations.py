@@ -15,7 +15,7 @@ import numpy as np
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, lowest_bit
 
 if TYPE_CHECKING:
-    from punchcard.engines.lowered.codegen.emit import Emitter
+    from punchcard.engines.lowered.codegen.emit import LoopEmitter
     from punchcard.engines.lowered.graph.builder import Graph
 
 FEW_VALUES = 4
@@ -25,7 +25,7 @@ Ends = tuple[Array | float, Array | float]
 
 
 @dataclass(frozen=True, eq=False)
-class Operation:
+class NodeKind:
     """What a kind of node means. Each function is given the node's data and then something for each argument.
 
     emit     its code
@@ -39,7 +39,7 @@ class Operation:
     """
 
     name: str
-    emit: Callable[[Emitter, Node], Any]
+    emit: Callable[[LoopEmitter, Node], Any]
     value: Callable[..., Array] | None = None
     ends: Callable[..., Ends] | None = None
     domain: Callable[..., Domain | None] = lambda *_: None
@@ -51,21 +51,21 @@ class Operation:
 
 # Leaves
 
-CONSTANT = Operation(  # data: values
+CONSTANT = NodeKind(  # data: values
     "constant", lambda e, node: e.vector(node.data, node.width),
     value=lambda values: values, ends=lambda values: (values, values), grid=lowest_bit, key=lambda values: values.tobytes())
-COLUMN = Operation(  # a certain quiet column; data: its number
+COLUMN = NodeKind(  # a certain passive column; data: its number
     "column", lambda e, node: e.integer(node.data), ends=lambda column: (column, column))
-STATE = Operation(  # a row that a group carries from loop to loop; data: slot
+STATE = NodeKind(  # a row that a group carries from loop to loop; data: slot
     "state", lambda e, node: e.state(node),
     ends=lambda slot: (np.full(slot.width, -slot.limit), np.full(slot.width, slot.limit)),
     domain=lambda slot: BIT if slot.content == "bits" else None)
-LOAD = Operation(  # a row of the quiet column at hand; data: row
+LOAD = NodeKind(  # a row of the passive column at hand; data: row
     "load", lambda e, node: e.row(e.own, node.data))
-GIVEN = Operation(  # a value that a busy column hands to a quiet one; data: layer, head, row, ends, domain
+GIVEN = NodeKind(  # a value that an active column hands to a passive one; data: layer, head, row, ends, domain
     "given", lambda e, node: e.given(node), ends=lambda given: given[3:5], domain=lambda given: given[5])
-MURK = Operation(  # a value that nobody has worked out: nothing may depend on it, and it is never bound; data: name, ends
-    "murk", lambda e, node: e.bound[node], ends=lambda name: name[-2:])
+UNKNOWN = NodeKind(  # a value that nobody has worked out: nothing may depend on it, and it is never bound; data: name, ends
+    "unknown", lambda e, node: e.bound[node], ends=lambda name: name[-2:])
 
 
 # Sums, ReLUs and products
@@ -90,7 +90,7 @@ def _sum_again(graph: Graph, c: float, x: Linear, y: Linear | None = None) -> Li
     return graph.gathered(total)
 
 
-FMA = Operation(  # c x + y, or c x; data: c
+FMA = NodeKind(  # c x + y, or c x; data: c
     "fma", lambda e, node: e.scaled(node.data, *e.args(node)),
     value=lambda c, x, y=0.0: c * x + y, ends=_ends_of_sum, domain=_values_of_sum,
     grid=lambda c, x, *y: min(lowest_bit(np.array([c])) * x, *y, np.inf), again=_sum_again, folds=True)
@@ -117,7 +117,7 @@ def _relu_again(graph: Graph, data: tuple[float, Array], x: Linear) -> Linear:
     return graph.relu(inner)
 
 
-RELU = Operation(  # relu(s x + b); data: s, b
+RELU = NodeKind(  # relu(s x + b); data: s, b
     "relu", lambda e, node: e.most(e.affine(node), e.number(0.0, node.width)),
     value=lambda data, x: np.maximum(data[0] * x + data[1], 0), ends=_relu_ends, grid=_relu_grid, again=_relu_again,
     key=lambda data: (data[0], data[1].tobytes()), folds=True)
@@ -128,14 +128,14 @@ def _ends_of_product(_: None, x: Node, y: Node) -> Ends:
     return np.minimum(np.minimum(p, q), np.minimum(r, s)), np.maximum(np.maximum(p, q), np.maximum(r, s))
 
 
-MUL = Operation(  # x y
+MUL = NodeKind(  # x y
     "mul", lambda e, node: e.b.fmul(*e.args(node)), value=lambda _, x, y: x * y, ends=_ends_of_product,
     grid=lambda _, x, y: x * y, again=lambda graph, _, x, y: graph.product(x, y), folds=True)
 
-SAME = Operation(  # x, whose range is known better; data: its domain, or None
+SAME = NodeKind(  # x, whose range is known better; data: its domain, or None
     "same", lambda e, node: e.args(node)[0], value=lambda _, x: x, domain=lambda domain, x: domain, grid=lambda _, x: x,
     again=lambda graph, _, x: x, folds=True)
-BITS = Operation(  # x, checked to be ±1; data: None, or where it stands among others: a name and a place
+BITS = NodeKind(  # x, checked to be ±1; data: None, or where it stands among others: a name and a place
     "bit", lambda e, node: e.check_bits(e.args(node)[0]), ends=lambda _, x: (-np.ones(x.width), np.ones(x.width)),
     domain=lambda _, x: BIT)
 
@@ -150,15 +150,15 @@ def _exp_ends(data: tuple[float, Array, float], x: Node) -> Ends:
     return low, high
 
 
-EXP = Operation(  # e^(s x + b), known to be at most m; data: s, b, m
+EXP = NodeKind(  # e^(s x + b), known to be at most m; data: s, b, m
     "exp", lambda e, node: e.exponential(e.affine(node), node.width), ends=_exp_ends,
     key=lambda data: (data[0], data[1].tobytes(), data[2]))
-RECIP = Operation(  # 1 / x
+RECIP = NodeKind(  # 1 / x
     "recip", lambda e, node: e.b.fdiv(e.number(1.0, node.width), e.args(node)[0]), ends=lambda _, x: (1 / x.high, 1 / x.low))
-MAX = Operation(  # the larger of x and y
+MAX = NodeKind(  # the larger of x and y
     "max", lambda e, node: e.most(*e.args(node)), grid=lambda _, *grids: min(grids),
     ends=lambda _, x, y: (np.maximum(x.low, y.low), np.maximum(x.high, y.high)))
-LEAST = Operation(  # x, or data if that is more
+LEAST = NodeKind(  # x, or data if that is more
     "least", lambda e, node: e.most(e.args(node)[0], e.number(node.data, node.width)),
     ends=lambda least, x: (np.maximum(x.low, least), np.maximum(x.high, least)))
 
@@ -169,22 +169,22 @@ def _mix_ends(matrix: Array, x: Node) -> Ends:
     return up @ low + down @ high, up @ high + down @ low
 
 
-MIX = Operation(  # sums over columns of constant weights times x; data: matrix
+MIX = NodeKind(  # sums over columns of constant weights times x; data: matrix
     "mix", lambda e, node: e.mixture(e.values[node.args[0]], node.data), ends=_mix_ends,
     grid=lambda matrix, x: x * lowest_bit(matrix), key=lambda matrix: (matrix.shape, matrix.tobytes()))
 
 
 # Matching
 
-CODE = Operation(  # the integer whose bits are the signs of the arguments; data: their own signs
+CODE = NodeKind(  # the integer whose bits are the signs of the arguments; data: their own signs
     "code", lambda e, node: e.code(node),
     ends=lambda signs, *bits: (np.zeros(max((bit.width for bit in bits), default=1)), 2.0 ** len(bits)))
-MATCH = Operation(  # 1 where two codes agree, in the columns of a mask, else 0; data: mask
+MATCH = NodeKind(  # 1 where two codes agree, in the columns of a mask, else 0; data: mask
     "match", lambda e, node: e.match(e.args(node), node.data),
     ends=lambda mask, *codes: (np.zeros(w := max(len(mask), *(c.width for c in codes))), np.broadcast_to(mask, (w,))),
     grid=lambda *_: 1.0, key=lambda mask: mask.tobytes())
-INDEX = Operation(  # the quiet column that a table has for a code, or any where a match excuses it; data: table numbers
+INDEX = NodeKind(  # the passive column that a table has for a code, or any where a match excuses it; data: table numbers
     "index", lambda e, node: e.look_up(e.values[node.args[0]], node.data, node.width, e.excuse(node)),
     ends=lambda tables, code, *_: (np.zeros(width := max(code.width, len(tables))), np.full(width, 2.0**31)))
-GATHER = Operation(  # a row of the quiet columns at an index; data: row
+GATHER = NodeKind(  # a row of the passive columns at an index; data: row
     "gather", lambda e, node: e.gather(node.args[0], node.data))

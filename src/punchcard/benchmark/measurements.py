@@ -1,0 +1,275 @@
+"""What is measured: every engine on the programs that a kind of machine has for it, or on a program of one's own.
+
+Every group of figures is measured in turn on one card: the engines, the dense one among them, and interpreters that
+execute the same program without a transformer, one of them in C where the machine brings it and there is a compiler. An
+engine whose result is not the interpreter's is refused.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import islice
+from typing import Any
+
+import torch
+
+from punchcard.benchmark.batches import BATCHED, BatchRuns, batch_name
+from punchcard.benchmark.interpreters import interpreted, interpreters
+from punchcard.benchmark.sparse import SparseModel
+from punchcard.benchmark.timing import Contender, one_thread, rates
+from punchcard.card.layout import Card
+from punchcard.engines import ENGINES, Run, Runner, check_engine, prepare
+from punchcard.errors import LoweringError, PunchcardError
+from punchcard.machines.base import Machine
+from punchcard.machines.kind import Kind, Timing, Workload
+from punchcard.machines.registry import Registry, built_in
+
+Record = dict[str, Any]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """What to measure and for how long. None: all there is.
+
+    `seconds` is the length of a timed run, `repeats` how many there are of each. The dense engine is measured up to
+    `dense_columns` columns, on larger cards than `few_columns` for a single loop. `batch` machines are run side by side on
+    the lowered engine, with all cores, if it is given.
+    """
+
+    machine: str | None = None
+    columns: tuple[int, ...] | None = None
+    designs: tuple[str, ...] | None = None
+    engines: tuple[str, ...] | None = None
+    seconds: float = 0.1
+    repeats: int = 3
+    dense_columns: int = 2048
+    few_columns: int = 2048
+    quick: bool = False
+    batch: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.engines or ():
+            check_engine(name)
+        if self.batch is not None and self.batch < 1:
+            raise PunchcardError(f"batch={self.batch}: it must be 1 or more machines")
+        if not self.seconds > 0:
+            raise PunchcardError(f"seconds={self.seconds}: it must be more than 0")
+        for n in self.columns or ():
+            if n < 1:
+                raise PunchcardError(f"columns={n}: a card has at least one")
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """The engines beside the dense one; `auto` is one of them under another name."""
+        return tuple(name for name in self.engines or ENGINES if name != "dense" and (self.engines or name != "auto"))
+
+
+class TimedProgram:
+    """One card, and what runs its program: a machine for the engines, and an interpreter."""
+
+    def __init__(self, kind: Kind, workload: Workload, rival: str) -> None:
+        self.workload, self.rival = workload, rival
+        self.machine: Machine[Any, Any] = kind.machine_class().for_program(workload.program, **workload.options)
+        self.card = self.machine.punch(workload.program)
+        self.about: Record = {
+            "machine": kind.name, "program": workload.name, **workload.about, "design": self.machine.design.name,
+            "dtype": self.machine.precision.name, "columns": self.machine.layout.columns}
+
+    @property
+    def title(self) -> str:
+        return ", ".join(f"{value} {name}" if name == "columns" else str(value) for name, value in self.about.items())
+
+    def rivals(self, remark: Say) -> list[Contender]:
+        """The interpreters."""
+        return [Contender(name, partial(interpreted, make))
+                for name, make in interpreters(self.machine, self.workload.program, self.rival, remark).items()]
+
+    def sparse(self) -> Contender:
+        """The equation with sparse weights."""
+        model = SparseModel(self.machine.model)
+
+        def make(steps: int) -> float:
+            card = self.card
+            started = time.perf_counter()
+            for _ in range(steps):
+                card = model(card)
+            return time.perf_counter() - started
+
+        return Contender("csr", make)
+
+    def agrees(self, run: Run) -> bool:
+        """Whether the last card of a run is what the interpreter has."""
+        return self.agree(run.loops, [run.raw_card])
+
+    def agree(self, loops: int, cards: Sequence[Card]) -> bool:
+        """The same of several cards after the same loops."""
+        machine, program = self.machine, self.workload.program
+        interpreter = machine.quickest(program)
+        interpreter.run(machine.steps(loops, ended=False))
+        return all(machine.near(program, machine.read(card), interpreter.state) for card in cards)
+
+
+class EngineRuns:
+    """An engine as a contender: the seconds of its runs without preparing, which is counted apart."""
+
+    def __init__(self, name: str, bench: TimedProgram) -> None:
+        self.bench = bench
+        self._wanted = name
+        first = self._prepare()
+        self.name, self.notes, self.compile_seconds = first.engine, list(first.notes), first.compile_seconds
+        self.last: Run | None = None
+
+    def _prepare(self) -> Runner:
+        machine = self.bench.machine
+        return prepare(self._wanted, machine.model, machine.layout, self.bench.card, cache=machine.engine_cache)
+
+    def make(self, steps: int) -> float:
+        runner = self._prepare()
+        compiled, started = runner.compile_seconds, time.perf_counter()
+        ran = runner.run(steps, until=self.bench.machine.halting)
+        again = runner.compile_seconds - compiled
+        took = time.perf_counter() - started - again
+        self.compile_seconds += again
+        if (ran.loops, ran.reason) != (steps, "loops"):
+            raise PunchcardError(f"{self.bench.title}: engine {self.name} ended after {ran.loops} of {steps} loops"
+                                 f"{''.join(f': {note}' for note in ran.notes)}")
+        if self.last is None or ran.loops >= self.last.loops:
+            self.last = ran
+        return took
+
+    def check(self) -> None:
+        """Compare the end of the longest run with the interpreter."""
+        if self.last is not None and not self.bench.agrees(self.last):
+            raise PunchcardError(f"{self.bench.title}: engine {self.name} does not give what {self.bench.rival} gives after "
+                                 f"{self.last.loops} loops")
+
+
+def measure(
+    options: BenchOptions, say: Say = lambda text: None, remark: Say = lambda text: None, registry: Registry | None = None,
+) -> Iterator[list[Record]]:
+    """The records, a group at a time; `say` hears what is being measured, `remark` what is left out."""
+    remark = cache(remark)  # a thing is said once
+    with one_thread(), torch.no_grad():
+        for kind, timing in timed(registry or built_in(), options):
+            for workload in _workloads(kind, timing, options):
+                if isinstance(workload, str):
+                    remark(workload)
+                else:
+                    bench = TimedProgram(kind, workload, timing.rival)
+                    say(bench.title)
+                    yield _measured(bench, options, remark)
+
+
+def timed(registry: Registry, options: BenchOptions) -> list[tuple[Kind, Timing]]:
+    """The kinds that have something to time by themselves."""
+    kinds = registry if options.machine is None else [registry.kind(options.machine)]
+    return [(kind, kind.timing) for kind in kinds if kind.timing is not None]
+
+
+def _workloads(kind: Kind, timing: Timing, options: BenchOptions) -> Iterator[Workload | str]:
+    usual = (timing.quick,) if options.quick else timing.designs
+    for design in usual if options.designs is None else [name for name in options.designs if name in kind.designs]:
+        for n in options.columns or (timing.columns[:1] if options.quick else timing.columns):
+            yield from islice(timing.each(design, n), 1 if options.quick else None)
+
+
+def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[Record]:
+    """The group's records: engines first, then the baselines."""
+    columns = bench.machine.layout.columns
+    contenders: list[Contender] = []
+    engines: dict[str, EngineRuns] = {}
+    if columns <= options.dense_columns:
+        engines["dense"] = EngineRuns("dense", bench)
+        contenders.append(Contender("dense", engines["dense"].make, once=columns > options.few_columns))
+        if contenders[0].once:
+            engines["dense"].notes.append("a single loop was timed")
+    for name in options.tried:
+        try:
+            engine = EngineRuns(name, bench)
+        except LoweringError as why:
+            remark(f"{bench.title}: {name} declines: {why}")
+            continue
+        if engine.name in engines:
+            remark(f"{bench.title}: {name} is {engine.name} here: {'; '.join(engine.notes)}")
+        else:
+            contenders.append(Contender(engine.name, engine.make, prepares=True))
+            engines[engine.name] = engine
+    together: list[BatchRuns] = []
+    if options.batch is not None and BATCHED in engines:
+        together = [BatchRuns(options.batch, bench)]
+        contenders.append(Contender(together[0].name, together[0].make, prepares=True))
+    contenders += [bench.sparse()] if bench.workload.sparse else []
+    rivals = bench.rivals(remark)
+    found = rates([*contenders, *rivals], options.seconds, options.repeats)
+    measured: dict[str, EngineRuns | BatchRuns] = {**engines, **{batch.name: batch for batch in together}}
+    for runs in measured.values():
+        runs.check()
+    for batch in together:
+        batch.compare(found[batch.name] / found[BATCHED])
+    return [
+        {
+            **bench.about, "engine": name, "steps_per_second": rate,
+            "ratio_to_dense": rate / found["dense"] if "dense" in found else None,
+            **{f"ratio_to_{rival.name}": rate / found[rival.name] for rival in rivals},
+            "compile_seconds": measured[name].compile_seconds or None if name in measured else None,
+            "notes": measured[name].notes if name in measured else [],
+        }
+        for name, rate in found.items()
+    ]
+
+
+def _batch_record(program: Any, machine: Machine[Any, Any], name: str, machines: int, steps: int, repeats: int) -> Record:
+    """Whole runs of one program on machines side by side; the steps of all together."""
+    batches = [machine.run_batch([program] * machines, engine=BATCHED, max_steps=steps) for _ in range(repeats)]
+    interpreter = machine.quickest(program)
+    interpreter.run(steps)
+    for result in batches[0]:
+        if result.steps != steps or not machine.near(program, machine.read(result.raw_card), interpreter.state):
+            raise PunchcardError(f"{name}: {batch_name(machines)} does not give what the interpreter gives after {steps} "
+                                 "steps")
+    return {"engine": batch_name(machines), "steps_per_second": max(batch.steps_per_second or 0.0 for batch in batches),
+            "notes": list(batches[0].notes), "compile_seconds": max(batch.compile_seconds for batch in batches) or None}
+
+
+def measure_program(
+    program: Any, machine: Machine[Any, Any], name: str, options: BenchOptions, *, max_steps: int | None, remark: Say
+) -> list[Record]:
+    """Whole runs of one program, on each engine and on the interpreter; of several runs the quickest counts."""
+    records: list[Record] = []
+    engines = [*(["dense"] if machine.layout.columns <= options.dense_columns else []), *options.tried]
+    with one_thread(), torch.no_grad():
+        for engine in engines:
+            try:
+                runs = [machine.run(program, engine=engine, max_steps=max_steps) for _ in range(options.repeats)]
+            except LoweringError as why:
+                remark(f"{name}: {engine} declines: {why}")
+                continue
+            last, interpreter = runs[0], machine.quickest(program)
+            interpreter.run(last.steps)
+            if not machine.near(program, machine.read(last.card), interpreter.state):
+                raise PunchcardError(f"{name}: engine {engine} does not give what the interpreter gives after {last.steps} "
+                                     "steps")
+            rate = max(run.steps_per_second or 0.0 for run in runs)
+            records.append({"engine": runs[0].engine, "steps_per_second": rate, "notes": list(runs[0].notes),
+                            "compile_seconds": max(run.compile_seconds for run in runs) or None})
+            steps = runs[0].steps
+        if options.batch is not None and any(record["engine"] == BATCHED for record in records):
+            records.append(_batch_record(program, machine, name, options.batch, steps, options.repeats))
+        if not records:
+            raise PunchcardError(f"{name}: nothing to measure: no engine takes it")
+        rival = machine.kind.timing.rival if machine.kind.timing is not None else "python"
+        base: dict[str, float] = {}
+        for other, make in interpreters(machine, program, rival, remark).items():
+            seconds = min(interpreted(make, steps) for _ in range(options.repeats))
+            base[other] = steps / max(seconds, 1e-9)
+            records.append({"engine": other, "steps_per_second": base[other], "notes": [], "compile_seconds": None})
+    dense = next((r["steps_per_second"] for r in records if r["engine"] == "dense"), None)
+    about = {"machine": machine.kind.name, "program": name, "design": machine.design.name, "dtype": machine.precision.name,
+             "columns": machine.layout.columns, "steps": steps}
+    return [{**about, **record, "ratio_to_dense": record["steps_per_second"] / dense if dense else None,
+             **{f"ratio_to_{other}": record["steps_per_second"] / rate for other, rate in base.items()}}
+            for record in records]

@@ -1,0 +1,126 @@
+"""Cards that run side by side, each until it stops by itself.
+
+A `Runner` with a batch of cards makes the same loops on all of them. A `BatchRunner` lets every card stop at its own
+pattern; a card that has stopped costs nothing more.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from punchcard.card.layout import Card, Pattern
+from punchcard.engines.base import Port, Run, Runner, count_from
+
+MOST_NOTES = 16
+Ports = Sequence[Mapping[Pattern, Port]]
+"""For every card of a batch what to call at which pattern; the patterns are the same for all."""
+
+
+class BatchRunner(ABC):
+    """Cards that are ready to be run; what runs them is known before the first loop.
+
+    engine, notes, compile_seconds   as a runner has them
+    threads                          how many threads make the loops
+    """
+
+    engine: str
+    notes: tuple[str, ...] = ()
+    compile_seconds: float = 0.0
+    threads: int = 1
+
+    @abstractmethod
+    def take(self, number: int, card: Card) -> None:
+        """Go on from another card in the place of one."""
+
+    @abstractmethod
+    def run(
+        self,
+        loops: int,
+        *,
+        until: Pattern | Sequence[Pattern] = (),
+        ports: Ports | None = None,
+        among: Sequence[int] | None = None,
+        interrupted: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Run]:
+        """Make up to `loops` loops more on every card, or on those `among` them; a run for each, in their order.
+
+        A second call goes on from the cards that the first one left. `ports` has an entry for every card of the batch, and
+        a packed card may be shown to them. `progress` is told the loops that were made on all cards together. An interrupted
+        batch interrupts every card that has not stopped.
+        """
+
+
+class SequentialBatchRunner(BatchRunner):
+    """One card after the other, for engines that know nothing better: one runner takes them all."""
+
+    def __init__(self, cards: Sequence[Card], prepare: Callable[[Card], Runner]) -> None:
+        self._cards, self._runner = list(cards), prepare(cards[0])
+        self.engine, self.notes, self.compile_seconds = self._runner.engine, self._runner.notes, self._runner.compile_seconds
+
+    def take(self, number: int, card: Card) -> None:
+        self._cards[number] = card
+
+    def run(
+        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Ports | None = None,
+        among: Sequence[int] | None = None, interrupted: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Run]:
+        runs: list[Run] = []
+        before, over = 0, False
+        for i in range(len(self._cards)) if among is None else among:
+            self._runner.take(self._cards[i])
+            over = over or (bool(runs) and interrupted is not None and interrupted())
+            ran = self._runner.run(
+                0 if over else loops, until=until, ports=None if ports is None else ports[i], interrupted=interrupted,
+                progress=progress and count_from(before, progress))
+            over = over or ran.reason == "interrupted"
+            runs.append(replace(ran, reason="interrupted") if over and ran.reason == "loops" and ran.loops < loops else ran)
+            self._cards[i] = ran.raw_card
+            before += ran.loops
+        self.notes, self.compile_seconds = self._runner.notes, self._runner.compile_seconds
+        return runs
+
+
+class FallbackBatchRunner(BatchRunner):
+    """A batch runner whose cards go on with a slower engine, one after the other, where the fast one declines a loop."""
+
+    def __init__(self, fast: BatchRunner, slower: Callable[[Card], Runner], why: str = "") -> None:
+        self._fast, self._slower, self._why = fast, slower, why
+        self.engine, self.threads, self.compile_seconds = fast.engine, fast.threads, fast.compile_seconds
+
+    def take(self, number: int, card: Card) -> None:
+        self._fast.take(number, card)
+
+    def run(
+        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Ports | None = None,
+        among: Sequence[int] | None = None, interrupted: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Run]:
+        runs = self._fast.run(loops, until=until, ports=ports, among=among, interrupted=interrupted, progress=progress)
+        self.compile_seconds = self._fast.compile_seconds
+        self.notes = tuple(dict.fromkeys((*self._fast.notes, *self.notes)))[:MOST_NOTES]
+        made = sum(ran.loops for ran in runs)
+        for place, (number, ran) in enumerate(zip(range(len(runs)) if among is None else among, runs, strict=True)):
+            if ran.reason == "declined":
+                runs[place] = self._relieve(number, ran, loops, made, until, ports, interrupted, progress)
+                made += runs[place].loops - ran.loops
+        return runs
+
+    def _relieve(
+        self, number: int, ran: Run, loops: int, made: int, until: Pattern | Sequence[Pattern], ports: Ports | None,
+        interrupted: Callable[[], bool] | None, progress: Callable[[int], None] | None,
+    ) -> Run:
+        """The rest of the loops on a card."""
+        own = None if ports is None else {pattern: count_from(ran.loops, port) for pattern, port in ports[number].items()}
+        runner = self._slower(ran.raw_card)
+        rest = runner.run(loops - ran.loops, until=until, ports=own, interrupted=interrupted,
+                          progress=progress and count_from(made, progress))
+        self._fast.take(number, rest.raw_card)
+        by = Counter(ran.made)
+        by.update(rest.made)
+        self.notes = tuple(dict.fromkeys((*self.notes, *filter(None, [self._why]), *runner.notes)))[:MOST_NOTES]
+        return replace(rest, loops=ran.loops + rest.loops, engine=by.most_common(1)[0][0], made=by)

@@ -1,0 +1,518 @@
+"""Which nodes of a loop are functions of a few bits: found from the weights and the ranges alone, and proven for each.
+
+A node is lifted when it is
+
+    a bit that the card holds, or a constant
+    a sum, a product or a ReLU of what depends on a few bits together: by trying all their settings
+    a sum of ReLUs of one linear form over bits, flat but for steps: see `steps`
+
+What cannot be proven stays a number; where such a number is known to have two values, its test is a bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from punchcard.engines.lowered.bits.packing import alike, family, pack, pack_any
+from punchcard.engines.lowered.bits.steps import Total, steps_of, table_of_steps
+from punchcard.engines.lowered.bits.table import (
+    MOST_BITS,
+    ONE,
+    BitTable,
+    Inexact,
+    SplitTable,
+    bit_table,
+    combine,
+    constant_table,
+    exact,
+    scaled,
+    split_sum,
+    without_idle_bits,
+)
+from punchcard.engines.lowered.bits.word import Bit, Word, Words
+from punchcard.engines.lowered.graph import operations as op
+from punchcard.engines.lowered.graph.nodes import Linear, Node
+
+FEW_BITS = 3
+"""A table of so many bits is as good as a bit of a sum."""
+FEW_FLAGS = 2
+"""With so many flags a conjunction is not looked at in another way."""
+LARGEST = 1 << 62
+MOST_GATES = 4
+Terms = dict[Node, int]
+Sum = dict[BitTable, int]
+Units = list[tuple[int, int, int]]
+Line = tuple[tuple[Word, ...], tuple[int, ...], tuple[int, ...], int, int]
+
+
+class BitFunctions:
+    """The nodes of one place, where a loop is computed, as functions of bits.
+
+    `leaf` gives a row of the card as a function of bits, or None; `given` is what stands behind given nodes.
+    """
+
+    def __init__(self, words: Words, leaf: Callable[[Node], BitTable | None],
+                 given: Mapping[Node, BitTable | None] | None = None) -> None:
+        self.words, self._leaf, self._given = words, leaf, given or {}
+        self._tables: dict[Node, BitTable | None] = {}
+        self._flat: dict[Node, tuple[Terms, int]] = {}
+        self._sums: dict[Node, tuple[Sum, int] | None] = {}
+        self._codes: dict[Node, Word] = {}
+        self._packed: dict[Node, BitTable | None] = {}
+        self._known_steps: dict[Any, BitTable | None] = {}
+        self.families: Mapping[Any, Mapping[int, Node]] = {}
+        """Rows that stand together, by name and place, each a checked bit: they are put into one word."""
+        self.homes: dict[BitTable, Bit] = {}
+
+    def table(self, node: Node) -> BitTable | None:
+        """A node as a function of few bits."""
+        if node not in self._tables:
+            pending = [node]
+            while pending:  # arguments first: graphs are deep
+                top = pending[-1]
+                missing = [a for a in self._made_of(top) if a not in self._tables]
+                if missing:
+                    pending += missing
+                    continue
+                pending.pop()
+                if top not in self._tables:
+                    self._tables[top] = self._lifted(top)
+        return self._tables[node]
+
+    def _made_of(self, node: Node) -> Iterable[Node]:
+        """What must be known of other nodes first: of a sum, what is summed up; of a ReLU, what it is a function of."""
+        if node.op in (op.FMA, op.SAME, op.RELU) and node.width == 1:
+            with suppress(Inexact):
+                terms, _ = self._flattened(node)
+                return [term.args[0] if term.op is op.RELU and term.width == 1 else term for term in terms]
+        return node.args
+
+    def table_of(self, linear: Linear) -> BitTable | None:
+        """A linear form as a function of few bits."""
+        if len(linear.constant) > 1 or any(node.width > 1 for node in linear.terms):
+            return None
+        for node in linear.terms:
+            for part in self._made_of(node):
+                self.table(part)
+        try:
+            terms: Terms = {}
+            constant = exact(float(linear.constant[0]))
+            for node, c in linear.terms.items():
+                constant += self._add_flat(terms, node, exact(c))
+            return self._sum(terms, constant)
+        except Inexact:
+            return None
+
+    def bit(self, linear: Linear) -> BitTable | SplitTable | None:
+        """A linear form that is proven to be -1 or 1."""
+        found = self.table_of(linear) or self._split(linear)
+        return found if found is not None and set(found.values) <= {-ONE, ONE} else None
+
+    def code(self, node: Node) -> Word:
+        """The word whose bits are the signs of the arguments of a code."""
+        if node not in self._codes:
+            bits = {}
+            for place, (arg, sign) in enumerate(zip(node.args, node.data, strict=True)):
+                table = self.table(arg) or self._tested(arg, -1.0, 1.0)
+                bits[place] = table.each(lambda value, sign=sign: int((value > 0) == (sign > 0)))  # type: ignore[misc]
+            self._codes[node] = pack(self.words, bits, self.homes)
+        return self._codes[node]
+
+    # One node
+
+    def _lifted(self, node: Node) -> BitTable | None:
+        if node.width > 1:
+            return None
+        table: BitTable | None = None
+        with suppress(Inexact):
+            table = self._known(node)
+        if table is None and node.domain is not None and len(node.domain) == 2:
+            with suppress(Inexact):
+                table = self._tested(node, *node.domain)
+        return table
+
+    def _tested(self, node: Node, low: float, high: float) -> BitTable:
+        """A number with two values, by a comparison."""
+        return bit_table(Bit(self.words.leaf("above", (node, (low + high) / 2), 1), 0), exact(low), exact(high))
+
+    def _known(self, node: Node) -> BitTable | None:
+        if node.op is op.CONSTANT:
+            return constant_table(exact(float(node.data[0])))
+        if node.op in (op.STATE, op.GATHER, op.LOAD):
+            return self._leaf(node)
+        if node.op is op.GIVEN:
+            return self._given.get(node)
+        if node.op is op.MATCH:
+            equal = self.words.equal(*map(self.code, node.args))
+            return bit_table(Bit(equal, 0), 0, exact(float(node.data[0])))
+        if node.op is op.BITS:
+            if node.data is not None and node not in self._packed:
+                self._put_together(self.families.get(node.data[0], {node.data[1]: node}))
+            if node in self._packed:
+                return self._packed[node]
+            table = self.table(node.args[0])
+            return table if table is not None and set(table.values) <= {-ONE, ONE} else None
+        if node.op is op.MUL:
+            x, y = map(self.table, node.args)
+            return None if x is None or y is None else combine(scaled, x, y)
+        if node.op in (op.FMA, op.SAME, op.RELU):
+            terms: Terms = {}
+            return self._sum(terms, self._add_flat(terms, node, ONE))
+        return None
+
+    def _put_together(self, family: Mapping[int, Node]) -> None:
+        """Rows that stand together become the bits of one word: what follows depends on one bit for each of them."""
+        several: dict[int, BitTable | SplitTable] = {}
+        for place, node in family.items():
+            form = Linear({node.args[0]: 1.0})
+            table = self.table(node.args[0]) or self._split(form)
+            if table is None or not set(table.values) <= {-ONE, ONE}:
+                self._packed[node] = None
+            elif isinstance(table, BitTable) and len(table.bits) < 2:
+                self._packed[node] = table
+            else:
+                several[place] = table
+        choices = {table.bits for table in several.values() if isinstance(table, SplitTable)}
+        for place, table in several.items():  # those that could go with others that a few bits choose between
+            if isinstance(table, BitTable) and not any(set(bits) <= set(table.bits) for bits in choices):
+                other = self._split(Linear({family[place].args[0]: 1.0})) if choices else None
+                several[place] = other if other is not None and other.bits in choices else table
+        if several:
+            word = pack_any(self.words, several, self.homes)
+            self._packed.update({family[place]: bit_table(Bit(word, place), -ONE, ONE) for place in several})
+
+    def _split(self, linear: Linear) -> SplitTable | None:
+        """A linear form as a function that is split by a few bits."""
+        if len(linear.constant) > 1 or any(node.width > 1 for node in linear.terms):
+            return None
+        try:
+            terms: Terms = {}
+            constant = exact(float(linear.constant[0]))
+            for node, c in linear.terms.items():
+                constant += self._add_flat(terms, node, exact(c))
+            parts = list(self._parts(terms))
+            found = [part for part in parts if part is not None]
+            return split_sum([constant_table(constant), *found]) if len(found) == len(parts) else None
+        except Inexact:
+            return None
+
+    # Sums
+
+    def _add_flat(self, into: Terms, node: Node, factor: int) -> int:
+        """Add a node as what its sums are made of; returns the constant."""
+        terms, constant = self._flattened(node)
+        for leaf, c in terms.items():
+            into[leaf] = into.get(leaf, 0) + scaled(c, factor)
+            if not into[leaf]:
+                del into[leaf]
+        return scaled(constant, factor)
+
+    def _flattened(self, node: Node) -> tuple[Terms, int]:
+        if node not in self._flat:
+            terms: Terms = {}
+            if node.op is op.CONSTANT:
+                self._flat[node] = terms, exact(float(node.data[0]))
+            elif node.op is op.SAME:
+                self._flat[node] = self._flattened(node.args[0])
+            elif node.op is op.FMA and node.width == 1:
+                constant = self._add_flat(terms, node.args[0], exact(node.data))
+                if len(node.args) > 1:
+                    constant += self._add_flat(terms, node.args[1], ONE)
+                self._flat[node] = terms, constant
+            else:
+                self._flat[node] = {node: ONE}, 0
+        return self._flat[node]
+
+    def _sum(self, terms: Terms, constant: int) -> BitTable | None:
+        """A sum of leaves and ReLUs."""
+        ways = (False, True) if len(terms) > 1 and any(node.op is op.RELU for node in terms) else (False,)
+        for as_flags in ways:  # conjunctions bit by bit, or each by one flag: then there may be few enough
+            parts = self._few_parts(terms, as_flags)
+            total: BitTable | None = None if parts is None else constant_table(constant)
+            for table in parts or ():
+                total = None if total is None else combine(int.__add__, total, table)
+            if total is not None:
+                return total
+        return None
+
+    def _few_parts(self, terms: Terms, as_flags: bool) -> list[BitTable] | None:
+        """The parts of a sum, where all of them together depend on few bits."""
+        parts, bits = [], set[Bit]()
+        for table in self._parts(terms, as_flags):
+            if table is None:
+                return None
+            parts.append(table)
+            bits.update(table.bits)
+            if len(bits) > MOST_BITS:
+                return None
+        return parts
+
+    def _parts(self, terms: Terms, as_flags: bool = False) -> Iterator[BitTable | None]:
+        """The parts of a sum: all ReLUs of one node together, and everything else by itself."""
+        relus: dict[Node, Units] = {}
+        linear: Terms = {}
+        for node, c in terms.items():
+            if node.op is op.RELU and node.width == 1:
+                factor, bias = node.data
+                relus.setdefault(node.args[0], []).append((c, exact(factor), exact(float(bias[0]))))
+            else:
+                linear[node] = c
+        for base, units in relus.items():
+            share, less = self._share(linear, base)
+            if less:
+                yield constant_table(-less)
+            yield self._function(base, units, share, as_flags)
+        for node, c in linear.items():
+            table = self.table(node)
+            yield None if table is None else table.each(lambda value, c=c: scaled(value, c))  # type: ignore[misc]
+
+    def _share(self, linear: Terms, base: Node) -> tuple[int, int]:
+        """How often a sum holds the base of its ReLUs as well, and the constant in that; both are to be taken out."""
+        parts, own = self._flattened(base)
+        if len(parts) < 2 or not parts.keys() <= linear.keys():
+            return 0, 0
+        leaf, c = next(iter(parts.items()))
+        times, rest = divmod(linear[leaf] * ONE, c)
+        if rest or any(scaled(times, part) != linear[node] for node, part in parts.items()):
+            return 0, 0
+        for node in parts:
+            del linear[node]
+        return times, scaled(times, own)
+
+    def _function(self, base: Node, units: Units, share: int, as_flags: bool = False) -> BitTable | None:
+        """A sum of ReLUs of one node, and the node itself `share` times."""
+        def value(at: int) -> int:
+            return scaled(share, at) + sum(scaled(c, max(0, scaled(factor, at) + bias)) for c, factor, bias in units)
+
+        table = self.table(base)
+        tried = None if table is None else table.each(value)
+        if tried is not None and (len(tried.bits) <= FEW_BITS or (len(units) == 1 and not as_flags)):
+            return tried
+        try:
+            stepped = self._stepped(base, units, value)
+        except Inexact:
+            stepped = None
+        if stepped is None or (tried is not None and len(tried.bits) <= len(stepped.bits)):
+            return tried
+        return stepped
+
+    def _stepped(self, base: Node, units: Units, value: Callable[[int], int]) -> BitTable | None:
+        """A function of a sum: bits that stand alone in it are gates, and the rest is an integer with steps."""
+        summed = self._affine(base)
+        if summed is None:
+            return None
+        parted = _gated(summed[0])
+        needed = _needed(*summed, parted[1] or summed[0], units)
+        found = self._where_all(needed, summed, units, value) if len(needed) > 1 else None
+        if found is not None and len(found.bits) <= FEW_FLAGS:
+            return found
+        other = self._gated_steps(*summed, units, value, parted)
+        return min((table for table in (found, other) if table is not None), key=lambda table: len(table.bits), default=None)
+
+    def _where_all(self, needed: Sum, summed: tuple[Sum, int], units: Units, value: Callable[[int], int]) -> BitTable | None:
+        """A function that is flat unless certain bits are as they must be: one flag says whether all are."""
+        upwards = units[0][1] > 0
+        on = {function: int((c > 0) == upwards) for function, c in needed.items()}
+        rest = {function: c for function, c in summed[0].items() if function not in needed}
+        opened = summed[1] + sum(c for function, c in needed.items() if on[function])
+        closed = summed[1] + sum(c for c in summed[0].values() if (c < 0) == upwards)
+        inner = self._gated_steps(rest, opened, units, value) if rest else constant_table(value(opened))
+        flag = self._all_of(on)
+        if inner is None or flag is None:
+            return None
+        outside = value(closed)
+        return combine(lambda x, on: x if on else outside, inner, flag)
+
+    def _all_of(self, literals: Mapping[BitTable, int]) -> BitTable | None:
+        """1 where functions of bits, each 0 or 1, are all as given, else 0."""
+        masks: dict[Word, tuple[int, int]] = {}
+        flags: BitTable | None = constant_table(1)
+        for function, wanted in literals.items():
+            if len(function.bits) == 1:
+                bit, on = function.bits[0], function.values[wanted]
+            else:
+                bit, on = self.homes.get(function) or Bit(family(self.words, function, 0), 0), wanted
+            mask, pattern = masks.get(bit.word, (0, 0))
+            masks[bit.word] = mask | 1 << bit.place, pattern | on << bit.place
+        for word, (mask, pattern) in masks.items():
+            if mask & (mask - 1):
+                literal = bit_table(Bit(self.words.matches(word, mask, pattern), 0), 0, 1)
+            else:
+                literal = bit_table(Bit(word, mask.bit_length() - 1), *((0, 1) if pattern else (1, 0)))
+            flags = None if flags is None else combine(int.__mul__, flags, literal)
+        return flags
+
+    def _gated_steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int],
+                     parted: tuple[Sum, Sum] | None = None) -> BitTable | None:
+        """A function of a sum; the same of many sums that differ in the bits that close them."""
+        name = tuple(terms.items()), constant, tuple(units), value(0), value(ONE)  # which tell the rest of the function
+        if name not in self._known_steps:
+            self._known_steps[name] = self._all_settings(terms, constant, units, value, parted)
+        return self._known_steps[name]
+
+    def _all_settings(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int],
+                      parted: tuple[Sum, Sum] | None) -> BitTable | None:
+        """Bits that stand alone in a sum are gates: all their settings are tried."""
+        summed = terms, constant
+        total, gates = parted or _gated(terms)
+        if len(gates) > MOST_GATES:
+            return None
+        found: BitTable | None = None
+        for setting in range(1 << len(gates)):
+            opened = sum(c for j, c in enumerate(gates.values()) if setting >> j & 1)
+            table = self._steps(total, summed[1] + opened, units, value)
+            for j, gate in enumerate(gates):
+                here = gate.each(lambda bit, on=setting >> j & 1: int(bit == on))  # type: ignore[misc]
+                table = None if table is None else combine(int.__mul__, table, here)
+            found = table if found is None or table is None else combine(int.__add__, found, table)
+            if found is None:
+                return None
+        return found
+
+    def _steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int]) -> BitTable | None:
+        found = self._total(terms, constant)
+        if found is None:
+            return None
+        total, unit, start = found
+        kinks = [(-(scaled(factor, start) + bias), scaled(factor, unit)) for _, factor, bias in units]
+        steps = steps_of(total.low, total.high, kinks, lambda at: value(unit * at + start))
+        return None if steps is None else table_of_steps(self.words, total, steps)
+
+    def _affine(self, node: Node) -> tuple[Sum, int] | None:
+        """A node as a sum of functions that are 0 or 1 (0 where all their bits are 0), and a constant."""
+        if node not in self._sums:
+            self._sums[node] = self._summed(node)
+        return self._sums[node]
+
+    def _summed(self, node: Node) -> tuple[Sum, int] | None:
+        table = self.table(node)
+        if table is not None and not table.bits:
+            return {}, table.values[0]
+        if table is not None and len(table.ends) == 2:
+            first = table.values[0]
+            other = next(value for value in table.values if value != first)
+            return {without_idle_bits(table.bits, [int(value != first) for value in table.values]): other - first}, first
+        if node.op not in (op.FMA, op.SAME) or node.width > 1:
+            return None
+        terms, constant = self._flattened(node)
+        if node in terms:
+            return None
+        factors = exact(node.data) if node.op is op.FMA else ONE, ONE
+        return self._added(terms.items(), constant) or self._added(zip(node.args, factors, strict=False), 0)
+
+    def _added(self, parts: Iterable[tuple[Node, int]], constant: int) -> tuple[Sum, int] | None:
+        """A sum of nodes with factors; None where one of them is not a sum of functions."""
+        total: Sum = {}
+        for node, factor in parts:
+            part = self._affine(node)
+            if part is None:
+                return None
+            constant += scaled(part[1], factor)
+            for function, c in part[0].items():
+                total[function] = total.get(function, 0) + scaled(c, factor)
+        return aligned({function: c for function, c in total.items() if c}, constant)
+
+    def _total(self, terms: Sum, constant: int) -> tuple[Total, int, int] | None:
+        """An integer T, and unit and start: the sum is unit T + start."""
+        if not terms:
+            return None
+        unit = min(c & -c for c in terms.values() if c)
+        if terms[min(terms, key=lambda function: function.bits)] < 0:  # T and -T are one integer: the first word adds
+            unit = -unit
+        self._settle_in(terms, unit)
+        groups: dict[tuple[Word, int, int], int] = {}
+        low = high = 0
+        for function, c in terms.items():
+            if not c:
+                continue
+            count = c // unit
+            low, high = low + min(count, 0), high + max(count, 0)
+            at = (count & -count).bit_length() - 1
+            if len(function.bits) == 1:
+                word, place = function.bits[0]
+            else:
+                word, place = self.homes.get(function) or (family(self.words, function, at), at)
+            name = (word, count >> at, place - at)
+            groups[name] = groups.get(name, 0) | 1 << place
+        if max(-low, high) >= LARGEST:
+            return None
+        parts = []
+        for (word, odd, shift), mask in groups.items():
+            if shift < 0:
+                parts.append((odd << -shift, word, mask, 0))
+            else:
+                parts.append((odd, word, mask, shift))
+        return Total(tuple(parts), low, high), unit, constant
+
+    def _settle_in(self, terms: Sum, unit: int) -> None:
+        """Find a home for functions of several bits that are the same one at several places of a sum."""
+        same: dict[object, dict[int, BitTable]] = {}
+        for function, c in terms.items():
+            if c and len(function.bits) > 1:
+                name = function.values, tuple(bit.word for bit in function.bits)
+                same.setdefault(name, {}).setdefault(_split(c // unit)[1], function)
+        for places in same.values():
+            if len(places) > 1 and any(function not in self.homes for function in places.values()):
+                pack(self.words, places, self.homes)
+
+
+def _needed(terms: Sum, constant: int, alone: Sum, units: Units) -> Sum:
+    """The functions, of some that stand alone in a sum, without each of which every ReLU of it is closed."""
+    upwards = units[0][1] > 0
+    if any((factor > 0) != upwards for _, factor, _ in units):
+        return {}
+    most = constant + sum(c for c in terms.values() if (c > 0) == upwards)
+    return {function: c for function, c in alone.items()
+            if all(scaled(factor, most - (abs(c) if upwards else -abs(c))) + bias <= 0 for _, factor, bias in units)}
+
+
+def _gated(terms: Sum) -> tuple[Sum, Sum]:
+    """A sum without the bits that stand alone in it, and these: where other bits stand in line."""
+    lines: dict[Line, list[BitTable]] = {}
+    for function, c in terms.items():
+        lines.setdefault(_line(function, c), []).append(function)
+    several = {function: terms[function] for line in lines.values() if len(line) > 1 for function in line}
+    if not several:
+        return terms, {}
+    return several, {function: c for function, c in terms.items() if function not in several}
+
+
+def _line(function: BitTable, c: int) -> Line:
+    """What bits have in common that are the bits of a word, or of the same function of words, with weights 2^i."""
+    place = function.bits[0].place
+    odd, power = _split(c)
+    if len(function.bits) == 1:
+        return (function.bits[0].word,), function.values, (0,), odd, power - place
+    words = tuple(bit.word for bit in function.bits)
+    return words, function.values, tuple(0 if b.word.is_flag else b.place - place for b in function.bits), odd, power - place
+
+
+def _split(c: int) -> tuple[int, int]:
+    """An odd number and the power of 2 that it is multiplied by."""
+    power = (c & -c).bit_length() - 1
+    return c >> power, power
+
+
+def aligned(terms: Sum, constant: int) -> tuple[Sum, int]:
+    """A sum in which bits that are the lowest of another word's stand in line with the others of that word."""
+    lines = {(line[0][0], line[3], line[4]): None for line in (_line(function, c) for function, c in terms.items()
+             if len(function.bits) == 1 and function.bits[0].word.op == "sum")}
+    if not lines:
+        return terms, constant
+    result: Sum = {}
+    for function, c in terms.items():
+        (odd, power), found, count = _split(c), function, c
+        for word, other, less in lines:
+            bit = BitTable((Bit(word, power - less),), (0, 1))
+            if abs(odd) != abs(other) or power < less or bit in terms:
+                continue
+            same = odd == other
+            values = function.values if same else tuple(1 - value for value in function.values)
+            if alike(BitTable(function.bits, values), bit):
+                found, count = bit, c if same else -c
+                constant += 0 if same else c
+                break
+        result[found] = result.get(found, 0) + count
+    return {function: c for function, c in result.items() if c}, constant

@@ -1,0 +1,188 @@
+"""A card on its way through the generated code: the buffer, the patterns to stop at, and what the code reported."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from punchcard.card.layout import Card
+from punchcard.card.packed import PackedCard
+from punchcard.engines.lowered.analysis.buffer_layout import LINE
+from punchcard.engines.lowered.analysis.plan import Lookup
+from punchcard.engines.lowered.analysis.tables import CLOSED
+from punchcard.engines.lowered.codegen.emit import MOST_CODES, REPORT_CODES
+from punchcard.engines.lowered.compiled_model import CASES, Buffer, CompiledModel
+from punchcard.engines.lowered.pattern_table import NOTHING
+from punchcard.errors import PunchcardError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+CHECK_SHARE = 20
+"""A look at the whole of a card may take, after a port, one part in so many of the time."""
+DONE, FAILED, MATCHED, UNKNOWN_CASE = range(4)
+
+
+class CardMemory:
+    """Memory for the cards of one compiled model, in three arrays: what the code works on, where it stored, what it reports.
+
+    Card i has row i of each. The buffers are one flat piece of memory, card i at i times `places.size`.
+    """
+
+    def __init__(self, compiled_model: CompiledModel, cards: int = 1) -> None:
+        size = compiled_model.places.size
+        whole = np.zeros(cards * size + LINE, dtype=np.uint8)
+        first = -whole.ctypes.data % LINE
+        self.buffers: Buffer = whole[first : first + cards * size].reshape(cards, size)
+        self.visits = np.zeros((cards, len(compiled_model.columns.passive) + 1 + MOST_CODES), dtype=np.int32)
+        self.reports = np.zeros((cards, REPORT_CODES + 1 + 2 * MOST_CODES), dtype=np.int64)
+
+
+class CardState:
+    """One card being run: the buffer that the code works on, and what it reported; a row of its memory.
+
+    `card` is the packed card whose fields lie in the buffer; its active columns are what they were when it was last shown.
+    `unpacked` is a card that cannot be packed, on which no loop is made. `patterns` is the table of those at which `advance`
+    stops.
+    """
+
+    def __init__(self, compiled_model: CompiledModel, card: PackedCard, memory: CardMemory | None = None,
+                 row: int = 0) -> None:
+        self.compiled_model, self.seconds = compiled_model, 0.0
+        places, memory = compiled_model.places, memory or CardMemory(compiled_model)
+        self.buffer, self.visits, self.report = memory.buffers[row], memory.visits[row], memory.reports[row]
+        self._addresses = [array.ctypes.data for array in (self.buffer, self.visits, self.report)]
+        self.card = PackedCard(compiled_model.layout, card.dtype, {})
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
+        for name, field in card.fields.items():
+            at = places.arrays[name]
+            more = self.buffer[at : at + field.nbytes + field.nbytes // len(field)].view(field.dtype)
+            self._arrays[name] = more.reshape(len(field) + 1, *field.shape[1:])
+            self.card.fields[name] = self._arrays[name][: len(field)]
+        self.checked_at = self.check_seconds = 0.0
+        self.unpacked: Any = None
+        self.patterns = NOTHING
+        self.take(card)
+
+    def take(self, card: Card) -> None:
+        """Begin with this card. One that does not keep the facts, or is not what its layout declares, is not run."""
+        self._hold(card)
+        if self.unpacked is None:
+            self._check()
+            self._begin()
+
+    def _hold(self, card: Card) -> None:
+        self.unpacked, self.fits, self.unseen = None, False, False
+        if not isinstance(card, PackedCard):
+            self.unpacked = card
+            return
+        self.card.take(card)
+        for name, field in card.fields.items():
+            self._arrays[name][-1] = field[self.compiled_model.columns.passive[-1]]  # where stores without a place go
+
+    def tensor(self) -> Tensor:
+        """The card as it is now."""
+        return self.show().tensor() if self.unpacked is None else self.unpacked
+
+    def resume(self, changed: Card | None) -> None:
+        """Go on after a port, which may have changed the card, in place or as another one.
+
+        Its active columns are looked at every time, and the whole card now and then and at the end.
+        """
+        if changed is not None:
+            self._hold(changed)
+            if self.unpacked is not None:
+                return
+        if time.perf_counter() - self.checked_at > CHECK_SHARE * self.check_seconds:
+            self._check()
+        else:
+            self.unseen = True
+            self.fits = self.compiled_model.requirements.hold(self.card, everywhere=False)
+        self._begin()
+
+    def check_last(self) -> None:
+        """The last look at a card that ports have changed, and from which loops were made."""
+        if self.unseen and self.fits:
+            self._check()
+            if not self.fits:
+                raise PunchcardError("a port left something on the card that its layout does not declare: "
+                                     "what came after is not what the model computes")
+
+    def _check(self) -> None:
+        started = time.perf_counter()
+        self.fits, self.unseen = self.compiled_model.requirements.hold(self.card), False
+        self.checked_at = time.perf_counter()
+        self.check_seconds = self.checked_at - started
+
+    def _begin(self) -> None:
+        self.compiled_model.begin(self.buffer, self.card)
+        if self.compiled_model.passive.settles:
+            passive = self.compiled_model.columns.passive
+            self.visits[0], self.visits[1 : len(passive) + 1] = len(passive), passive
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """All that a loop changes, to come back to."""
+        return self.buffer.copy(), self.visits.copy(), self.fits, self.unseen, self.unpacked
+
+    def restore(self, kept: tuple[Any, ...]) -> None:
+        self.buffer[:], self.visits[:], self.fits, self.unseen, self.unpacked = kept
+
+    def show(self) -> PackedCard:
+        """The card as it is now; the next loop changes it."""
+        if self.fits:  # else no loop was made, and columns that should hold the same may differ
+            self.compiled_model.finish(self.buffer, self.card)
+        return self.card
+
+    def advance(self, loops: int, *, stop: bool = True) -> tuple[int, int | None]:
+        """Make up to `loops` loops; how many were made, and the number of the pattern that then stands on the card."""
+        compiled_model, made = self.compiled_model, 0
+        if not self.fits:
+            return 0, None
+        patterns = self.patterns if stop else NOTHING
+        while made < loops:
+            made += compiled_model.call(
+                self._addresses[0], compiled_model.driver_pointers.ctypes.data, *self._addresses[1:], loops - made,
+                patterns.ctypes.data, compiled_model.cases.ctypes.data, CASES,
+            )
+            if self.report.item(0) == MATCHED:
+                return made, self.report.item(1)
+            if not self.recover():
+                return made, None
+        return made, None
+
+    def recover(self) -> bool:
+        """Whether the code goes on after its last call, once there is more of it, or nothing was in its way."""
+        status, before = int(self.report[0]), self.compiled_model.compile_seconds
+        if status not in (FAILED, UNKNOWN_CASE):
+            return True
+        goes_on = (self.compiled_model.look_up(*self._asked()) if status == FAILED
+                   else self.compiled_model.add_case(int(self.report[1]), self.buffer))
+        self.seconds += self.compiled_model.compile_seconds - before
+        return goes_on
+
+    def why(self) -> str:
+        """Why the last loop was not made, as far as the report tells."""
+        if not self.fits:
+            return "the card held something that its layout does not declare, or what never changes had changed"
+        if self.report[0] == UNKNOWN_CASE:
+            return self.compiled_model.refused[int(self.report[1])]
+        asked, pairs = self._asked()
+        for number, code in pairs:
+            table = asked[number]
+            if table.kind == "find" and self.compiled_model.entry(table, code) < 0:
+                return f"a pointer matched no column (layer {table.layer + 1}, head {table.head + 1})"
+            if table.kind == "store" and self.compiled_model.entry(table, code) == CLOSED:
+                return f"a pointer led to a column that should not change (layer {table.layer + 1}, head {table.head + 1})"
+        return "a bit was not ±1, a number was beyond its limit, or two columns stored to one"
+
+    def _asked(self) -> tuple[list[Lookup], list[tuple[int, int]]]:
+        """The tables of the loop that failed, and which of them was asked for which code."""
+        asked = self.compiled_model.driver_tables
+        if self.compiled_model.selectors and not self.report[2]:
+            asked = self.compiled_model.known[int(self.report[1])][1]
+        count = int(self.report[REPORT_CODES])
+        pairs = self.report[REPORT_CODES + 1 : REPORT_CODES + 1 + 2 * count].reshape(-1, 2)
+        return asked, [(int(table), int(code)) for table, code in pairs]

@@ -1,0 +1,314 @@
+"""A model lowered for the cards of one machine: its code, its tables, and the cases met so far."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import time
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+
+from punchcard.card.layout import Layout
+from punchcard.card.packed import PackedCard
+from punchcard.engines.lowered.analysis import tables
+from punchcard.engines.lowered.analysis.buffer_layout import Field, Fields, StateWord, buffer_layout
+from punchcard.engines.lowered.analysis.columns import CardColumns, StateSlot
+from punchcard.engines.lowered.analysis.passive import Passive
+from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
+from punchcard.engines.lowered.analysis.requirements import CardRequirements
+from punchcard.engines.lowered.analysis.symbolic import NotUniform, SharedLayers, Trace
+from punchcard.engines.lowered.analysis.weights import layer_lists
+from punchcard.engines.lowered.codegen import objects as code
+from punchcard.engines.lowered.codegen.emit import CodeKind
+from punchcard.engines.lowered.codegen.functions import emit_driver, emit_loop
+from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.errors import LoweringError
+from punchcard.transformer.weights import Weights
+
+REALS: dict[str, tuple[ir.Type, Any]] = {"float32": (ir.FloatType(), np.float32), "float64": (ir.DoubleType(), np.float64)}
+CASES = 1 << 12
+Buffer = npt.NDArray[np.uint8]
+KEY_BITS = 64
+Pointers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+_AT, _COUNT = ctypes.c_void_p, ctypes.c_int64
+ONE = ctypes.CFUNCTYPE(_COUNT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _COUNT)
+MANY = ctypes.CFUNCTYPE(None, _AT, _AT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _COUNT)
+"""The drivers, as ctypes calls them: Python goes on in other threads meanwhile."""
+
+
+class CompiledModel:
+    """Code and tables for a model and all cards with the same static rows."""
+
+    def __init__(self, weights: Weights, layout: Layout, card: PackedCard) -> None:
+        self.real, self.number = REALS[weights.dtype]
+        self.weights = weights.digest()
+        self.layout, self.card = layout, card
+        self.layers = layer_lists(weights)
+        self.significand = 1 - round(math.log2(weights.format.eps))
+        self.compile_seconds = 0.0
+        self.fresh = 0
+        self.doubts: dict[str, None] = {}
+        self.filled: dict[Lookup, tables.Entries] = {}
+        self.cases = np.zeros((CASES, 3), dtype=np.int64)
+        self.refused: dict[int, str] = {}
+        self.known: dict[int, tuple[code.LoadedCode, list[Lookup], Pointers]] = {}
+        started = time.perf_counter()
+        try:
+            self._prepare(uniform=True)
+        except NotUniform:
+            self._prepare(uniform=False)
+        self.compile_seconds = time.perf_counter() - started
+
+    def _prepare(self, *, uniform: bool) -> None:
+        """Sort the columns, and get the driver: with the loop itself where there are no cases to tell apart."""
+        self.graph = Graph()
+        self.columns = CardColumns(self.layout, self.layers, self.card, uniform)
+        self.columns.active_rows(self.graph)
+        self.passive = Passive(self.columns, self.layers, self.graph)
+        self.selectors = self.columns.selectors()
+        if len(self.selectors) > KEY_BITS:
+            raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
+        self.shared = self._share()
+        fields = Fields(self.layout, self.columns.passive_regions, np.dtype(self.number).itemsize)
+        self.places = buffer_layout(self.layout, fields, self.columns.slots, self.shared.passing)
+        # Pointers to columns of numbers sooner or later name one that lacks a field: code that supposes none is made twice.
+        self.direct = all(field.bits for field in fields.all)
+        self.empty = not self.direct
+        self.requirements = CardRequirements(self.passive, self.card)
+        described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
+        self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
+        self._get_driver()
+
+    def _share(self) -> SharedLayers:
+        """What the cases of a loop share."""
+        cut = self.columns.cut(self.layers) if not self.passive.settles else len(self.layers)
+        passing = self.columns.passing(self.layers[:cut]) if cut < len(self.layers) else None
+        if passing is None:
+            return SharedLayers(len(self.layers))
+        return SharedLayers(cut, passing, *self.columns.common(self.layers, passing))
+
+    def _get_driver(self) -> None:
+        """The driver, and no cases yet."""
+        self.cases[:] = 0
+        self.known.clear()
+        self.driver = self._obtain(code.name_of(b"driver", *self.names), self._driver)
+        self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
+        self.driver_pointers = self._pointers(self.driver_tables, self.driver.notes["direct"])
+        self.call = ONE(self.driver.address("run"))
+        self.call_many = MANY(self.driver.address("run_many"))
+
+    @property
+    def names(self) -> list[bytes]:
+        """All that the code depends on."""
+        return [*self.name, self.requirements.digest if self.direct else b"by table", b"empty" if self.empty else b"held"]
+
+    @property
+    def only_case(self) -> LoopPlan:
+        """The plan of every loop, where there are no cases to tell apart."""
+        if self.selectors:
+            raise LoweringError(f"{len(self.selectors)} rows decide what a loop does, and each case has code of its own")
+        return self._trace({})
+
+    def kind_of_code(self, plan: LoopPlan) -> CodeKind:
+        """What the code of a plan may take for granted: until a loop shows that it may not."""
+        return CodeKind([tables.direct(table, self.passive) if self.direct else None for table in plan.tables], self.empty)
+
+    def _notes(self, plan: LoopPlan) -> dict[str, Any]:
+        direct = self.kind_of_code(plan).direct
+        return {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in direct]}
+
+    def _trace(self, case: dict[int, float] | None, part: str = "run", tables: list[Lookup] | None = None,
+               follow: dict[StateSlot, Numbers] | None = None) -> LoopPlan:
+        """The plan of a case, of what decides on one, or of a part of the loop that all cases share."""
+        size = self.graph.size
+        trace = Trace(self.columns, self.layers, self.passive, self.graph, case, self.significand, self.shared, follow)
+        trace.plan.tables = trace.plan.tables if tables is None else tables
+        try:
+            plan: LoopPlan = getattr(trace, part)()
+            return plan
+        finally:
+            self.graph.forget(size)
+
+    def _driver(self) -> tuple[ir.Module, dict[str, Any]]:
+        module = ir.Module("driver")
+        notes: dict[str, Any] = {}
+        if self.shared.cut < len(self.layers):
+            plan = self._trace(None)
+            rest = self._trace(None, "rest", plan.tables)
+            first = self._trace(None, "first", plan.tables) if self.shared.taken else None
+            parts = [None if of is None else self._inlined(module, name, of)
+                     for name, of in (("first", first), ("rest", rest))]
+            emit_driver(module, plan, self.real, self.places, None, self.kind_of_code(plan), *parts)
+            notes["read"] = sorted(rest.read())
+        elif self.selectors:
+            plan = self._trace(None)
+            emit_driver(module, plan, self.real, self.places, None, self.kind_of_code(plan))
+        else:
+            plan = self.only_case
+            emit_driver(module, None, self.real, self.places, self._inlined(module, "loop", plan))
+        return module, {**self._notes(plan), **notes}
+
+    def _inlined(self, module: ir.Module, name: str, plan: LoopPlan) -> ir.Function:
+        """A part of a loop as a function of the driver's own."""
+        part = emit_loop(module, name, plan, self.real, self.places, self.kind_of_code(plan))
+        part.linkage = "internal"
+        part.attributes.add("alwaysinline")
+        return part
+
+    def add_case(self, key: int, buffer: Buffer) -> bool:
+        """Compile the loop for one setting of the selectors, if it can be lowered: that of a card in this buffer."""
+        if key in self.refused:
+            return False
+        started = time.perf_counter()
+        try:
+            if len(self.known) >= CASES // 2:
+                raise LoweringError(f"a run has more than {CASES // 2} different cases")
+            self._add_case(key, self._follow(buffer))
+        except LoweringError as why:
+            self.refused[key] = str(why)
+        self.compile_seconds += time.perf_counter() - started
+        return key not in self.refused
+
+    def _follow(self, buffer: Buffer) -> dict[StateSlot, Numbers]:
+        """The numbers that follow from the selectors, as they are now."""
+        rows = self.columns.following()
+        return {slot: self._numbers(buffer, at, slot.width).astype(np.float64)
+                for slot, at in self.places.slots.items() if slot.row in rows}
+
+    def _add_case(self, key: int, follow: dict[StateSlot, Numbers]) -> None:
+        bits = {row: 1.0 if key >> i & 1 else -1.0 for i, row in enumerate(self.selectors)}
+
+        def build() -> tuple[ir.Module, dict[str, Any]]:
+            plan = self._trace(bits, follow=follow)
+            read = self.driver.notes.get("read")
+            if read is not None:
+                plan.keep_passing({slot for slot in self.shared.passing if slot.row in read})
+            module = ir.Module("case")
+            emit_loop(module, "loop", plan, self.real, self.places, self.kind_of_code(plan))
+            return module, self._notes(plan)
+
+        supposed = b"".join(values.tobytes() for values in follow.values())
+        compiled = self._obtain(code.name_of(b"case", str(key).encode(), supposed, *self.names), build)
+        asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
+        pointers = self._pointers(asked, compiled.notes["direct"])
+        self.known[key] = (compiled, asked, pointers)
+        place = (key * 0x9E3779B97F4A7C15 % (1 << 64) >> 40) % CASES
+        while self.cases[place, 1]:
+            place = (place + 1) % CASES
+        self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
+
+    def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> code.LoadedCode:
+        loaded = code.load_or_compile(name, build)
+        self.fresh += loaded.fresh
+        if loaded.doubt is not None:
+            self.doubts[loaded.doubt] = None
+        return loaded
+
+    def _pointers(self, wanted: list[Lookup], direct: list[bool]) -> Pointers:
+        """Where the tables lie; those that the code does without are not made."""
+        for table, without in zip(wanted, direct, strict=True):
+            if table not in self.filled and not without:
+                self.filled[table] = tables.fill(table, self.passive)
+        return np.array([self.filled[table].ctypes.data if table in self.filled else 0 for table in wanted] or [0],
+                        dtype=np.int64)
+
+    def entry(self, table: Lookup, code: int) -> int:
+        """The column that a table has for a code; made now, where the code has done without it."""
+        if table not in self.filled:
+            self.filled[table] = tables.fill(table, self.passive)
+        return int(self.filled[table][code])
+
+    def fits(self, layout: Layout, card: PackedCard) -> bool:
+        """Whether another card has the same static rows, so that code and tables are good for it too."""
+        return (layout is self.layout or layout.describe() == self.layout.describe()) and self.requirements.hold(card)
+
+    @cached_property
+    def state_words(self) -> list[tuple[Field, list[int], int, int]]:
+        """States that are words: the field, the columns that carry it, its place in the buffer in words, and its bits."""
+        masks: dict[StateWord, int] = {}
+        for slot in self.columns.slots:
+            found = self.places.word_of(slot)
+            if found is not None:
+                masks[found[0]] = masks.get(found[0], 0) | 1 << found[1]
+        return [(field, self.columns_of(group), at // 8, masks[field, group])
+                for (field, group), at in self.places.words.items()]
+
+    def begin(self, buffer: Buffer, card: PackedCard) -> None:
+        """States from the active columns of a card: of one that several columns share, the first one counts."""
+        states = buffer.view(np.uint64)
+        for field, columns, at, _ in self.state_words:
+            states[at] = _words(card, field)[columns[0]]
+        for slot, place in self.places.slots.items():
+            field, i = self.places.fields.of_row[slot.row]
+            self._numbers(buffer, place, slot.width)[:] = _entries(card, field, i, self.columns_of(slot.group)[: slot.width])
+
+    def finish(self, buffer: Buffer, card: PackedCard) -> None:
+        """States back to the active columns of a card."""
+        states = buffer.view(np.uint64)
+        for field, columns, at, mask in self.state_words:
+            words, state = _words(card, field), states.item(at) & mask
+            for column in columns:
+                words[column] = words.item(column) & ~mask | state
+        for slot, place in self.places.slots.items():
+            field, i = self.places.fields.of_row[slot.row]
+            _put_entries(card, field, i, self.columns_of(slot.group), self._numbers(buffer, place, slot.width))
+
+    def _numbers(self, buffer: Buffer, at: int, width: int) -> npt.NDArray[Any]:
+        return buffer[at : at + width * np.dtype(self.number).itemsize].view(self.number)
+
+    def columns_of(self, group: int | None) -> list[int]:
+        """The columns that carry a state of a group, or of all groups."""
+        groups = self.columns.groups if group is None else [self.columns.groups[group]]
+        return [column for g in groups for column in range(g.start, g.stop)]
+
+    def look_up(self, asked: list[Lookup], report: list[tuple[int, int]]) -> bool:
+        """Whether a loop that failed is tried again, with more entries in a table or less that is taken for granted."""
+        filled = outside = empty = False
+        for number, place in report:
+            table = asked[number]
+            column = self.entry(table, place)
+            if table.kind == "find" and column == -1:
+                column = tables.find(table, self.passive, place)
+                if column < 0:
+                    return False
+                self.filled[table][place] = column
+                filled = True
+            outside |= self.direct and (column == -1 or filled)
+            empty |= not self.empty and any(start <= column < stop for field in self.places.fields.all
+                                            for start, stop in field.missing)
+        if outside or empty:
+            self.direct, self.empty = self.direct and not outside, self.empty or empty
+            started = time.perf_counter()
+            self._get_driver()
+            self.compile_seconds += time.perf_counter() - started
+        return filled or outside or empty
+
+
+def _words(card: PackedCard, field: Field) -> npt.NDArray[Any]:
+    """The words of a field, column by column."""
+    array = card.fields[field.block]
+    return array if array.ndim == 1 else array[:, field.offset // 8]
+
+
+def _entries(card: PackedCard, field: Field, row: int, columns: list[int]) -> npt.NDArray[Any]:
+    """One row of a field in some columns, as numbers."""
+    if not field.bits:
+        return card.fields[field.block][columns, row]
+    return 2.0 * (_words(card, field)[columns] >> row & 1) - 1.0
+
+
+def _put_entries(card: PackedCard, field: Field, row: int, columns: list[int], values: npt.NDArray[Any]) -> None:
+    if not field.bits:
+        card.fields[field.block][columns, row] = values
+        return
+    words = _words(card, field)
+    bit = words.dtype.type(1 << row)
+    words[columns] = np.where(values > 0, words[columns] | bit, words[columns] & ~bit)
+

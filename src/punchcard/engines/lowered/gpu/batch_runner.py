@@ -1,0 +1,127 @@
+"""A batch runner whose cards run on a GPU, one thread for each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from punchcard.card.layout import Card, Layout, Pattern
+from punchcard.card.packed import PackedCard
+from punchcard.engines.base import Reason, Run, Stops
+from punchcard.engines.batch import BatchRunner, Ports
+from punchcard.engines.engine_cache import EngineCache
+from punchcard.engines.lowered.batch_runner import group_by_code
+from punchcard.engines.lowered.engine import as_packed
+from punchcard.engines.lowered.gpu.batch import BatchProgress, GpuBatch
+from punchcard.engines.lowered.gpu.cuda import Cuda
+from punchcard.engines.lowered.gpu.device import Device
+from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED
+from punchcard.errors import LoweringError, PunchcardError
+from punchcard.transformer.weights import Model, Weights
+
+STOPPED = -2
+"""The status of a machine whose port said stop."""
+DECLINED = "the checks of a loop fail on the GPU"
+STRANGE = "the card holds something that its layout does not declare, or what never changes had changed"
+
+
+class GpuBatchRunner(BatchRunner):
+    """See `prepare_batch`. Ports are served by the CPU, for which all cards come back: better many at a time than often."""
+
+    def __init__(self, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
+                 cache: EngineCache | None = None, threads: int | None = None, device: Device | None = None) -> None:
+        if layout is None:
+            raise LoweringError("it needs the card's layout")
+        started = time.perf_counter()
+        self.engine, self.layout, self.device = "gpu", layout, device or Cuda()
+        weights = Weights.of(model)
+        found, self.refused = group_by_code(weights, layout, [_on_cpu(card) for card in cards],
+                                          (cache or EngineCache()).compiled_models(weights.digest()))
+        self.batches = [(GpuBatch(compiled_model, [card for _, card in members], self.device),
+                         [number for number, _ in members]) for compiled_model, members in found]
+        self.places = {number: (which, row) for which, (_, numbers) in enumerate(self.batches)
+                       for row, number in enumerate(numbers)}
+        self._count, self.kernel_seconds = len(cards), 0.0
+        """The time that the GPU itself has worked."""
+        self.compile_seconds = time.perf_counter() - started
+
+    def take(self, number: int, card: Card) -> None:
+        if number in self.refused:
+            self.refused[number] = card, self.refused[number][1]
+            return
+        which, row = self.places[number]
+        batch, packed = self.batches[which][0], as_packed(self.layout, card)
+        if isinstance(packed, PackedCard) and batch.compiled_model.fits(self.layout, packed):
+            batch.take(row, packed)
+        else:
+            self.refused[number] = card, STRANGE
+
+    def run(
+        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Ports | None = None,
+        among: Sequence[int] | None = None, interrupted: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Run]:
+        numbers = range(self._count) if among is None else among
+        stops = Stops.of(self.batches[0][0].card(0), self.layout, until, None if ports is None else ports[0])
+        if ports is not None and any(own.keys() != stops.ports.keys() for own in ports):
+            raise PunchcardError("the ports of a batch stand at the same patterns for every card")
+        wanted, far, before = set(numbers) - self.refused.keys(), [], 0
+        for batch, members in self.batches:
+            rows = [row for row, number in enumerate(members) if number in wanted]
+            now = BatchProgress.begin(len(members), rows)
+            self._run(batch, members, now, loops, stops, ports, interrupted, progress and _after(before, progress))
+            before += int(now.loops.sum())
+            self.kernel_seconds += now.seconds
+            if now.mended:
+                self.notes = tuple(dict.fromkeys((*self.notes, f"gpu: the CPU made {now.mended} loops, after which the code "
+                                                              "took less for granted")))
+            far.append(now)
+        return [self._ended(number, far, loops, stops) for number in numbers]
+
+    def _run(self, batch: GpuBatch, members: Sequence[int], now: BatchProgress, loops: int, stops: Stops,
+             ports: Ports | None, interrupted: Callable[[], bool] | None, progress: Callable[[int], None] | None) -> None:
+        """One batch to its end; machines that wait at a port are served together."""
+        def asked() -> bool:
+            if progress is not None:
+                progress(int(now.loops.sum()))
+            return interrupted is not None and interrupted()
+
+        while True:
+            batch.run(loops, (*stops.until, *stops.ports), progress=now, interrupted=asked)
+            waiting = np.flatnonzero(now.status >= MATCHED + len(stops.until)).tolist()
+            for row in waiting:
+                card = batch.card(row)
+                own = replace(stops, ports=(ports or ())[members[row]])
+                now.status[row] = GOES_ON if own.serve(int(now.loops[row]), card) is None else STOPPED
+                batch.take(row, card)
+            if not waiting or (interrupted is not None and interrupted()):
+                return
+
+    def _ended(self, number: int, far: Sequence[BatchProgress], loops: int, stops: Stops) -> Run:
+        """The run of a card."""
+        if number in self.refused:
+            card, why = self.refused[number]
+            return Run(card, 0, "declined", self.engine, notes=(why,), made={self.engine: 0})
+        which, row = self.places[number]
+        made, status = int(far[which].loops[row]), int(far[which].status[row])
+        reason: Reason = "loops" if made >= loops else "interrupted"
+        if status >= MATCHED:
+            reason = "matched"
+        elif status in (FAILED, STOPPED):
+            reason = "declined" if status == FAILED else "stopped"
+        matched = stops.until[status - MATCHED] if status >= MATCHED else None
+        return Run(self.batches[which][0].card(row), made, reason, self.engine, matched,
+                   (DECLINED,) if status == FAILED else (), made={self.engine: made})
+
+
+def _after(before: int, progress: Callable[[int], None]) -> Callable[[int], None]:
+    return lambda made: progress(before + made)
+
+
+def _on_cpu(card: Card) -> Card:
+    """A card that lies on a GPU as a tensor is packed on the CPU."""
+    found: Card = card if isinstance(card, PackedCard) or not hasattr(card, "cpu") else card.cpu()
+    return found

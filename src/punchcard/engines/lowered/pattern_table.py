@@ -1,0 +1,137 @@
+"""The patterns at which the generated code stops, as it looks for them: words with masks, and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import chain, groupby
+
+import numpy as np
+
+from punchcard.card.layout import Pattern
+from punchcard.engines.base import Port
+from punchcard.engines.lowered.compiled_model import CompiledModel, Pointers
+from punchcard.engines.output_buffer import OutputBuffer
+
+NOTHING = np.zeros(4, dtype=np.int64)
+"""The table of no patterns."""
+NO_BUFFER = (0, 0, 0)
+MOST_NOTES = 1 << 13
+
+
+class OutputLog:
+    """Numbers that the code wrote to output buffers: how many there are, how many there is room for, then pairs.
+
+    A pair is the number of the pattern, and the word with the bits that were taken.
+    """
+
+    def __init__(self) -> None:
+        self._log = np.zeros(2 + 2 * MOST_NOTES, dtype=np.int64)
+        self._log[1] = MOST_NOTES
+        self._buffers: dict[int, tuple[OutputBuffer, int]] = {}
+
+    @property
+    def address(self) -> int:
+        return int(self._log.ctypes.data)
+
+    def serve(self, compiled_model: CompiledModel, first: int,
+              ports: Mapping[Pattern, Port]) -> dict[int, tuple[int, int, int]]:
+        """The entries of those ports that the code can serve: output buffers that come before all other ports."""
+        self._buffers, found = {}, {}
+        for number, port in enumerate(ports.values(), start=first):
+            place = buffer_place(compiled_model, port) if isinstance(port, OutputBuffer) else NO_BUFFER
+            if not isinstance(port, OutputBuffer) or place == NO_BUFFER:
+                break
+            found[number], lowest = place, place[1] & -place[1]
+            self._buffers[number] = port, lowest.bit_length() - 1
+        return found
+
+    def flush(self) -> bool:
+        """Give the numbers to their buffers; whether there were any."""
+        count: int = self._log.item(0)
+        if count:
+            self._log[0] = 0
+            pairs = self._log[2 : 2 + 2 * count].reshape(-1, 2).tolist()
+            for number, some in groupby(pairs, lambda pair: pair[0]):
+                buffer, shift = self._buffers[number]
+                buffer.take([(word % (1 << 64)) >> shift for _, word in some])
+        return count > 0
+
+
+def buffer_place(compiled_model: CompiledModel, buffer: OutputBuffer) -> tuple[int, int, int]:
+    """Where the code finds an output buffer's number, the mask of its bits, and what it puts there; mask 0 if it cannot.
+
+    It can where the number is in one word of a passive column, and where such a column needs no loop of its own after it was
+    stored to.
+    """
+    layout, places = compiled_model.layout, compiled_model.places
+    rows = layout.rows(buffer.rows)
+    parts = [places.fields.of_row.get(row) for row in range(rows.start, rows.stop)]
+    first = parts[0]
+    passive = buffer.column in compiled_model.columns.passive and not compiled_model.passive.settles
+    if first is None or not first[0].bits or any(part is None or part[0] != first[0] for part in parts) or not passive:
+        return NO_BUFFER
+    field, shift = first
+    place = layout.place(buffer.rows)
+    if any(start <= buffer.column < stop for start, stop in (*place.empty, *place.ones)):
+        return NO_BUFFER
+    mask = (1 << len(parts)) - 1
+    at = places.arrays[field.block] + buffer.column * field.stride + field.offset
+    return at, _signed(mask << shift), _signed((buffer.then & mask) << shift)
+
+
+def _signed(word: int) -> int:
+    return word if word < 1 << 63 else word - (1 << 64)
+
+
+def pattern_table(
+    compiled_model: CompiledModel, patterns: Iterable[Pattern], log: int = 0,
+    buffers: Mapping[int, tuple[int, int, int]] | None = None,
+) -> Pointers:
+    """What the driver reads: patterns, known by their numbers, some of them with an output buffer."""
+    wanted, served = tuple(patterns), buffers or {}
+    entries = [_entries(compiled_model, pattern, served.get(number, NO_BUFFER)) for number, pattern in enumerate(wanted)]
+    return np.array([len(wanted), log, *_common(entries), *chain(*entries)], dtype=np.int64)
+
+
+def _common(entries: list[list[int]]) -> tuple[int, int]:
+    """A place in which every pattern wants a 1, and those bits of it: while all of them are 0, no pattern stands."""
+    wanted = []
+    for words, _, _, _, _, *rest in entries:
+        places = zip(rest[0 : 3 * words : 3], rest[2 : 3 * words : 3], strict=True)
+        wanted.append({at: bits for at, bits in places if bits})
+    common = set.intersection(*map(set, wanted)) if wanted else set()
+    if not common:
+        return 0, 0
+    at, union = min(common), 0
+    for bits in wanted:
+        union |= bits[at]
+    return at, union
+
+
+def _entries(compiled_model: CompiledModel, pattern: Pattern, buffer: tuple[int, int, int]) -> list[int]:
+    """How many words and numbers a pattern looks at, its buffer, and what must be there."""
+    layout, places = compiled_model.layout, compiled_model.places
+    first, column = layout.rows(pattern.rows).start, layout.region(pattern.region).start
+    words: dict[int, tuple[int, int]] = {}
+    numbers: list[int] = []
+    for row, bit in ((first + i, bit) for i, bit in enumerate(pattern.bits) if bit):
+        slot = next((s for s in compiled_model.columns.slots
+                     if s.row == row and column in compiled_model.columns_of(s.group)), None)
+        if row not in places.fields.of_row or pattern.region not in layout.place(pattern.rows).block.holds:
+            return [0, 1, *buffer, places.nothing, 1]  # it holds 0, always
+        field, i = places.fields.of_row[row]
+        word = None if slot is None else places.word_of(slot)
+        if word is not None:
+            at = places.words[word[0]]
+        elif slot is not None:
+            numbers += [places.slots[slot] + compiled_model.columns_of(slot.group).index(column) * places.fields.real, bit]
+            continue
+        elif field.bits:
+            at = places.arrays[field.block] + column * field.stride + field.offset
+        else:
+            numbers += [places.arrays[field.block] + column * field.stride + i * field.item, bit]
+            continue
+        mask, wanted = words.get(at, (0, 0))
+        words[at] = mask | 1 << i, wanted | (bit > 0) << i
+    entries = [_signed(part) for at, (mask, wanted) in words.items() for part in (at, mask, wanted)]
+    return [len(words), len(numbers) // 2, *buffer, *entries, *numbers]

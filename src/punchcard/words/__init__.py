@@ -1,0 +1,1 @@
+"""Numbers of a fixed count of bits as values, and their renderers: integers, arrays, Python, C, z3 and LLVM."""
