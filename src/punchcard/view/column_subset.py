@@ -21,7 +21,7 @@ from punchcard.card.formats import FORMATS, AnyArray
 from punchcard.card.layout import Card, Layout
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
-from punchcard.transformer.precision import hard_product
+from punchcard.transformer.softmax import Scores, hard_lead
 from punchcard.transformer.weights import LayerArrays, Weights
 from punchcard.view.stages import Columns, LoopStages, entries_of, feed_forward, one_thread, softmax
 
@@ -46,8 +46,6 @@ class HeadKeys:
     dimensions: Columns
     rows: Columns
     matrix: AnyArray
-    reach: float
-    """How far below the best a score may be and still have a weight."""
 
 
 class ColumnSubset:
@@ -68,9 +66,7 @@ class ColumnSubset:
     def _head(self, number: int, layer: LayerArrays, head: int) -> HeadKeys:
         used = np.flatnonzero(layer.key[head].any(axis=1) & layer.query[head].any(axis=1))
         rows = np.flatnonzero(layer.key[head][used].any(axis=0))
-        temperature = float(layer.temperature[head])
-        reach = hard_product(self.weights.dtype) / temperature if temperature > 0 else np.inf
-        return HeadKeys(number, head, used, rows, np.zeros((len(used), 0), layer.key.dtype), reach)
+        return HeadKeys(number, head, used, rows, np.zeros((len(used), 0), layer.key.dtype))
 
     def loop(self, card: Card, wanted: Columns) -> LoopStages:
         """A loop from a card, in the wanted columns and all that they need."""
@@ -129,8 +125,11 @@ class ColumnSubset:
         before = keys.matrix[:, columns]
         keys.matrix[:, columns] = key
         scores = (query.T @ keys.matrix).T  # so that the keys of one query lie side by side
+        largest = float((np.abs(query).max(axis=1, initial=0.0) * np.abs(keys.matrix).max(axis=1, initial=0.0)).sum())
         keys.matrix[:, columns] = before
-        near = (scores >= scores.max(axis=0) - keys.reach).T
+        lead = hard_lead(self.weights.dtype, float(layer.temperature[head]),
+                         Scores(largest, self.weights.width + len(keys.dimensions)))
+        near = (scores >= scores.max(axis=0) - lead).T
         sources = np.unique(np.concatenate([np.flatnonzero(row) for row in near]))
         weights = softmax(layer.temperature[head] * scores[sources])
         weights = np.where(weights < self._least, 0, weights)
