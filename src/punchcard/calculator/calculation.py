@@ -22,30 +22,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from punchcard.arguments import checked
-<<<<<<< HEAD
 from punchcard.calculator.blocks import RANGES, Blocks
 from punchcard.calculator.compiler import CompiledExpression, compile_expression
 from punchcard.calculator.exact import Exact
 from punchcard.calculator.expression import quotient
 from punchcard.calculator.functions import STANDARD, base_name
-from punchcard.checks.runs import begin, checked_run
-from punchcard.engines import Watch
-from punchcard.errors import ProgramError, PunchcardError
-from punchcard.machines.fleq.blocks.catalogue import TERMS
-from punchcard.machines.fleq.functions import Function
-=======
-from punchcard.calculator.compile import Compiled, compile_expression
-from punchcard.calculator.exact import Interval
-from punchcard.calculator.functions import MAX, MIN, SHIFT, STANDARD, base_name
-from punchcard.calculator.syntax import quotient
 from punchcard.engines import Controls, Watch
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.checked_run import begin, resume
-from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, Formula, MatrixProduct, Scale
-from punchcard.machines.fleq.blocks.catalogue import TERMS, built_in
-from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
-from punchcard.machines.fleq.functions import ABS, MUL, Function
->>>>>>> main
+from punchcard.machines.fleq.blocks.catalogue import TERMS
+from punchcard.machines.fleq.functions import Function
 from punchcard.machines.fleq.isa import FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import disassemble
