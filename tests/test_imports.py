@@ -39,7 +39,7 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 TENSOR_FREE = ("isa", "kind", "registry", "interpreter", "streams", "functions", "oracle", "program", "calls",
                "brainfuck_oracle", "fast", "in_c", "dry_run", "fitted", "builder", "counter", "text",
-               "assembler", "minsky", "languages", "source", "programs", "syntax", "exact")
+               "assembler", "minsky", "languages", "source", "programs", "exact")
 """Files and folders on the side of programs, wherever in the rooms above the engines they are."""
 
 
@@ -63,7 +63,7 @@ def imports_of(path: Path, *, for_types: bool = True) -> tuple[str, ...]:
 
 
 BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments", "punchcard.above",
-             "punchcard.formatting")
+             "punchcard.formatting", "punchcard.python.intervals")
 """What every file may use: no tensor is in there."""
 
 
