@@ -224,7 +224,7 @@ def _as_axis(found: ArrayValue, a: ArrayValue, axis: int | None, keep: bool) -> 
         return replace(found, shape=(1,) * len(a.shape))
     column = axis % 2 == 1
     return ArrayValue(found.operand if column else found.operand.flip, (a.shape[0], 1) if column else (1, a.shape[1]),
-                kinds=found.kinds)
+                      kinds=found.kinds)
 
 
 def _axis(name: str, values: list[ArrayValue], options: dict[str, Any]) -> int | None:
