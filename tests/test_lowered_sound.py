@@ -8,9 +8,9 @@ import torch
 
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Content, Layout, Pattern, Region, RowBlock, holding
-from punchcard.engines import prepare
+from punchcard.engines import Controls, prepare
+from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import BitFunctions
-from punchcard.engines.lowered.bits.word import Words
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Linear
@@ -171,7 +171,7 @@ def test_values_at_the_ends_of_a_range_that_are_not_on_the_grid() -> None:
 def test_values_that_are_too_fine_stay_numbers() -> None:
     graph = Graph()
     node = graph.node(op.LOAD, (), 0, ends=(0.0, 1e-30), domain=(0.0, 1e-30))
-    assert BitFunctions(Words(), lambda _: None).table(node) is None
+    assert BitFunctions(WordBuilder(), lambda _: None).table(node) is None
 
 
 def thresholds() -> Machine:
@@ -254,5 +254,5 @@ def test_what_holds_nothing_shows_no_pattern() -> None:
     for region, rows_of in (("tape", "place"), ("tape", "mark"), ("head", "position")):
         pattern = Pattern(rows_of, region, (-1,) * machine.layout.place(rows_of).size)
         for engine in ("lowered", "dense"):
-            ran = prepare(engine, machine.model, machine.layout, machine.card).run(5, until=pattern)
+            ran = prepare(engine, machine.model, machine.layout, machine.card).run(5, Controls(until=pattern))
             assert (ran.loops, ran.reason) == (5, "loops"), (engine, rows_of)

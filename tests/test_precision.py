@@ -9,14 +9,15 @@ import pytest
 import torch
 
 from punchcard.card.layout import Layout, Region, RowBlock, holding
-from punchcard.checks.lockstep import compare
 from punchcard.errors import EncodingError, PrecisionError, SizeError
+from punchcard.machines.lockstep import compare
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.trace import observe
 from punchcard.transformer.build import Part, assign, attend, compile_layer
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.expression import Expression, Rows, relu, rows, stack
-from punchcard.transformer.precision import DTYPES, Precision, as_precision, hard_product
+from punchcard.transformer.precision import DTYPES, Precision, as_precision
+from punchcard.transformer.softmax import hard_product
 from tests.cases import DESIGNS, random_program, soaked
 
 # The largest word for which every sum is exact, by design and number format.

@@ -19,9 +19,9 @@ from functools import update_wrapper
 from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
 
 from punchcard.arguments import check_options
-from punchcard.checks.runs import begin, checked_run
 from punchcard.errors import ArgumentError, ProgramError
 from punchcard.machines.base import Machine
+from punchcard.machines.checked_run import begin, resume
 from punchcard.machines.comparison import Check
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
@@ -127,7 +127,7 @@ class PythonProgram(ABC, Generic[Options, Compiled]):
                 input: Input = b"") -> Report[Any]:
         """Run a compiled call on its machine."""
         start = begin(call.program, call.machine(), engine=engine or self.options.engine, check=check, max_steps=max_steps)
-        return checked_run(start, input=input)
+        return resume(start, input=input)
 
     def check_end(self, report: Report[Any]) -> None:
         """Refuse a run that has not come to its end."""
