@@ -63,7 +63,7 @@ def imports_of(path: Path, *, for_types: bool = True) -> tuple[str, ...]:
 
 
 BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments", "punchcard.above",
-             "punchcard.formatting")
+             "punchcard.formatting", "punchcard.python.intervals")
 """What every file may use: no tensor is in there."""
 
 

@@ -21,6 +21,9 @@ class Renderer(Generic[Value]):
         done, pending = self._rendered, [word]
         while pending:
             top = pending[-1]
+            if top in done:
+                pending.pop()
+                continue
             known = self._table.get(top.op)
             parts = top.arguments if known else (written_out(top),)
             missing = [part for part in parts if part not in done]
