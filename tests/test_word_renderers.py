@@ -71,6 +71,8 @@ CASES: dict[str, Case] = {
     "signed less": Case(X.less(Y, signed=True), lambda x, y, c: signed(x) < signed(y)),
     "negative": Case(X.less(0, signed=True), lambda x, y, c: signed(x) < 0),
     "at least": Case(X.at_least(5, signed=True), lambda x, y, c: signed(x) >= 5),
+    "positive": Case(X.at_least(1, signed=True), lambda x, y, c: signed(x) > 0),
+    "very negative": Case(X.less(-5, signed=True), lambda x, y, c: signed(x) < -5),
     "truths": Case((X.less(Y) & ~C) | (C ^ X.equals(3)), lambda x, y, c: (x < y and not c) or bool(c) != (x == 3)),
     "truths as words": Case(C + X.less(Y), lambda x, y, c: c + (x < y)),
     "equal truths": Case(C.equals(X.less(Y)), lambda x, y, c: c == (x < y)),
