@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.export.circuit import CausalVariable, Circuit, CircuitEdge, CircuitNode, EdgeKind, Entry
@@ -20,8 +21,12 @@ EQUATION = ("X + sum_h V_h X softmax(temperature_h (K_h X)^T (Q_h X)), softmax d
             "then X + W2 relu(W1 X + b1) + b2; layer by layer, and the last card is the first of the next loop")
 
 
+@checked
 def circuit(machine: Machine[Any, Any]) -> Circuit:
-    """The circuit of a machine. That it explains the machine's weights, each once and all of them, is checked."""
+    """A `Circuit`: what every row block, head, formula and hidden unit of a machine is and computes, as plain data.
+
+    That it explains all of the machine's weights, each once, is checked. See docs/ground-truth.md.
+    """
     naming, layout = Naming(machine), machine.layout
     owner = _owners(layout)
     rounded = machine.weights.format.rounded
