@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from punchcard.transformer.precision import Precision
     from punchcard.view.pictures import plot
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Calculation",
