@@ -15,7 +15,7 @@ ELSE = "anything else"
 
 
 @dataclass(frozen=True)
-class Execution:
+class RiscvExecution:
     """What an instruction comes to on a machine.
 
     `result` goes to the register `rd`, or to the word at the address, or nowhere. The instruction is refused if an
@@ -33,13 +33,13 @@ class Execution:
         return self.misaligned | self.outside
 
 
-def execute(sizes: RiscvSizes, instruction: Instruction, given: Operands) -> Execution:
+def execute(sizes: RiscvSizes, instruction: Instruction, given: Operands) -> RiscvExecution:
     """An instruction of the table, and whether it is refused."""
     outcome, outside = instruction.semantics(given), FALSE
     wrong = outcome.taken & misaligned(outcome.target, WORD_BYTES)
     if instruction.access_bytes:
         wrong, outside = misaligned(given.address, instruction.access_bytes), ~is_within(sizes, given.address)
-    return Execution(outcome.next(given.counter), outcome.result, wrong, outside)
+    return RiscvExecution(outcome.next(given.counter), outcome.result, wrong, outside)
 
 
 def immediate_of(format: Format, word: Word) -> Word:

@@ -55,7 +55,7 @@ def alike(sizes: RiscvSizes) -> list[Case]:
 
 def tell_numbers(card: Meaning, sizes: RiscvSizes, word: int | None, x: Word, y: Word) -> None:
     """What stands on the card, for a word with these bits; None: neither a product nor a quotient."""
-    tree = Chosen(sizes, word) if word is not None else None
+    tree = SeenClasses(sizes, word) if word is not None else None
     sort = tree.among(family) if tree is not None else "other"
     if tree is not None and sort == "product":
         signed = [tree.is_one_of(names) for names in SIGNED]
@@ -73,7 +73,7 @@ def tell_numbers(card: Meaning, sizes: RiscvSizes, word: int | None, x: Word, y:
         card.hint(FIRST, "doing", "scratchpad", constant(0, len(DOING)))
 
 
-class Chosen:
+class SeenClasses:
     """The classes that the layers see in a word, by their decision trees."""
 
     def __init__(self, sizes: RiscvSizes, word: int) -> None:

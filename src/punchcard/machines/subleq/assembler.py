@@ -31,7 +31,7 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Statement:
+class AssemblyStatement:
     """One instruction before names are resolved."""
 
     operation: Operation
@@ -40,7 +40,7 @@ class Statement:
 
 
 @dataclass
-class Listing:
+class AssemblyListing:
     """A source text, parsed: what was declared and what was written."""
 
     source: str
@@ -48,7 +48,7 @@ class Listing:
     symbol_tokens: dict[str, Token] = field(default_factory=dict)
     values: list[int] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
-    statements: list[Statement] = field(default_factory=list)
+    statements: list[AssemblyStatement] = field(default_factory=list)
     has_data: bool = False
 
     def cell(self, operand: Operand) -> int:
@@ -73,9 +73,9 @@ class Listing:
         return labelled(operand.token, self.labels, self.source)
 
 
-def parse(text: str, operations: Mapping[str, Operation], source: str, *, section: str | None = None) -> Listing:
+def parse(text: str, operations: Mapping[str, Operation], source: str, *, section: str | None = None) -> AssemblyListing:
     """Parse a text. Without `section`, lines before the first `.data` or `.code` are an error."""
-    listing = Listing(source)
+    listing = AssemblyListing(source)
     for line in lines(text, source):
         if line.ahead.kind == "directive":
             section = take_section(line)
@@ -116,7 +116,7 @@ def labelled(token: Token, labels: Mapping[str, int], source: str) -> int:
     return labels[token.text]
 
 
-def _parse_data(line: Line, listing: Listing) -> None:
+def _parse_data(line: Line, listing: AssemblyListing) -> None:
     name = line.take_name("a memory cell")
     if name.text in listing.symbols:
         raise name.error(f"memory cell {name.text!r} is declared twice", line.source)
@@ -137,7 +137,7 @@ def _parse_data(line: Line, listing: Listing) -> None:
     listing.symbols[name.text] = Symbol(name.text, address, len(listing.values) - address)
 
 
-def _parse_code(line: Line, listing: Listing, operations: Mapping[str, Operation]) -> None:
+def _parse_code(line: Line, listing: AssemblyListing, operations: Mapping[str, Operation]) -> None:
     take_labels(line, listing.labels, len(listing.statements))
     if line.ahead.kind == "end":
         return
@@ -145,7 +145,7 @@ def _parse_code(line: Line, listing: Listing, operations: Mapping[str, Operation
     operation = operations.get(mnemonic.text.lower())
     if operation is None:
         raise unknown("instruction", mnemonic, operations, f"there are {', '.join(operations)}", line.source)
-    listing.statements.append(Statement(operation, _parse_operands(line, operation, mnemonic), mnemonic))
+    listing.statements.append(AssemblyStatement(operation, _parse_operands(line, operation, mnemonic), mnemonic))
 
 
 def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> tuple[Operand, ...]:

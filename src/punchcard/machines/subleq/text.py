@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError
-from punchcard.machines.subleq.assembler import Listing, Statement, parse
+from punchcard.machines.subleq.assembler import AssemblyListing, AssemblyStatement, parse
 from punchcard.machines.subleq.isa import HALT, OPERATIONS, SUBLEQ, Halt, Instruction, Program, Subleq
 
 
@@ -41,7 +41,7 @@ def disassemble(program: Program) -> str:
     return "\n".join([".data", *data, ".code", *code, ""])
 
 
-def _instruction(listing: Listing, statement: Statement, number: int) -> Instruction:
+def _instruction(listing: AssemblyListing, statement: AssemblyStatement, number: int) -> Instruction:
     if statement.operation is HALT:
         return Halt()
     a, b, *c = statement.operands

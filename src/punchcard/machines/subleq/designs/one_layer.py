@@ -61,7 +61,7 @@ from punchcard.transformer.precision import Precision
 from punchcard.words.word import Word, any_of
 
 
-class OneLayerDesign(SubleqDesign):
+class SubleqOneLayer(SubleqDesign):
     """5 N + 9 L + 1 rows."""
 
     name: ClassVar[str] = "one-layer"

@@ -32,7 +32,7 @@ from punchcard.transformer.expression import rows
 from punchcard.transformer.precision import Precision
 
 
-class PaperDesign(SubleqDesign):
+class SubleqPaper(SubleqDesign):
     """The seven steps of the proof. Flag and program counter + 1 share a layer, which makes it nine and not ten."""
 
     name: ClassVar[str] = "paper"

@@ -40,7 +40,7 @@ from punchcard.transformer.precision import Precision
 from punchcard.words.word import Word
 
 
-class TwoLayerDesign(SubleqDesign):
+class SubleqTwoLayer(SubleqDesign):
     """2 N + 8 L + 1 rows."""
 
     name: ClassVar[str] = "two-layer"

@@ -17,7 +17,7 @@ c_-1, c_0, c_+1 that hold -1, 0 and 1, a helper cell b, and the translation begi
 from __future__ import annotations
 
 from punchcard.errors import ProgramError
-from punchcard.machines.subleq.assembler import Listing, Statement, parse
+from punchcard.machines.subleq.assembler import AssemblyListing, AssemblyStatement, parse
 from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq, Symbol
 from punchcard.machines.subleq.minsky.isa import ADD, OPERATIONS, SUB, Add, MinskyInstruction, MinskyProgram, Sub
 
@@ -74,7 +74,7 @@ def translate(machine: MinskyProgram) -> Program:
                           {name: starts[target] for name, target in machine.labels})
 
 
-def _declare_registers(listing: Listing) -> None:
+def _declare_registers(listing: AssemblyListing) -> None:
     for statement in listing.statements:
         for operand in statement.operands[:1]:
             name = operand.token.text
@@ -83,7 +83,7 @@ def _declare_registers(listing: Listing) -> None:
                 listing.values.append(0)
 
 
-def _instruction(listing: Listing, statement: Statement) -> MinskyInstruction:
+def _instruction(listing: AssemblyListing, statement: AssemblyStatement) -> MinskyInstruction:
     if statement.operation is ADD:
         return Add(listing.cell(statement.operands[0]))
     if statement.operation is SUB:
