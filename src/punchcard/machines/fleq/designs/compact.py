@@ -36,18 +36,16 @@ class CompactDesign(FleqDesign):
 
     name: ClassVar[str] = "compact"
 
-    def __init__(self, size: int, memory: int, instructions: int, blocks: Sequence[Block], range: float = 16.0) -> None:
-        super().__init__(blocks, range)
-        self.transports = _transports(blocks)
+    def arrange(self, size: int, memory: int, instructions: int) -> None:
+        self.transports = _transports(self.blocks)
         columns: dict[ScratchColumn, None] = {}
         for transport in self.transports:
             columns.update(dict.fromkeys(transport.columns(size)))
         self.columns = tuple(columns)
         alike = groupby(self.columns, key=lambda c: (c.kind, c.kind == "copy" and c.index))
         runs = [sum(1 for _ in run) for _, run in alike]
-        self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), len(self.columns), tuple(runs))
-        self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
-        self.card = self._limited(self._layout())
+        self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in self.blocks), len(self.columns),
+                               tuple(runs))
 
     def _constants(self) -> list[Constant]:
         """Rows that never change, in the scratchpad: lane, side, and what the transports ask for."""

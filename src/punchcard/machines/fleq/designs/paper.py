@@ -15,7 +15,6 @@ they are open; a column of the result is erased and then added, since an averagi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,13 +40,10 @@ class PaperFleqDesign(FleqDesign):
 
     name: ClassVar[str] = "paper"
 
-    def __init__(self, size: int, memory: int, instructions: int, blocks: Sequence[Block], range: float = 16.0) -> None:
-        super().__init__(blocks, range)
-        columns = max(b.lemma.columns(size) for b in blocks)
-        self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), columns)
-        self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
-        self.terms = max(b.lemma.terms for b in blocks)
-        self.card = self._limited(self._layout())
+    def arrange(self, size: int, memory: int, instructions: int) -> None:
+        columns = max(b.lemma.columns(size) for b in self.blocks)
+        self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in self.blocks), columns)
+        self.terms = max(b.lemma.terms for b in self.blocks)
 
     def _constants(self, q: int) -> dict[str, list[float]]:
         """Rows that never change: for each name, the values in column q of the scratchpad."""

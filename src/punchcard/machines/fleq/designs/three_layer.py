@@ -62,7 +62,7 @@ REWRITES = "rewrites"
 """The row of `off` that is 0 when a pointer function is called."""
 
 
-class ThreeLayerDesign(CompactDesign):
+class ThreeLayerFleqDesign(CompactDesign):
     """Three layers; one head in the first and the last, two or three more than the soft product's in the second."""
 
     name: ClassVar[str] = "three-layer"
