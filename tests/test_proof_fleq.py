@@ -149,7 +149,7 @@ def test_a_claim_that_fails_comes_with_a_card(design: str, seed: int) -> None:
     assert example.differences, str(example)
     assert str(example.differences[0]) in str(example)
     right = looped(it.weights, example.card)
-    assert list(it.design.departures(example.card, right)) == []
+    assert list(it.design.step_mismatches(example.card, right)) == []
     assert it.layout.violations(right) == []
 
 

@@ -371,7 +371,7 @@ class Machine(ABC, Generic[Program, State]):
         """
         return None, ()
 
-    def unseen(self, program: Program, loops: int) -> tuple[str, ...]:
+    def unchecked(self, program: Program, loops: int) -> tuple[str, ...]:
         """What `guard` did not see in so many loops that it was not given one by one, in words."""
         return ()
 
@@ -442,7 +442,7 @@ class Machine(ABC, Generic[Program, State]):
             out.flush()
         course = replace(course, seconds=max(0.0, course.seconds - (waiting.seconds - waited)))
         if guarded and guard is None:
-            course = replace(course, notes=(*course.notes, *self.unseen(program, course.mark.loops - begin.loops)))
+            course = replace(course, notes=(*course.notes, *self.unchecked(program, course.mark.loops - begin.loops)))
         return self.result(program, course, begin, host)
 
     def run_batch(

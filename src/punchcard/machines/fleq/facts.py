@@ -23,8 +23,8 @@ from punchcard.card.facts import (
     both,
     either,
 )
-from punchcard.machines.fleq.blocks.bench import ScratchColumn
 from punchcard.machines.fleq.blocks.block import Block
+from punchcard.machines.fleq.blocks.workspace import ScratchColumn
 from punchcard.machines.fleq.designs.base import WIDTHS, FleqSizes
 from punchcard.transformer.expression import Array
 

@@ -27,7 +27,7 @@ from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
 from punchcard.machines.fleq.fast import DecodedFleq
 from punchcard.machines.fleq.functions import BUILT_IN, POINTER_FUNCTIONS
-from punchcard.machines.fleq.guard import Guard, PartGuard, unseen
+from punchcard.machines.fleq.guard import Guard, PartGuard, unchecked
 from punchcard.machines.fleq.isa import Array, Call, FleqProgram, FleqState, Instruction, PointerUpdate, Step
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.fleq.oracle import FleqInterpreter
@@ -152,7 +152,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             return IncrPointer([])
         return built_in(function, self.heads, anchors=self.anchors, unit=self.unit, limit=self.range)
 
-    def watchman(self, program: FleqProgram, card: Card) -> Guard:
+    def guard_for(self, program: FleqProgram, card: Card) -> Guard:
         """Checks a run of a program loop by loop; results may overshoot the range by their own error."""
         return Guard(self.reader, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
                      rounding=4 * self.unit * self.range)
@@ -170,7 +170,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def check_mark(self, program: FleqProgram, mark: Mark) -> None:
         """The next instruction is one of the program's, and its pointers can be read."""
         super().check_mark(program, mark)
-        self.watchman(program, mark.raw_card)
+        self.guard_for(program, mark.raw_card)
 
     def guard(
         self, program: FleqProgram, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
@@ -182,15 +182,15 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         mends within a part goes unnoticed (see `PartGuard`).
         """
         if every_loop:
-            return self.watchman(program, begin.raw_card).watch, ()
+            return self.guard_for(program, begin.raw_card).watch, ()
 
         def made_again(mark: Mark, loops: int, *, guarded: bool) -> Mark:
-            return again(mark, loops, self.watchman(program, mark.raw_card).watch if guarded else None)
+            return again(mark, loops, self.guard_for(program, mark.raw_card).watch if guarded else None)
 
-        return None, [PeriodicAction(LOOK_EVERY, PartGuard(self.watchman(program, punched), begin, made_again).look)]
+        return None, [PeriodicAction(LOOK_EVERY, PartGuard(self.guard_for(program, punched), begin, made_again).look)]
 
-    def unseen(self, program: FleqProgram, loops: int) -> tuple[str, ...]:
-        return unseen(program, loops)
+    def unchecked(self, program: FleqProgram, loops: int) -> tuple[str, ...]:
+        return unchecked(program, loops)
 
     # Punching and reading
 

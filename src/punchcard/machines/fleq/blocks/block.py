@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from punchcard.machines.fleq.blocks.anchors import AnchoredProduct, anchor_scales
-from punchcard.machines.fleq.blocks.bench import Bench
 from punchcard.machines.fleq.blocks.fit import SigmoidTerms
 from punchcard.machines.fleq.blocks.lemmas import (
     AnchoredProductLemma,
@@ -41,6 +40,7 @@ from punchcard.machines.fleq.blocks.product import (
 )
 from punchcard.machines.fleq.blocks.sigmoids import Terms
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
+from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.functions import Function
 from punchcard.transformer.expression import Expression
 from punchcard.transformer.gate import gated
@@ -95,7 +95,7 @@ class Block(ABC):
         return self.function.name
 
     @abstractmethod
-    def finish(self, bench: Bench, off: Expression) -> Expression | None:
+    def finish(self, work: Workspace, off: Expression) -> Expression | None:
         """What is added to the first rows of the result after the soft layer; 0 where `off` is not 0. None: nothing."""
 
     @abstractmethod
@@ -114,14 +114,14 @@ class Elementwise(Block):
         self.function = function
         self.formula = formula
         self.transport = Beside()
-        self.lemma = ElementwiseLemma(lambda bench, a, b: gated(
-            formula(a[: bench.size], b[: bench.size], bench.one), bench.over, bench.gate), function.arity)
+        self.lemma = ElementwiseLemma(lambda work, a, b: gated(
+            formula(a[: work.size], b[: work.size], work.one), work.over, work.gate), function.arity)
         self._error = error
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        d = bench.size
-        a, b = bench.left[:d], bench.operand[:d]
-        return gated(self.formula(a, b, bench.one), off + bench.over, bench.gate)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        d = work.size
+        a, b = work.left[:d], work.operand[:d]
+        return gated(self.formula(a, b, work.one), off + work.over, work.gate)
 
     def bound(self, scale: Scale) -> float:
         if self._error == 0.0:
@@ -144,8 +144,8 @@ class MatrixProduct(Block):
         self.transport: Product = self._transport(heads, reach)
         self.lemma: MirrorProductLemma = self._lemma(heads, reach)
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return self.transport.finish(bench, off)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        return self.transport.finish(work, off)
 
     def bound(self, scale: Scale) -> float:
         """For products within the reach. A product of two scalars is rounded once; for others see `Scale.dot_product`."""
@@ -184,8 +184,8 @@ class AnchoredMatrixProduct(Block):
         self.transport: AnchoredProduct = AnchoredProduct()
         self.lemma = AnchoredProductLemma()
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return self.transport.finish(bench, off)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        return self.transport.finish(work, off)
 
     def bound(self, scale: Scale) -> float:
         return anchor_scales(scale.size, scale.reach, scale.unit).bound(scale.reach, scale.unit) + scale.dot_product
@@ -199,7 +199,7 @@ class Transposition(Block):
         self.transport = Turn()
         self.lemma = TransposeLemma()
 
-    def finish(self, bench: Bench, off: Expression) -> None:
+    def finish(self, work: Workspace, off: Expression) -> None:
         return None
 
     def bound(self, scale: Scale) -> float:
@@ -216,8 +216,8 @@ class FittedFunction(Block):
         self.transport: Terms = Terms(function.name, fit)
         self.lemma = HeadsLemma(fit) if head_each else TermsLemma(fit)
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return self.transport.finish(bench, off)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        return self.transport.finish(work, off)
 
     def bound(self, scale: Scale) -> float:
         """The fit's own error, and rounding at the worst point of its range."""

@@ -227,11 +227,11 @@ class FleqDesign(Design[FleqSizes]):
     def meaning(self, card: Any) -> None:
         """What a loop does, for a proof: see `machines.fleq.meaning`."""
 
-    def departures(self, card: Card, after: Card) -> Any:
-        """Where a card after a loop is not what the step makes of the card before: see `machines.fleq.departures`."""
-        from punchcard.machines.fleq.departures import departures
+    def step_mismatches(self, card: Card, after: Card) -> Any:
+        """Where a card after a loop is not what the step makes of the card before: see `machines.fleq.step_mismatch`."""
+        from punchcard.machines.fleq.step_mismatch import step_mismatches
 
-        return departures(self, card, after)
+        return step_mismatches(self, card, after)
 
     def layout(self, sizes: FleqSizes) -> Layout:
         return self.card

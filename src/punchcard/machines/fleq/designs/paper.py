@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from punchcard.card.layout import Card, Layout, RowBlock, holding
-from punchcard.machines.fleq.blocks.bench import one_hot
 from punchcard.machines.fleq.blocks.block import Block
-from punchcard.machines.fleq.blocks.lemmas import LemmaBench
+from punchcard.machines.fleq.blocks.lemmas import LemmaWorkspace
+from punchcard.machines.fleq.blocks.workspace import one_hot
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
 from punchcard.machines.fleq.facts import card_facts
 from punchcard.primitives.add import increment_bits
@@ -125,8 +125,8 @@ class PaperFleqDesign(FleqDesign):
             *self._step_7(scales.flag_shift),
         ]
 
-    def _bench(self, block: Block, scales: Scales) -> LemmaBench:
-        return LemmaBench(self.row, block.name, self.sizes.size, scales.gate, scales.big, scales.reach,
+    def _bench(self, block: Block, scales: Scales) -> LemmaWorkspace:
+        return LemmaWorkspace(self.row, block.name, self.sizes.size, scales.gate, scales.big, scales.reach,
                           scales.unit, off=self.row(f"off.{block.name}"), deep=self.row("deep"), over=self.row("over"),
                           columns=self.sizes.columns)
 
