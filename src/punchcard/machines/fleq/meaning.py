@@ -16,7 +16,6 @@ from typing import Any
 
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.designs.base import POINTERS, flag_grid
-from punchcard.machines.fleq.enclosures import enclosed
 from punchcard.machines.fleq.facts import INSTRUCTION, cases
 
 TOLERANCE = 3 / 64
@@ -213,12 +212,11 @@ class FleqMeaning:
 
 def told_error(block: Block, scale: Scale) -> str:
     """What is known of a block's error, in words."""
-    found, stated = enclosed(block, scale), block.bound(scale)
-    if found is None:
-        return f"not enclosed: the block states {stated:.3g}"
-    more = "" if found.error <= stated else ", which is less: it counts on roundings that do not all add up"
+    found = block.enclosure(scale)
+    if not found.proven:
+        return f"not proven: at most {found.error:.3g} over {found.over}, as far as it was measured"
     return (f"at most {found.error:.3g} over {found.over}: {found.truncation:.3g} of the formula and {found.rounding:.3g} "
-            f"of rounding; the block states {stated:.3g}{more}")
+            "of rounding")
 
 
 def _given(entries: list[Any], column: Any) -> list[Any]:

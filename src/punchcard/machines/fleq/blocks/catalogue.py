@@ -100,8 +100,8 @@ def fitted_block(name: str, unit: float = 2.0**-53) -> Block:
     base, low, high = domain
     if base == "exp":
         return EntriesFunction(fitted_function(*domain), Exponential(name, high, unit))
-    table = _table(base, low, high, 2 * unit)
-    curve = OddTable(name, table, unit) if FITTED[base].both else Tabulated(name, table)
+    table, smooth = _table(base, low, high, 2 * unit), FITTED[base].smooth
+    curve = OddTable(name, table, smooth, unit) if FITTED[base].both else Tabulated(name, table, smooth)
     return EntriesFunction(fitted_function(*domain), curve)
 
 

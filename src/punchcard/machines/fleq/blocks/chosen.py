@@ -19,6 +19,7 @@ import numpy as np
 
 from punchcard.errors import FitError
 from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.blocks.enclosure import Enclosure
 from punchcard.machines.fleq.blocks.fit import SigmoidTerms
 from punchcard.machines.fleq.blocks.lemmas import MATCH_GAP, Lemma, LemmaWorkspace, power_of_two
 from punchcard.machines.fleq.blocks.sigmoids import fitting, score_gate
@@ -230,11 +231,10 @@ class ChosenFunction(Block):
         self.function, self.fits, self.sums = function, tuple(fits), several(fits)
         self.transport: ChosenTerms = ChosenTerms(function.name, self.sums)
         self.lemma = ChosenHeadsLemma(self.sums) if head_each else ChosenTermsLemma(self.sums)
-        self._rounding = [fit.rounding() for fit in fits]
 
     def finish(self, work: Workspace, off: Expression) -> Expression:
         return self.transport.finish(work, off)
 
-    def bound(self, scale: Scale) -> float:
+    def enclosure(self, scale: Scale) -> Enclosure:
         """Of the worst choice: what the fit is off by, and its rounding, twice for the product with the indicator."""
-        return max(fit.truncation + 2 * scale.unit * units for fit, units in zip(self.fits, self._rounding, strict=True))
+        return max((fit.enclosure(None, 2 * scale.unit) for fit in self.fits), key=lambda found: found.error)

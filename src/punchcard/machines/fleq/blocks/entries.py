@@ -12,6 +12,7 @@ import numpy as np
 
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.curves import Curve, Keys
+from punchcard.machines.fleq.blocks.enclosure import Enclosure
 from punchcard.machines.fleq.blocks.lemmas import MATCH_GAP, Lemma, LemmaWorkspace, hand_over, power_of_two
 from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, not_copy, outputs
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
@@ -132,7 +133,6 @@ class EntriesFunction(Block):
     def finish(self, work: Workspace, off: Expression) -> Expression:
         return self.transport.finish(work, off)
 
-    def bound(self, scale: Scale) -> float:
-        """The curve's, and that of averaging d columns where d is not a power of two."""
-        averaging = 0.0 if scale.size & (scale.size - 1) == 0 else 4 * scale.unit * scale.range
-        return self.curve.bound(scale.range, scale.unit) + averaging
+    def enclosure(self, scale: Scale) -> Enclosure:
+        """The curve's, and that of averaging d columns."""
+        return self.curve.enclosure(scale.range, scale.unit).plus(scale.averaging)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.blocks.enclosure import Enclosure
 from punchcard.machines.fleq.blocks.lemmas import ElementwiseLemma
 from punchcard.machines.fleq.blocks.transport import Beside
 from punchcard.machines.fleq.blocks.workspace import Workspace
@@ -40,8 +41,8 @@ class ResetPointer(Block):
     def finish(self, work: Workspace, off: Expression) -> Expression:
         return gated(self.formula(work.left, work.operand, work.one), off, work.gate)
 
-    def bound(self, scale: Scale) -> float:
-        return 0.0
+    def enclosure(self, scale: Scale) -> Enclosure:
+        return Enclosure(0.0, 0.0, "all bits")
 
 
 class IncrPointer(Block):
@@ -72,5 +73,5 @@ class IncrPointer(Block):
     def finish(self, work: Workspace, off: Expression) -> Expression:
         return gated(self.formula(work.left, work.operand, work.one), off, work.gate)
 
-    def bound(self, scale: Scale) -> float:
-        return 0.0
+    def enclosure(self, scale: Scale) -> Enclosure:
+        return Enclosure(0.0, 0.0, "all bits")

@@ -13,13 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from punchcard.errors import FitError
+from punchcard.machines.fleq.blocks.enclosure import Enclosure, Number, enclose, flint
 from punchcard.machines.fleq.blocks.fit import CUTOFFS, ROUNDING, Array, checked
+from punchcard.machines.fleq.functions import Smooth
 
 SIZES = (48, 64, 96, 128, 192, 256)
 """How many values are tried, until the table is near enough."""
@@ -64,13 +67,41 @@ class Table:
         moved = np.sum(p * np.abs(self.values - mean[:, None]) * score, axis=1)
         return float(np.max(4 * moved + 8 * p @ np.abs(self.values)))
 
-    def worst_rounding(self, x: Array) -> float:
-        """The same at its worst: a score is off by two units, a weight by four, and the sum, in any order, by all terms."""
-        p = self.weights(x)
-        mean = p @ self.values
-        score = np.abs(x[:, None] * self.slopes) + np.abs(self.offsets)
-        moved = np.sum(p * np.abs(self.values - mean[:, None]) * (2 * score + 4), axis=1)
-        return float(np.max(moved + (len(self.values) + 3) * p @ np.abs(self.values)))
+    def enclosure(self, smooth: Smooth, unit: float) -> Enclosure:
+        """Its error as a function over the whole domain."""
+        return _enclosure(self, smooth, unit)
+
+
+@cache
+def _enclosure(table: Table, smooth: Smooth, unit: float) -> Enclosure:
+    arb, series = flint().arb, flint().arb_series
+    keys = [(arb(float(w)), arb(float(b)), arb(float(v)))
+            for w, b, v in zip(table.slopes, table.offsets, table.values, strict=True)]
+
+    def softmax(x: Number) -> list[Number]:
+        middle = x[0] if isinstance(x, series) else x
+        top = max(float((w * middle + b).mid()) for w, b, _ in keys)
+        # a constant that all scores lose: it cancels, and keeps the powers small
+        return [(w * x + b - top).exp() for w, b, _ in keys]
+
+    def difference(x: Number) -> Number:
+        e = softmax(x)
+        taken = [p * v for p, (_, _, v) in zip(e, keys, strict=True)]
+        return sum(taken[1:], taken[0]) / sum(e[1:], e[0]) - smooth(x)
+
+    def units(x: Number) -> Number:
+        """At its worst: a score is off by two units, a weight by four, and the sum, in any order, by all terms."""
+        e = softmax(x)
+        whole = sum(e[1:], e[0])
+        mean = sum((p * v for p, (_, _, v) in zip(e, keys, strict=True)), arb(0)) / whole
+        total = arb(0)
+        for p, (w, b, v) in zip(e, keys, strict=True):
+            moved = abs(v - mean) * (2 * (abs(w * x) + abs(b)) + 4)
+            total = total + p / whole * (moved + (len(keys) + 3) * abs(v))
+        return total
+
+    return enclose(lambda a, b: (difference, 0.0), units, table.low, table.high, unit,
+                   (table.slopes, table.offsets, table.values))
 
 
 def tabulate(
