@@ -16,8 +16,8 @@ from pathlib import Path
 import torch
 from tests.random_programs import random_program
 
-from punchcard.checks.lockstep import compare
 from punchcard.errors import EncodingError
+from punchcard.machines.lockstep import compare
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.subleq.text import assemble
 from punchcard.transformer.precision import Precision

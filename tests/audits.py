@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from punchcard.checks.runs import begin, checked_run
+from punchcard.machines.checked_run import begin, resume
 from punchcard.machines.fleq.isa import FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.result import Report
@@ -13,4 +13,4 @@ from punchcard.machines.result import Report
 def audited_run(
     machine: FleqMachine, program: FleqProgram, *, engine: str = "auto", max_steps: int | None = None, **how: Any
 ) -> Report[FleqState]:
-    return checked_run(begin(program, machine, engine=engine, max_steps=max_steps), **how)
+    return resume(begin(program, machine, engine=engine, max_steps=max_steps), **how)

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from torch import Tensor
 
 from punchcard.card.layout import Layout
-from punchcard.engines import EngineCache, Run, prepare
+from punchcard.engines import Controls, EngineCache, Run, prepare
 from punchcard.engines.lowered import Lowered
 from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.transformer.model import LoopedTransformer
@@ -25,7 +25,7 @@ def kept_for(model: LoopedTransformer) -> EngineCache:
 def run_on(name: str, model: LoopedTransformer, card: Tensor, loops: int, *, facts: Layout | None = None,
            **options: Any) -> Run:
     runner = prepare(name, model, facts, card, loops=loops, fall_back=True, cache=kept_for(model))
-    return runner.run(loops, **options)
+    return runner.run(loops, Controls(**options))
 
 
 run_dense = partial(run_on, "dense")

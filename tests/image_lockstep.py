@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from punchcard.engines import prepare
+from punchcard.engines import Controls, prepare
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
@@ -64,5 +64,5 @@ def compare(
     cards = torch.stack([machine.punch(image) for image in images])
     loops = machine.design.warm_up + max_steps
     runner = prepare(engine, machine.model, layout, cards, loops=loops, fall_back=True, cache=machine.engine_cache)
-    runner.run(loops, watch=look)
+    runner.run(loops, Controls(watch=look))
     return ImageComparison(steps, ahead, tuple(wrong))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from punchcard.card.layout import Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch
+from punchcard.engines.base import Reason, Run, Runner, Stops
+from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.transformer.weights import as_module
 
 
@@ -33,24 +33,20 @@ class PackedDense(Runner):
     def take(self, card: Any) -> None:
         self._card = card.copy() if isinstance(card, PackedCard) else PackedCard.of(self.layout, card)
 
-    def run(
-        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Mapping[Pattern, Port] | None = None,
-        watch: Watch | None = None, interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
-    ) -> Run:
-        stops = Stops.of(self._card, self.layout, until, ports)
+    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
+        stops = Stops.of(self._card, self.layout, controls)
         for loop in range(1, loops + 1):
             with torch.no_grad():
                 self._card = PackedCard.of(self.layout, self._model(self._card.tensor()))
-            if watch is not None:
-                watch(loop, self._card)
+            if controls.watch is not None:
+                controls.watch(loop, self._card)
             matched = stops.matched(self._card)
             if matched is not None:
                 return self._end(loop, "matched", matched)
             stopped = stops.serve(loop, self._card)
             if stopped is not None:
                 return self._end(loop, "stopped", stopped)
-            if interrupted is not None and interrupted():
+            if controls.is_interrupted():
                 return self._end(loop, "interrupted")
         return self._end(loops, "loops")
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Card, Layout, as_tensor
-from punchcard.engines import prepare
+from punchcard.engines import Controls, prepare
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.subleq.machine import SubleqMachine
@@ -196,7 +196,7 @@ def compare(subject: Subject, seed: str, loops: int) -> Outcome:
         runner = prepare("lowered", weights, subject.layout, card, fall_back=True)
         if any(note.startswith("not lowered") for note in runner.notes):
             return Outcome("refused", what)
-        ran = runner.run(loops, watch=watch)
+        ran = runner.run(loops, Controls(watch=watch))
         for loop, found in enumerate(seen, start=1):
             expected = model(card)
             apart = (found - expected).nan_to_num().abs().max() / max(1.0, float(expected.abs().max()))

@@ -16,11 +16,13 @@ import numpy as np
 import torch
 import z3
 
-from punchcard.card.facts import AnyFact, Below, Condition, Copies, Equals, Fact, Holds, Names, Not, Own, Same, either
+from punchcard.card.column import ColumnWords, Predicate
+from punchcard.card.facts import AnyFact, Copies, Fact, Holds
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import LayerArrays, Weights
+from punchcard.words.word import Word
 
 MOST_FREE, MOST_CARDS = 9, 96
 Sum = dict[int, float]
@@ -82,7 +84,8 @@ def random_layout(rng: random.Random) -> Layout:
         facts.pop(rng.randrange(len(facts)))
     if rng.random() < 0.8:
         some_names = tuple(rng.sample(names, rng.randint(1, len(names))))
-        facts.append(Fact(pointing, Names("pointer", some_names), "the pointer names a column"))
+        facts.append(Fact(pointing, lambda column: column.names(column["pointer"], *some_names),
+                          "the pointer names a column"))
     for block in blocks[1:]:
         for region, content in block.holds.items():
             if content == "bits" and rng.random() < 0.35:
@@ -94,14 +97,21 @@ def random_layout(rng: random.Random) -> Layout:
     return Layout(blocks, regions, facts)
 
 
-def random_condition(rng: random.Random, block: RowBlock, length: int) -> Condition:
+def random_condition(rng: random.Random, block: RowBlock, length: int) -> Predicate:
     """A condition on a block of a column."""
     size, name = 1 << block.size, block.name
-    is_some = Equals(name, rng.randrange(size))
-    found: list[Condition] = [is_some, Not(is_some), Below(name, rng.randint(1, size)),
-                              either(is_some, Equals("number", rng.randrange(1 << length)))]
+    some, most, number = rng.randrange(size), rng.randint(1, size), rng.randrange(1 << length)
+    offset = rng.randrange(3) if name == "pointer" else 0
+
+    def is_some(column: ColumnWords) -> Word:
+        return column[name].equals(some)
+
+    found: list[Predicate] = [
+        is_some, lambda column: ~is_some(column), lambda column: column[name].less(most),
+        lambda column: is_some(column) | column["number"].equals(number)]
     if name == "pointer":
-        found += [Own(name), Same(name, "number", rng.randrange(3))]
+        found += [lambda column: column[name].equals(column.own_number(block.size)),
+                  lambda column: column[name].equals(column["number"] + offset)]
     return rng.choice(found)
 
 
@@ -174,17 +184,16 @@ def _arrays(width: int, heads: list[Any], units: list[tuple[Sum, float, Sum]], b
 
 def all_cards(layout: Layout) -> list[AnyArray]:
     """Every card on which the facts hold; none where they would be too many to try."""
-    held = {(fact.rows, fact.region) for fact in layout.facts if isinstance(fact, Holds)}
+    held = {(fact.rows, fact.region) for fact in layout.facts_of(Holds)}
     card, free = np.zeros((layout.width, layout.columns)), list[tuple[int, int]]()
     for block, region, content in ((b, region, content) for b in layout.blocks for region, content in b.holds.items()):
         rows, span = layout.rows(block.name), layout.region(region)
         card[rows, span] = 1.0
         if content == "bits" and (block.name, region) not in held:
             free += itertools.product(range(rows.start, rows.stop), range(span.start, span.stop))
-    for fact in layout.facts:
-        if isinstance(fact, Holds):
-            size = 1 << layout.place(fact.rows).size
-            layout.put_numbers(card, fact.region, {fact.rows: [number % size for number in fact.numbers]})
+    for fact in layout.facts_of(Holds):
+        size = 1 << layout.place(fact.rows).size
+        layout.put_numbers(card, fact.region, {fact.rows: [number % size for number in fact.numbers]})
     found = []
     for entries in itertools.product((-1.0, 1.0), repeat=len(free)) if len(free) <= MOST_FREE else ():
         other = card.copy()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from punchcard.engines import prepare
+from punchcard.engines import Controls, prepare
 from punchcard.machines.riscv.lagging import LaggingInterpreter
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.oracle import RiscvInterpreter
@@ -73,5 +73,5 @@ def compare(
 
     runner = prepare(engine, machine.weights, machine.layout, torch.stack(cards), loops=loops, fall_back=True,
                      cache=machine.engine_cache)
-    runner.run(loops, watch=look)
+    runner.run(loops, Controls(watch=look))
     return found

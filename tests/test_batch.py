@@ -11,7 +11,7 @@ import torch
 
 import punchcard
 from punchcard.card.packed import PackedCard
-from punchcard.engines import BatchRunner, prepare_batch
+from punchcard.engines import BatchRunner, Controls, prepare_batch
 from punchcard.engines.lowered import card_group
 from punchcard.engines.lowered.batch_runner import LoweredBatchRunner
 from punchcard.errors import LoweringError, ProgramError, PunchcardError
@@ -67,7 +67,8 @@ def test_machines_halt_at_different_times_and_then_cost_nothing(machine: SubleqM
     """Also more machines than one job takes, and more threads than cores."""
     lengths = [(37 * i) % 900 + 1 for i in range(300)]
     told: list[int] = []
-    batch = machine.run_batch([countdown(n) for n in lengths], max_steps=10**6, threads=3, progress=told.append)
+    batch = machine.run_batch([countdown(n) for n in lengths], max_steps=10**6, threads=3,
+                              controls=Controls(progress=told.append))
     assert batch.halted
     assert [result.steps for result in batch] == [2 * n - 1 for n in lengths]
     assert {result.memory["left"] for result in batch} == {0}
@@ -181,7 +182,7 @@ class Patience:
 @pytest.mark.parametrize("engine", ["lowered", "dense"])
 def test_an_interrupt_stops_those_that_have_not_ended(machine: SubleqMachine, engine: str) -> None:
     programs = [countdown(1), multiply(), countdown(2), multiply()][: 4 if engine == "lowered" else 2]
-    batch = machine.run_batch(programs, engine=engine, max_steps=10**12, interrupted=Patience(20))
+    batch = machine.run_batch(programs, engine=engine, max_steps=10**12, controls=Controls(interrupted=Patience(20)))
     assert [result.reason for result in batch] == ["halted", "interrupted", "halted", "interrupted"][: len(batch)]
     for program, result in zip(programs, batch, strict=True):
         assert machine.run(program, max_steps=result.steps).state == result.state, "a whole number of loops was made"
@@ -194,7 +195,7 @@ def test_ctrl_c_leaves_no_thread_behind(machine: SubleqMachine) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        machine.run_batch([multiply()] * 4, max_steps=10**12, progress=give_up)
+        machine.run_batch([multiply()] * 4, max_steps=10**12, controls=Controls(progress=give_up))
     assert threading.active_count() == before
 
 

@@ -18,7 +18,7 @@ from punchcard.api import build
 from punchcard.benchmark import measurements
 from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, length, one_thread, rates
-from punchcard.engines import ENGINES, Run
+from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run
 from punchcard.engines.dense import Dense
 from punchcard.engines.lowered.batch_runner import LoweredBatchRunner
 from punchcard.errors import PunchcardError
@@ -226,13 +226,13 @@ def test_an_engine_that_is_wrong_is_refused(machine: str, monkeypatch: pytest.Mo
     class Idle(Dense):
         """Ends too early."""
 
-        def run(self, loops: int, **how: Any) -> Run:
+        def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
             return Run(self.card, min(loops, 9), "loops", "idle", made={"idle": min(loops, 9)})
 
     class Lying(Idle):
         """Says that it made the loops."""
 
-        def run(self, loops: int, **how: Any) -> Run:
+        def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
             time.sleep(1e-6 * min(loops, 100_000))
             return Run(self.card, min(loops, 100_000), "loops", "lying")
 

@@ -19,10 +19,10 @@ from safetensors.torch import load_file
 
 import punchcard
 from punchcard.api import Report
-from punchcard.checks.runs import begin
-from punchcard.engines import ENGINES
+from punchcard.engines import ENGINES, Controls
 from punchcard.errors import ProgramError, PunchcardError, StorageError
 from punchcard.machines import storage
+from punchcard.machines.checked_run import begin
 from punchcard.machines.checkpoint import KEY, CheckpointFile, load
 from punchcard.machines.fleq.blocks.block import Elementwise
 from punchcard.machines.fleq.functions import Function, same_shape
@@ -134,8 +134,8 @@ def test_an_interrupted_run_is_kept(tmp_path: Path) -> None:
         nonlocal loops
         loops = made
 
-    stopped = punchcard.run(program, design="two-layer", checkpoint=path, engine="dense", progress=count,
-                            interrupted=lambda: loops >= 100).result
+    stopped = punchcard.run(program, design="two-layer", checkpoint=path, engine="dense",
+                            controls=Controls(progress=count, interrupted=lambda: loops >= 100)).result
     assert (stopped.interrupted, stopped.loops) == (True, 100)
     assert load(path).mark.loops == 100
     assert same_bits(punchcard.resume(path).result.card, whole.result.card)

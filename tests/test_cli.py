@@ -8,14 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from punchcard import cli
 from punchcard.cli.options import DTYPES as OFFERED
-from punchcard.engines import ENGINES, Run
+from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run
 from punchcard.engines.dense import Dense
 from punchcard.machines.registry import built_in
 from punchcard.transformer.precision import DTYPES
@@ -89,9 +88,9 @@ def test_an_unchecked_run_is_not_watched(monkeypatch: pytest.MonkeyPatch) -> Non
     watched: list[bool] = []
 
     class Spy(Dense):
-        def run(self, loops: int, *, watch: Any = None, **options: Any) -> Run:
-            watched.append(watch is not None)
-            return super().run(loops, watch=watch, **options)
+        def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
+            watched.append(controls.watch is not None)
+            return super().run(loops, controls)
 
     monkeypatch.setitem(ENGINES, "auto", Spy)
     for arguments, expected in (

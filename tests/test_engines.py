@@ -9,7 +9,7 @@ import torch
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
-from punchcard.engines import ENGINES, EngineCache, prepare
+from punchcard.engines import ENGINES, Controls, EngineCache, prepare
 from punchcard.engines.lowered import Lowered
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import CompiledModel
@@ -222,7 +222,7 @@ def test_a_runner_goes_on_from_the_card_that_it_left(name: str, monkeypatch: pyt
         assert torch.equal(runner.card, expected)
         assert (ran.loops, ran.made, ran.engine) == (loops, {runner.engine: loops}, runner.engine)
         ran.card.zero_()
-    ran = runner.run(100, until=Pattern("counter", "head", (1, 1, -1)))
+    ran = runner.run(100, Controls(until=Pattern("counter", "head", (1, 1, -1))))
     assert (ran.loops, ran.reason) == (6, "matched"), "from 5 on to 3, and patterns may be others in every call"
     runner.take(card)
     assert torch.equal(runner.run(3).card, model(model(model(card))))

@@ -18,7 +18,7 @@ from torch import Tensor
 import punchcard
 from punchcard import cli
 from punchcard.card.layout import Layout, Region, RowBlock
-from punchcard.engines import ENGINES, Run, Runner
+from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run, Runner
 from punchcard.errors import PunchcardError
 from punchcard.machines.checkpoint import load as load_checkpoint
 from punchcard.machines.kind import Kind, Option
@@ -195,10 +195,10 @@ def test_a_machine_is_loaded_whatever_it_is(name: str, tmp_path: Path) -> None:
 def test_a_run_that_a_judge_or_a_port_stops_is_not_interrupted() -> None:
     program, machine = build("subleq", fresh=True)
     ports = {machine.halting[0]: lambda loop, card: False}
-    machine_without_end = machine.run(program, ports=ports, max_steps=10_000)
+    machine_without_end = machine.run(program, controls=Controls(ports=ports), max_steps=10_000)
     assert machine_without_end.reason == "halted"
     counter = replace(machine.halting[0], rows="program_counter", bits=(0,) * len(machine.halting[0].bits))
-    assert machine.run(program, ports={counter: lambda loop, card: loop < 3}).reason == "stopped"
+    assert machine.run(program, controls=Controls(ports={counter: lambda loop, card: loop < 3})).reason == "stopped"
     with torch.no_grad():
         machine.model.layers[-1].w2[:] *= 1.5
     try:
@@ -333,7 +333,7 @@ class Talking(Runner):
     def take(self, card: Tensor) -> None:
         raise AssertionError
 
-    def run(self, loops: int, **how: Any) -> Run:
+    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
         self.calls += 1
         self.notes = (*self.notes, f"note {self.calls}", "again")
         return Run(self.card, loops, "loops", "talking", made={"talking": loops})
@@ -341,7 +341,7 @@ class Talking(Runner):
 
 def test_notes_are_kept_up_to_a_number() -> None:
     """Also when there are more, each is said once and the first ones stay."""
-    course = run_parts(Talking(), Mark(torch.zeros(1, 1)), 60, until=(), marks=[PeriodicAction(1, lambda mark: None)])
+    course = run_parts(Talking(), Mark(torch.zeros(1, 1)), 60, NO_CONTROLS, marks=[PeriodicAction(1, lambda mark: None)])
     assert len(course.notes) == MOST_NOTES
     assert course.notes[:3] == ("note 1", "again", "note 2")
     assert course.mark.loops == 60

@@ -27,7 +27,6 @@ FLOORS = (
     ("transformer",),
     ("primitives", "engines", "trace"),
     ("machines",),
-    ("checks",),
     ("view", "export", "proof"),
     ("python",),
     ("calculator", "linear_algebra", "learning", "benchmark"),
@@ -164,7 +163,7 @@ def test_only_the_registry_names_the_machines() -> None:
     """What is written once for all machines imports the contract, and nothing of one machine."""
     folders = [entry.name for entry in (SOURCE / "machines").iterdir() if (entry / "__init__.py").exists()]
     assert len(folders) >= 3
-    rooms = ("checks", "benchmark", "cli")
+    rooms = ("benchmark", "cli")
     shared = [path for path in files() if path.parent == SOURCE / "machines" or room_of(path) in rooms]
     named = {path.relative_to(SOURCE) for path in shared for name in imports_of(path)
              if name.startswith(tuple(f"punchcard.machines.{folder}" for folder in folders))}

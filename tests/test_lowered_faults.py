@@ -15,8 +15,9 @@ from torch import Tensor
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
 from punchcard.card.packed import PackedCard
-from punchcard.engines import prepare
-from punchcard.engines.base import Port, Run, Runner
+from punchcard.engines import Controls, prepare
+from punchcard.engines.base import Run, Runner
+from punchcard.engines.controls import Port
 from punchcard.engines.lowered import card_state
 from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.compiled_model import CompiledModel
@@ -176,7 +177,7 @@ def test_a_card_of_a_batch_that_declines(until: tuple[Pattern, ...]) -> None:
     other = machine.card.clone()
     machine.layout.put(other, "place", "heads", encode_unsigned([6, 12], 4))
     for batch in (torch.stack([machine.card, other]), torch.stack([other, machine.card, other])):
-        ran = prepare("lowered", machine.model, machine.layout, batch).run(40, until=until)
+        ran = prepare("lowered", machine.model, machine.layout, batch).run(40, Controls(until=until))
         assert (ran.reason, ran.loops, ran.notes) == ("declined", 3, (FAILED,))
         assert torch.equal(ran.card, run_dense(machine.model, batch, 3).card)
         seen: list[Tensor] = []
@@ -261,9 +262,9 @@ def test_what_a_port_changed_and_nobody_saw_is_an_error_at_the_end(monkeypatch: 
     def leave(_: int, card: PackedCard) -> bool:
         return True
 
-    assert runner().run(9, ports=after(3, leave, machine.sizes.pointer_bits, "following")).loops == 9
+    assert runner().run(9, Controls(ports=after(3, leave, machine.sizes.pointer_bits, "following"))).loops == 9
     with pytest.raises(PunchcardError, match="a port left something on the card that its layout does not declare"):
-        runner().run(9, ports=after(3, move, machine.sizes.pointer_bits, "following"))
+        runner().run(9, Controls(ports=after(3, move, machine.sizes.pointer_bits, "following")))
 
 
 def test_a_cell_that_a_port_spoils_in_a_tensor_is_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Card, as_tensor
-from punchcard.engines import EngineCache, prepare
+from punchcard.engines import Controls, EngineCache, prepare
 from tests.cases import soaked
 from tests.perturbed import SUBJECTS
 
@@ -32,7 +32,7 @@ def test_random_programs_bit_for_bit(name: str, part: int) -> None:
         def watch(_: int, now: Card, cards: list[Tensor] = cards) -> None:
             cards.append(as_tensor(now))
 
-        prepare("lowered", subject.weights, subject.layout, cards[0], cache=kept).run(PART, watch=watch)
+        prepare("lowered", subject.weights, subject.layout, cards[0], cache=kept).run(PART, Controls(watch=watch))
         with torch.no_grad():
             expected = model(torch.stack(cards[:-1]))
         assert torch.equal(torch.stack(cards[1:]), expected)

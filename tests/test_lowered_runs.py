@@ -14,7 +14,8 @@ from torch import Tensor
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Pattern
-from punchcard.engines.base import Port, Run
+from punchcard.engines.base import Run
+from punchcard.engines.controls import Port
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq

@@ -8,7 +8,7 @@ import torch
 
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Content, Layout, Pattern, Region, RowBlock, holding
-from punchcard.engines import prepare
+from punchcard.engines import Controls, prepare
 from punchcard.engines.lowered.bits.functions import BitFunctions
 from punchcard.engines.lowered.bits.word import Words
 from punchcard.engines.lowered.graph import operations as op
@@ -254,5 +254,5 @@ def test_what_holds_nothing_shows_no_pattern() -> None:
     for region, rows_of in (("tape", "place"), ("tape", "mark"), ("head", "position")):
         pattern = Pattern(rows_of, region, (-1,) * machine.layout.place(rows_of).size)
         for engine in ("lowered", "dense"):
-            ran = prepare(engine, machine.model, machine.layout, machine.card).run(5, until=pattern)
+            ran = prepare(engine, machine.model, machine.layout, machine.card).run(5, Controls(until=pattern))
             assert (ran.loops, ran.reason) == (5, "loops"), (engine, rows_of)

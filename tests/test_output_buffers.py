@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from punchcard.card.layout import Pattern
-from punchcard.engines import Port, prepare
+from punchcard.engines import Controls, Port, prepare
 from punchcard.engines.lowered import pattern_table
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.output_buffer import OutputBuffer
@@ -42,7 +42,8 @@ def served(engine: str, loops: int, ports: Sequence[tuple[Pattern, str, int, int
         pattern: OutputBuffer(MACHINE.layout, rows, column, then, partial(note, f"buffer {i}"))
         for i, (pattern, rows, column, then) in enumerate(ports)}
     runner = prepare(engine, MACHINE.weights, MACHINE.layout, MACHINE.pack(COUNT))
-    ran = runner.run(loops, ports={**buffers, **(others or {})}, watch=(lambda loop, card: None) if watched else None)
+    watch = (lambda loop, card: None) if watched else None
+    ran = runner.run(loops, Controls(ports={**buffers, **(others or {})}, watch=watch))
     assert ran.loops == loops
     return ran.card, given
 
@@ -84,7 +85,7 @@ def test_numbers_arrive_before_another_port_is_called(engine: str) -> None:
         return True
 
     runner = prepare(engine, MACHINE.weights, MACHINE.layout, MACHINE.pack(COUNT))
-    runner.run(12, ports={at(3): OutputBuffer(MACHINE.layout, "memory", CELL, 50, take), at(6): look})
+    runner.run(12, Controls(ports={at(3): OutputBuffer(MACHINE.layout, "memory", CELL, 50, take), at(6): look}))
     assert order[:4] == ["buffer", "port", "buffer", "port"]
 
 

@@ -13,9 +13,10 @@ from safetensors.numpy import load_file
 import punchcard
 from punchcard.card.layout import Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines import ENGINES, prepare
+from punchcard.engines import ENGINES, Controls, prepare
 from punchcard.errors import LayoutError, StorageError
 from punchcard.machines import checkpoint
+from punchcard.machines.checked_run import begin
 from punchcard.machines.running import Mark, PeriodicAction
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
@@ -90,7 +91,7 @@ def test_a_checkpoint_keeps_the_fields_of_a_packed_card(tmp_path: Path) -> None:
 
 def test_a_checkpoint_with_a_wrong_field_is_refused(tmp_path: Path) -> None:
     machine, path = VonNeumannMachine(word_bits=8, memory=16), tmp_path / "run"
-    start = punchcard.api.begin(ECHO, machine)
+    start = begin(ECHO, machine)
     for field, value, why in (("event", np.full(19, 99, np.uint8), "event in scratchpad holds the word 0x63, not bits"),
                               ("memory", np.zeros(3, np.uint8), r"the card's memory is \(3,\) of uint8"),
                               ("memory", np.zeros(19, np.int8), r"the card's memory is \(19,\) of int8")):
@@ -118,15 +119,16 @@ def test_ports_and_watchers_of_the_caller_see_tensors() -> None:
         machine.layout.get(card, "memory", "memory")[0, 0] = 0.5
         return True
 
-    result = machine.run(SUBTRACT, engine="packed", ports={pattern: port}, watch=lambda loop, card: kinds.append(type(card)))
+    controls = Controls(ports={pattern: port}, watch=lambda loop, card: kinds.append(type(card)))
+    result = machine.run(SUBTRACT, engine="packed", controls=controls)
     assert set(kinds) == {torch.Tensor}
     assert (result.reason, machine.read(result.raw_card).memory[2]) == ("stopped", 6)
-    assert torch.equal(result.card, machine.run(SUBTRACT, engine="dense", ports={pattern: port}).card)
+    assert torch.equal(result.card, machine.run(SUBTRACT, engine="dense", controls=Controls(ports={pattern: port})).card)
     with pytest.raises(LayoutError, match=r"0\.5 does not go to 'memory' in 'memory'"):
-        machine.run(SUBTRACT, engine="packed", ports={pattern: spoil})
+        machine.run(SUBTRACT, engine="packed", controls=Controls(ports={pattern: spoil}))
     kinds.clear()
     runner = prepare("packed", machine.weights, machine.layout, machine.pack(SUBTRACT))
-    runner.run(2, watch=lambda loop, card: kinds.append(type(card)))
+    runner.run(2, Controls(watch=lambda loop, card: kinds.append(type(card))))
     assert kinds == [PackedCard] * 2
 
 

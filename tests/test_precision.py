@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from punchcard.card.layout import Layout, Region, RowBlock, holding
-from punchcard.checks.lockstep import compare
 from punchcard.errors import EncodingError, PrecisionError, SizeError
+from punchcard.machines.lockstep import compare
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.trace import observe
 from punchcard.transformer.build import Part, assign, attend, compile_layer

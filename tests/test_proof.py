@@ -17,7 +17,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from punchcard.card.facts import Copies, Equals, Fact, Holds, Names, Own, either
+from punchcard.card.facts import Copies, Fact, Holds
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.cli import main
 from punchcard.cli.prove import show_progress
@@ -278,8 +278,9 @@ def test_facts_are_checked_on_cards() -> None:
         [RowBlock("name", 3, holds=holding("bits", "cells", "head")), RowBlock("copy", 3, holds=holding("bits", "head"))],
         [Region("head", 1), Region("cells", 4)],
         [Holds("name", "cells", range(1, 5)),
-         Fact("head", either(Names("name", ("cells",)), Equals("name", 7)), "it points"),
-         Copies("copy", "head", "name", "name"), Fact("cells", Own("name"), "each knows itself")])
+         Fact("head", lambda column: column.names(column["name"], "cells") | column["name"].equals(7), "it points"),
+         Copies("copy", "head", "name", "name"),
+         Fact("cells", lambda column: column["name"].equals(column.number), "each knows itself")])
     card = make_card(layout, {("head", 0): {"name": 3}})
     assert layout.violations(card) == []
     assert layout.number_at(card, "copy", 0) == 3

@@ -20,8 +20,8 @@ pytest.importorskip("z3", reason="proofs need z3")
 flint = pytest.importorskip("flint", reason="error bounds need python-flint")
 
 from punchcard.machines.fleq import meaning  # noqa: E402
-from punchcard.machines.fleq.designs import base  # noqa: E402
 from punchcard.machines.fleq.blocks.enclosure import largest  # noqa: E402
+from punchcard.machines.fleq.designs import base  # noqa: E402
 from punchcard.proof.prover import prove  # noqa: E402
 from punchcard.proof.real_proving import RealProof  # noqa: E402
 from tests.fleq_mutations import looped, mutated, random_card, refuted  # noqa: E402

@@ -16,7 +16,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from punchcard.card.facts import Equals, Fact
+from punchcard.card.facts import Fact
 from punchcard.cli import main
 from punchcard.errors import ProofError
 from punchcard.machines.riscv import isa
@@ -234,7 +234,8 @@ def test_stages_that_do_not_fit() -> None:
         proven(first, replace(last, layers=(1, 3)))
     with pytest.raises(ProofError, match="not the whole loop"):
         proven(first)
-    within = Fact("scratchpad", Equals("counter", 0), "counter is 0", unless=Equals("event.fault", 1))
+    within = Fact("scratchpad", lambda column: column["counter"].equals(0), "counter is 0",
+                  unless=lambda column: column["event.fault"].equals(1))
     middle = type(first.end)(first.end.blocks, first.end.regions, [within])
     with pytest.raises(ProofError, match="'counter is 0' has `unless` in the middle of a loop"):
         proven(replace(first, end=middle), replace(last, begin=middle))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
-from punchcard.card.facts import AnyFact, Copies, Fact, Holds, Spans
+from punchcard.card.facts import AnyFact, Copies, Fact, Holds
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.errors import LayoutError, ProofError
 from punchcard.machines.stages import Stage
@@ -70,7 +70,9 @@ def test_a_copy_of_a_block_of_which_a_part_is_left() -> None:
 
 def test_the_rows_that_a_fact_is_about() -> None:
     """Of a fact about rows of which some depend on the case, and others do not, a proof says so."""
-    assert mentioned(Fact("cells", Spans("first", "count", ("cells",)), "it spans cells")) == {"first", "count"}
+    blocks = [RowBlock(name, 2, holds=holding("bits", "cells")) for name in ("first", "count")]
+    it_spans = Fact("cells", lambda column: column.spans(column["first"], column["count"], "cells"), "it spans cells")
+    assert mentioned(it_spans, Layout(blocks, [Region("cells", 2)])) == {"first", "count"}
 
 
 def test_a_card_with_more_rows_in_the_middle_of_a_loop() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import punchcard as pc
 from punchcard.errors import PunchcardError
 from punchcard.machines.fleq.oracle import FleqInterpreter
-from punchcard.python.arrays.program import _Call
-from punchcard.python.arrays.report import distance
+from punchcard.python.arrays.call import ArrayCall
+from punchcard.python.report import distance
 from tests.python_random import arguments, function_of, random_program
 from tests.tally import SAME, Tally
 
@@ -38,7 +38,7 @@ def compare(seed: int) -> str:
     """What became of the program: "same", or why it was not run. A difference fails; a refusal is a PunchcardError."""
     program, named, expected = made(seed)
     try:
-        call = _Call(program, (), named)
+        call = ArrayCall(program, (), named)
     except PunchcardError as error:
         return str(error)
     if expected is None:

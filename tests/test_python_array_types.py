@@ -10,8 +10,8 @@ import pytest
 import punchcard as pc
 from punchcard.errors import PunchcardError
 from punchcard.machines.fleq.oracle import FleqInterpreter
-from punchcard.python.arrays.program import _Call
-from punchcard.python.arrays.report import distance
+from punchcard.python.arrays.call import ArrayCall
+from punchcard.python.report import distance
 from tests.python_random import function_of
 
 X = np.array([3, -1, 2])
@@ -78,7 +78,7 @@ def program_of(body: str) -> Any:
 @pytest.mark.parametrize("body", SAME, ids=[str(i) for i in range(len(SAME))])
 def test_types_are_those_of_numpy(body: str) -> None:
     program, given = program_of(body), SAME[body]
-    call = _Call(program, given, {})
+    call = ArrayCall(program, given, {})
     interpreter = FleqInterpreter(call.program)
     interpreter.run(10_000)
     found, expected = call.results(call.program.named(interpreter.memory)), program.expected(*given)
@@ -98,7 +98,8 @@ def test_what_numpy_would_cut_off_or_wrap_is_refused(body: str) -> None:
 
 def test_a_way_that_is_not_taken_may_use_any_function() -> None:
     program = program_of("if X[0] < 0:\n        return np.log(X @ X) * X\n    return X / 2")
-    assert np.array_equal(_Call(program, (X, Q), {}).ran.values[_Call(program, (X, Q), {}).code.results[0]][:, 0], X / 2)
+    call = ArrayCall(program, (X, Q), {})
+    assert np.array_equal(call.ran.values[call.code.results[0]][:, 0], X / 2)
 
 
 def test_names_outside_are_looked_up_in_each_call() -> None:
@@ -111,7 +112,7 @@ def test_names_outside_are_looked_up_in_each_call() -> None:
     program = pc.program(function)
 
     def run() -> Any:
-        call = _Call(program, (X, Q), {})
+        call = ArrayCall(program, (X, Q), {})
         return call.ran.values[call.code.results[0]][:, 0]
 
     assert np.array_equal(run(), 2 * X)

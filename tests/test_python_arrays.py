@@ -15,8 +15,8 @@ from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.assembler import assemble
-from punchcard.python.arrays.program import _Call
-from punchcard.python.arrays.report import distance
+from punchcard.python.arrays.call import ArrayCall
+from punchcard.python.report import distance
 from punchcard.python.source import Unsupported
 from tests.python_corpus.arrays import CASES, Case, linear_sgd, newton, two_layers
 
@@ -26,7 +26,7 @@ NEAR = 1e-9
 def interpreted(case: Case, seed: int) -> float:
     """How far the plain interpreter's run of the compiled program is from NumPy's run of the function."""
     given = case.given(seed)
-    call = _Call(case.program, tuple(given), {})
+    call = ArrayCall(case.program, tuple(given), {})
     interpreter = FleqInterpreter(call.program)
     interpreter.run(100_000)
     assert interpreter.halted
@@ -194,7 +194,7 @@ def test_leaving_the_range_names_the_line() -> None:
 
 def test_an_error_of_the_machine_names_the_line() -> None:
     """Other numbers than those of the run in NumPy, which are beyond the range in the second round."""
-    call = _Call(newton.with_options(range=4), (MATRIX, 3), {})
+    call = ArrayCall(newton.with_options(range=4), (MATRIX, 3), {})
     program = call.program.with_values({"A_t": 3.0 * MATRIX})
     with pytest.raises(PunchcardError) as caught:
         pc.run(program, call.machine(), engine="dense")
@@ -207,8 +207,9 @@ def test_an_error_of_the_machine_names_the_line() -> None:
 
 def test_wrong_arguments() -> None:
     for given, named, message in (
-        ((), {}, "newton: 'A' is not given"), ((MATRIX, 1, 2), {}, "newton takes 2 arguments: 3 given"),
-        ((MATRIX,), {"round": 1}, "did you mean 'rounds'"), ((MATRIX, 1), {"A": MATRIX}, "'A' is given twice"),
+        ((), {}, "missing 2 required arguments: 'A' and 'rounds'"),
+        ((MATRIX, 1, 2), {}, "takes 2 positional arguments but 3 were"),
+        ((MATRIX,), {"round": 1}, "did you mean 'rounds'"), ((MATRIX, 1), {"A": MATRIX}, "multiple values for argument 'A'"),
     ):
         with pytest.raises(ArgumentError, match=message):
             newton.run(*given, **named)

@@ -102,7 +102,7 @@ def test_a_program_is_written_and_runs_again(file: Path, tmp_path: Path) -> None
     (("--call", "doubel", "1"), "there is no function 'doubel' (did you mean 'double'?)"),
     (("--call", "double", "x"), "x='x': it must be an integer"),
     (("--call", "double", "99999"), "does not fit a word of 16 bits"),
-    (("--call", "double"), "double() needs 'x'"),
+    (("--call", "double"), "double() missing 1 required argument: 'x'"),
     (("--tape", "3"), "--tape is not for .py programs"),
 ])
 def test_what_is_wrong_is_one_line(file: Path, arguments: tuple[str, ...], said: str) -> None:

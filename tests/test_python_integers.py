@@ -19,7 +19,7 @@ from punchcard.errors import PunchcardError, SourceError
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
 from punchcard.python.files import PythonFile, split_call
-from punchcard.python.integers.compiler import Compiled, compiled
+from punchcard.python.integers.compiler import CompiledIntegers, compile_function
 from punchcard.python.integers.program import IntegerProgram, RunError
 from tests.python_corpus.integers import CORPUS, Case
 from tests.python_random_integers import Program, TooLong, run_by_python
@@ -64,11 +64,11 @@ def test_the_corpus_is_large_enough() -> None:
             "fizzbuzz", "ackermann", "calculator"} <= CORPUS.keys()
 
 
-def run_compiled(code: Compiled) -> tuple[Any, str]:
+def run_compiled(code: CompiledIntegers) -> tuple[Any, str]:
     """What a program returns, or the name of its error; and what it writes. On the interpreter."""
-    made = ImageInterpreter(code.image, code.word_bits, code.memory, read=reader(b""))
+    made = ImageInterpreter(code.program, code.word_bits, code.memory, read=reader(b""))
     made.run(2_000_000)
-    written, labels = made.output.decode(), code.image.labels
+    written, labels = made.output.decode(), code.program.labels
     if made.stop == "fault":
         at = made.cells[labels["error"]]
         said = next(message for label, message in code.errors.items() if labels[label] == at)
@@ -90,7 +90,8 @@ def compare_random(seed: int, bits: int = 14) -> str:
     except (TooLong, MemoryError, OverflowError):
         return "too long"
     try:
-        code = compiled(PythonFile.parsed(text, "x.py").functions["f"], list(arguments), word_bits=bits, check=check)
+        named = dict(zip(("a", "b", "items"), arguments, strict=True))
+        code = compile_function(PythonFile.parsed(text, "x.py").functions["f"], named, word_bits=bits, check=check)
     except SourceError:
         pytest.fail(f"the text of seed {seed} does not assemble")
     except PunchcardError as error:
@@ -162,15 +163,20 @@ def test_overflow_is_an_error_or_wraps() -> None:
 
 
 def test_arguments_are_checked() -> None:
-    for arguments, said in (((1,), "needs 'b'"), ((1, 2, 3), "takes 2 arguments"), ((1, 2**40), "does not fit a word"),
+    for arguments, said in (((1,), r"gcd\(\) missing 1 required argument: 'b'"),
+                            ((1, 2, 3), "takes 2 positional arguments but 3 were given"),
+                            ((1, 2**40), "does not fit a word"),
                             ((1, "x"), "it must be an integer"), ((1, 2.5), "it must be an integer")):
         with pytest.raises(PunchcardError, match=said):
             gcd(*arguments)
-    with pytest.raises(PunchcardError, match="no such argument"):
+    with pytest.raises(PunchcardError, match=r"gcd\(\) got an unexpected keyword argument 'c'"):
         gcd(1, c=2)
+    with pytest.raises(PunchcardError, match=r"gcd\(\) got multiple values for argument 'a'"):
+        gcd(1, a=2)
     decorate: Any = punchcard.program
     for options, said in (({"word_bit": 3}, "unknown option 'word_bit'"), ({"word_bits": 8}, "12 to 47 bits"),
-                          ({"check": 1}, "check=1")):
+                          ({"check": 1}, "check=1: it must be True or False"),
+                          ({"word_bits": "x"}, "program: word_bits='x': it must be an integer or None")):
         with pytest.raises(PunchcardError, match=said):
             decorate(**options)(gcd.__wrapped__)
 
@@ -233,7 +239,7 @@ def test_a_bad_number_and_deep_recursion() -> None:
     ("x = 'ab' + 'c'\n    return a", r"\+ needs numbers, and this is a str"),
     ("try:\n        pass\n    except ValueError:\n        pass\n    return a", "2:5: try is not in"),
     ("global x\n    return a", "names outside a function are constants"),
-    ("return f(a, 1)", r"f\(\) takes 1 arguments, and this has 2"),
+    ("return f(a, 1)", r"f\(\) takes 1 positional argument but 2 were given"),
     ("return g(a)", "unknown name 'g'"),
     ("for i in range(0, 5, min(a, 0)):\n        pass\n    return a", "above 0 or below"),
     ("x = [1, 'ab']\n    return a", "lists hold values of one type"),

@@ -12,6 +12,7 @@ from punchcard.formatting import format_value, join_some
 from punchcard.learning.model import Model
 from punchcard.learning.programs.network import Network
 from punchcard.learning.training import Learned
+from punchcard.machines.checked_run import begin
 from punchcard.machines.result import Report
 from punchcard.transformer.precision import Precision
 from tests.cases import EXAMPLES, load_subleq
@@ -75,7 +76,7 @@ def test_programs(file: str, begins: str) -> None:
 
 
 def test_a_checkpoint(machine: Any) -> None:
-    told = repr(punchcard.api.begin(PROGRAM, machine))
+    told = repr(begin(PROGRAM, machine))
     assert told == f"<Checkpoint: <Mark after 0 loops> of {PROGRAM!r} on {machine!r}>"
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from punchcard.card.layout import Card
-from punchcard.engines import prepare
+from punchcard.engines import Controls, prepare
 from punchcard.errors import ProgramError, SizeError
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.decode import Decoder
@@ -107,7 +107,7 @@ def follow(machine: RiscvMachine, program: RiscvProgram, loops: int, engine: str
         seen.extend(machine.differences(program, card, oracle))
 
     runner = prepare(engine, machine.weights, machine.layout, machine.pack(program))
-    run = runner.run(loops, watch=watch)
+    run = runner.run(loops, Controls(watch=watch))
     assert seen == []
     assert run.loops == loops
 

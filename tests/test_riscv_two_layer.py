@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import punchcard
-from punchcard.engines import prepare
+from punchcard.engines import Controls, prepare
 from punchcard.errors import SizeError
 from punchcard.machines.riscv.designs.base import RiscvSizes
 from punchcard.machines.riscv.designs.pending import pending_word, settle
@@ -196,6 +196,6 @@ new:    .word 0x00700513
             oracle.step()
         wrong.extend(machine.differences(program, card, oracle))
 
-    prepare("lowered", machine.weights, machine.layout, machine.pack(program)).run(11, watch=watch)
+    prepare("lowered", machine.weights, machine.layout, machine.pack(program)).run(11, Controls(watch=watch))
     assert wrong == []
     assert (oracle.registers[10], oracle.steps) == (7, 10)

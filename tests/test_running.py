@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import punchcard
-from punchcard.engines import ENGINES, Run
+from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run
 from punchcard.engines.dense import Dense
 from punchcard.errors import LoweringError, ProgramError, PunchcardError
 from punchcard.machines.fleq import guard as fleq_guard
@@ -48,7 +48,7 @@ def test_loops_are_counted_from_the_beginning_of_the_run() -> None:
     seen: list[int] = []
     told: list[int] = []
     machine.run(PROGRAM, engine="dense", keep=PeriodicAction(5, lambda mark: None),
-                watch=lambda loop, card: seen.append(loop), progress=told.append)
+                controls=Controls(watch=lambda loop, card: seen.append(loop), progress=told.append))
     assert seen == list(range(1, 29))
     assert told == list(range(1, 28)), "after the last loop the run has ended"
 
@@ -59,11 +59,12 @@ def test_an_interrupt_is_seen_between_parts(monkeypatch: pytest.MonkeyPatch) -> 
     marks: list[Mark] = []
 
     class Deaf(Dense):
-        def run(self, loops: int, *, interrupted: object = None, **options: Any) -> Run:
-            return super().run(loops, **options)
+        def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
+            return super().run(loops, replace(controls, interrupted=None))
 
     monkeypatch.setitem(ENGINES, "deaf", Deaf)
-    result = machine.run(PROGRAM, engine="deaf", keep=PeriodicAction(5, marks.append), interrupted=lambda: len(marks) >= 1)
+    result = machine.run(PROGRAM, engine="deaf", keep=PeriodicAction(5, marks.append),
+                         controls=Controls(interrupted=lambda: len(marks) >= 1))
     assert (result.interrupted, result.loops, [m.loops for m in marks]) == (True, 10, [5, 10])
 
 
@@ -78,8 +79,8 @@ def test_one_engine_makes_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
             self.engine, self.compile_seconds = "one" if loops is None or loops > 20 else "other", 0.25
             self.noting("why")
 
-        def run(self, loops: int, **options: Any) -> Run:
-            ran = super().run(loops, **options)
+        def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
+            ran = super().run(loops, controls)
             return replace(ran, engine=self.engine, made={self.engine: ran.loops})
 
     monkeypatch.setitem(ENGINES, "auto", Chosen)
@@ -193,9 +194,9 @@ def test_an_engine_that_differs_when_watched_is_told(monkeypatch: pytest.MonkeyP
     class Wrong(Dense):
         engine = "wrong"
 
-        def run(self, loops: int, *, watch: Any = None, **options: Any) -> Run:
-            ran = super().run(loops, watch=watch, **options)
-            if watch is None:
+        def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
+            ran = super().run(loops, controls)
+            if controls.watch is None:
                 machine.layout.put(ran.card, "data", "zero", 1.0)
             return replace(ran, engine="wrong", made={"wrong": ran.loops})
 

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
-from punchcard.checks.lockstep import compare
 from punchcard.engines.scratchpad import engine as scratchpad
 from punchcard.engines.scratchpad import incremental
 from punchcard.engines.scratchpad.incremental import Incremental
 from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.lockstep import compare
 from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.primitives.add import flip_bits, increment_bits

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import punchcard
-from punchcard.engines import ENGINES, NoCopyWatch, prepare
+from punchcard.engines import ENGINES, Controls, NoCopyWatch, prepare
 from punchcard.errors import PunchcardError
 from punchcard.machines import streams
 from punchcard.machines.checkpoint import CheckpointFile
@@ -64,7 +64,7 @@ def test_bytes_do_not_wait_long(machine: VonNeumannMachine, clock: list[float]) 
     def pass_time(loops: int) -> None:
         clock[0] += 0.001
 
-    result = machine.run(assemble(WRITE), output=tape, engine="dense", progress=pass_time)
+    result = machine.run(assemble(WRITE), output=tape, engine="dense", controls=Controls(progress=pass_time))
     assert result.output == b"A" * 40
     assert 2 <= len(tape.flushed) <= 2 + result.loops * 0.001 / streams.HOLD_SECONDS
 
@@ -150,7 +150,7 @@ def test_a_glance_sees_the_same_cards_without_a_copy(machine: VonNeumannMachine,
         seen.append(card.clone())
 
     for watch in (NoCopyWatch(look), lambda loop, card: kept.append(card)):
-        prepare(engine, machine.model, machine.layout, machine.punch(image), loops=10**6).run(6, watch=watch)
+        prepare(engine, machine.model, machine.layout, machine.punch(image), loops=10**6).run(6, Controls(watch=watch))
     assert len(places) == 1
     assert len({card.data_ptr() for card in kept}) == 6
     assert all(torch.equal(one, other) for one, other in zip(seen, kept, strict=True))

@@ -9,8 +9,9 @@ import time
 import pytest
 import torch
 
-from punchcard.checks.lockstep import compare
+from punchcard.engines import Controls
 from punchcard.errors import EncodingError, ProgramError, PunchcardError, SizeError
+from punchcard.machines.lockstep import compare
 from punchcard.machines.subleq import oracle
 from punchcard.machines.subleq.isa import Halt, Program, State, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
@@ -186,7 +187,7 @@ def test_an_endless_program_stops_at_the_limit(design: str) -> None:
 def test_interruption() -> None:
     program = Program.create([Subleq(0, 0, 0), Halt()], [1])
     machine = SubleqMachine(word_bits=4, memory=1, instructions=2)
-    result = machine.run(program, interrupted=lambda: True)
+    result = machine.run(program, controls=Controls(interrupted=lambda: True))
     assert (result.loops, result.interrupted, result.halted) == (1, True, False)
 
 

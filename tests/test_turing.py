@@ -26,11 +26,12 @@ from click.testing import CliRunner, Result
 from torch import Tensor
 
 import punchcard
-from punchcard.checks.lockstep import compare
+from punchcard.engines import Controls
 from punchcard.errors import ProgramError, PunchcardError, SizeError, SourceError, StorageError
 from punchcard.machines import checkpoint
 from punchcard.machines.interpreter import Stepper
 from punchcard.machines.kind import Option
+from punchcard.machines.lockstep import compare
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples" / "turing"
@@ -155,7 +156,7 @@ def test_engines_agree_bit_for_bit_after_every_loop(seed: int) -> None:
             assert machine.layout.violations(card) == []
             seen.setdefault(name, []).append(card.clone())
 
-        assert machine.run(program, engine=engine, max_steps=50, watch=look).engine == engine
+        assert machine.run(program, engine=engine, max_steps=50, controls=Controls(watch=look)).engine == engine
     assert all(torch.equal(a, b) and torch.equal(a, c) for a, b, c in zip(*seen.values(), strict=True))
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from punchcard.api import run
 from punchcard.card.layout import Card, Layout
-from punchcard.engines import ENGINES, prepare
+from punchcard.engines import ENGINES, Controls, prepare
 from punchcard.errors import ArgumentError, PrecisionError, ProgramError, PunchcardError, SizeError, StorageError
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann import oracle
@@ -154,7 +154,7 @@ def test_the_layout_tells_the_truth(dialect: str, memory: int, engine: str) -> N
         assert layout.violations(after) == []
         assert torch.equal(after[:, ~fixed], cards[:, ~fixed])
 
-    prepare(engine, machine.model, layout, cards, fall_back=True).run(12, watch=look)
+    prepare(engine, machine.model, layout, cards, fall_back=True).run(12, Controls(watch=look))
 
 
 def unchanging(layout: Layout, cards: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import pytest
 from torch import Tensor
 
 from punchcard.card.layout import Card
-from punchcard.engines import ENGINES, prepare
+from punchcard.engines import ENGINES, Controls, prepare
 from punchcard.engines.output_buffer import OutputBuffer
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import reader
@@ -93,7 +93,7 @@ def test_the_host_reads_no_memory() -> None:
         card = machine.punch(Image(ECHO))
         host = machine.host(Mark(card), reader(b"abc"), output.append, 1000)
         ports = {event: lambda loop, card, host=host: hide(loop, card, host) for event in host.ports}
-        prepare("dense", machine.model, layout, card).run(1000, ports=ports)
+        prepare("dense", machine.model, layout, card).run(1000, Controls(ports=ports))
         assert host.ended == "halted"
         written.append(bytes(output))
     assert written == [b"abc", b"abc"]
@@ -110,7 +110,7 @@ def test_the_host_is_asked_once_an_input_and_once_an_output() -> None:
         asked.append(loop)
         return host(loop, card)
 
-    ran = prepare("dense", machine.model, machine.layout, card).run(1000, ports=dict.fromkeys(host.ports, serve))
+    ran = prepare("dense", machine.model, machine.layout, card).run(1000, Controls(ports=dict.fromkeys(host.ports, serve)))
     assert (ran.loops, len(asked), len(set(asked))) == (15, 8, 8)
 
 

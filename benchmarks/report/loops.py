@@ -12,6 +12,7 @@ from benchmarks.linear_algebra_errors import matrices
 from benchmarks.report.curves import charts, decades, pair
 from benchmarks.report.section import Figures, Say, Shown, short
 from punchcard.card.layout import Card
+from punchcard.engines import Controls
 from punchcard.learning.planning import plan
 from punchcard.linear_algebra.newton import inverse_program
 from punchcard.linear_algebra.programs.power_iteration import power_program
@@ -91,7 +92,7 @@ def followed(machine: FleqMachine, program: FleqProgram, engine: str) -> list[fl
         found = machine.read(card).memory[: program.rows, : program.columns]
         errors.append(float(np.abs(found - interpreter.memory[:, : program.columns]).max()) / machine.range)
 
-    result = machine.run(program, max_steps=1_000_000, watch=watch, engine=engine, guarded=False)
+    result = machine.run(program, max_steps=1_000_000, controls=Controls(watch=watch), engine=engine, guarded=False)
     assert result.halted, "the program did not halt"
     assert result.state.program_counter == interpreter.program_counter, "the run went another way than the interpreter"
     return errors

@@ -127,34 +127,38 @@ class TuringDesign(kit.Design[Sizes]):
 
     def facts(self, sizes: Sizes) -> list[kit.AnyFact]:
         """What a proof needs to know of a card: addresses, rules that lead somewhere, and where the head was."""
-        (q, s, p, length), below = sizes.bits(), kit.Below
-        pairs, edge = product(range(sizes.states), range(sizes.symbols + 1)), sizes.symbols + 1
+        (q, s, p, length), edge = sizes.bits(), sizes.symbols + 1
+        pairs = product(range(sizes.states), range(edge))
 
-        def goes(rows: str, left: int, right: int) -> kit.Both:
-            return kit.both(kit.Equals(f"{rows}.left", left), kit.Equals(f"{rows}.right", right))
+        def goes(column: kit.ColumnWords, rows: str, left: int, right: int) -> kit.Word:
+            return column[f"{rows}.left"].equals(left) & column[f"{rows}.right"].equals(right)
 
-        def is_next(rows: str, other: str, step: int) -> kit.Condition:  # modulo the number of squares
-            ends = ((1 << p) - 1, 0)[::step]
-            around = kit.both(kit.Equals(other, ends[0]), kit.Equals(rows, ends[1]))
-            return kit.either(around, kit.both(kit.Not(kit.Equals(other, ends[0])), kit.Same(rows, other, step)))
+        def is_rule(column: kit.ColumnWords) -> kit.Word:
+            return (column["rule.mark"].equals(1 << length - q - s - 1) & column["rule.state"].less(sizes.states)
+                    & column["rule.symbol"].less(edge))
 
-        came = kit.either(kit.both(goes("done", 0, 0), kit.Same("behind", "here")),
-                          kit.both(goes("done", 1, 0), kit.Same("behind", "beside.right")),
-                          kit.both(goes("done", 0, 1), kit.Same("behind", "beside.left")))
-        pad: dict[str, kit.Condition] = {
-            "the rule is one of the table": kit.both(kit.Equals("rule.mark", 1 << length - q - s - 1),
-                                                     below("rule.state", sizes.states), below("rule.symbol", edge)),
-            "the head is on the tape": below("here", 1 << p), "what was written is a symbol": below("done.write", edge),
-            "the squares beside it are its neighbours": kit.both(is_next("beside.left", "here", -1),
-                                                                 is_next("beside.right", "here", 1)),
-            "the head came from where it was": came}
-        moves = kit.either(goes("action", 0, 0), goes("action", 0, 1), goes("action", 1, 0))
+        def is_action(column: kit.ColumnWords) -> kit.Word:
+            moves = kit.any_of(*(goes(column, "action", *move) for move in ((0, 0), (0, 1), (1, 0))))
+            return column["action.state"].less(sizes.states) & column["action.write"].less(edge) & moves
+
+        def is_beside(column: kit.ColumnWords) -> kit.Word:  # modulo the number of squares
+            return kit.all_of(*(column[f"beside.{side}"].equals((column["here"][:p] + step).extend(length))
+                                for side, step in (("left", -1), ("right", 1))))
+
+        def came(column: kit.ColumnWords) -> kit.Word:
+            return kit.any_of(*(goes(column, "done", *move) & column["behind"].equals(column[rows]) for move, rows in (
+                ((0, 0), "here"), ((1, 0), "beside.right"), ((0, 1), "beside.left"))))
+
         return [kit.Holds("address", "tape", range(1 << p)),
                 kit.Holds("address", "table", [(1 << length - 1) + (state << s) + old for state, old in pairs]),
-                kit.Fact("tape", below("square", edge), "a square holds a symbol, or the edge"),
-                kit.Fact("table", kit.both(below("action.state", sizes.states), below("action.write", edge), moves),
-                         "a rule leads to a state, writes a symbol and goes one way at most"),
-                *(kit.Fact("scratchpad", condition, about) for about, condition in pad.items())]
+                kit.Fact("tape", lambda column: column["square"].less(edge), "a square holds a symbol, or the edge"),
+                kit.Fact("table", is_action, "a rule leads to a state, writes a symbol and goes one way at most"),
+                *(kit.Fact("scratchpad", predicate, about) for about, predicate in {
+                    "the rule is one of the table": is_rule,
+                    "the head is on the tape": lambda column: column["here"].less(1 << p),
+                    "what was written is a symbol": lambda column: column["done.write"].less(edge),
+                    "the squares beside it are its neighbours": is_beside,
+                    "the head came from where it was": came}.items())]
 
     def layers(self, sizes: Sizes, layout: kit.Layout, precision: kit.Precision) -> list[kit.Part]:
         x, relu, (_, _, p, length) = partial(kit.rows, layout), kit.relu, sizes.bits()

@@ -5,18 +5,18 @@ They work for every kind of machine. `machines` is a registry with kinds of your
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from punchcard.arguments import checked
-from punchcard.checks.runs import begin, checked_run, comparison
-from punchcard.engines import Watch
+from punchcard.engines import NO_CONTROLS, Controls
 from punchcard.errors import PunchcardError
 from punchcard.machines import checkpoint as checkpoints
 from punchcard.machines import storage
 from punchcard.machines.base import Machine
+from punchcard.machines.checked_run import begin
+from punchcard.machines.checked_run import resume as resume_run
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint, Plan
 from punchcard.machines.comparison import Check
 from punchcard.machines.fleq.text.assembler import assemble as assemble_fleq
@@ -32,7 +32,6 @@ __all__ = [
     "Result",
     "assemble",
     "assemble_fleq",
-    "begin",
     "build",
     "check",
     "disassemble",
@@ -88,9 +87,7 @@ def run(
     check: bool | Check | None = None,
     input: Input = b"",
     output: Output | None = None,
-    watch: Watch | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    progress: Callable[[int], None] | None = None,
+    controls: Controls = NO_CONTROLS,
     checkpoint: str | Path | None = None,
     every: int | None = None,
     machines: Registry | None = None,
@@ -109,8 +106,7 @@ def run(
         raise PunchcardError(f"every={every}: checkpoint, the file to write, is not given")
     start = begin(program, machine or build(program, machines=machines, **options), engine=engine, max_steps=max_steps,
                   check=check, every=DEFAULT_EVERY if every is None else every)
-    return checked_run(start, checkpoint, input=input, output=output, watch=watch, interrupted=interrupted,
-                       progress=progress)
+    return resume_run(start, checkpoint, input=input, output=output, controls=controls)
 
 
 @checked
@@ -123,9 +119,7 @@ def resume(
     check: bool | Check | None = None,
     input: Input = b"",
     output: Output | None = None,
-    watch: Watch | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    progress: Callable[[int], None] | None = None,
+    controls: Controls = NO_CONTROLS,
     checkpoint: str | Path | None = None,
     every: int | None = None,
     machines: Registry | None = None,
@@ -144,9 +138,8 @@ def resume(
         raise PunchcardError(f"{', '.join(objects) or 'machine'}: a checkpoint that is loaded already has its machine")
     before = saved.plan
     plan = Plan(before.max_steps if max_steps is None else max_steps, before.every if every is None else every,
-                before.check if check is None else comparison(saved.machine, check), engine or before.engine)
-    return checked_run(replace(saved, plan=plan), checkpoint, input=input, output=output, watch=watch,
-                       interrupted=interrupted, progress=progress)
+                before.check if check is None else saved.machine.check_mode(check), engine or before.engine)
+    return resume_run(replace(saved, plan=plan), checkpoint, input=input, output=output, controls=controls)
 
 
 @checked

@@ -72,15 +72,29 @@ def _checked_function(function: Any, *, method: bool = False) -> Any:
     def door(*given: Any, **named: Any) -> Any:
         owner = (given[0] if isinstance(given[0], type) else type(given[0])) if method and given else None
         rules, others = _rules(function, owner)
+        label = _label(function, owner)
         for name, value in (*zip(names, given, strict=False), *named.items()):
-            hint = rules.get(name, Any)
-            if hint is not Any and not _fits(value, hint, owner):
-                raise ArgumentError(f"{_label(function, owner)}: {name}={_shown(value)}: it must be {_words(hint, owner)}")
+            _check(label, name, value, rules.get(name, Any), owner)
             if others and name not in rules and name in named:
-                raise ArgumentError(f"{_label(function, owner)}: unknown option {name!r}{did_you_mean(name, rules)}")
+                raise ArgumentError(f"{label}: unknown option {name!r}{did_you_mean(name, rules)}")
         return function(*given, **named)
 
     return door
+
+
+def check_options(label: str, given: abc.Mapping[str, object], known: type) -> None:
+    """Refuse options that a dataclass does not have as fields, and values of another type than the field's."""
+    rules = {name: hint for base in reversed(known.__mro__[:-1]) for name, hint in _hints(base).items()}
+    for name, value in given.items():
+        if name not in rules:
+            raise ArgumentError(f"{label}: unknown option {name!r}{did_you_mean(name, rules)}: the options are "
+                                f"{', '.join(rules)}")
+        _check(label, name, value, rules[name], None)
+
+
+def _check(label: str, name: str, value: object, hint: Any, owner: Owner) -> None:
+    if hint is not Any and not _fits(value, hint, owner):
+        raise ArgumentError(f"{label}: {name}={_shown(value)}: it must be {_words(hint, owner)}")
 
 
 def _label(function: Any, owner: Owner) -> str:

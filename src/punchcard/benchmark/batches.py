@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from punchcard.card.packed import PackedCard
-from punchcard.engines import Run, prepare_batch
+from punchcard.engines import Controls, Run, prepare_batch
 from punchcard.errors import PunchcardError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class BatchRuns:
     def make(self, steps: int) -> float:
         loops = -(-steps // self.machines)
         compiled, started = self.batch.compile_seconds, time.perf_counter()
-        self.last = self.batch.run(loops, until=self.bench.machine.halting)
+        self.last = self.batch.run(loops, Controls(until=self.bench.machine.halting))
         took = time.perf_counter() - started - (self.batch.compile_seconds - compiled)
         self.loops += loops
         short = next((ran for ran in self.last if (ran.loops, ran.reason) != (loops, "loops")), None)

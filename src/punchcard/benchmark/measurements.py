@@ -21,7 +21,7 @@ from punchcard.benchmark.interpreters import interpreted, interpreters
 from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, one_thread, rates
 from punchcard.card.layout import Card
-from punchcard.engines import ENGINES, Run, Runner, check_engine, prepare
+from punchcard.engines import ENGINES, Controls, Run, Runner, check_engine, prepare
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.machines.kind import Kind, Timing, Workload
@@ -130,7 +130,7 @@ class EngineRuns:
     def make(self, steps: int) -> float:
         runner = self._prepare()
         compiled, started = runner.compile_seconds, time.perf_counter()
-        ran = runner.run(steps, until=self.bench.machine.halting)
+        ran = runner.run(steps, Controls(until=self.bench.machine.halting))
         again = runner.compile_seconds - compiled
         took = time.perf_counter() - started - again
         self.compile_seconds += again

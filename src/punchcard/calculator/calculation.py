@@ -26,9 +26,9 @@ from punchcard.calculator.compile import Compiled, compile_expression
 from punchcard.calculator.exact import Interval
 from punchcard.calculator.functions import MAX, MIN, SHIFT, STANDARD, base_name
 from punchcard.calculator.syntax import quotient
-from punchcard.checks.runs import begin, checked_run
-from punchcard.engines import Watch
+from punchcard.engines import Controls, Watch
 from punchcard.errors import ProgramError, PunchcardError
+from punchcard.machines.checked_run import begin, resume
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, Formula, MatrixProduct, Scale
 from punchcard.machines.fleq.blocks.catalogue import TERMS, built_in
 from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
@@ -174,7 +174,7 @@ def calc(
         memory=_room(program.columns, MEMORY), instructions=_room(len(program.instructions), INSTRUCTIONS))
     start = begin(program, machine, engine=engine or ("dense" if machine.layout.columns <= SMALL else "scratchpad"))
     told = None if progress is None else partial(_told, progress, len(program.instructions) - 1)
-    report = checked_run(start, watch=watch, interrupted=interrupted, progress=told)
+    report = resume(start, controls=Controls(watch=watch, interrupted=interrupted, progress=told))
     value = float(report.result.memory[compiled.result][0, 0])
     error = float(abs(Fraction(value) - compiled.exact)) if math.isfinite(value) else math.inf
     # one rounding more, for those who compare with `exact`, which is a float64 too

@@ -1,41 +1,67 @@
-"""Facts about rows that are more than bits: constants of each column, one number for a whole region, contents in two blocks.
+"""What a fact of a layout is, and those about rows that are more than bits, which machines with real numbers need.
 
-They say of what kind the entries are, where `facts` says which numbers stand there. A machine with real numbers needs them.
+A block may hold constants, or one number in all columns of a region; what a column holds may be in one of two blocks.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from punchcard.card.encoding import Numbers, as_numbers, pack_bits
+from punchcard.card.formats import AnyArray
 from punchcard.errors import LayoutError
 
 if TYPE_CHECKING:
     from punchcard.card.layout import Card, Layout
 
 
+Truths: TypeAlias = npt.NDArray[np.bool_]
+"""A truth for each column of a region: (..., columns)."""
+
+
+class AnyFact(ABC):
+    """What a layout declares of the columns of a region."""
+
+    region: str
+
+    @property
+    @abstractmethod
+    def about(self) -> str:
+        """What it says, in words."""
+
+    def check(self, layout: Layout) -> None:
+        """Refuse a fact that this layout cannot have."""
+        layout.region(self.region)
+
+    @abstractmethod
+    def truths(self, layout: Layout, card: Card) -> Truths:
+        """Whether it holds, in each column of its region."""
+
+
 @dataclass(frozen=True, eq=False)
-class Constants:
+class Constants(AnyFact):
     """A block holds these numbers in a region, rows by columns, and never changes there; one column is for all."""
 
     rows: str
     region: str
-    values: Any
+    values: AnyArray
 
     @property
     def about(self) -> str:
         return f"{self.rows} in {self.region} holds its constants"
 
-    def truths(self, layout: Layout, card: Card) -> Any:
-        """In which columns it is so."""
-        return (layout.array(card, self.rows, self.region) == self.values).all(-2)
+    def truths(self, layout: Layout, card: Card) -> Truths:
+        return _everywhere(layout.array(card, self.rows, self.region) == self.values)
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(AnyFact):
     """A block of bits holds one number in all columns of a region."""
 
     rows: str
@@ -45,15 +71,14 @@ class Uniform:
     def about(self) -> str:
         return f"{self.rows} is the same in all columns of {self.region}"
 
-    def truths(self, layout: Layout, card: Card) -> Any:
-        """In which columns it is that of the first."""
+    def truths(self, layout: Layout, card: Card) -> Truths:
         entries = layout.array(card, self.rows, self.region)
-        return (entries == entries[..., :1]).all(-2)
+        return _everywhere(entries == entries[..., :1])
 
 
 @dataclass(frozen=True)
-class Contents:
-    """What a column of a region holds stands in one of two blocks; the other is 0 in all its rows. There may be one only.
+class Contents(AnyFact):
+    """What a column of a region holds is in one of two blocks, and the other is 0 in all its rows; or there is one block.
 
     With `parts` the first rows of the sum are ±1 bits, and the others are 0; conditions know them as `name.part`.
     Without, the sum is real numbers; that they are within the blocks' limit is a program's promise.
@@ -83,19 +108,19 @@ class Contents:
             start += size
         return found
 
-    def truths(self, layout: Layout, card: Card) -> Any:
-        """In which columns it is so."""
+    def truths(self, layout: Layout, card: Card) -> Truths:
         held = [layout.array(card, block, self.region) for block in self.blocks]
-        apart = sum((one != 0).any(-2) for one in held) <= 1
-        content = np.sum(held, axis=0)
+        apart: Truths = np.sum([(one != 0).any(-2) for one in held], axis=0) <= 1
+        content: AnyArray = np.sum(held, axis=0)
         if self.parts:
-            return apart & (np.abs(content[..., : self.size, :]) == 1).all(-2) & (content[..., self.size :, :] == 0).all(-2)
-        return apart & np.isfinite(content).all(-2)
+            apart &= _everywhere(np.abs(content[..., : self.size, :]) == 1)
+            return apart & _everywhere(content[..., self.size :, :] == 0)
+        return apart & _everywhere(np.isfinite(content))
 
 
 @dataclass(frozen=True)
-class CopiesContents:
-    """In every column of a region, a block of bits shows the contents of the column that the number at `by` names."""
+class CopiesContents(AnyFact):
+    """In every column of a region, a block of bits holds the contents of the column that the number at `by` names."""
 
     rows: str
     region: str
@@ -107,46 +132,53 @@ class CopiesContents:
         return f"{self.rows} in {self.region} is the {self.contents} that {self.by} names"
 
     def of(self, layout: Layout) -> Contents:
-        """The contents that it shows."""
-        return next(fact for fact in layout.facts_given if isinstance(fact, Contents) and fact.name == self.contents)
+        """The contents that are copied."""
+        found = next((fact for fact in layout.contents if fact.name == self.contents), None)
+        if found is None:
+            raise LayoutError(f"{self.about}: no column's contents are called {self.contents!r}")
+        return found
 
     def check(self, layout: Layout) -> None:
-        """Refuse contents that are not there, or a block with other parts than they have."""
-        if not any(isinstance(fact, Contents) and fact.name == self.contents for fact in layout.facts_given):
-            raise LayoutError(f"{self.about}: no column's contents are called {self.contents!r}")
         block, parts = layout.place(self.rows).block, self.of(layout).parts
         if block.name != self.rows or list(block.parts.items()) != list(parts.items()):
             raise LayoutError(f"{self.about}: {self.rows!r} must have the parts of {self.contents!r}, in their order: "
                               + ", ".join(f"{part} {size}" for part, size in parts.items()))
 
-    def truths(self, layout: Layout, card: Card) -> Any:
-        """In which columns it is so."""
+    def truths(self, layout: Layout, card: Card) -> Truths:
         of, found = self.of(layout), layout.array(card, self.rows, self.region)
         span = layout.region(of.region)
         held = np.sum([layout.array(card, block, of.region) for block in of.blocks], axis=0)[..., : found.shape[-2], :]
         named = np.asarray(layout.numbers(card, self.by, self.region)) - span.start
         inside = (named >= 0) & (named < span.stop - span.start)
         shown = np.take_along_axis(held, np.where(inside, named, 0)[..., None, :], axis=-1)
-        return inside & (found == shown).all(-2)
+        return np.asarray(inside & _everywhere(found == shown))
 
 
-AnyContent: TypeAlias = Constants | Uniform | Contents | CopiesContents
+def _everywhere(entries: Truths) -> Truths:
+    """In which columns it is so in all rows."""
+    return np.asarray(entries.all(-2))
 
 
-def held_numbers(layout: Layout, card: Card, rows: str, region: str) -> Any:
+def _contents_at(layout: Layout, region: str, rows: str) -> Contents | None:
+    """The contents of a region's columns that have these rows as a part, or None."""
+    return next((fact for fact in layout.contents if fact.region == region and rows in fact.places()), None)
+
+
+def word_size(layout: Layout, rows: str, region: str) -> int:
+    """How many bits the numbers at some rows of a region have, in a block or in its columns' contents."""
+    contents = _contents_at(layout, region, rows)
+    if contents is not None:
+        return contents.parts[rows.partition(".")[2]]
+    place = layout.place(rows)
+    if place.block.holds.get(region) != "bits":
+        raise LayoutError(f"{rows!r} holds no bits in {region!r}")
+    return place.size
+
+
+def read_numbers(layout: Layout, card: Card, region: str, rows: str) -> Numbers:
     """The numbers at some rows of a region, or at a part of its columns' contents."""
-    for fact in layout.facts:
-        if isinstance(fact, Contents) and fact.region == region and rows in fact.places():
-            place = fact.places()[rows]
-            content = sum(layout.array(card, block, region)[..., place, :] for block in fact.blocks)
-            weights = 2 ** np.arange(place.stop - place.start, dtype=np.int64)
-            return np.tensordot(weights, np.moveaxis(np.asarray(content) > 0, -2, 0), axes=1)
-    return layout.numbers(card, rows, region)
-
-
-def held_size(layout: Layout, rows: str) -> int:
-    """How many bits the numbers at some rows have."""
-    for fact in layout.facts_given:
-        if isinstance(fact, Contents) and rows in fact.places():
-            return fact.parts[rows.partition(".")[2]]
-    return layout.place(rows).size
+    contents = _contents_at(layout, region, rows)
+    if contents is None:
+        return layout.numbers(card, rows, region)
+    entries = sum(layout.array(card, block, region)[..., contents.places()[rows], :] for block in contents.blocks)
+    return as_numbers(pack_bits(np.asarray(entries) > 0), word_size(layout, rows, region))

@@ -7,7 +7,7 @@ statements about the card when a loop begins. Engines may rely on them, and test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Union, get_args, overload
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Union, get_a
 import numpy as np
 
 from punchcard.budget import require, running
+from punchcard.card.contents import AnyFact, Contents
 from punchcard.card.encoding import MOST_BITS, Numbers, checked_words, decode, unpack_bits
-from punchcard.card.facts import AnyFact, check_fact, violated_facts
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
 from punchcard.card.packed import PackedCard, departs
 from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
@@ -30,6 +30,7 @@ Card: TypeAlias = Union["Tensor", AnyArray, PackedCard]
 Cards: TypeAlias = Card | list[PackedCard] | tuple[PackedCard, ...]
 """A card, or a batch: with leading dimensions, or packed cards one after the other."""
 Dense = TypeVar("Dense", bound="Tensor | AnyArray")
+SomeFact = TypeVar("SomeFact", bound=AnyFact)
 
 Content = Literal["bits", "one", "real", "fixed"]
 """What a row block holds in a region when a loop begins: ±1 bits, the number 1, any numbers, or numbers that never change.
@@ -175,15 +176,24 @@ class Layout:
 
     @cached_property
     def facts(self) -> tuple[AnyFact, ...]:
-        """What is declared beyond which rows hold what. Those of large cards are made when somebody asks for them."""
-        for fact in self.facts_given:
-            check_fact(self, fact)
-        return self.facts_given
+        """What is declared beyond which rows hold what. Those of large cards are made on first use."""
+        for fact in self._declared:
+            fact.check(self)
+        return self._declared
 
     @cached_property
-    def facts_given(self) -> tuple[AnyFact, ...]:
+    def _declared(self) -> tuple[AnyFact, ...]:
         """The facts before they are checked."""
         return tuple(self._facts() if callable(self._facts) else self._facts)
+
+    @cached_property
+    def contents(self) -> tuple[Contents, ...]:
+        """What columns hold in one of two blocks: the facts that others may name."""
+        return tuple(fact for fact in self._declared if isinstance(fact, Contents))
+
+    def facts_of(self, kind: type[SomeFact]) -> list[SomeFact]:
+        """The facts of one class."""
+        return [fact for fact in self.facts if isinstance(fact, kind)]
 
     def __repr__(self) -> str:
         rows = join_some([f"{b.name} {b.size}" for b in self.blocks], most=12)
@@ -203,6 +213,11 @@ class Layout:
     def region(self, name: str) -> slice:
         """The columns of a region."""
         return _find(name, self._columns, "region")
+
+    def region_size(self, name: str) -> int:
+        """How many columns a region has."""
+        span = self.region(name)
+        return int(span.stop - span.start)
 
     def column_name(self, column: int) -> str:
         """A column by its region and its number there: `memory[3]`, or `scratchpad` where the region is one column."""
@@ -362,8 +377,14 @@ class Layout:
     def violations(self, card: Card) -> list[str]:
         """Where a card at the beginning of a loop violates the declared facts; empty when they hold."""
         self.check(card)
-        found = self._content_violations(card)
-        return found or violated_facts(self, card)
+        return self._content_violations(card) or list(self._violated_facts(card))
+
+    def _violated_facts(self, card: Card) -> Iterator[str]:
+        """The facts that do not hold, each with the first column where it fails."""
+        for fact in self.facts:
+            wrong = np.nonzero(~fact.truths(self, card))[-1]
+            if len(wrong):
+                yield f"{self.column_name(self.region(fact.region).start + int(wrong[0]))}: violated: {fact.about}"
 
     def _content_violations(self, card: Card) -> list[str]:
         if isinstance(card, PackedCard):

@@ -110,6 +110,7 @@ def _run(saved: Checkpoint, *, trace: bool, input_: str | None, silent: bool, **
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
     from punchcard import api
     from punchcard.cli.display import Progress
+    from punchcard.engines import Controls
 
     ports = saved.machine.has_ports
     with (
@@ -120,17 +121,17 @@ def _run(saved: Checkpoint, *, trace: bool, input_: str | None, silent: bool, **
     ):
         if ports:
             how |= {"input": read, "output": writer(None if silent else sys.stdout.buffer, sys.stderr.buffer)}
-        return api.resume(saved, watch=progress.watch if trace else None, interrupted=interrupted, progress=progress.made,
-                          **how)
+        controls = Controls(watch=progress.watch if trace else None, interrupted=interrupted, progress=progress.made)
+        return api.resume(saved, controls=controls, **how)
 
 
 def _begun(file: Path, settings: tuple[str, ...], given: Given, registry: Registry) -> Checkpoint:
     """A run at its beginning: the program in a file on a machine for it."""
-    from punchcard import api
+    from punchcard.machines.checked_run import begin
 
     program, kind, options = load_program(file, given, registry)
     program = with_settings(program, settings, kind, registry.language_of(file, given.values)[1])
-    return api.begin(program, kind.machine_class().for_program(program, **options))
+    return begin(program, kind.machine_class().for_program(program, **options))
 
 
 def load_program(file: Path, given: Given, registry: Registry) -> tuple[Any, Kind, dict[str, Any]]:

@@ -8,8 +8,9 @@ from importlib import import_module
 from typing import Any
 
 from punchcard.card.layout import Card, Layout, as_tensor
-from punchcard.engines.base import Engine, NoCopyWatch, Port, Run, Runner, Watch
+from punchcard.engines.base import Engine, Run, Runner
 from punchcard.engines.batch import BatchRunner, SequentialBatchRunner
+from punchcard.engines.controls import NO_CONTROLS, Controls, NoCopyWatch, Port, Watch
 from punchcard.engines.engine_cache import EngineCache
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.transformer.weights import Model, as_module
@@ -48,7 +49,9 @@ LOWERED_OR_SLOWER = Later("punchcard.engines.auto", "lowered_or_slower", takes_p
 
 __all__ = [
     "ENGINES",
+    "NO_CONTROLS",
     "BatchRunner",
+    "Controls",
     "Engine",
     "EngineCache",
     "NoCopyWatch",

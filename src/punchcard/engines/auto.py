@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from punchcard.card.layout import Card, Layout, Pattern, as_tensor
+from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import NoCopyWatch, Port, Run, Runner, Watch, count_from
+from punchcard.engines.base import Run, Runner
 from punchcard.engines.batch import BatchRunner, FallbackBatchRunner, SequentialBatchRunner
+from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.engines.engine_cache import EngineCache
 from punchcard.errors import LoweringError
 from punchcard.transformer.weights import Model, as_module
@@ -126,20 +127,12 @@ class Alternating(Runner):
     def take(self, card: Any) -> None:
         self._fast.take(card)
 
-    def run(
-        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Mapping[Pattern, Port] | None = None,
-        watch: Watch | None = None, interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
-    ) -> Run:
+    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
         made, declined = Counter({self.engine: 0}), Counter[str]()
         before, in_a_row = self.compile_seconds, 0
 
         def part(runner: Runner, count: int) -> Run:
-            done = made.total()
-            ran = runner.run(
-                count, until=until, ports=ports and {pattern: count_from(done, port) for pattern, port in ports.items()},
-                watch=watch and NoCopyWatch.like(count_from(done, watch), watch), interrupted=interrupted,
-                progress=progress and count_from(done, progress))
+            ran = runner.run(count, controls.after(made.total()))
             made.update(ran.made)
             return ran
 

@@ -3,65 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Layout, Pattern
-from punchcard.card.packed import PackedCard
+from punchcard.engines.controls import NO_CONTROLS, Controls, Port
 from punchcard.engines.engine_cache import EngineCache
-from punchcard.engines.output_buffer import OutputBuffer
 from punchcard.errors import LayoutError, PunchcardError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Watch: TypeAlias = Callable[[int, Any], None]
-"""Called after every loop with the number of loops made and the card, which it must not change.
-
-A runner that was given a packed card may show it packed; one that was given a tensor shows tensors.
-"""
-
-
-class NoCopyWatch:
-    """A watch that keeps nothing of the card. It is shown the card itself, as the engine has it, and no copy is made."""
-
-    def __init__(self, look: Watch) -> None:
-        self.look = look
-
-    def __call__(self, loop: int, card: Card) -> None:
-        self.look(loop, card)
-
-    @classmethod
-    def like(cls, look: Watch, *watches: Watch) -> Watch:
-        """`look`, a glance too if all these are."""
-        return cls(look) if all(isinstance(watch, NoCopyWatch) for watch in watches) else look
-
-
-def card_for(watch: Watch, card: Card) -> Card:
-    """What a watch is given of a card that the next loop may change."""
-    if isinstance(watch, NoCopyWatch):
-        return card
-    if isinstance(card, PackedCard | np.ndarray):
-        return card.copy()
-    import torch
-
-    return card.clone(memory_format=torch.contiguous_format)
-
-
-Port: TypeAlias = Callable[[int, Any], bool]
-"""Called when its pattern stands on the card, with the number of loops made and the card; says whether to go on.
-
-It may change the card in place, in the rows and regions that a loop may change. A port that reads and writes by calls of the
-layout serves tensors and packed cards alike; a packed card is shown only by a runner that was given one.
-"""
-
-
-Returned = TypeVar("Returned")
 Reason: TypeAlias = Literal["matched", "loops", "interrupted", "stopped", "declined"]
 
 
@@ -115,28 +70,12 @@ class Runner(ABC):
         """Go on from another card of the same shape, with what was prepared for the first."""
 
     @abstractmethod
-    def run(
-        self,
-        loops: int,
-        *,
-        until: Pattern | Sequence[Pattern] = (),
-        ports: Mapping[Pattern, Port] | None = None,
-        watch: Watch | None = None,
-        interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
-    ) -> Run:
+    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
         """Make up to `loops` loops more; a second call goes on from the card that the first one left.
 
-        `until` is a pattern on named rows, or several, looked for after every loop; the run stops once every card of the
-        batch shows one. `ports` maps patterns to functions that are called when the pattern stands on the card, after
-        `until` was looked for; a batch has no ports. `watch` sees the card after every loop; `interrupted` is asked, and
-        `progress` told the loops made, every now and then between loops. Loops are counted from this call on.
+        Of a batch of cards, the run ends once every card shows a pattern of `until`; a batch has no ports. Loops are counted
+        from this call on.
         """
-
-
-def count_from(before: int, call: Callable[..., Returned]) -> Callable[..., Returned]:
-    """The call with its loops counted from the beginning of the run, not of the part. An output buffer is not counted."""
-    return cast("Any", call) if isinstance(call, OutputBuffer) else lambda loops, *card: call(before + loops, *card)
 
 
 class Engine(Protocol):
@@ -162,8 +101,8 @@ class Stops:
     ports: Mapping[Pattern, Port]
 
     @classmethod
-    def of(cls, card: Card, layout: Layout | None, until: Pattern | Sequence[Pattern],
-           ports: Mapping[Pattern, Port] | None) -> Stops:
+    def of(cls, card: Card, layout: Layout | None, controls: Controls) -> Stops:
+        until, ports = controls.until, controls.ports
         found = (until,) if isinstance(until, Pattern) else tuple(until)
         if (found or ports) and layout is None:
             raise LayoutError("`until` and `ports` name rows of the card: they need the card's layout")
@@ -171,9 +110,9 @@ class Stops:
             raise PunchcardError(f"ports serve one card, not a batch of shape {tuple(card.shape)}")
         if layout is not None:
             layout.check(card)
-            for pattern in (*found, *(ports or ())):
+            for pattern in (*found, *ports):
                 layout.check_pattern(pattern)
-        return cls(layout, found, ports or {})
+        return cls(layout, found, ports)
 
     def matched(self, card: Card) -> Pattern | None:
         """The pattern of `until` that stands on the card; for a batch, the last one when each card shows one."""

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from punchcard.card.layout import Card, Pattern
-from punchcard.engines.base import Port, Run, Runner, count_from
+from punchcard.engines.base import Run, Runner
+from punchcard.engines.controls import NO_CONTROLS, Controls, Port, count_from
 
 MOST_NOTES = 16
 Ports = Sequence[Mapping[Pattern, Port]]
@@ -39,12 +40,10 @@ class BatchRunner(ABC):
     def run(
         self,
         loops: int,
+        controls: Controls = NO_CONTROLS,
         *,
-        until: Pattern | Sequence[Pattern] = (),
         ports: Ports | None = None,
         among: Sequence[int] | None = None,
-        interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
     ) -> list[Run]:
         """Make up to `loops` loops more on every card, or on those `among` them; a run for each, in their order.
 
@@ -65,18 +64,14 @@ class SequentialBatchRunner(BatchRunner):
         self._cards[number] = card
 
     def run(
-        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Ports | None = None,
-        among: Sequence[int] | None = None, interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
     ) -> list[Run]:
         runs: list[Run] = []
         before, over = 0, False
         for i in range(len(self._cards)) if among is None else among:
             self._runner.take(self._cards[i])
-            over = over or (bool(runs) and interrupted is not None and interrupted())
-            ran = self._runner.run(
-                0 if over else loops, until=until, ports=None if ports is None else ports[i], interrupted=interrupted,
-                progress=progress and count_from(before, progress))
+            over = over or (bool(runs) and controls.is_interrupted())
+            ran = self._runner.run(0 if over else loops, controls.of_card(None if ports is None else ports[i], before))
             over = over or ran.reason == "interrupted"
             runs.append(replace(ran, reason="interrupted") if over and ran.reason == "loops" and ran.loops < loops else ran)
             self._cards[i] = ran.raw_card
@@ -96,29 +91,25 @@ class FallbackBatchRunner(BatchRunner):
         self._fast.take(number, card)
 
     def run(
-        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Ports | None = None,
-        among: Sequence[int] | None = None, interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
     ) -> list[Run]:
-        runs = self._fast.run(loops, until=until, ports=ports, among=among, interrupted=interrupted, progress=progress)
+        runs = self._fast.run(loops, controls, ports=ports, among=among)
         self.compile_seconds = self._fast.compile_seconds
         self.notes = tuple(dict.fromkeys((*self._fast.notes, *self.notes)))[:MOST_NOTES]
         made = sum(ran.loops for ran in runs)
         for place, (number, ran) in enumerate(zip(range(len(runs)) if among is None else among, runs, strict=True)):
             if ran.reason == "declined":
-                runs[place] = self._relieve(number, ran, loops, made, until, ports, interrupted, progress)
+                runs[place] = self._relieve(number, ran, loops, made, controls, ports)
                 made += runs[place].loops - ran.loops
         return runs
 
     def _relieve(
-        self, number: int, ran: Run, loops: int, made: int, until: Pattern | Sequence[Pattern], ports: Ports | None,
-        interrupted: Callable[[], bool] | None, progress: Callable[[int], None] | None,
+        self, number: int, ran: Run, loops: int, made: int, controls: Controls, ports: Ports | None
     ) -> Run:
         """The rest of the loops on a card."""
         own = None if ports is None else {pattern: count_from(ran.loops, port) for pattern, port in ports[number].items()}
         runner = self._slower(ran.raw_card)
-        rest = runner.run(loops - ran.loops, until=until, ports=own, interrupted=interrupted,
-                          progress=progress and count_from(made, progress))
+        rest = runner.run(loops - ran.loops, controls.of_card(own, made))
         self._fast.take(number, rest.raw_card)
         by = Counter(ran.made)
         by.update(rest.made)

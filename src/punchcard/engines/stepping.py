@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Layout, Pattern
-from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, card_for
+from punchcard.engines.base import Reason, Run, Runner, Stops
+from punchcard.engines.controls import NO_CONTROLS, Controls, card_for
 
 
 class Stepping(Runner):
@@ -47,12 +48,8 @@ class Stepping(Runner):
     def card(self) -> Tensor:
         return self.view.clone(memory_format=torch.contiguous_format)
 
-    def run(
-        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Mapping[Pattern, Port] | None = None,
-        watch: Watch | None = None, interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
-    ) -> Run:
-        stops = Stops.of(self.view, self.layout, until, ports)
+    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
+        stops, watch = Stops.of(self.view, self.layout, controls), controls.watch
         with torch.no_grad(), threads(1 if self.one_thread else torch.get_num_threads()):
             for loop in range(1, loops + 1):
                 self.loop()
@@ -64,9 +61,8 @@ class Stepping(Runner):
                 stopped = self._serve(stops, loop)
                 if stopped is not None:
                     return self._end(loop, "stopped", stopped)
-                if progress is not None:
-                    progress(loop)
-                if interrupted is not None and interrupted():
+                controls.report(loop)
+                if controls.is_interrupted():
                     return self._end(loop, "interrupted")
             return self._end(loops, "loops")
 

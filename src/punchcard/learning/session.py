@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypedDict
 
 from punchcard.card.layout import Card, Pattern
-from punchcard.engines import Port
+from punchcard.engines import Controls, Port
 from punchcard.errors import PunchcardError
 from punchcard.learning.blocks import blocks_of
 from punchcard.learning.programs.network import Network
@@ -106,10 +106,11 @@ def run_whole(
             return True
 
         ports[machine.reader.next_is(dict(program.labels)[label])] = port
-    result = machine.run(program, ports=ports, interrupted=options.get("interrupted"), progress=progress, **how)
+    controls = Controls(ports=ports, interrupted=options.get("interrupted"), progress=progress)
+    result = machine.run(program, controls=controls, **how)
     if not result.interrupted and result.loops != written.loops:
         # A turn that no look between the parts of the run has seen: loop by loop the guard names the instruction.
-        machine.run(program, watch=lambda loop, card: None, **how | {"engine": result.engine})
+        machine.run(program, controls=Controls(watch=lambda loop, card: None), **how | {"engine": result.engine})
         raise PunchcardError(f"the program ended after {result.loops:,} loops in place of {written.loops:,}, but loop by "
                              f"loop no instruction breaks a promise: engine {result.engine!r} gives another card when it is "
                              "watched")

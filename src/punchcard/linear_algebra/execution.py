@@ -9,9 +9,9 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from punchcard.checks.runs import begin, checked_run
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision
+from punchcard.machines.checked_run import begin, resume
 from punchcard.machines.fleq.blocks.block import MatrixProduct
 from punchcard.machines.fleq.designs.base import check_room
 from punchcard.machines.fleq.dry_run import UNBOUNDED, DryRun, dry_run, with_fitting_range
@@ -99,7 +99,7 @@ def execute(
         raise PunchcardError(f"{', '.join(sizes)}: options build a machine, and here one is given")
     machine.punch(program)  # refuses a program that does not fit, before the run
     try:
-        report = checked_run(begin(program, machine, engine=engine or DEFAULT_ENGINE, check=check, max_steps=ran.steps + 1))
+        report = resume(begin(program, machine, engine=engine or DEFAULT_ENGINE, check=check, max_steps=ran.steps + 1))
     except ProgramError as error:
         raise ConvergenceError(f"{error}: on the interpreter, which rounds less, values stay within {ran.largest:g}; "
                                f"{advice(machine, condition)}") from None

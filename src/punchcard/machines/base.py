@@ -10,7 +10,6 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
@@ -21,10 +20,10 @@ from punchcard.above import above
 from punchcard.arguments import checked
 from punchcard.budget import building, require, running, running_packed
 from punchcard.card.formats import FormatName, as_array
-from punchcard.card.layout import Card, Cards, Layout, Pattern, as_tensor
+from punchcard.card.layout import Card, Cards, Layout, Pattern
 from punchcard.card.packed import PackedCard, packed_bytes
-from punchcard.engines import EngineCache, NoCopyWatch, Port, Watch, prepare, takes_packed
-from punchcard.errors import LoweringError, PrecisionError, ProgramError, PunchcardError, did_you_mean
+from punchcard.engines import NO_CONTROLS, Controls, EngineCache, Watch, takes_packed
+from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines import storage, weight_cache
 from punchcard.machines.comparison import Check, Comparison, EndComparison, LockstepComparison
 from punchcard.machines.design import Design
@@ -35,9 +34,9 @@ from punchcard.machines.listing import Listing, lines_of
 from punchcard.machines.ports import Host
 from punchcard.machines.real_variables import RealVariable
 from punchcard.machines.result import Batch, Readout, Reason, Result
-from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Mark, PeriodicAction, RunOutcome, in_turn, run_parts
+from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Mark, PeriodicAction, RunOutcome, run_program
 from punchcard.machines.stages import Said, Stage
-from punchcard.machines.streams import Input, Output, Read, Waiting, Write, reader, writer
+from punchcard.machines.streams import Input, Output, Read, Write, reader
 from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.precision import Precision, as_precision
@@ -383,10 +382,7 @@ class Machine(ABC, Generic[Program, State]):
         max_steps: int | None = None,
         input: Input = b"",
         output: Output | None = None,
-        watch: Watch | None = None,
-        interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
-        ports: Mapping[Pattern, Port] | None = None,
+        controls: Controls = NO_CONTROLS,
         guarded: bool = True,
         begin: Mark | None = None,
         keep: PeriodicAction | None = None,
@@ -395,55 +391,12 @@ class Machine(ABC, Generic[Program, State]):
 
         input, output   of machines with ports: bytes, a binary file, or a function; a file is flushed before an input is
                         waited for, at the end, and at least every 0.05 seconds
-        ports           functions that are called when a pattern stands on the card, beside the machine's own
+        controls        what is called between loops; its ports are served beside the machine's own
         guarded         stop with an error where a program breaks a promise (see the machine)
         begin           the mark to go on from, by default the program's punched card;  keep  is given marks of the run
         """
-        self.check_type(program)
-        loops, name = self.last_loop(max_steps), self.engine_for(engine)
-        self.check_room(name)
-        punched = self.pack(program)
-        begin = begin or Mark(punched)
-        out = writer(output)
-        waiting = Waiting(reader(input, len(begin.traffic.read)), before=out.flush)
-        host = self.host(begin, waiting, out, loops, program)
-        card = begin.raw_card if host is None else host.begin(begin.raw_card)
-        if begin.ended or (host is not None and host.ended is not None):
-            return self.result(program, RunOutcome(begin, "matched"), begin, host)
-        expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
-        try:
-            runner = prepare(name, self.weights, self.layout, card, loops=expected, cache=self.engine_cache)
-        except LoweringError as why:
-            raise LoweringError(f"the engine {name!r} declines: {why}; 'auto' takes a slower one") from None
-
-        def again(mark: Mark, until: int, watch: Watch | None) -> Mark:
-            anew = prepare(runner.engine, self.weights, self.layout, mark.raw_card, fall_back=True, cache=self.engine_cache)
-            return run_parts(anew, mark, until, until=self.halting, watch=watch).mark
-
-        marks = [PeriodicAction(keep.every, lambda mark: out.flush()), keep] if keep is not None else []
-        seen = [_as_tensors(watch)] if watch is not None else []
-        if guarded:
-            guard, looks = self.guard(program, punched, begin, again, every_loop=watch is not None or name == OBSERVED)
-            seen = [guard, *seen] if guard is not None else seen
-            marks = [*looks, *(PeriodicAction(keep.every, look.act) for look in looks if keep is not None), *marks]
-        own = {pattern: self._on_tensors(port) for pattern, port in (ports or {}).items()}
-        served = {**(host.ports if host is not None else {}), **own}
-
-        def asked() -> bool:
-            out.flush_if_due()
-            return interrupted is not None and interrupted()
-
-        waited = waiting.seconds
-        try:
-            course = run_parts(
-                runner, begin, loops, until=self.halting, ports=served or None, marks=marks, interrupted=asked,
-                progress=progress, watch=in_turn(*seen) if seen else None, host=host)
-        finally:
-            out.flush()
-        course = replace(course, seconds=max(0.0, course.seconds - (waiting.seconds - waited)))
-        if guarded and guard is None:
-            course = replace(course, notes=(*course.notes, *self.unchecked(program, course.mark.loops - begin.loops)))
-        return self.result(program, course, begin, host)
+        return run_program(self, program, engine=engine, max_steps=max_steps, input=input, output=output, controls=controls,
+                           guarded=guarded, begin=begin, keep=keep)
 
     def run_batch(
         self,
@@ -452,8 +405,7 @@ class Machine(ABC, Generic[Program, State]):
         engine: str = DEFAULT_ENGINE,
         max_steps: int | None = None,
         inputs: Sequence[Input] | None = None,
-        interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
+        controls: Controls = NO_CONTROLS,
         guarded: bool = True,
         threads: int | None = None,
         device: str | None = None,
@@ -461,7 +413,7 @@ class Machine(ABC, Generic[Program, State]):
         """Run programs, or cards, side by side on this machine; each ends by itself. Every result is that of `run`.
 
         inputs     the input of each, of machines with ports
-        progress   is told the loops that were made by all together
+        controls   `interrupted` and `progress`; the loops are those of all runs together
         threads    how many; by default one for each core
         device     "cuda" for an NVIDIA GPU; by default where the cards are, and programs on the CPU
 
@@ -470,8 +422,8 @@ class Machine(ABC, Generic[Program, State]):
         """
         from punchcard.machines.batch import run_batch
 
-        return run_batch(self, given, engine=engine, max_steps=max_steps, inputs=inputs, interrupted=interrupted,
-                         progress=progress, guarded=guarded, threads=threads, device=device)
+        return run_batch(self, given, engine=engine, max_steps=max_steps, inputs=inputs, controls=controls,
+                         guarded=guarded, threads=threads, device=device)
 
     def last_loop(self, max_steps: int | None) -> int:
         """The loop after which a run of so many instructions stops."""
@@ -483,20 +435,6 @@ class Machine(ABC, Generic[Program, State]):
     def engine_for(self, wanted: str) -> str:
         """The engine that is prepared: where somebody observes the model, the one that passes through its layers."""
         return OBSERVED if wanted == DEFAULT_ENGINE and self.weights.is_observed else wanted
-
-    def _on_tensors(self, port: Port) -> Port:
-        """A port of the caller's, which works on a tensor, also where the engine has the card packed."""
-        def call(loop: int, card: Card) -> bool:
-            if not isinstance(card, PackedCard):
-                return port(loop, card)
-            before, tensor = card.tensor(), card.tensor()
-            goes_on = port(loop, tensor)
-            if not bool((tensor == before).all()):
-                for name, field in PackedCard.of(self.layout, tensor).fields.items():
-                    card.fields[name][...] = field
-            return goes_on
-
-        return call
 
     def steps(self, loops: int, *, ended: bool) -> int:
         """Instructions executed in so many loops of a run; `ended` by a halting pattern, or not."""
@@ -531,6 +469,12 @@ class Machine(ABC, Generic[Program, State]):
     def comparison(self, program: Program, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None) -> Comparison:
         """What compares a run with the interpreter; `kept` is what a judge of the same run remembered."""
         return EndComparison(self, program) if check == "end" else LockstepComparison(self, program, begin)
+
+    @classmethod
+    def check_mode(cls, wanted: bool | Check | None) -> Check | None:
+        """When a run is compared with the interpreter: as `wanted`, default: as the machine says."""
+        usual: Check = cls.compared or "end"
+        return cls.compared if wanted is None else (usual if wanted else None) if isinstance(wanted, bool) else wanted
 
     def differences(self, program: Program, card: Card, oracle: Interpreter[State]) -> list[str]:
         """Where a card is not what the interpreter has: in what is the program's own, or in the rest of the machine."""
@@ -684,7 +628,3 @@ class Machine(ABC, Generic[Program, State]):
         program: Program = self.kind.languages[0].assemble(text)
         return program
 
-
-def _as_tensors(watch: Watch) -> Watch:
-    """A watcher of the caller's, which sees tensors, also where the engine has the card packed; a glance takes any card."""
-    return watch if isinstance(watch, NoCopyWatch) else lambda loop, card: watch(loop, as_tensor(card))

@@ -7,26 +7,25 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from punchcard.card.layout import Card, Pattern
-from punchcard.engines import BatchRunner, Port, Run, Watch, prepare, prepare_batch
-from punchcard.engines.base import count_from
+from punchcard.engines import BatchRunner, Controls, Port, Run, Watch, prepare_batch
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Result
-from punchcard.machines.running import Mark, PeriodicAction, RunOutcome, part_of, run_parts
-from punchcard.machines.streams import Input, Traffic, reader, writer
+from punchcard.machines.running import Mark, PeriodicAction, RunOutcome, declined, mark_after, part_of, repeat
+from punchcard.machines.streams import Input, reader, writer
 
 if TYPE_CHECKING:
     from punchcard.machines.base import Machine
 
 
 @dataclass
-class Entrant:
+class BatchEntry:
     """One of the runs: where it stands, who serves and who looks at it, why it ended, and what went wrong."""
 
     program: Any
@@ -57,12 +56,8 @@ class Entrant:
         """Note a part of the run."""
         self.made.update(ran.made)
         if ran.reason == "declined":
-            self.error = LoweringError(f"loop {self.mark.loops + ran.loops + 1}: {'; '.join(ran.notes)}; the engine 'auto' "
-                                       "goes on with a slower one")
-        ended = ran.reason == "matched" or (self.host is not None and self.host.ended in ("halted", "fault"))
-        engine = max(self.made, key=self.made.__getitem__, default=ran.engine)
-        self.mark = Mark(ran.raw_card, self.mark.loops + ran.loops, engine, ended,
-                         Traffic() if self.host is None else self.host.traffic)
+            self.error = declined(self.mark, ran)
+        self.mark = mark_after(self.mark, ran, self.made, self.host)
         self.reason = None if ran.reason == "loops" else "stopped" if ran.reason == "declined" else ran.reason
 
     def look(self, *, last: bool) -> None:
@@ -75,13 +70,13 @@ class Entrant:
             self.error = error
 
 
-class Runs:
+class ProgramBatch:
     """The runs of a batch, from the first loop to the last."""
 
     def __init__(self, machine: Machine[Any, Any], given: Sequence[Any], inputs: Sequence[Input], loops: int) -> None:
         self.machine, self.loops = machine, loops
         packed: dict[int, Card] = {}  # a program that is given often is packed once
-        self.entrants = []
+        self.entries = []
         for number, (one, source) in enumerate(zip(given, inputs, strict=True)):
             program = one if machine.kind.is_for(one) else None
             try:
@@ -93,7 +88,7 @@ class Runs:
             host = machine.host(begin, reader(source), writer(None), loops, program)
             if host is not None:
                 begin = replace(begin, raw_card=host.begin(card))
-            self.entrants.append(Entrant(program, begin, host, begin))
+            self.entries.append(BatchEntry(program, begin, host, begin))
 
     def _card(self, one: Any) -> Card:
         """A card of this machine."""
@@ -107,42 +102,37 @@ class Runs:
 
     def guard(self, engine: str) -> None:
         """Look whether programs keep their promises, at marks."""
-        for entrant in self.entrants:
-            if entrant.program is not None:
+        for entry in self.entries:
+            if entry.program is not None:
                 watch, looks = self.machine.guard(
-                    entrant.program, entrant.begin.raw_card, entrant.begin, partial(self._again, engine), every_loop=False)
-                entrant.looks = [*looks, *(() if watch is None else [PeriodicAction(1, partial(_see, watch))])]
+                    entry.program, entry.begin.raw_card, entry.begin, partial(repeat, self.machine, engine),
+                    every_loop=False)
+                entry.looks = [*looks, *(() if watch is None else [PeriodicAction(1, partial(_see, watch))])]
 
-    def _again(self, engine: str, mark: Mark, until: int, watch: Watch | None) -> Mark:
-        machine = self.machine
-        anew = prepare(engine, machine.weights, machine.layout, mark.raw_card, fall_back=True, cache=machine.engine_cache)
-        return run_parts(anew, mark, until, until=machine.halting, watch=watch).mark
-
-    def run(self, runner: BatchRunner, interrupted: Callable[[], bool] | None,
-            progress: Callable[[int], None] | None) -> None:
+    def run(self, runner: BatchRunner, controls: Controls) -> None:
         """In parts, each of all runs that have not ended."""
-        entrants, done, before = self.entrants, 0, 0
-        ports = [entrant.ports for entrant in entrants]
-        going = list(range(len(entrants)))
+        entries, done, before = self.entries, 0, 0
+        controls = replace(controls, until=self.machine.halting)
+        ports = [entry.ports for entry in entries]
+        going = list(range(len(entries)))
         while True:
-            part = part_of(done, self.loops, [at for i in going for at in entrants[i].looks])
-            runs = runner.run(part, until=self.machine.halting, ports=ports if any(ports) else None, among=going,
-                             interrupted=interrupted, progress=progress and count_from(before, progress))
+            part = part_of(done, self.loops, [at for i in going for at in entries[i].looks])
+            runs = runner.run(part, controls.of_card(None, before), ports=ports if any(ports) else None, among=going)
             done, before = done + part, before + sum(ran.loops for ran in runs)
             for i, ran in zip(going, runs, strict=True):
-                entrants[i].advance(ran)
-                entrants[i].look(last=bool(entrants[i].reason) or done >= self.loops)
-            going = [i for i in going if not entrants[i].reason and entrants[i].error is None]
+                entries[i].advance(ran)
+                entries[i].look(last=bool(entries[i].reason) or done >= self.loops)
+            going = [i for i in going if not entries[i].reason and entries[i].error is None]
             if not going or done >= self.loops:
                 return
 
-    def result(self, entrant: Entrant) -> Result[Any]:
+    def result(self, entry: BatchEntry) -> Result[Any]:
         """The end of one run. One that went wrong has left a card that may not mean anything to its program."""
-        course = RunOutcome(entrant.mark, entrant.reason or "loops")
-        if entrant.error is None:
-            return self.machine.result(entrant.program, course, entrant.begin, entrant.host)
-        found = self.machine.result(None, course, entrant.begin, entrant.host)
-        return replace(found, reason="fault", fault=entrant.error)
+        course = RunOutcome(entry.mark, entry.reason or "loops")
+        if entry.error is None:
+            return self.machine.result(entry.program, course, entry.begin, entry.host)
+        found = self.machine.result(None, course, entry.begin, entry.host)
+        return replace(found, reason="fault", fault=entry.error)
 
 
 def _see(watch: Watch, mark: Mark) -> None:
@@ -151,17 +141,19 @@ def _see(watch: Watch, mark: Mark) -> None:
 
 def run_batch(
     machine: Machine[Any, Any], given: Iterable[Any], *, engine: str, max_steps: int | None,
-    inputs: Sequence[Input] | None, interrupted: Callable[[], bool] | None, progress: Callable[[int], None] | None,
+    inputs: Sequence[Input] | None, controls: Controls,
     guarded: bool, threads: int | None, device: str | None,
 ) -> Batch[Any]:
     """See `Machine.run_batch`."""
     wanted, loops, name = list(given), machine.last_loop(max_steps), machine.engine_for(engine)
     if not wanted:
         raise PunchcardError("the batch is empty: give one program or more")
+    if controls.until or controls.ports or controls.watch is not None:
+        raise PunchcardError("a batch takes `interrupted` and `progress` of its controls: watch single programs with run")
     if inputs is not None and len(inputs) != len(wanted):
         raise PunchcardError(f"{len(inputs)} inputs for a batch of {len(wanted)}: give one for each")
-    runs = Runs(machine, wanted, inputs or [b""] * len(wanted), loops)
-    cards = [entrant.begin.raw_card for entrant in runs.entrants]
+    runs = ProgramBatch(machine, wanted, inputs or [b""] * len(wanted), loops)
+    cards = [entry.begin.raw_card for entry in runs.entries]
     try:
         runner = prepare_batch(name, machine.weights, machine.layout, cards, loops=loops, cache=machine.engine_cache,
                               threads=threads, device=device)
@@ -171,7 +163,7 @@ def run_batch(
     if guarded:
         runs.guard(runner.engine)
     started, compiled = time.perf_counter(), runner.compile_seconds
-    runs.run(runner, interrupted, progress)
+    runs.run(runner, controls)
     seconds = time.perf_counter() - started - (runner.compile_seconds - compiled)
-    return Batch(tuple(map(runs.result, runs.entrants)), runner.engine, max(0.0, seconds), runner.compile_seconds,
+    return Batch(tuple(map(runs.result, runs.entries)), runner.engine, max(0.0, seconds), runner.compile_seconds,
                  runner.threads, runner.notes)

@@ -9,18 +9,26 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from punchcard.card.holder import CardHolder
-from punchcard.card.layout import Card, Pattern
-from punchcard.engines import NoCopyWatch, Port, Runner, Watch
-from punchcard.engines.base import count_from
+from punchcard.card.layout import Card, Layout, as_tensor
+from punchcard.card.packed import PackedCard
+from punchcard.engines import Controls, NoCopyWatch, Port, Run, Runner, Watch, prepare
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.formatting import plural
 from punchcard.machines.ports import Host
-from punchcard.machines.streams import Traffic
+from punchcard.machines.result import Result
+from punchcard.machines.streams import Input, Output, TimedInput, Traffic, reader, writer
+
+if TYPE_CHECKING:
+    from punchcard.machines.base import Machine
+
+Program = TypeVar("Program")
+State = TypeVar("State")
 
 DEFAULT_ENGINE = "auto"
 OBSERVED = "dense"
@@ -72,37 +80,20 @@ class RunOutcome:
 
 
 def run_parts(
-    runner: Runner,
-    begin: Mark,
-    loops: int,
-    *,
-    until: Sequence[Pattern],
-    ports: Mapping[Pattern, Port] | None = None,
-    host: Host | None = None,
+    runner: Runner, begin: Mark, loops: int, controls: Controls, *, host: Host | None = None,
     marks: Sequence[PeriodicAction] = (),
-    watch: Watch | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> RunOutcome:
-    """Go on from a mark until a card shows `until` or `loops` loops have been made in all, those before included."""
+    """Go on from a mark until a card shows `controls.until` or `loops` loops have been made, those before it included."""
     mark, made, seconds = begin, Counter[str](), 0.0
     while True:
         before, started, compiled = mark.loops, time.perf_counter(), runner.compile_seconds
-        ran = runner.run(
-            part_of(before, loops, marks), until=until, interrupted=interrupted,
-            ports=ports and {pattern: count_from(before, port) for pattern, port in ports.items()},
-            watch=watch and NoCopyWatch.like(count_from(before, watch), watch),
-            progress=progress and count_from(before, progress))
+        ran = runner.run(part_of(before, loops, marks), controls.after(before))
         seconds += time.perf_counter() - started - (runner.compile_seconds - compiled)
         made.update(ran.made)
         if ran.reason == "declined":
-            raise LoweringError(f"loop {before + ran.loops + 1}: {'; '.join(ran.notes)}; the engine 'auto' goes on with a "
-                                "slower one")
-        engine = max(made, key=made.__getitem__, default=runner.engine)
-        ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "fault"))
-        mark = Mark(ran.raw_card, before + ran.loops, engine, ended, Traffic() if host is None else host.traffic)
-        reason = ran.reason
-        if reason == "loops" and mark.loops < loops and interrupted is not None and interrupted():
+            raise declined(mark, ran)
+        mark, reason = mark_after(mark, ran, made, host), ran.reason
+        if reason == "loops" and mark.loops < loops and controls.is_interrupted():
             reason = "interrupted"
         last = reason != "loops" or mark.loops >= loops
         for at in marks:
@@ -111,6 +102,19 @@ def run_parts(
         if last:
             notes = tuple(dict.fromkeys(runner.notes))[:MOST_NOTES]
             return RunOutcome(mark, reason, notes, max(0.0, seconds), runner.compile_seconds)
+
+
+def mark_after(mark: Mark, ran: Run, made: Counter[str], host: Host | None) -> Mark:
+    """The mark at the end of a part of a run; `made` counts the loops of each engine so far."""
+    ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "fault"))
+    return Mark(ran.raw_card, mark.loops + ran.loops, max(made, key=made.__getitem__, default=ran.engine), ended,
+                Traffic() if host is None else host.traffic)
+
+
+def declined(mark: Mark, ran: Run) -> LoweringError:
+    """The error of a run whose engine declined a loop after a mark."""
+    return LoweringError(f"loop {mark.loops + ran.loops + 1}: {'; '.join(ran.notes)}; the engine 'auto' goes on with a "
+                         "slower one")
 
 
 def in_turn(*watchers: Watch) -> Watch:
@@ -125,3 +129,79 @@ def in_turn(*watchers: Watch) -> Watch:
 def part_of(done: int, loops: int, marks: Sequence[PeriodicAction]) -> int:
     """How many loops until the next mark, or the end."""
     return max(0, min([loops - done, *(at.every - done % at.every for at in marks)]))
+
+
+def run_program(
+    machine: Machine[Program, State], program: Program, *, engine: str, max_steps: int | None, input: Input,
+    output: Output | None, controls: Controls, guarded: bool, begin: Mark | None, keep: PeriodicAction | None,
+) -> Result[State]:
+    """See `Machine.run`."""
+    machine.check_type(program)
+    if controls.until:
+        raise PunchcardError("until is for an engine's run: a program ends where it halts, or at a port that returns False")
+    loops, name = machine.last_loop(max_steps), machine.engine_for(engine)
+    machine.check_room(name)
+    punched = machine.pack(program)
+    begin = begin or Mark(punched)
+    out = writer(output)
+    timed = TimedInput(reader(input, len(begin.traffic.read)), before=out.flush)
+    host = machine.host(begin, timed, out, loops, program)
+    card = begin.raw_card if host is None else host.begin(begin.raw_card)
+    if begin.ended or (host is not None and host.ended is not None):
+        return machine.result(program, RunOutcome(begin, "matched"), begin, host)
+    expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
+    try:
+        runner = prepare(name, machine.weights, machine.layout, card, loops=expected, cache=machine.engine_cache)
+    except LoweringError as why:
+        raise LoweringError(f"the engine {name!r} declines: {why}; 'auto' takes a slower one") from None
+    watches = [] if controls.watch is None else [_on_tensors(controls.watch)]
+    marks = [] if keep is None else [PeriodicAction(keep.every, lambda mark: out.flush()), keep]
+    if guarded:
+        guard, looks = machine.guard(program, punched, begin, partial(repeat, machine, runner.engine),
+                                     every_loop=controls.watch is not None or name == OBSERVED)
+        watches = watches if guard is None else [guard, *watches]
+        marks = [*looks, *(PeriodicAction(keep.every, look.act) for look in looks if keep is not None), *marks]
+
+    def asked() -> bool:
+        out.flush_if_due()
+        return controls.is_interrupted()
+
+    served = {**({} if host is None else host.ports),
+              **{pattern: _port_on_tensors(machine.layout, port) for pattern, port in controls.ports.items()}}
+    waited = timed.seconds
+    try:
+        outcome = run_parts(
+            runner, begin, loops, host=host, marks=marks,
+            controls=Controls(machine.halting, served, in_turn(*watches) if watches else None, asked, controls.progress))
+    finally:
+        out.flush()
+    unseen = machine.unchecked(program, outcome.mark.loops - begin.loops) if guarded and guard is None else ()
+    outcome = replace(outcome, seconds=max(0.0, outcome.seconds - (timed.seconds - waited)),
+                      notes=(*outcome.notes, *unseen))
+    return machine.result(program, outcome, begin, host)
+
+
+def repeat(machine: Machine[Any, Any], engine: str, mark: Mark, until: int, watch: Watch | None) -> Mark:
+    """Make the loops after a mark again, up to the loop `until`; a slower engine takes over where this one declines."""
+    runner = prepare(engine, machine.weights, machine.layout, mark.raw_card, fall_back=True, cache=machine.engine_cache)
+    return run_parts(runner, mark, until, Controls(machine.halting, watch=watch)).mark
+
+
+def _on_tensors(watch: Watch) -> Watch:
+    """A watch of the caller's, which sees tensors, also of a packed card; one without copies sees the engine's own."""
+    return watch if isinstance(watch, NoCopyWatch) else lambda loop, card: watch(loop, as_tensor(card))
+
+
+def _port_on_tensors(layout: Layout, port: Port) -> Port:
+    """A port of the caller's, which works on a tensor, also where the engine has the card packed."""
+    def call(loop: int, card: Card) -> bool:
+        if not isinstance(card, PackedCard):
+            return port(loop, card)
+        before, tensor = card.tensor(), card.tensor()
+        goes_on = port(loop, tensor)
+        if not bool((tensor == before).all()):
+            for name, field in PackedCard.of(layout, tensor).fields.items():
+                card.fields[name][...] = field
+        return goes_on
+
+    return call

@@ -55,7 +55,7 @@ def _bytes(data: bytes) -> Iterator[bytes]:
     return (data[i : i + 1] for i in range(len(data)))
 
 
-class Waiting:
+class TimedInput:
     """A reader that counts the seconds spent waiting for a byte; `before` is called ahead of each."""
 
     def __init__(self, read: Read, before: Callable[[], None]) -> None:

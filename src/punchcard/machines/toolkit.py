@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from punchcard.card.column import ColumnWords
 from punchcard.card.encoding import pointer_bits
-from punchcard.card.facts import AnyFact, Below, Both, Condition, Equals, Fact, Holds, Not, Same, both, either, implies
+from punchcard.card.facts import AnyFact, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import ProgramError, PunchcardError, SourceError
 from punchcard.machines.base import AsPrecision, Machine
@@ -22,18 +23,16 @@ from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Expression, Rows, relu, rows, stack
 from punchcard.transformer.gate import gated
 from punchcard.transformer.precision import Precision
+from punchcard.words.word import Word, all_of, any_of, constant, join
 
 __all__ = [
     "ADDRESS_GAP",
     "AnyFact",
     "AsPrecision",
-    "Below",
-    "Both",
     "Card",
     "Cards",
-    "Condition",
+    "ColumnWords",
     "Design",
-    "Equals",
     "Expression",
     "Fact",
     "Holds",
@@ -42,7 +41,6 @@ __all__ = [
     "Language",
     "Layout",
     "Machine",
-    "Not",
     "Option",
     "Part",
     "Pattern",
@@ -54,22 +52,23 @@ __all__ = [
     "Result",
     "RowBlock",
     "Rows",
-    "Same",
     "SourceError",
     "Stepper",
     "Timing",
+    "Word",
     "Workload",
     "Write",
+    "all_of",
+    "any_of",
     "assign",
     "attend",
-    "both",
     "by_name",
     "clear",
     "clip_where",
-    "either",
+    "constant",
     "gated",
     "holding",
-    "implies",
+    "join",
     "pointer_bits",
     "relu",
     "rows",

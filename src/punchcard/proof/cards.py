@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import z3
 
-from punchcard.card.facts import Copies, Holds
+from punchcard.card.facts import Copies, Fact, Holds
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.machines.stages import Case
@@ -36,20 +36,18 @@ def make_card(
     card = np.zeros((layout.width, layout.columns))
     solver = Solver(seconds=60)
     columns = Columns(layout, Bits(), solver, case)
-    asked = {fact.region for fact in layout.facts if not isinstance(fact, Holds)}
-    for fact in layout.facts:
-        if isinstance(fact, Copies):  # what is copied must be the same as what a pointer finds
-            asked |= set(layout.place(fact.of).block.holds)
+    asked = {fact.region for fact in layout.facts_of(Fact)}
+    for copies in layout.facts_of(Copies):  # what is copied must be the same as what a pointer finds
+        asked |= {copies.region, *layout.place(copies.of).block.holds}
     for block in layout.blocks:
         for region, content in block.holds.items():
             if content == "one":
                 layout.put(card, block.name, region, 1.0)
             elif content == "bits":
                 layout.put(card, block.name, region, -1.0)
-    for fact in layout.facts:
-        if isinstance(fact, Holds):
-            size = 1 << layout.place(fact.rows).size
-            layout.put_numbers(card, fact.region, {fact.rows: [n % size for n in fact.numbers]})
+    for held in layout.facts_of(Holds):
+        size = 1 << layout.place(held.rows).size
+        layout.put_numbers(card, held.region, {held.rows: [n % size for n in held.numbers]})
     for region in asked:
         span = layout.region(region)
         for number in range(span.start, span.stop):

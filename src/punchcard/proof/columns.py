@@ -6,33 +6,20 @@ columns, and the size of a card costs nothing but longer pointers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import z3
 
-from punchcard.card import facts
-from punchcard.card.facts import (
-    Below,
-    Both,
-    Condition,
-    Copies,
-    Either,
-    Equals,
-    Fact,
-    Holds,
-    Names,
-    Not,
-    Own,
-    Same,
-    Spans,
-    Sum,
-    sources,
-)
+from punchcard.card.column import OWN_NUMBER, ColumnWords, rows_of
+from punchcard.card.facts import AnyFact, Copies, Fact, Holds
 from punchcard.card.layout import Layout
+from punchcard.errors import ProofError
 from punchcard.machines.stages import Case
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.solver import Solver
+from punchcard.words.word import Word, variable
+from punchcard.words.z3_terms import as_truth, z3_terms
 
 LONGEST_CHAIN = 8
 """So often may a column be a copy of one that is a copy."""
@@ -86,7 +73,9 @@ class Columns:
         self.place_bits = max(1, (layout.columns - 1).bit_length())
         self._depth = 0
         self.found: dict[str, list[Column]] = {region.name: [] for region in layout.regions}
-        self._held = {(fact.rows, fact.region): fact for fact in layout.facts if isinstance(fact, Holds)}
+        self._held = {(fact.rows, fact.region): fact for fact in layout.facts_of(Holds)}
+        self._conditions: dict[tuple[int, int | None, bool], Word] = {}
+        """The conditions of facts, by fact and offset, when a loop begins and after it."""
 
     def constant(self, column: int) -> Term:
         """A column's number as a term."""
@@ -120,9 +109,9 @@ class Columns:
         inside = z3.simplify(self.within(place, region))
         self._fill(column)
         self._congruence(column, inside)
-        for fact in self.layout.facts:
-            if fact.region == region and isinstance(fact, Fact | Copies):
-                for term in self.meaning(fact, column.place, column.words):
+        for fact in (*self.layout.facts_of(Fact), *self.layout.facts_of(Copies)):
+            if fact.region == region:
+                for term in self.terms(fact, column.place, column.words):
                     self.solver.suppose(z3.Implies(inside, term))
         return column
 
@@ -152,12 +141,12 @@ class Columns:
         for part, length in pieces.items():
             name = f"{block}.{part}" if part else block
             held = self._held.get((name, column.region))
-            word = self._known(held, column.place, length) if held else unknown(f"{name}[{column.name}]", length)
+            word = self._number(held, column.place) if held else unknown(f"{name}[{column.name}]", length)
             column.words[name] = word
             words.append(word)
         whole = self._held.get((block, column.region)) if parts else None
         if whole is not None:
-            column.words[block] = self._known(whole, column.place, size)
+            column.words[block] = self._number(whole, column.place)
         elif parts:
             column.words[block] = z3.simplify(z3.Concat(*reversed(words))) if len(words) > 1 else words[0]
 
@@ -169,18 +158,9 @@ class Columns:
             self._put(column, case.rows, word)
             self.solver.suppose(*(z3.Not(has_bits(word, mask, match)) for mask, match in case.but))
 
-    def _known(self, held: Holds, place: Term, size: int) -> Term:
+    def _number(self, held: Holds, place: Term) -> Term:
         """The number that a block holds in a column, by the column's number."""
-        start, numbers = self.layout.region(held.region).start, held.numbers
-        if isinstance(numbers, range) and numbers.step == 1:
-            wide = max(size, self.place_bits)
-            value = z3.ZeroExt(wide - self.place_bits, place) + z3.BitVecVal(numbers.start - start, wide)
-            return z3.simplify(z3.Extract(size - 1, 0, value))
-        found = z3.BitVecVal(numbers[-1], size)
-        for column, value in enumerate(numbers[:-1]):
-            if value != numbers[-1]:
-                found = z3.If(place == self.constant(start + column), z3.BitVecVal(value, size), found)
-        return z3.simplify(found)
+        return z3.simplify(self._render(held.number(self.layout), place, {}))
 
     def _congruence(self, column: Column, inside: Term) -> None:
         """Columns with one number are one column."""
@@ -192,20 +172,31 @@ class Columns:
                                       for name, word in column.words.items()
                                       if "." not in name and not word.eq(other.words[name])))
 
-    def meaning(
-        self, fact: Fact | Copies | Holds, place: Term, words: dict[str, Term], *, after: bool = False,
-    ) -> list[Term]:
-        """What a fact says of a column with these words, when a loop begins or `after` it."""
-        if isinstance(fact, Holds):
-            return [words[fact.rows] == self._known(fact, place, words[fact.rows].size())]
+    def terms(self, fact: AnyFact, place: Term, words: Mapping[str, Term], after: Layout | None = None) -> list[Term]:
+        """What a fact says of a column with these words: when a loop begins, or on a card of the layout `after` it."""
+        if isinstance(fact, Fact):
+            return [self.condition(self._condition(fact, place, after), place, words)]
         if isinstance(fact, Copies):
             return self._copied(fact, place, words)
-        term = self.condition(fact.after if after else fact.condition, place, words)
-        if fact.last:
-            term = z3.Implies(place == self.constant(self.layout.region(fact.region).stop - 1), term)
-        return [term]
+        assert isinstance(fact, Holds)
+        return [words[fact.rows] == self._number(fact, place)]
 
-    def _copied(self, fact: Copies, place: Term, words: dict[str, Term]) -> list[Term]:
+    def _condition(self, fact: Fact, place: Term, after: Layout | None = None) -> Word:
+        offset = self.offset(fact.region, place) if fact.each else None
+        key = id(fact), offset, after is not None
+        if key not in self._conditions:
+            self._conditions[key] = (fact.condition(self.layout, offset) if after is None
+                                     else fact.condition_after(after, offset))
+        return self._conditions[key]
+
+    def offset(self, region: str, place: Term) -> int:
+        """Which column of its region it is, where that is known."""
+        place = z3.simplify(place)
+        if not z3.is_bv_value(place):
+            raise ProofError(f"a fact about each column of {region!r} by itself: they are not looked at one by one")
+        return int(place.as_long()) - int(self.layout.region(region).start)
+
+    def _copied(self, fact: Copies, place: Term, words: Mapping[str, Term]) -> list[Term]:
         """A column that is a copy of a copy, and so on, is known to be one so often. To suppose less is always sound."""
         if self._depth == LONGEST_CHAIN:
             return []
@@ -215,9 +206,9 @@ class Columns:
         finally:
             self._depth -= 1
 
-    def _copied_from(self, fact: Copies, place: Term, words: dict[str, Term]) -> list[Term]:
+    def _copied_from(self, fact: Copies, place: Term, words: Mapping[str, Term]) -> list[Term]:
         named, inside = self.as_place(words[fact.by]), self.within(place, fact.region)
-        regions = sources(self.layout, fact)
+        regions = fact.sources(self.layout)
         found = [self.names_one(words[fact.by], regions)]
         for region in regions:
             within = z3.simplify(self.within(named, region))
@@ -231,8 +222,8 @@ class Columns:
 
     def names_one(self, by: Term, regions: Sequence[str]) -> Term:
         """Whether a pointer names a column of these regions."""
-        fits = [] if by.size() <= self.place_bits else [z3.Extract(by.size() - 1, self.place_bits, by) == 0]
-        return z3.And(*fits, z3.Or(*(self.within(self.as_place(by), region) for region in regions)))
+        pointer = variable("pointer", by.size())
+        return self.condition(ColumnWords(self.layout, "").names(pointer, *regions), by, {"pointer": by})
 
     def codes(self, column: Column) -> list[Code]:
         """The blocks that say which column of its region it is."""
@@ -256,88 +247,33 @@ class Columns:
             return z3.simplify(z3.ZeroExt(self.place_bits - size, word)) if size < self.place_bits else word
         return z3.simplify(z3.Extract(self.place_bits - 1, 0, word))
 
-    def condition(self, condition: Condition, place: Term, words: dict[str, Term]) -> Term:
+    def condition(self, condition: Word, place: Term, words: Mapping[str, Term]) -> Term:
         """A condition on a column with this number and these words."""
-        if isinstance(condition, Either):
-            return z3.Or(*(self.condition(each, place, words) for each in condition.conditions))
-        if isinstance(condition, Both):
-            return z3.And(*(self.condition(each, place, words) for each in condition.conditions))
-        if isinstance(condition, Not):
-            return z3.Not(self.condition(condition.condition, place, words))
-        word = words[condition.rows]
-        if isinstance(condition, facts.Bits | Sum):
-            return word == self._decided(condition, words)
-        if isinstance(condition, Equals):
-            word = word if condition.low is None else z3.Extract(min(condition.low, word.size()) - 1, 0, word)
-            return word == z3.BitVecVal(condition.number, word.size())
-        if isinstance(condition, Own):
-            wide = max(word.size(), self.place_bits)
-            own = z3.Extract(word.size() - 1, 0, place) if word.size() < self.place_bits else place
-            return extended(word, wide) == extended(own, wide)
-        if isinstance(condition, Same):
-            return word == words[condition.other] + z3.BitVecVal(condition.offset, word.size())
-        if isinstance(condition, Below):
-            short = condition.number < 1 << word.size()
-            return z3.ULT(word, z3.BitVecVal(condition.number, word.size())) if short else z3.BoolVal(True)
-        if isinstance(condition, Spans):
-            return self._spans(condition, word, words[condition.width])
-        assert isinstance(condition, Names)
-        return self.names_one(word, condition.regions)
+        return as_truth(self._render(condition, place, words))
 
-    def _spans(self, condition: Spans, word: Term, width: Term) -> Term:
-        """The first column and the one behind the last are within a region, counted with room to spare."""
-        size = max(word.size(), width.size(), self.place_bits) + 2
-        first, count = z3.ZeroExt(size - word.size(), word), z3.ZeroExt(size - width.size(), width)
-        inside = []
-        for region in condition.regions:
-            span = self.layout.region(region)
-            start, stop = (z3.BitVecVal(edge, size) for edge in (span.start, span.stop))
-            inside.append(z3.And(z3.ULE(start, first), z3.ULE(first + count, stop)))
-        return z3.Or(width == 0, *inside)
+    def _render(self, word: Word, place: Term, words: Mapping[str, Term]) -> Term:
+        return z3_terms(lambda leaf: place if leaf.data == OWN_NUMBER else words[str(leaf.data)])(word)
 
-    def _decided(self, condition: facts.Bits | Sum, words: dict[str, Term]) -> Term:
-        """The number that other words decide."""
-        size = self.layout.place(condition.rows).size
-        if isinstance(condition, facts.Bits):
-            of = words[condition.of]
-
-            def is_one(place: int, bit: int = 1) -> Term:
-                return z3.Extract(place, place, of) == bit
-
-            bits = [z3.Or(*(z3.And(is_one(source), *(is_one(*literal) for literal in literals.items()))
-                            for source, literals in sources)) for sources in condition.sources]
-            one, none = z3.BitVecVal(1, 1), z3.BitVecVal(0, 1)
-            parts = [z3.If(bit, one, none) for bit in reversed(bits)]
-            return z3.simplify(z3.Concat(*parts) if len(parts) > 1 else parts[0])
-        wide = max(condition.bits, condition.constant.bit_length()) + len(condition.of) + 1
-        total = z3.BitVecVal(condition.constant, wide)
-        for rows in condition.of:
-            total = total + z3.ZeroExt(wide - condition.bits, z3.Extract(condition.bits - 1, 0, words[rows]))
-        whole = z3.ZeroExt(condition.shift + size, total)
-        return z3.simplify(z3.Extract(condition.shift + size - 1, condition.shift, whole))
-
-    def _definitions(self, condition: Condition, place: Term, words: dict[str, Term]) -> Iterator[tuple[str, Term]]:
+    def _definitions(self, condition: Word, place: Term, words: Mapping[str, Term]) -> Iterator[tuple[str, Term]]:
         """Rows that a condition leaves one number, with that number."""
-        if isinstance(condition, Both):
-            for each in condition.conditions:
+        if condition.op == "and_":
+            for each in condition.arguments:
                 yield from self._definitions(each, place, words)
-        elif isinstance(condition, Either):
-            left = [each for each in condition.conditions
+        elif condition.op == "or_":
+            left = [each for each in condition.arguments
                     if not z3.is_false(z3.simplify(self.condition(each, place, words)))]
             if len(left) == 1:
                 yield from self._definitions(left[0], place, words)
-        elif isinstance(condition, facts.Bits | Sum):
-            yield condition.rows, self._decided(condition, words)
-        elif isinstance(condition, Same):
-            yield condition.rows, words[condition.other] + condition.offset
-        elif isinstance(condition, Equals) and condition.low is None:
-            yield condition.rows, z3.BitVecVal(condition.number, words[condition.rows].size())
+        elif condition.op == "equal":
+            rows, number = condition.arguments
+            if rows.op == "variable" and rows.data != OWN_NUMBER and str(rows.data) not in rows_of(number):
+                yield str(rows.data), z3.simplify(self._render(number, place, words))
 
     def _define(self, column: Column) -> None:
         """Put numbers that facts decide in place of unknown ones."""
-        for fact in self.layout.facts:
-            if isinstance(fact, Fact) and fact.region == column.region and not fact.last:
-                for rows, term in list(self._definitions(fact.condition, column.place, column.words)):
+        for fact in self.layout.facts_of(Fact):
+            if fact.region == column.region and not fact.last:
+                for rows, term in list(self._definitions(self._condition(fact, column.place), column.place, column.words)):
                     if rows.partition(".")[0] in self._parts and is_unknown(column.words[rows]):
                         self._put(column, rows, term)
 

@@ -11,9 +11,9 @@ from fractions import Fraction
 
 import z3
 
-from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
-from punchcard.card.facts import Copies, Each, Fact, Holds, Indicates, leaves, rows_of, sources
-from punchcard.card.layout import RowBlock
+from punchcard.card.column import rows_of
+from punchcard.card.facts import Copies, Fact, Holds
+from punchcard.card.layout import Layout, RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims
@@ -209,12 +209,12 @@ class Obligation:
     def _facts(self) -> None:
         columns = self.loop.columns
         for fact in self.end.facts:
-            if isinstance(fact, Constants | Uniform | Contents | CopiesContents | Each | Indicates):
+            if not isinstance(fact, Fact | Copies | Holds):
                 raise ProofError(f"the fact {fact.about!r} is about real numbers, and the layout has none")
             if fact.region not in self._after:
                 continue
             column, words = self.any[fact.region], self._after[fact.region]
-            here = {self._is_here(self.end.place(rows).block, fact.region) for rows in mentioned(fact)}
+            here = {self._is_here(self.end.place(rows).block, fact.region) for rows in mentioned(fact, self.end)}
             if len(here) > 1:
                 raise ProofError(f"the fact {fact.about!r} is about rows that depend on the case, and others: "
                                  "let all of them depend on it, or none")
@@ -225,13 +225,13 @@ class Obligation:
                         and words[fact.rows].eq(column.words.get(fact.rows))):
                     continue
                 terms = (self._copied_again(fact, words) if isinstance(fact, Copies)
-                         else columns.meaning(fact, column.place, words, after=True))
+                         else columns.terms(fact, column.place, words, after=self.end))
                 self.solver.never(self._name(f"again: {fact.about}"), z3.Not(z3.And(*terms)))
 
     def _copied_again(self, fact: Copies, words: dict[str, Term]) -> list[Term]:
         columns = self.loop.columns
         named, block = columns.as_place(words[fact.by]), self.end.place(fact.of).block
-        regions = sources(self.end, fact)
+        regions = fact.sources(self.end)
         found = [columns.names_one(words[fact.by], regions)]
         for region in regions:
             parts = [f"{block.name}.{part}" for part in block.parts] if fact.of == block.name else []
@@ -244,10 +244,8 @@ class Obligation:
         return found
 
 
-def mentioned(fact: Holds | Copies | Fact) -> set[str]:
+def mentioned(fact: Fact | Copies | Holds, layout: Layout) -> set[str]:
     """The rows that a fact is about."""
-    if isinstance(fact, Holds):
-        return {fact.rows}
-    if isinstance(fact, Copies):
-        return {fact.rows, fact.by}
-    return {rows for each in leaves(fact.after) for rows in rows_of(each)}
+    if isinstance(fact, Fact):
+        return rows_of(fact.condition_after(layout))
+    return {fact.rows, fact.by} if isinstance(fact, Copies) else {fact.rows}

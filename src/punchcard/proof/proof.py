@@ -74,9 +74,9 @@ class Proof:
             same = before.begin.width == before.end.width and before.begin.regions == before.end.regions
             if before.end is not after.begin or before.layers[1] != after.layers[0] or not same:
                 raise ProofError(f"the stage {after.name!r} does not begin where {before.name!r} ends")
-            for fact in after.begin.facts:
-                if isinstance(fact, Fact) and fact.unless is not None:
-                    raise ProofError(f"the fact {fact.about!r} has `unless` in the middle of a loop: say it with `either`")
+            for fact in after.begin.facts_of(Fact):
+                if fact.unless is not None:
+                    raise ProofError(f"the fact {fact.about!r} has `unless` in the middle of a loop: say it with `|`")
         first, last = self.stages[0], self.stages[-1]
         whole = first.begin is self.layout is last.end and (first.layers[0], last.layers[1]) == (0, len(self.weights.layers))
         if not whole:

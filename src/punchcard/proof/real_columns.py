@@ -13,10 +13,10 @@ from fractions import Fraction
 import z3
 
 from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
-from punchcard.card.facts import Condition, Each, Indicates
+from punchcard.card.facts import Indicates
 from punchcard.card.layout import Layout
 from punchcard.errors import ProofError
-from punchcard.proof.columns import Column, Columns, is_unknown, unknown
+from punchcard.proof.columns import Column, Columns, unknown
 from punchcard.proof.forms import NOTHING, Bits, Form, Real, Term, gated, number, signed
 from punchcard.proof.solver import Solver
 
@@ -38,14 +38,11 @@ class RealColumns(Columns):
 
     def __init__(self, layout: Layout, bits: Bits, solver: Solver) -> None:
         super().__init__(layout, bits, solver)
-        facts = layout.facts
-        self._stands = {(fact.region, fact.rows): fact.values for fact in facts if isinstance(fact, Constants)}
-        self._uniform = {(fact.region, fact.rows) for fact in facts if isinstance(fact, Uniform)}
-        self._shows = {(fact.region, fact.rows): fact for fact in facts if isinstance(fact, CopiesContents)}
-        self._each = {fact.region: [each for each in facts if isinstance(each, Each) and each.region == fact.region]
-                      for fact in facts if isinstance(fact, Each)}
-        self.indicates = {(fact.region, fact.rows): fact for fact in facts if isinstance(fact, Indicates)}
-        self.contents = {fact.region: fact for fact in facts if isinstance(fact, Contents)}
+        self._constants = {(fact.region, fact.rows): fact.values for fact in layout.facts_of(Constants)}
+        self._uniform = {(fact.region, fact.rows) for fact in layout.facts_of(Uniform)}
+        self._copies = {(fact.region, fact.rows): fact for fact in layout.facts_of(CopiesContents)}
+        self.indicates = {(fact.region, fact.rows): fact for fact in layout.facts_of(Indicates)}
+        self.contents = {fact.region: fact for fact in layout.facts_of(Contents)}
         self._pools: dict[str, list[Column]] = {}
         self._shared: dict[tuple[str, str], dict[str, Term]] = {}
         """The words of blocks that are the same in all columns of a region."""
@@ -72,7 +69,7 @@ class RealColumns(Columns):
         """Whether the columns of a region are looked at one by one."""
         span = self.layout.region(region)
         return span.stop == span.start + 1 or any(
-            where == region and values.shape[1] > 1 for (where, _), values in self._stands.items())
+            where == region and values.shape[1] > 1 for (where, _), values in self._constants.items())
 
     def pool(self, region: str) -> list[Column]:
         """All columns of such a region."""
@@ -83,10 +80,10 @@ class RealColumns(Columns):
 
     def standing(self, column: Column, rows: str) -> list[float]:
         """The constants of a column."""
-        values = self._stands[column.region, rows]
+        values = self._constants[column.region, rows]
         if values.shape[1] == 1:
             return [float(value) for value in values[:, 0]]
-        return [float(value) for value in values[:, self._offset(column)]]
+        return [float(value) for value in values[:, self.offset(column.region, column.place)]]
 
     def shared(self, region: str, rows: str) -> Term:
         """The word of a block that is the same in all columns of a region."""
@@ -101,7 +98,7 @@ class RealColumns(Columns):
         return words
 
     def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
-        shows = self._shows.get((column.region, block))
+        shows = self._copies.get((column.region, block))
         if shows is not None:
             column.words |= self._shown(shows)
         elif (column.region, block) in self._uniform:
@@ -117,29 +114,10 @@ class RealColumns(Columns):
         held = self.at(of.region, self.as_place(self.shared(shows.region, shows.by))).words
         return {shows.rows + name.removeprefix(of.name): held[name] for name in (of.name, *of.places())}
 
-    def own(self, fact: Each, column: Column) -> Condition:
-        """The condition of one column."""
-        return fact.conditions[self._offset(column)]
-
-    def _offset(self, column: Column) -> int:
-        """Which column of its region it is."""
-        first: int = self.layout.region(column.region).start
-        return int(z3.simplify(column.place).as_long()) - first
-
-    def _define(self, column: Column) -> None:
-        super()._define(column)
-        for fact in self._each.get(column.region, []):
-            own = self.own(fact, column)
-            for rows, term in list(self._definitions(own, column.place, column.words)):
-                if is_unknown(column.words[rows]):
-                    self._put(column, rows, z3.simplify(term))
-            self.solver.suppose(self.condition(own, column.place, column.words))
-
     def indicated(self, fact: Indicates, column: Column, words: dict[str, Term]) -> list[Form]:
         """1 where the conditions hold of a column with these words, else 0."""
-        place = self._offset(column)
-        return [self.bits.form(self.condition(fact.of(row, place), column.place, words))
-                for row in range(len(fact.conditions))]
+        conditions = fact.conditions(self.layout, self.offset(column.region, column.place))
+        return [self.bits.form(self.condition(condition, column.place, words)) for condition in conditions]
 
     def _fill(self, column: Column) -> None:
         contents = self.contents.get(column.region)
@@ -148,7 +126,7 @@ class RealColumns(Columns):
         super()._fill(column)
         for block in self.layout.blocks:
             rows = self.layout.rows(block.name)
-            if (column.region, block.name) in self._stands:
+            if (column.region, block.name) in self._constants:
                 column.rows[rows] = [number(value) for value in self.standing(column, block.name)]
             elif (column.region, block.name) in self.indicates:
                 column.rows[rows] = self.indicated(self.indicates[column.region, block.name], column, column.words)

@@ -21,7 +21,7 @@ import numpy as np
 import z3
 
 from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
-from punchcard.card.facts import Each, Fact, Holds, Indicates
+from punchcard.card.facts import Fact, Holds, Indicates
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
@@ -54,7 +54,7 @@ class RealProof:
         self.layers = [Layer(arrays, self.weights.dtype, _limits(self.layout)) for arrays in self.weights.layers]
         for layer in self.layers:
             layer.heads = [replace(head, gap=head.gap * (1 + Fraction(MARGIN))) for head in layer.heads]
-        self.promises = [fact.about for fact in self.layout.facts if isinstance(fact, Fact) and fact.promised]
+        self.promises = [fact.about for fact in self.layout.facts_of(Fact) if fact.promised]
         self.promises += [f"what {fact.region} holds is within the limit of its blocks" for fact in self.layout.facts
                           if isinstance(fact, Contents) and not fact.parts]
         self._seconds, self._progress, self._cases = seconds, progress, cases
@@ -261,16 +261,12 @@ class RealCase:
                     for column in self.any[fact.region]:
                         if fact.region in changed and self._may_change(changed[fact.region], column):
                             raise Failed(f"{self.name}: again: {fact.about}", None)
-                        terms = columns.meaning(fact, column.place, self._words(column), after=True)
+                        terms = columns.terms(fact, column.place, self._words(column), after=self.layout)
                         self._refute([z3.Not(term) for term in terms], f"{self.name}: again: {fact.about}")
             elif isinstance(fact, Uniform):
                 with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
                     words = [self._words(column)[fact.rows] for column in self.any[fact.region]]
                     self._refute([word != words[0] for word in words[1:]], f"{self.name}: again: {fact.about}")
-            elif isinstance(fact, Each):
-                with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
-                    self._refute([z3.Not(columns.condition(columns.own(fact, column), column.place, self._words(column)))
-                                  for column in self.any[fact.region]], f"{self.name}: again: {fact.about}")
             elif isinstance(fact, CopiesContents):
                 with self.claims.claim(f"{self.name}: again: {fact.about}", "holds after the loop"):
                     self._shows(fact, changed)

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import ProgramError, did_you_mean, shortened
+from punchcard.python.constructs import OPERATORS
 from punchcard.python.program import HOMES, machine_for, of_source
 from punchcard.python.source import FunctionSource, Unsupported, lines_of
 
@@ -23,16 +24,12 @@ if TYPE_CHECKING:
     from punchcard.machines.fleq.isa import FleqProgram
     from punchcard.machines.von_neumann.isa import Image
     from punchcard.python.arrays.program import ArrayProgram
-    from punchcard.python.integers.compiler import Compiled
+    from punchcard.python.integers.program import IntegerProgram
 
 KNOWN_MODULES = ("numpy", "punchcard", "punchcard.arrays", "math")
 MOST_ITEMS = 1 << 16
 MOST_BITS = 64
 MOST_TEXT = 1 << 20
-OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
-    ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow}
 
 
 @dataclass(frozen=True)
@@ -63,10 +60,10 @@ def assemble(
         raise ProgramError(f"{source}: {chosen.source.name}() is a function of arrays: it runs on a FLEQ machine")
     sizes = {"word_bits": word_bits, "memory": memory, "check": check_overflow}
     own = {name: value for name, value in chosen.options.items() if name != "machine"}
-    made = of_source(chosen.source, None, "von-neumann",
-                     **{**own, **{name: value for name, value in sizes.items() if value is not None}})
-    code: Compiled = made.compiled(*chosen.arguments, show=chosen.shown)
-    return replace(code.image, source=source, word_bits=code.word_bits, memory=code.memory, listing=code.text)
+    made: IntegerProgram = of_source(chosen.source, None, "von-neumann",
+                                     **{**own, **{name: value for name, value in sizes.items() if value is not None}})
+    code = (made.compiled_with_output if chosen.shown else made.compiled)(*chosen.arguments)
+    return replace(code.program, source=source, word_bits=code.word_bits, memory=code.memory, listing=code.listing)
 
 
 def assemble_arrays(text: str, source: str = "", *, call: str | None = None) -> FleqProgram:
@@ -273,8 +270,8 @@ class PythonFile:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             value = self._value(node.operand)
             return -value if isinstance(value, int | float) else _UNKNOWN
-        if isinstance(node, ast.BinOp) and type(node.op) in OPERATIONS:
-            return self._combined(OPERATIONS[type(node.op)], self._value(node.left), self._value(node.right))
+        if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Div | ast.MatMult):
+            return self._combined(OPERATORS[type(node.op)][1], self._value(node.left), self._value(node.right))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and (
                 "range" not in self.names and not node.keywords and 1 <= len(node.args) <= 3):
             ends = [self._value(each) for each in node.args]

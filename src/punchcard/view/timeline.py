@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from punchcard.card.layout import Card
 from punchcard.card.packed import packed_bytes
+from punchcard.engines import Controls, NoCopyWatch
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction
@@ -136,13 +137,12 @@ class Timeline:
             if not stop:
                 reached, stop = loop, look(loop, card)
 
-        from punchcard.engines import NoCopyWatch
-
         limit = min(end, self.last if self.end is None else self.end.loops)
         with suppress(PunchcardError):  # what cannot be read at the end was looked at on the way
             self.machine.run(self.program, max_steps=self._steps(limit), input=self.given, begin=mark,
-                             watch=NoCopyWatch(see), keep=PeriodicAction(1 << 60, lambda mark: None), guarded=False,
-                             interrupted=lambda: stop or time.monotonic() > deadline)
+                             keep=PeriodicAction(1 << 60, lambda mark: None), guarded=False,
+                             controls=Controls(watch=NoCopyWatch(see),
+                                               interrupted=lambda: stop or time.monotonic() > deadline))
         return reached
 
     # Running
@@ -179,7 +179,8 @@ class Timeline:
         try:
             result = self.machine.run(
                 self.program, engine=self.near if target - begin.loops <= FEW else self._far, max_steps=steps,
-                input=self.given, begin=begin, keep=PeriodicAction(self._every, keep), interrupted=late)
+                input=self.given, begin=begin, keep=PeriodicAction(self._every, keep),
+                controls=Controls(interrupted=late))
             if any(note.startswith(NOT_LOWERED) for note in result.notes):
                 self.near = self._far = result.engine  # to be declined takes a second each time
             reason, message = result.reason, None if result.fault is None else str(result.fault)
@@ -205,11 +206,9 @@ class Timeline:
             nonlocal reached
             reached = loop
 
-        from punchcard.engines import NoCopyWatch
-
         try:
             self.machine.run(self.program, max_steps=self._steps(self.last), input=self.given, begin=begin,
-                             watch=NoCopyWatch(note), interrupted=lambda: time.monotonic() > deadline)
+                             controls=Controls(watch=NoCopyWatch(note), interrupted=lambda: time.monotonic() > deadline))
         except PunchcardError as again:
             message = str(again)
         last = begin

@@ -156,6 +156,11 @@ class Word:
         return ~self.equals(other)
 
     def less(self, other: Number, signed: bool = False) -> Word:
+        """Whether it is less. All words are less than a number, without sign, that has more bits than they do."""
+        if isinstance(other, int) and not signed and other >> self.size:
+            if other < 0:
+                raise ValueError(f"{other} is below 0, and words without signs are not: {self}")
+            return TRUE
         return self._with("less", other, 1, signed)
 
     def at_least(self, other: Number, signed: bool = False) -> Word:

@@ -6,11 +6,12 @@ that was not met before) waits until all threads have come back: nobody runs cod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from punchcard.card.layout import Pattern
 from punchcard.engines.base import Reason, Stops
+from punchcard.engines.controls import Controls
 from punchcard.engines.lowered.card_group import CardGroup, Job
 from punchcard.engines.lowered.card_state import MATCHED
 from punchcard.engines.lowered.thread_pool import ThreadPool
@@ -41,7 +42,7 @@ class BatchRun:
         self.made = 0
         self._failed: list[tuple[CardGroup, int]] = []
 
-    def run(self, interrupted: Callable[[], bool] | None, progress: Callable[[int], None] | None) -> None:
+    def run(self, controls: Controls) -> None:
         """Until no card is in line, and no job is out."""
         with self.pool.started():
             for group in self.groups:
@@ -50,9 +51,8 @@ class BatchRun:
             self._hand_out()
             while self.pool.pending:
                 self._take_back(self.pool.next_finished())
-                if progress is not None:
-                    progress(self.made)
-                if interrupted is not None and interrupted():
+                controls.report(self.made)
+                if controls.is_interrupted():
                     self._all_back()
                     self._interrupt()
                     return

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from punchcard.card.layout import Card, Layout, Pattern
+from punchcard.card.layout import Card, Layout
 from punchcard.card.packed import PackedCard
 from punchcard.engines.base import Run, Stops
 from punchcard.engines.batch import BatchRunner, Ports
+from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.lowered.batch_run import BatchRun, CardEnd
 from punchcard.engines.lowered.card_group import CardGroup
@@ -44,12 +45,10 @@ class LoweredBatchRunner(BatchRunner):
             group.states[row].take(as_packed(self.layout, card))
 
     def run(
-        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Ports | None = None,
-        among: Sequence[int] | None = None, interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
     ) -> list[Run]:
         numbers = range(len(self.places) + len(self.refused)) if among is None else among
-        stops = Stops.of(self.groups[0].states[0].card, self.layout, until, None if ports is None else ports[0])
+        stops = Stops.of(self.groups[0].states[0].card, self.layout, controls.of_card(ports[0] if ports else None, 0))
         if ports is not None and any(own.keys() != stops.ports.keys() for own in ports):
             raise PunchcardError("the ports of a batch stand at the same patterns for every card")
         before = [group.compiled_model.compile_seconds for group in self.groups]
@@ -58,7 +57,7 @@ class LoweredBatchRunner(BatchRunner):
             group.begin(rows, loops, (*stops.until, *stops.ports))
         own_stops = [replace(stops, ports=own) for own in ports or ()]
         batch_run = BatchRun(self.groups, ThreadPool(self.threads), loops, own_stops, stops)
-        batch_run.run(interrupted, progress)
+        batch_run.run(controls)
         more = sum(group.compiled_model.compile_seconds - was for group, was in zip(self.groups, before, strict=True))
         self.compile_seconds += more
         return [self._ended(number, loops, batch_run.ends.get(number), more) for number in numbers]

@@ -7,7 +7,6 @@ beyond its limit, a pointer that matches nothing) is not made: the run ends ther
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,8 @@ import numpy as np
 from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Port, Reason, Run, Runner, Stops, Watch, card_for
+from punchcard.engines.base import Reason, Run, Runner, Stops
+from punchcard.engines.controls import NO_CONTROLS, Controls, Watch, card_for
 from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.card_state import CardState
@@ -82,12 +82,9 @@ class Lowered(Runner):
         for state, one in zip(self.states, _single(card), strict=True):
             state.take(as_packed(self.states[0].compiled_model.layout, one))
 
-    def run(
-        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Mapping[Pattern, Port] | None = None,
-        watch: Watch | None = None, interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
-    ) -> Run:
-        self.stops = Stops.of(self.states[0].card if self.packed else self.card, self.layout, until, ports)
+    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
+        watch = controls.watch
+        self.stops = Stops.of(self.states[0].card if self.packed else self.card, self.layout, controls)
         patterns, own = (*self.stops.until, *self.stops.ports), self.packed and watch is None
         for state in self.states:
             buffers = self.log.serve(state.compiled_model, len(self.stops.until), self.stops.ports if own else {})
@@ -111,9 +108,9 @@ class Lowered(Runner):
                 stopped = self._serve(made, matched - len(self.stops.until))
                 if stopped is not None:
                     return self._end(made, "stopped", stopped)
-            if progress is not None and done:
-                progress(made)
-            if interrupted is not None and done and interrupted():
+            if done:
+                controls.report(made)
+            if done and controls.is_interrupted():
                 return self._end(made, "interrupted")
             if declined:
                 return self._end(made, "declined")

@@ -8,7 +8,7 @@ from itertools import chain, groupby
 import numpy as np
 
 from punchcard.card.layout import Pattern
-from punchcard.engines.base import Port
+from punchcard.engines.controls import Port
 from punchcard.engines.lowered.compiled_model import CompiledModel, Pointers
 from punchcard.engines.output_buffer import OutputBuffer
 

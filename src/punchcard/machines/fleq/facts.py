@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from punchcard.card.column import ColumnWords
 from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
-from punchcard.card.facts import (
-    AnyFact,
-    Below,
-    Both,
-    Each,
-    Equals,
-    Fact,
-    Holds,
-    Indicates,
-    Names,
-    Own,
-    Same,
-    Spans,
-    both,
-    either,
-)
+from punchcard.card.facts import AnyFact, Fact, Holds, Indicates
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.workspace import ScratchColumn
 from punchcard.machines.fleq.designs.base import WIDTHS, FleqSizes
 from punchcard.transformer.expression import Array
+from punchcard.words.word import Word, all_of, any_of
 
 INSTRUCTION, CELL = "instruction", "cell"
 
@@ -63,19 +50,27 @@ def card_facts(
         Uniform("halted", "scratchpad"),
         Contents(INSTRUCTION, "instructions", blocks_of, sizes.instruction_parts()),
         Contents(CELL, "memory", blocks_of),
-        Fact("scratchpad", Names("program_counter", ("instructions",)), "the program counter names an instruction"),
+        Fact("scratchpad", lambda column: column.names(column["program_counter"], "instructions"),
+             "the program counter names an instruction"),
     ]
-    calls = {case: _calls(bits) for case, bits in cases(blocks).items()}
-    nothing = both(calls["nothing"], *(Equals(field(f"{x}_width"), 0) for x in "abc"))
-    kinds = {block.name: both(calls[block.name], _operands(block.reads_instructions, in_place)) for block in blocks}
+    calls = cases(blocks)
+
+    def is_lawful(column: ColumnWords) -> Word:
+        nothing = _calls(column, calls["nothing"]) & all_of(*(column[field(f"{x}_width")].equals(0) for x in "abc"))
+        return any_of(nothing, *(_calls(column, calls[block.name]) & _operands(column, block.reads_instructions, in_place)
+                                 for block in blocks))
+
     found += [
-        Fact("instructions", either(nothing, *kinds.values()),
-             "an instruction calls one function or none, and its operands are cells", promised=pointed),
-        Fact("instructions", both(Names(field("p"), ("instructions",)), Names(field("flag"), ("zero", "unit", "memory"))),
+        Fact("instructions", is_lawful, "an instruction calls one function or none, and its operands are cells",
+             promised=pointed),
+        Fact("instructions", lambda column: (column.names(column[field("p")], "instructions")
+                                             & column.names(column[field("flag")], "zero", "unit", "memory")),
              "an instruction's flag is a cell, and it branches to an instruction", promised=pointed),
-        Fact("instructions", both(*(Below(field(width), sizes.size + 1) for width in WIDTHS)),
+        Fact("instructions", lambda column: all_of(*(column[field(width)].less(sizes.size + 1) for width in WIDTHS)),
              "widths and heights are at most the machine's size", promised=pointed),
-        Fact("instructions", both(calls["nothing"], Equals(field("flag"), sizes.zero_column), Own(field("p"))),
+        Fact("instructions", lambda column: (_calls(column, calls["nothing"])
+                                             & column[field("flag")].equals(sizes.zero_column)
+                                             & column[field("p")].equals(column.own_number(column[field("p")].size))),
              "the last instruction calls nothing and jumps to itself", last=True, promised=pointed),
     ]
     return found
@@ -85,20 +80,27 @@ def register_facts(
     sizes: FleqSizes, columns: Sequence[ScratchColumn], users: Mapping[str, Sequence[str]],
 ) -> list[AnyFact]:
     """What a design knows when a loop begins that fetches ahead: the instruction, and all that follows from its bits."""
-    last = max(sizes.size, *(column.lane + 1 for column in columns))
-    below = {name: [Below(f"current.{name}", n + 1) for n in range(last)] for name in WIDTHS}
-    lanes = {name: tuple(below[name][column.lane] for column in columns) for name in WIDTHS}
-    operands = tuple(lanes[f"{column.operand}_width"][place] for place, column in enumerate(columns))
-    calls = [(both(*(Equals(f"current.call_{user}", 0) for user in some)),) for some in users.values()]
-    pointers = tuple(Same("read_pointer", f"current.{column.operand}", column.lane) for column in columns)
+    def reads(column: ColumnWords) -> Word:
+        kind = columns[column.offset]
+        return column["read_pointer"].equals(column[f"current.{kind.operand}"] + kind.lane)
+
+    def beyond(width: str) -> Callable[[ColumnWords], list[Word]]:
+        """Whether a column's lane is beyond a width."""
+        return lambda column: [column[f"current.{width}"].less(columns[column.offset].lane + 1)]
+
+    def below(height: str) -> Callable[[ColumnWords], list[Word]]:
+        """For each row, whether it is beyond a height."""
+        return lambda column: [column[f"current.{height}"].less(row + 1) for row in range(sizes.size)]
+
     return [
         CopiesContents("current", "scratchpad", INSTRUCTION, "program_counter"),
-        Each("scratchpad", pointers, "read_pointer is a + i, or b + i, in the column for lane i"),
-        Indicates("read_idle", "scratchpad", (operands,)),
-        Indicates("write_idle", "scratchpad", (lanes["c_width"],)),
-        Indicates("deep", "scratchpad", tuple((below["a_height"][row],) for row in range(sizes.size))),
-        Indicates("over", "scratchpad", tuple((below["c_height"][row],) for row in range(sizes.size))),
-        Indicates("off", "scratchpad", tuple(calls)),
+        Fact("scratchpad", reads, "read_pointer is a + i, or b + i, in the column for lane i", each=True),
+        Indicates("read_idle", "scratchpad", lambda column: beyond(f"{columns[column.offset].operand}_width")(column)),
+        Indicates("write_idle", "scratchpad", beyond("c_width")),
+        Indicates("deep", "scratchpad", below("a_height")),
+        Indicates("over", "scratchpad", below("c_height")),
+        Indicates("off", "scratchpad", lambda column: [
+            all_of(*(column[f"current.call_{user}"].equals(0) for user in some)) for some in users.values()]),
     ]
 
 
@@ -107,15 +109,17 @@ def field(name: str) -> str:
     return f"{INSTRUCTION}.{name}"
 
 
-def _calls(bits: Mapping[str, int]) -> Both:
-    return Both(tuple(Equals(field(name), bit) for name, bit in bits.items()))
+def _calls(column: ColumnWords, bits: Mapping[str, int]) -> Word:
+    return all_of(*(column[field(name)].equals(bit) for name, bit in bits.items()))
 
 
-def _operands(pointer_function: bool, in_place: bool) -> Both:
+def _operands(column: ColumnWords, pointer_function: bool, in_place: bool) -> Word:
     """A function takes and makes cells. A pointer function takes an instruction and a cell, and makes an instruction."""
-    own = ("instructions",) if pointer_function else ("memory",)
-    spans = both(Spans(field("a"), field("a_width"), own), Spans(field("b"), field("b_width"), ("memory",)),
-                 Spans(field("c"), field("c_width"), own))
-    widths = [Equals(field(f"{x}_width"), 1) for x in "abc"] if pointer_function else []
-    same = [Same(field("c"), field("a"))] if pointer_function and in_place else []
-    return both(*widths, *same, spans)
+    own = "instructions" if pointer_function else "memory"
+    a, b, c = (column[field(x)] for x in "abc")
+    widths = [column[field(f"{x}_width")] for x in "abc"]
+    spans = [column.spans(pointer, width, region)
+             for pointer, width, region in zip((a, b, c), widths, (own, "memory", own), strict=True)]
+    if pointer_function:
+        spans += [width.equals(1) for width in widths]
+    return all_of(*spans, *([c.equals(a)] if pointer_function and in_place else []))

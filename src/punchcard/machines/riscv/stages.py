@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
-from punchcard.card.facts import Equals, Fact, Same, either
+from punchcard.card.column import ColumnWords
+from punchcard.card.facts import Fact
 from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import OTHER_SINK, SINK, RiscvSizes
 from punchcard.machines.riscv.designs.facts import (
-    FAULT,
     address_facts,
     aligned_fact,
+    following_fact,
     goes_to_a_cell,
     immediate_facts,
+    is_fault,
     kind_fact,
     lost_fact,
     pending_fact,
@@ -37,6 +40,7 @@ from punchcard.machines.riscv.meaning import (
 )
 from punchcard.machines.riscv.numbers import alike, tell_numbers
 from punchcard.machines.stages import Case, Stage
+from punchcard.words import word as words
 
 Pending: TypeAlias = tuple[Word, Word] | None
 """A word that is not stored yet: its address, and what it is."""
@@ -70,8 +74,8 @@ class ThreeLayerStages:
         self.sizes, self.layout, self.layers = sizes, layout, layers
         self._cases = instruction_cases(sizes)
         self.middle = middle(layout, sizes, ("fetched",), [
-            aligned_fact(), aligned_fact("next", FAULT),
-            Fact("scratchpad", goes_to_a_cell(sizes, "goal"),
+            aligned_fact(), aligned_fact("next", is_fault),
+            Fact("scratchpad", partial(goes_to_a_cell, sizes, "goal"),
                  "the result goes to a word, to a register but x0, or to the sink"),
             lost_fact(sizes, "goal")])
 
@@ -143,10 +147,13 @@ class TwoLayerStages:
 
     def __init__(self, sizes: RiscvSizes, layout: Layout) -> None:
         self.sizes, self.layout = sizes, layout
-        refused = either(*(Equals(f"flag.{name}", 0) for name in GOOD))
+
+        def refused(column: ColumnWords) -> words.Word:
+            return words.any_of(*(column[f"flag.{name}"].equals(0) for name in GOOD))
+
         self.middle = middle(layout, sizes, ("brought", "fetched"), [
             aligned_fact(), aligned_fact("next", refused), kind_fact(sizes), *immediate_facts(sizes),
-            Fact("scratchpad", Same("following", "counter", WORD_BYTES), "following is pc + 4"), pending_fact(sizes)])
+            following_fact(), pending_fact(sizes)])
 
     @property
     def stages(self) -> tuple[Stage, ...]:

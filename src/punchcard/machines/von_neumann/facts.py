@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from punchcard.card.facts import AnyFact, Equals, Fact, Holds, Same, both, either
+from functools import partial
+
+from punchcard.card.column import ColumnWords
+from punchcard.card.facts import AnyFact, Fact, Holds
 from punchcard.machines.von_neumann.addresses import AddressMap
+from punchcard.words.word import Word, all_of, any_of
 
 
 def facts(sizes: AddressMap, offsets: tuple[str, ...]) -> list[AnyFact]:
@@ -21,10 +25,17 @@ def facts(sizes: AddressMap, offsets: tuple[str, ...]) -> list[AnyFact]:
     for rows, away, event in ((f"word.{sizes.source}", f"away.{sizes.source}", "source"),
                               (f"word.{sizes.destination}", f"away.{sizes.destination}", "destination"),
                               ("store.here", "away.store", "destination")):
-        to_port = either(Equals(away, 0), *(Equals(rows, port, low=sizes.pointer_bits) for port in sizes.port_cells))
-        found.append(Fact("scratchpad", to_port, f"{rows} names a cell or a port", unless=Equals(f"event.{event}", 1)))
-    belong = [Same(f"store.{offset}", "store.here", -less) for less, offset in enumerate(offsets)]
-    found += [Fact("scratchpad", both(*belong),
-                   "the store's address and those before it belong together"),
-              Fact("scratchpad", Equals("away.fetch", 0), "instructions are not fetched from ports")]
-    return found
+        found.append(Fact("scratchpad", partial(_names_cell_or_port, sizes, rows, away), f"{rows} names a cell or a port",
+                          unless=lambda column, event=event: column[f"event.{event}"].equals(1)))  # type: ignore[misc]
+    return [
+        *found,
+        Fact("scratchpad", lambda column: all_of(*(column[f"store.{offset}"].equals(column["store.here"] - less)
+                                                   for less, offset in enumerate(offsets))),
+             "the store's address and those before it belong together"),
+        Fact("scratchpad", lambda column: column["away.fetch"].equals(0), "instructions are not fetched from ports"),
+    ]
+
+
+def _names_cell_or_port(sizes: AddressMap, rows: str, away: str, column: ColumnWords) -> Word:
+    pointer = column[rows][: sizes.pointer_bits]
+    return column[away].equals(0) | any_of(*(pointer.equals(port) for port in sizes.port_cells))

@@ -12,10 +12,11 @@ import ast
 import numpy as np
 
 from punchcard.python.arrays.arithmetic import Arithmetic
-from punchcard.python.arrays.expressions import COMPARISONS, Expressions
+from punchcard.python.arrays.expressions import Expressions
 from punchcard.python.arrays.ir import Compound, Condition, Const, Negation, Statement, Test
 from punchcard.python.arrays.subscripts import Parts
 from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, shown
+from punchcard.python.constructs import COMPARISONS
 
 
 class Conditions(Parts):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import operator
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
@@ -25,18 +24,9 @@ from punchcard.python.arrays.values import (
     TupleValue,
     Value,
 )
+from punchcard.python.constructs import COMPARISONS, OPERATORS, SIGNS, name_of
 from punchcard.python.source import FunctionSource
 
-OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
-    ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul), ast.Div: ("/",
-                                                                                                         operator.truediv),
-    ast.MatMult: ("@", operator.matmul), ast.Pow: ("**", operator.pow), ast.FloorDiv: ("//", operator.floordiv),
-    ast.Mod: ("%", operator.mod),
-}
-COMPARISONS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
-    ast.Lt: ("<", operator.lt), ast.LtE: ("<=", operator.le), ast.Gt: (">", operator.gt), ast.GtE: (">=", operator.ge),
-    ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne),
-}
 BUILTINS: dict[str, Any] = {"len": len, "range": range, "abs": abs, "float": float, "int": int, "max": max, "min": min,
                             "zip": zip, "enumerate": enumerate, "sum": sum, "tuple": tuple, "round": round, "bool": bool,
                             "True": True, "False": False, "None": None}
@@ -113,7 +103,7 @@ class Expressions:
         self.arithmetic.line = self.line(node)
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
-            self.fail(node, f"{_construct(node)} is not in the subset", _INSTEAD.get(type(node), ""))
+            self.fail(node, f"{name_of(node)} is not in the subset", _INSTEAD.get(type(node), ""))
         try:
             found: Value = method(node)
         except Refusal as refusal:
@@ -168,8 +158,8 @@ class Expressions:
 
     def combine(self, node: ast.AST, kind: type, left: Value, right: Value) -> Value:
         """A binary operator: in Python for constants, on the card for the rest."""
-        if kind not in OPERATORS:
-            self.fail(node, f"{kind.__name__} is not an operator of arrays")
+        if kind in (ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor):
+            self.fail(node, f"{SIGNS[kind]} is not an operator of arrays")
         sign, compute = OPERATORS[kind]
         if isinstance(left, Known) and isinstance(right, Known):
             return self._folded(node, sign, compute, left.value, right.value)
@@ -215,7 +205,7 @@ class Expressions:
         if kind not in COMPARISONS:
             if isinstance(left, Known) and isinstance(right, Known) and kind in (ast.Is, ast.IsNot):
                 return Known((left.value is right.value) == (kind is ast.Is))
-            self.fail(node, f"{_WORDS.get(kind, kind.__name__)} is not a comparison of numbers")
+            self.fail(node, f"{SIGNS[kind]} is not a comparison of numbers")
         sign, compute = COMPARISONS[kind]
         if isinstance(left, Known) and isinstance(right, Known):
             return self._folded(node, sign, compute, left.value, right.value)
@@ -249,19 +239,9 @@ def described(value: Any) -> str:
     return text if len(text) <= 60 else f"a {type(value).__name__}"
 
 
-_WORDS: Mapping[type, str] = {ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not"}
 _INSTEAD: Mapping[type, str] = {
     ast.Lambda: "write a function with def, under @pc.program", ast.ListComp: "write a for loop",
     ast.GeneratorExp: "write a for loop", ast.Dict: "use one variable for each item",
     ast.BoolOp: "use it in the condition of if or while", ast.NamedExpr: "write the assignment on a line of its own",
     ast.JoinedStr: "text is not in the subset of arrays",
 }
-
-
-def _construct(node: ast.AST) -> str:
-    names = {"Lambda": "lambda", "ListComp": "a list comprehension", "GeneratorExp": "a generator", "Dict": "a dictionary",
-             "BoolOp": "and/or as a value", "NamedExpr": ":=", "JoinedStr": "an f-string", "Await": "await",
-             "Yield": "yield", "Set": "a set", "Starred": "*", "DictComp": "a dictionary comprehension",
-             "SetComp": "a set comprehension", "Slice": "a slice"}
-    kind = type(node).__name__
-    return names.get(kind, kind)

@@ -18,8 +18,9 @@ from punchcard.python.arrays.ir import Loop, Operand, Region
 from punchcard.python.arrays.joins import Home, LoopFrame
 from punchcard.python.arrays.loops import Repeating
 from punchcard.python.arrays.names import assigned, changed_in_place
-from punchcard.python.arrays.signature import bound, defaults_of, is_array_program
 from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, NeedsConstant, TupleValue, Value
+from punchcard.python.front_end import PythonProgram, default_values
+from punchcard.python.parameters import bind, parameters_of
 from punchcard.python.program import machine_for
 from punchcard.python.source import FunctionSource
 
@@ -227,12 +228,13 @@ class Function(Repeating):
 
     def called(self, node: ast.Call, function: Any, values: list[Value], options: dict[str, Value]) -> Value:
         if isinstance(function, FunctionSource) and machine_for(function) == "fleq":  # of a file that is not executed
-            source, defaults = function, defaults_of(function)
-        elif is_array_program(function):
+            source, defaults = function, default_values(function)
+        elif isinstance(function, PythonProgram) and function.machine_kind == "fleq":
             source, defaults = function.source, function.defaults
         else:
             return super().called(node, function, values, options)
-        arguments = bound(source, defaults, values, options, lambda why: self.fail(node, why))
+        found = bind(source, values, options, defaults, lambda why: self.fail(node, why))
+        arguments = {p.arg: found[p.arg] if p.arg in found else Known(defaults[p.arg]) for p in parameters_of(source)}
         given: dict[str, Value] = {
             name: value if isinstance(value, ArrayValue | Known | TupleValue) else self.real(value, node)
             for name, value in arguments.items()}

@@ -21,6 +21,7 @@ from punchcard.python.arrays.joins import Home, LoopFrame, Meeting, Results
 from punchcard.python.arrays.names import assigned
 from punchcard.python.arrays.operation_builder import OperationBuilder
 from punchcard.python.arrays.values import ArrayValue, Known, Refusal, TupleValue, Value, shown
+from punchcard.python.constructs import name_of
 from punchcard.python.source import FunctionSource
 
 MOST_DEPTH = 20
@@ -77,7 +78,7 @@ class Body(Meeting):
             method = getattr(self, f"_{type(statement).__name__}", None)
             if method is None:
                 kind = type(statement).__name__
-                self.fail(statement, f"{_STATEMENTS.get(kind, kind)} is not in the subset", _ADVICE.get(kind, ""))
+                self.fail(statement, f"{name_of(statement)} is not in the subset", _ADVICE.get(kind, ""))
             try:
                 method(statement)
             except Refusal as refusal:
@@ -273,8 +274,5 @@ class Body(Meeting):
                     self.env[name] = home.value
 
 
-_STATEMENTS = {"FunctionDef": "a function in a function", "With": "with", "Try": "try", "Raise": "raise", "Import": "import",
-               "ImportFrom": "import", "ClassDef": "class", "Delete": "del", "Global": "global", "Nonlocal": "nonlocal",
-               "Assert": "assert", "Match": "match", "AsyncFor": "async for", "AsyncWith": "async with"}
 _ADVICE = {"FunctionDef": "write it outside, under @pc.program", "Import": "import at the top of the file",
            "ImportFrom": "import at the top of the file", "Assert": "check the result of run()", "Match": "use if and elif"}

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from punchcard.python.constructs import name_of
 from punchcard.python.integers.functions import Function
 from punchcard.python.integers.inferring_loops import LoopInference
 from punchcard.python.integers.refining import narrowed
@@ -110,7 +111,7 @@ class Analysis(LoopInference):
                 break
             method = getattr(self, "_" + type(statement).__name__, None)
             if method is None:
-                self.fail(statement, f"{type(statement).__name__.lower()} is not in the integer subset")
+                self.fail(statement, f"{name_of(statement)} is not in the integer subset")
             try:
                 names = method(statement, names)
             except Unreached:

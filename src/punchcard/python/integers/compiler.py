@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq import assembler
+from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.python.integers.analysis import Analysis
 from punchcard.python.integers.forms import cell
 from punchcard.python.integers.functions import Function, Functions
@@ -17,6 +19,7 @@ from punchcard.python.integers.generator import GENERAL, characters
 from punchcard.python.integers.runtime import GO, routine
 from punchcard.python.integers.statements import Statements
 from punchcard.python.integers.values import Value
+from punchcard.python.outside import Snapshot, snapshot
 from punchcard.python.source import FunctionSource
 
 DEFAULT_WORD_BITS = 32
@@ -28,11 +31,11 @@ STACK_SHARE = 4
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """A program: its text, what it returns and where, and the errors that it may stop with, by the label of their text."""
+class CompiledIntegers:
+    """A program, its text, what it returns and where, and the errors that it may stop with, by the label of their text."""
 
-    text: str
-    image: Image
+    listing: str
+    program: Image
     result: Value | None
     places: tuple[str, ...]
     errors: Mapping[str, str]
@@ -40,22 +43,25 @@ class Compiled:
     memory: int
     parameters: Mapping[str, tuple[str, Value]]
     """The cell and the kind of each parameter."""
-    outside: tuple[tuple[Mapping[str, Any], str, str], ...] = ()
-    """Names outside the functions that the program uses: where, which, and what they held."""
+    outside: tuple[tuple[FunctionSource, Snapshot], ...] = ()
+    """The functions of the program, and what their names outside meant."""
 
     @property
     def is_current(self) -> bool:
-        """Whether these names still hold the same."""
-        return all(repr(names.get(name)) == held for names, name, held in self.outside)
+        """Whether these names still mean the same."""
+        return all(snapshot(source) == before for source, before in self.outside)
 
-    def given(self, arguments: Mapping[str, int], name: str) -> Compiled:
+    def machine(self) -> VonNeumannMachine:
+        return machine_of(self.word_bits, self.memory)
+
+    def given(self, arguments: Mapping[str, int], name: str) -> CompiledIntegers:
         """The same program with other numbers for its parameters; its text keeps the first ones."""
         words = {}
         for parameter, value in arguments.items():
             cell_name, kind = self.parameters[parameter]
             check_number(f"{name}(): {parameter}", value, kind, self.word_bits)
             words[cell_name] = int(value)
-        return replace(self, image=self.image.with_values(words))
+        return replace(self, program=self.program.with_values(words))
 
 
 def sizes(word_bits: int | None, memory: int | None) -> tuple[int, int]:
@@ -67,11 +73,17 @@ def sizes(word_bits: int | None, memory: int | None) -> tuple[int, int]:
     return bits, min(DEFAULT_MEMORY if memory is None else memory, most - 1)
 
 
-def compiled(
-    source: FunctionSource, arguments: Sequence[Any] | None = None, *, word_bits: int | None = None,
-    memory: int | None = None, check: bool = False, show: bool = False,
-) -> Compiled:
-    """The program of a function; `show` writes what the function returns."""
+@lru_cache(maxsize=8)
+def machine_of(word_bits: int, memory: int) -> VonNeumannMachine:
+    """Machines are used again: they depend on sizes alone."""
+    return VonNeumannMachine(word_bits=word_bits, memory=memory)
+
+
+def compile_function(
+    source: FunctionSource, arguments: Mapping[str, Any], *, word_bits: int | None = None, memory: int | None = None,
+    check: bool = False, show: bool = False,
+) -> CompiledIntegers:
+    """The program of a function. A missing argument is 0, or empty; `show` writes what the function returns."""
     bits, cells = sizes(word_bits, memory)
     functions = Functions()
     entry = functions.add(source)
@@ -90,7 +102,7 @@ class _Program:
         self.code, self.entry, self.bits, self.memory = Statements(analysis, bits), entry, bits, memory
         self.functions = [function for function in analysis.functions if _is_called(function, entry)]
 
-    def made(self, arguments: Sequence[Any] | None, *, show: bool) -> Compiled:
+    def made(self, arguments: Mapping[str, Any], *, show: bool) -> CompiledIntegers:
         code, entry = self.code, self.entry
         data = self._parameters(arguments)
         inline = not any(entry in function.calls for function in self.functions)
@@ -134,29 +146,24 @@ class _Program:
         if places:
             self.code.write_bytes(b")\n" if several else b"\n")
 
-    def _parameters(self, arguments: Sequence[Any] | None) -> list[str]:
+    def _parameters(self, arguments: Mapping[str, Any]) -> list[str]:
         """The cells of the function's parameters, with what is given."""
         entry = self.entry
-        names = entry.parameters
-        given = [*(arguments or ()), *[None] * len(names)][: max(len(names), len(arguments or ()))]
-        if len(given) != len(names):
-            raise ProgramError(f"{entry.source.name}() takes {len(names)} arguments, and {len(given)} are given")
         lines = []
         seen: dict[int, str] = {}  # a list that is given twice is one list
-        for name, value in zip(names, given, strict=True):
+        for name in entry.parameters:
             kind = entry.given[name]
-            if value is None:
-                value = self._default(name)
-            if value is None:
+            if name in arguments:
+                value = arguments[name]
+            elif name in entry.defaults:
+                value = entry.default(name).value
+            else:
                 value = {"list": [], "str": ""}.get(kind.kind, 0)
             argument = self._argument(name, value, kind)
             if kind.kind == "list":
                 argument = seen.setdefault(id(value), argument)
             lines.append(f". {self.code.cell_of(entry, name)}:{argument}")
         return lines
-
-    def _default(self, name: str) -> Any:
-        return self.entry.default(name).value if name in self.entry.defaults else None
 
     def _argument(self, name: str, value: Any, kind: Value) -> str:
         code = self.code
@@ -176,7 +183,7 @@ class _Program:
         check_number(f"{self.entry.source.name}(): {name}", value, kind, self.bits)
         return f"({int(value)})"
 
-    def _assembled(self, parameters: list[str], places: tuple[str, ...]) -> Compiled:
+    def _assembled(self, parameters: list[str], places: tuple[str, ...]) -> CompiledIntegers:
         code = self.code
         body = code.text()
         routines = self._routines()
@@ -205,8 +212,9 @@ class _Program:
                                f"{self.memory - stack} for them: use a larger memory")
         entry = self.entry
         cells_of = {name: (code.cell_of(entry, name), entry.given[name]) for name in entry.parameters}
-        return Compiled(text, self._named(text, listed, cells), entry.result, places, dict(code.error_texts), self.bits,
-                        self.memory, cells_of, tuple(code.analysis.outside.values()))
+        outside = tuple((function.source, snapshot(function.source)) for function in code.analysis.functions)
+        return CompiledIntegers(text, self._named(text, listed, cells), entry.result, places, dict(code.error_texts),
+                                self.bits, self.memory, cells_of, outside)
 
     def _named(self, text: str, listed: assembler.LabelledWords, cells: list[str]) -> Image:
         """The image with the names that a reader of its source knows, and those of errors."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from punchcard.python.integers.values import Value
+from punchcard.python.parameters import defaults_of, parameters_of
 from punchcard.python.source import FunctionSource
 
 BUILT_IN = ("print", "input", "int", "bool", "str", "len", "abs", "min", "max", "sum", "divmod", "ord", "chr", "range",
@@ -130,15 +131,12 @@ class Functions:
 
 
 def _made(source: FunctionSource, name: str) -> Function:
-    arguments = source.node.args
-    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
-        source.fail(source.node, "*args, **kwargs and keyword-only parameters are not in the integer subset",
-                    "name every parameter")
-    given = [*arguments.posonlyargs, *arguments.args]
+    given = parameters_of(source)
+    if source.node.args.kwonlyargs:
+        source.fail(source.node, "keyword-only parameters are not in the integer subset", "take the * away")
     parameters = [parameter.arg for parameter in given]
-    defaults = dict(zip(parameters[len(parameters) - len(arguments.defaults):], arguments.defaults, strict=True))
     texts = {p.arg for p in given if p.annotation is not None and ast.unparse(p.annotation) == "str"}
-    return Function(source, name, parameters, defaults, texts | _texts(source.node),
+    return Function(source, name, parameters, defaults_of(source), texts | _texts(source.node),
                     {*parameters, *_assigned(source)})
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from punchcard.python.constructs import SIGNS, name_of
 from punchcard.python.integers.functions import Function, Functions, constant_of
 from punchcard.python.integers.refining import compared, narrowed
 from punchcard.python.integers.values import (
@@ -42,8 +42,6 @@ class Inference:
         self.function: Function
         self._constants: dict[int, Value] = {}
         self._created: dict[ast.AST, ListInfo] = {}
-        self.outside: dict[tuple[int, str], tuple[Mapping[str, Any], str, str]] = {}
-        """Names outside the functions that were used, and what they held."""
 
     # What is known of places that many statements write to
 
@@ -104,7 +102,7 @@ class Inference:
     def value(self, node: ast.expr, names: Names) -> Value:
         method = getattr(self, "_" + type(node).__name__, None)
         if method is None:
-            self.fail(node, f"{phrase(node)} is not in the integer subset")
+            self.fail(node, f"{name_of(node)} is not in the integer subset")
         found: Value = method(node, names)
         if self.recording:
             self.values[node] = found if node not in self.values else join(self.values[node], found)
@@ -159,7 +157,6 @@ class Inference:
             if not constant_of(outside[node.id]):
                 self.fail(node, f"{node.id!r} is {type(outside[node.id]).__name__}, not a constant of the integer subset",
                           "constants are numbers, texts, and lists of them")
-            self.outside[id(outside), node.id] = outside, node.id, repr(outside[node.id])
             return self.of_constant(outside[node.id], node)
         raise self.function.source.unknown(node, sorted(self.function.locals))
 
@@ -169,7 +166,7 @@ class Inference:
             return truth() if known is None else truth(1 - known, 1 - known)
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and type(node.operand.value) is int:
             return self.of_constant(-node.operand.value, node)
-        found = self.number(node.operand, names, f"the operand of {_SIGNS[type(node.op)]}")
+        found = self.number(node.operand, names, f"the operand of {SIGNS[type(node.op)]}")
         if isinstance(node.op, ast.UAdd):
             return self.fit(found.interval)
         return self.fit(-found.interval if isinstance(node.op, ast.USub) else Interval.point(-1) - found.interval)
@@ -180,10 +177,9 @@ class Inference:
             return self._repeated(node, left, right)
         if isinstance(node.op, ast.Mult) and right.kind == "list" and left.is_number:
             return self._repeated(node, right, left)
-        sign = _SIGNS.get(type(node.op))
-        if sign in (None, "/"):
-            self.fail(node, f"{'/' if sign else 'this operator'} is not in the integer subset",
-                      "use //, which rounds down" if sign else "")
+        sign = SIGNS[type(node.op)]
+        if sign in ("@", "/"):
+            self.fail(node, f"{sign} is not in the integer subset", "use //, which rounds down" if sign == "/" else "")
         for side, found in ((node.left, left), (node.right, right)):
             if not found.is_number:
                 self.fail(side, f"{sign} needs numbers, and this is {found.words}",
@@ -345,15 +341,3 @@ def is_text(node: ast.expr) -> bool:
         return isinstance(node.op, ast.Add) and (is_text(node.left) or is_text(node.right))
     return isinstance(node, ast.JoinedStr) or (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str")
-
-
-def phrase(node: ast.AST) -> str:
-    names = {"Lambda": "a lambda", "DictComp": "a dictionary", "Dict": "a dictionary", "Set": "a set", "NamedExpr": ":=",
-             "GeneratorExp": "a generator", "JoinedStr": "an f-string outside of print", "Attribute": "an attribute",
-             "Starred": "*", "Await": "await", "Yield": "yield", "SetComp": "a set"}
-    return names.get(type(node).__name__, type(node).__name__)
-
-
-_SIGNS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
-                           ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
-                           ast.Div: "/", ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}

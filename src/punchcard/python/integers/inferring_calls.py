@@ -10,6 +10,7 @@ from punchcard.python.integers.functions import Function
 from punchcard.python.integers.inference import Inference, is_text
 from punchcard.python.integers.values import NONE, TEXT, Names, Unreached, Value, join_all, number, truth
 from punchcard.python.intervals import Interval
+from punchcard.python.parameters import bind
 
 
 class CallInference(Inference):
@@ -201,20 +202,8 @@ class CallInference(Inference):
 
 def arguments_of(function: Function, node: ast.Call, called: Function) -> dict[str, ast.expr]:
     """The arguments of a call by the names of the parameters, defaults included."""
-    fail = function.source.fail
     if any(isinstance(argument, ast.Starred) for argument in node.args) or any(k.arg is None for k in node.keywords):
-        fail(node, "* in a call is not in the integer subset")
-    if len(node.args) > len(called.parameters):
-        fail(node, f"{called.name}() takes {len(called.parameters)} arguments, and this has {len(node.args)}")
-    found = dict(zip(called.parameters, node.args, strict=False))
-    for keyword in node.keywords:
-        assert keyword.arg is not None
-        if keyword.arg not in called.parameters or keyword.arg in found:
-            fail(node, f"{called.name}() has no such parameter, or twice: {keyword.arg!r}")
-        found[keyword.arg] = keyword.value
-    for name in called.parameters:
-        if name not in found:
-            if name not in called.defaults:
-                fail(node, f"{called.name}() needs {name!r}")
-            found[name] = called.default(name)
-    return found
+        function.source.fail(node, "* in a call is not in the integer subset")
+    named = {str(keyword.arg): keyword.value for keyword in node.keywords}
+    found = bind(called.source, node.args, named, called.defaults, lambda why: function.source.fail(node, why))
+    return {name: found[name] if name in found else called.default(name) for name in called.parameters}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from punchcard.python.integers.inference import phrase
+from punchcard.python.constructs import name_of
 from punchcard.python.integers.inferring_calls import CallInference
 from punchcard.python.integers.values import CHARACTER, TEXT, Names, Unreached, Value, number
 from punchcard.python.intervals import Interval
@@ -109,7 +109,7 @@ class LoopInference(CallInference):
         elif isinstance(target, ast.Subscript):
             self._assign_item(target, value, names)
         else:
-            self.fail(target, f"{phrase(target)} cannot be assigned to here")
+            self.fail(target, f"{name_of(target)} cannot be assigned to here")
 
     def _assign_item(self, target: ast.Subscript, value: Value, names: Names) -> None:
         base = self.value(target.value, names)

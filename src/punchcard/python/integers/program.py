@@ -1,40 +1,25 @@
-"""`IntegerProgram`: a function of integers that runs on the von Neumann machine.
-
-    gcd(1071, 462)        the value, computed by the transformer
-    gcd.run(1071, 462)    the report
-    gcd.lower()           the program as `.asq` text
-    gcd.machine()         the machine, the same for every function with words and a memory of that size
-"""
+"""`IntegerProgram`: a function of integers that runs on the von Neumann machine; see python/front_end.py for its calls."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import sys
-from collections.abc import Callable, Mapping
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
-from functools import lru_cache, update_wrapper
-from typing import Any
-from unittest import mock
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from punchcard.arguments import checked, is_number
-from punchcard.checks.runs import begin, checked_run
-from punchcard.errors import ArgumentError, ProgramError, did_you_mean, shortened
+from punchcard.arguments import check_options
+from punchcard.errors import ArgumentError, ProgramError
 from punchcard.machines.comparison import Check
 from punchcard.machines.result import Report
-from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
-from punchcard.python.integers.compiler import Compiled, compiled, sizes
+from punchcard.python.front_end import PythonProgram, RunOptions
+from punchcard.python.integers.compiler import CompiledIntegers, compile_function, machine_of, sizes
 from punchcard.python.integers.values import Value
+from punchcard.python.report import IntegerReport
 from punchcard.python.source import FunctionSource
-
-OPTIONS = {"word_bits": "bits of a word, 32 where nobody says", "memory": "cells of the memory, 65,536 where nobody says",
-           "check": "True: a result that does not fit a word is an error", "engine": "what applies the model",
-           "max_steps": "instructions after which a run is given up"}
-_PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
-"""Whether Python itself runs a function to compare with: then functions that it calls are plain, too."""
 
 
 class RunError(ProgramError):
@@ -42,174 +27,107 @@ class RunError(ProgramError):
 
 
 @dataclass(frozen=True)
-class IntegerReport:
-    """A run of a function of integers.
+class IntegerOptions(RunOptions):
+    """Options of functions of integers.
 
-    result      what it returned;  output  the bytes that it wrote
-    expected    what Python itself returns, and `python_output` what it writes; None where the function was only parsed
-    agrees      whether the interpreter of the machine says the same, instruction for instruction
+    word_bits   bits of a word, default: 32;  memory  cells of the memory, default: 65,536
+    check       whether a result that does not fit a word is an error; otherwise it wraps
     """
 
-    result: Any
-    output: bytes
-    expected: Any
-    python_output: bytes | None
-    report: Report[Any] = field(repr=False)
-    words: int
-    machine: VonNeumannMachine = field(repr=False)
-
-    @property
-    def agrees(self) -> bool | None:
-        return self.report.agrees
-
-    @property
-    def same_as_python(self) -> bool | None:
-        """Whether value and output are Python's; words wrap, so that large numbers may differ."""
-        if self.python_output is None:
-            return None
-        return (self.result, self.output) == (self.expected, self.python_output)
-
-    @property
-    def steps(self) -> int:
-        return self.report.result.steps
-
-    @property
-    def engine(self) -> str:
-        return self.report.result.engine
-
-    def __str__(self) -> str:
-        """The report in a few lines."""
-        lines = [f"result      {self.result!r}"]
-        if self.output:
-            lines.append(f"output      {shortened(self.output.decode(errors='replace'))}")
-        lines.append(f"steps       {self.steps:,} instructions of a transformer with {len(self.machine.weights.layers)} "
-                     f"layers, engine {self.engine}")
-        lines.append(f"program     {self.words:,} words of {self.machine.options['word_bits']} bits")
-        if self.agrees is not None:
-            lines.append(f"agrees      {'yes' if self.agrees else 'NO'}: with the interpreter of the machine")
-        if self.same_as_python is not None:
-            expected = "" if self.same_as_python else f", which gives {shortened(self.expected)}"
-            lines.append(f"same        {'yes' if self.same_as_python else 'NO'}: as CPython{expected}")
-        return "\n".join(lines)
+    word_bits: int | None = None
+    memory: int | None = None
+    check: bool = False
 
 
-class IntegerProgram:
-    """A function of integers; see the top of this file. Options are those of `OPTIONS`."""
+@dataclass(frozen=True)
+class IntegerRun:
+    """Options of one run: the input that the function reads, and those of the program in place of its own."""
 
-    def __init__(self, source: FunctionSource, function: Callable[..., Any] | None = None, **options: Any) -> None:
-        check_options(options)
-        self.source, self.function, self.options = source, function, options
-        self._compiled: Compiled | None = None
-        if function is not None:
-            update_wrapper(self, function)
-        else:
-            self.__name__ = source.name
+    input: bytes = b""
+    engine: str | None = None
+    max_steps: int | None = None
+    check: bool | Check = "end"
 
-    def __repr__(self) -> str:
-        return f"<program {self.source.name} of integers, {self.source.file}:{self.source.line(self.source.node)}>"
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        """The value of the function, computed by a looped transformer. What it prints goes to standard output."""
-        if _PLAIN.get() and self.function is not None:
-            return self.function(*given, **named)
+class IntegerProgram(PythonProgram[IntegerOptions, CompiledIntegers]):
+    """A function of integers. Options are those of `IntegerOptions`."""
+
+    machine_kind: ClassVar[str] = "von-neumann"
+    about: ClassVar[str] = "integers"
+    option_type = IntegerOptions
+
+    def __init__(self, source: FunctionSource, function: Callable[..., Any] | None = None, **options: object) -> None:
+        super().__init__(source, function, **options)
+        self.sizes = sizes(self.options.word_bits, self.options.memory)
+        self._kept: CompiledIntegers | None = None
+
+    def call(self, *given: object, **named: object) -> Any:
+        """Run the function. What it prints goes to standard output, and it reads standard input."""
         code = self.compiled(*given, **named)
-        done = self._run(code, check=False, input=_standard_input(), engine=None, max_steps=None)
+        done = self.execute(code, check=False, max_steps=self.options.max_steps, input=getattr(sys.stdin, "buffer", b""))
         sys.stdout.write(done.result.output.decode(errors="replace"))
         return self._result(code, done)
 
-    def run(self, *given: Any, input: bytes = b"", engine: str | None = None, max_steps: int | None = None,
-            check: bool | Check = "end", **named: Any) -> IntegerReport:
-        """Run the function beside the machine's interpreter, and compare it with Python where Python has it."""
-        run(input=input, engine=engine, max_steps=max_steps, check=check)
+    def run(self, *given: object, input: bytes = b"", engine: str | None = None, max_steps: int | None = None,
+            check: bool | Check = "end", **named: object) -> IntegerReport:
+        """Run the function beside the machine's interpreter, and compare it with Python if the function can be called."""
+        check_options("run", {"input": input, "engine": engine, "max_steps": max_steps, "check": check}, IntegerRun)
         code = self.compiled(*given, **named)
-        done = self._run(code, check=check, input=input, engine=engine, max_steps=max_steps)
+        most = max_steps if max_steps is not None else self.options.max_steps
+        done = self.execute(code, check=check, max_steps=most, engine=engine, input=input)
         expected, written = self.expected(*given, input=input, **named)
-        return IntegerReport(self._result(code, done), done.result.output, expected, written, done, len(code.image),
-                             self.machine())
+        return IntegerReport(result=self._result(code, done), expected=expected, machine=code.machine(), report=done,
+                             output=done.result.output, python_output=written, words=len(code.program))
 
-    def lower(self, *given: Any, **named: Any) -> str:
-        """The program as `.asq` text, each part with its line of the source."""
-        return self._new(self._bound(given, named), show=False).text
+    def lower(self, *given: object, **named: object) -> str:
+        """The program as `.asq` text, each part with its line of the source; arguments may be left out."""
+        return self._compile(self._arguments(given, named, partial=True)).listing
 
-    def machine(self) -> VonNeumannMachine:
-        """The machine that runs the function, whatever it is given."""
+    def machine(self, *given: object, **named: object) -> VonNeumannMachine:
+        """The machine that runs the function, for all arguments."""
         return machine_of(*self.sizes)
 
-    @property
-    def sizes(self) -> tuple[int, int]:
-        return sizes(self.options.get("word_bits"), self.options.get("memory"))
+    def compiled(self, *given: object, **named: object) -> CompiledIntegers:
+        """The program with these arguments, which are its data; it is compiled once if they are numbers."""
+        arguments = self._arguments(given, named)
+        if self._kept is not None and self._kept.is_current:
+            return self._kept.given(arguments, self.source.name)
+        code = self._compile(arguments)
+        if all(kind.is_number for _, kind in code.parameters.values()):
+            self._kept = code
+        return code
 
-    def compiled(self, *given: Any, show: bool = False, **named: Any) -> Compiled:
-        """The program with these arguments, which are its data; it is compiled once where they are numbers."""
-        arguments = self._bound(given, named, whole=True)
-        if self._compiled is None or show or not self._compiled.is_current:
-            code = self._new(arguments, show=show)
-            if not show and all(kind.is_number for _, kind in code.parameters.values()):
-                self._compiled = code
-            return code
-        present = dict(zip(self._compiled.parameters, arguments or (), strict=False))
-        missing = {name for name in self._compiled.parameters if present.get(name) is None}
-        if missing:
-            return self._new(arguments, show=show)
-        return self._compiled.given(present, self.source.name)
+    def compiled_with_output(self, *given: object) -> CompiledIntegers:
+        """The program, which writes what the function returns."""
+        return self._compile(self._arguments(given, {}), show=True)
 
-    def _new(self, arguments: list[Any] | None, *, show: bool) -> Compiled:
-        return compiled(self.source, arguments, check=bool(self.options.get("check")), show=show,
-                        word_bits=self.options.get("word_bits"), memory=self.options.get("memory"))
+    def _compile(self, arguments: dict[str, Any], *, show: bool = False) -> CompiledIntegers:
+        bits, memory = self.sizes
+        return compile_function(self.source, arguments, check=self.options.check, show=show, word_bits=bits, memory=memory)
 
-    def with_options(self, **options: Any) -> IntegerProgram:
-        """The same function with other options."""
-        return IntegerProgram(self.source, self.function, **{**self.options, **options})
+    def _arguments(self, given: tuple[object, ...], named: dict[str, object], *, partial: bool = False) -> dict[str, Any]:
+        found = self.bind(given, named, partial=partial)
+        if nothing := [name for name, value in found.items() if value is None]:
+            raise ArgumentError(f"{self.source.name}(): {nothing[0]}=None: it must be an integer, a text or a list")
+        return found
 
-    def expected(self, *given: Any, input: bytes = b"", **named: Any) -> tuple[Any, bytes | None]:
-        """What Python itself returns and writes; None and None where the function was only parsed."""
+    def expected(self, *given: object, input: bytes = b"", **named: object) -> tuple[Any, bytes | None]:
+        """What Python itself returns, or the exception that it raises, and what it writes; None if it was only parsed."""
         if self.function is None:
             return None, None
         out = io.StringIO()
-        token = _PLAIN.set(True)
         try:
-            with contextlib.redirect_stdout(out), mock.patch.object(sys, "stdin", io.StringIO(input.decode())):
-                result = self.function(*deepcopy(given), **deepcopy(named))
+            with contextlib.redirect_stdout(out), _standard_input(input.decode()):
+                return self.plain(*deepcopy(given), **deepcopy(named)), out.getvalue().encode()
         except Exception as error:
             return error, out.getvalue().encode()
-        finally:
-            _PLAIN.reset(token)
-        return result, out.getvalue().encode()
 
-    def _bound(self, given: tuple[Any, ...], named: Mapping[str, Any], *, whole: bool = False) -> list[Any] | None:
-        arguments = self.source.node.args
-        names = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args)]
-        if len(given) > len(names):
-            raise ArgumentError(f"{self.source.name}() takes {len(names)} arguments, and {len(given)} are given")
-        found = dict(zip(names, given, strict=False))
-        for name, value in named.items():
-            if name not in names or name in found:
-                raise ArgumentError(f"{self.source.name}(): {name}={shortened(value)}: there is no such argument, or twice"
-                                    f"{did_you_mean(name, names)}")
-            found[name] = value
-        if nothing := [name for name, value in found.items() if value is None]:
-            raise ArgumentError(f"{self.source.name}(): {nothing[0]}=None: it must be an integer, a text or a list")
-        optional = names[len(names) - len(arguments.defaults):]
-        if missing := [name for name in names if whole and name not in found and name not in optional]:
-            raise ArgumentError(f"{self.source.name}() needs {', '.join(map(repr, missing))}")
-        return [found.get(name) for name in names] if found else None
-
-    def _run(self, code: Compiled, *, check: bool | Check, input: Any, engine: str | None,
-             max_steps: int | None) -> Report[Any]:
-        machine = machine_of(code.word_bits, code.memory)
-        start = begin(code.image, machine, engine=engine or self.options.get("engine") or DEFAULT_ENGINE, check=check,
-                      max_steps=max_steps if max_steps is not None else self.options.get("max_steps"))
-        return checked_run(start, input=input)
-
-    def _result(self, code: Compiled, done: Report[Any]) -> Any:
-        if done.agrees is False:
-            raise ProgramError(f"{self.source.name}: the run does not agree with the interpreter: {done.why}")
+    def _result(self, code: CompiledIntegers, done: Report[Any]) -> Any:
+        self.check_agreement(done)
         memory = done.result.memory
-        if memory.get("error") in code.image.messages:
-            raise RunError(code.image.messages[memory["error"]])
-        if not done.result.halted:
-            why = done.result.fault or f"it has not ended after {done.result.steps:,} instructions; max_steps= allows more"
-            raise ProgramError(f"{self.source.name}: {why}")
+        if memory.get("error") in code.program.messages:
+            raise RunError(code.program.messages[memory["error"]])
+        self.check_end(done)
         if code.result is None or not code.places:
             return None
         values = code.result.results if code.result.kind == "results" else (code.result,)
@@ -217,6 +135,7 @@ class IntegerProgram:
         return tuple(found) if code.result.kind == "results" else found[0]
 
     def _value(self, value: Value, word: int, done: Report[Any]) -> Any:
+        """A word of the memory as the value of Python that it means."""
         if value.kind == "bool":
             return bool(word)
         if value.kind == "char":
@@ -234,29 +153,11 @@ class IntegerProgram:
         return tuple(items) if root.is_tuple else items
 
 
-@checked
-def run(*, input: bytes, engine: str | None, max_steps: int | None, check: bool | Check) -> None:
-    """What is said of a run is checked by its types; the function's own arguments are checked when it is compiled."""
-
-
-@lru_cache(maxsize=8)
-def machine_of(word_bits: int, memory: int) -> VonNeumannMachine:
-    """Machines that are there already are used again: they depend on sizes alone."""
-    return VonNeumannMachine(word_bits=word_bits, memory=memory)
-
-
-def check_options(options: Mapping[str, Any]) -> None:
-    for name, value in options.items():
-        if name not in OPTIONS:
-            raise ArgumentError(f"program: unknown option {name!r}{did_you_mean(name, OPTIONS)}: functions of integers have "
-                                f"{', '.join(OPTIONS)}")
-        wanted = {"check": bool, "engine": str}.get(name, int)
-        if value is not None and (not isinstance(value, wanted) or (wanted is int and not is_number(value))):
-            raise ArgumentError(f"program: {name}={shortened(value)}: it must be {OPTIONS[name]}")
-    sizes(options.get("word_bits"), options.get("memory"))
-
-
-def _standard_input() -> Any:
-    """Where `input()` reads in a call: standard input, byte by byte."""
-    stream = getattr(sys.stdin, "buffer", None)
-    return stream if stream is not None else b""
+@contextlib.contextmanager
+def _standard_input(text: str) -> Iterator[None]:
+    """Standard input that is this text."""
+    before, sys.stdin = sys.stdin, io.StringIO(text)
+    try:
+        yield
+    finally:
+        sys.stdin = before

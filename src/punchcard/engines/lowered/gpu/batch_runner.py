@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from punchcard.card.layout import Card, Layout, Pattern
+from punchcard.card.layout import Card, Layout
 from punchcard.card.packed import PackedCard
 from punchcard.engines.base import Reason, Run, Stops
 from punchcard.engines.batch import BatchRunner, Ports
+from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.lowered.batch_runner import group_by_code
 from punchcard.engines.lowered.engine import as_packed
@@ -60,19 +61,17 @@ class GpuBatchRunner(BatchRunner):
             self.refused[number] = card, STRANGE
 
     def run(
-        self, loops: int, *, until: Pattern | Sequence[Pattern] = (), ports: Ports | None = None,
-        among: Sequence[int] | None = None, interrupted: Callable[[], bool] | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
     ) -> list[Run]:
         numbers = range(self._count) if among is None else among
-        stops = Stops.of(self.batches[0][0].card(0), self.layout, until, None if ports is None else ports[0])
+        stops = Stops.of(self.batches[0][0].card(0), self.layout, controls.of_card(ports[0] if ports else None, 0))
         if ports is not None and any(own.keys() != stops.ports.keys() for own in ports):
             raise PunchcardError("the ports of a batch stand at the same patterns for every card")
         wanted, far, before = set(numbers) - self.refused.keys(), [], 0
         for batch, members in self.batches:
             rows = [row for row, number in enumerate(members) if number in wanted]
             now = BatchProgress.begin(len(members), rows)
-            self._run(batch, members, now, loops, stops, ports, interrupted, progress and _after(before, progress))
+            self._run(batch, members, now, loops, stops, ports, controls.of_card(None, before))
             before += int(now.loops.sum())
             self.kernel_seconds += now.seconds
             if now.mended:
@@ -82,12 +81,11 @@ class GpuBatchRunner(BatchRunner):
         return [self._ended(number, far, loops, stops) for number in numbers]
 
     def _run(self, batch: GpuBatch, members: Sequence[int], now: BatchProgress, loops: int, stops: Stops,
-             ports: Ports | None, interrupted: Callable[[], bool] | None, progress: Callable[[int], None] | None) -> None:
+             ports: Ports | None, controls: Controls) -> None:
         """One batch to its end; machines that wait at a port are served together."""
         def asked() -> bool:
-            if progress is not None:
-                progress(int(now.loops.sum()))
-            return interrupted is not None and interrupted()
+            controls.report(int(now.loops.sum()))
+            return controls.is_interrupted()
 
         while True:
             batch.run(loops, (*stops.until, *stops.ports), progress=now, interrupted=asked)
@@ -97,7 +95,7 @@ class GpuBatchRunner(BatchRunner):
                 own = replace(stops, ports=(ports or ())[members[row]])
                 now.status[row] = GOES_ON if own.serve(int(now.loops[row]), card) is None else STOPPED
                 batch.take(row, card)
-            if not waiting or (interrupted is not None and interrupted()):
+            if not waiting or controls.is_interrupted():
                 return
 
     def _ended(self, number: int, far: Sequence[BatchProgress], loops: int, stops: Stops) -> Run:
@@ -115,10 +113,6 @@ class GpuBatchRunner(BatchRunner):
         matched = stops.until[status - MATCHED] if status >= MATCHED else None
         return Run(self.batches[which][0].card(row), made, reason, self.engine, matched,
                    (DECLINED,) if status == FAILED else (), made={self.engine: made})
-
-
-def _after(before: int, progress: Callable[[int], None]) -> Callable[[int], None]:
-    return lambda made: progress(before + made)
 
 
 def _on_cpu(card: Card) -> Card:

@@ -36,7 +36,7 @@ TIGHT = 1.05
 MOST_PIECES = 20_000
 NARROW = 1e-9
 SATURATED = 80.0
-"""A sigmoid of a score beyond this is 0 or 1, but for e^-80."""
+"""A sigmoid of a score beyond this is 0 or 1, and a softmax weight behind by this is 0, but for e^-80."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def sigmoid_of(score: Number) -> Number:
     return low.union(high)
 
 
-def enclose(difference: Piece, units: Smooth, low: float, high: float, unit: float, key: Sequence[NDArray[np.float64]],
+def enclose(difference: Piece, units: Piece, low: float, high: float, unit: float, key: Sequence[NDArray[np.float64]],
             ) -> Enclosure:
     """The error of a formula and of its rounding from low to high. It is kept on disk under the numbers of `key`."""
     name = _name(key, low, high, unit)
@@ -98,15 +98,16 @@ def _source() -> bytes:
         folder.parent / "functions.py").read_bytes()
 
 
-def most(function: Smooth, low: float, high: float) -> float:
+def most(on_piece: Piece, low: float, high: float) -> float:
     """An upper bound of a positive function from low to high: pieces are halved until it is near a value that occurs."""
     number = flint()
     waiting, occurs, bound = [(low, high)], 0.0, 0.0
     while waiting:
         a, b = waiting.pop()
         middle = (a + b) / 2
+        function, slack = on_piece(a, b)
         occurs = max(occurs, float(function(number.arb(middle)).abs_upper()))
-        size = float(function(_ball(a, b)).abs_upper())
+        size = float(function(_ball(a, b)).abs_upper()) + slack
         if size <= TIGHT * occurs or not a < middle < b:
             bound = max(bound, size)
         else:

@@ -25,6 +25,7 @@ from punchcard.machines.fleq.blocks.enclosure import (
     SATURATED,
     Enclosure,
     Number,
+    Piece,
     enclose,
     flint,
     most,
@@ -140,7 +141,7 @@ def _rounding(total: SigmoidSum) -> float:
     return round_up(most(_units(total), total.low, total.high))
 
 
-def _units(total: SigmoidSum) -> Smooth:
+def _units(total: SigmoidSum) -> Piece:
     """The rounding error at a point, in units of roundoff.
 
     The score w x + b is off by two units of |w x| + |b|, which the sigmoid passes on by its slope s (1 - s). The
@@ -155,7 +156,7 @@ def _units(total: SigmoidSum) -> Smooth:
             found = found + abs(c) * (s * (1 - s) * 2 * (abs(w * x) + abs(b)) + (7 + len(terms)) * s)
         return found
 
-    return units
+    return lambda a, b: (units, 0.0)
 
 
 @cache

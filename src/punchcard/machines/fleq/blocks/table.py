@@ -20,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from punchcard.errors import FitError
-from punchcard.machines.fleq.blocks.enclosure import Enclosure, Number, enclose, flint
+from punchcard.machines.fleq.blocks.enclosure import SATURATED, Enclosure, Number, enclose, flint
 from punchcard.machines.fleq.blocks.fit import CUTOFFS, ROUNDING, Array, checked
 from punchcard.machines.fleq.functions import Smooth
 
@@ -74,34 +74,46 @@ class Table:
 
 @cache
 def _enclosure(table: Table, smooth: Smooth, unit: float) -> Enclosure:
-    arb, series = flint().arb, flint().arb_series
-    keys = [(arb(float(w)), arb(float(b)), arb(float(v)))
-            for w, b, v in zip(table.slopes, table.offsets, table.values, strict=True)]
+    arb = flint().arb
+    columns = (table.slopes, table.offsets, table.values)
+    keys = [(arb(float(w)), arb(float(b)), arb(float(v))) for w, b, v in zip(*columns, strict=True)]
+    largest, count = float(np.abs(table.values).max()), len(keys)
+    steepest = np.abs(table.slopes) * max(abs(table.low), abs(table.high)) + np.abs(table.offsets)
 
-    def softmax(x: Number) -> list[Number]:
-        middle = x[0] if isinstance(x, series) else x
-        top = max(float((w * middle + b).mid()) for w, b, _ in keys)
-        # a constant that all scores lose: it cancels, and keeps the powers small
-        return [(w * x + b - top).exp() for w, b, _ in keys]
+    def live(a: float, b: float) -> tuple[list[tuple[Number, Number, Number]], Number]:
+        """The keys that have weight on a piece, and a constant that all scores lose: it cancels, and keeps powers small."""
+        ends = np.array([[a], [b]]) * table.slopes + table.offsets
+        best = int(np.argmax(ends.mean(axis=0)))
+        behind = (ends - ends[:, best : best + 1]).max(axis=0) + 1e-12 * (steepest + steepest[best])
+        return [keys[k] for k in np.flatnonzero(behind > -SATURATED)], arb(float(ends[:, best].mean()))
 
-    def difference(x: Number) -> Number:
-        e = softmax(x)
-        taken = [p * v for p, (_, _, v) in zip(e, keys, strict=True)]
-        return sum(taken[1:], taken[0]) / sum(e[1:], e[0]) - smooth(x)
+    def difference(a: float, b: float) -> tuple[Smooth, float]:
+        near, top = live(a, b)
 
-    def units(x: Number) -> Number:
+        def function(x: Number) -> Number:
+            e = [(w * x + b - top).exp() for w, b, _ in near]
+            taken = [p * v for p, (_, _, v) in zip(e, near, strict=True)]
+            return sum(taken[1:], taken[0]) / sum(e[1:], e[0]) - smooth(x)
+
+        return function, 4 * count * largest * math.exp(-SATURATED)
+
+    def units(a: float, b: float) -> tuple[Smooth, float]:
         """At its worst: a score is off by two units, a weight by four, and the sum, in any order, by all terms."""
-        e = softmax(x)
-        whole = sum(e[1:], e[0])
-        mean = sum((p * v for p, (_, _, v) in zip(e, keys, strict=True)), arb(0)) / whole
-        total = arb(0)
-        for p, (w, b, v) in zip(e, keys, strict=True):
-            moved = abs(v - mean) * (2 * (abs(w * x) + abs(b)) + 4)
-            total = total + p / whole * (moved + (len(keys) + 3) * abs(v))
-        return total
+        near, top = live(a, b)
 
-    return enclose(lambda a, b: (difference, 0.0), units, table.low, table.high, unit,
-                   (table.slopes, table.offsets, table.values))
+        def function(x: Number) -> Number:
+            e = [(w * x + b - top).exp() for w, b, _ in near]
+            whole = sum(e[1:], e[0])
+            mean = sum((p * v for p, (_, _, v) in zip(e, near, strict=True)), arb(0)) / whole
+            total = arb(0)
+            for p, (w, b, v) in zip(e, near, strict=True):
+                moved = abs(v - mean) * (2 * (abs(w * x) + abs(b)) + 4)
+                total = total + p / whole * (moved + (count + 3) * abs(v))
+            return total
+
+        return function, 8 * count * largest * (float(steepest.max()) + count) * math.exp(-SATURATED)
+
+    return enclose(difference, units, table.low, table.high, unit, columns)
 
 
 def tabulate(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Sequence
+from functools import partial
 
-from punchcard.card.facts import AnyFact, Below, Bits, Condition, Equals, Fact, Holds, Not, Same, Sum, both, either, implies
+from punchcard.card.column import ColumnWords, Predicate
+from punchcard.card.facts import AnyFact, Fact, Holds
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import HALF, NOTHING, OTHER_SINK, REGISTER_COUNT, SINK, RiscvSizes
 from punchcard.machines.riscv.designs.decode import immediate_sources
 from punchcard.machines.riscv.designs.pending import PENDING
-from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
+from punchcard.machines.riscv.isa import FIELDS, WORD_BYTES
+from punchcard.primitives.literals import Cube
+from punchcard.words.word import FALSE, Word, all_of, any_of, constant, join
 
-Sources: TypeAlias = tuple[tuple[tuple[int, Mapping[int, int]], ...], ...]
-FAULT = Equals("event.fault", 1)
-"""A card after which no loop follows: the host ends the run."""
 OPCODE_BITS = 7
+
+
+def is_fault(column: ColumnWords) -> Word:
+    """A card after which no loop follows: the host ends the run."""
+    return column["event.fault"].equals(1)
 
 
 def address_facts(sizes: RiscvSizes) -> list[AnyFact]:
@@ -23,94 +28,133 @@ def address_facts(sizes: RiscvSizes) -> list[AnyFact]:
     first, count = sizes.base // WORD_BYTES, 1 << sizes.pointer_bits
     numbers = {"memory": range(first, first + sizes.memory), "spare": range(first + sizes.memory, first + count),
                "registers": range(REGISTER_COUNT), "sink": sizes.sinks, "nothing": (NOTHING,)}
+
+    def is_in_space(space: int, column: ColumnWords) -> Word:
+        return column["address.space"].equals(space)
+
     found: list[AnyFact] = []
     for region in (*sizes.cells, "nothing"):
         space = int(region not in ("memory", "spare"))
         found += [Holds("address.position", region, numbers[region]),
-                  Fact(region, Equals("address.space", space),
+                  Fact(region, partial(is_in_space, space),
                        f"{region} is in the space of {'registers' if space else 'memory'}")]
-    return [*found, Fact("registers", implies(Equals("address.position", 0), Equals("memory", 0)), "x0 is 0")]
+    return [*found, Fact("registers", lambda column: column["address.position"].differs(0) | column["memory"].equals(0),
+                         "x0 is 0")]
 
 
-def goes_to_a_cell(sizes: RiscvSizes, rows: str) -> Condition:
+def goes_to_a_cell(sizes: RiscvSizes, rows: str, column: ColumnWords) -> Word:
     """An address where a result may go: a word of the memory, a register but x0, or the sink."""
-    sinks = [Equals(f"{rows}.position", OTHER_SINK)] if sizes.multiply else []
-    register = both(Not(Equals(f"{rows}.position", 0)), Below(f"{rows}.position", SINK + 1))
-    return either(Equals(f"{rows}.space", 0), register, *sinks)
+    position = column[f"{rows}.position"]
+    other_sink = position.equals(OTHER_SINK) if sizes.multiply else FALSE
+    return column[f"{rows}.space"].equals(0) | position.differs(0) & position.less(SINK + 1) | other_sink
 
 
 def lost_fact(sizes: RiscvSizes, rows: str) -> Fact:
     """A refused instruction changes nothing: its result goes to the sink."""
-    sink = both(Equals(f"{rows}.space", 1), either(*(Equals(f"{rows}.position", place) for place in sizes.sinks)))
-    return Fact("scratchpad", implies(FAULT, sink), "the result of a refused instruction goes to the sink")
+    def is_lost(column: ColumnWords) -> Word:
+        position = column[f"{rows}.position"]
+        is_sink = column[f"{rows}.space"].equals(1) & any_of(*(position.equals(place) for place in sizes.sinks))
+        return ~is_fault(column) | is_sink
+
+    return Fact("scratchpad", is_lost, "the result of a refused instruction goes to the sink")
 
 
 def pending_fact(sizes: RiscvSizes) -> Fact:
     """What is pending goes somewhere."""
-    return Fact("scratchpad", goes_to_a_cell(sizes, PENDING),
+    return Fact("scratchpad", partial(goes_to_a_cell, sizes, PENDING),
                 "what is pending goes to a word, to a register but x0, or to the sink")
+
+
+def following_fact(unless: Predicate | None = None) -> Fact:
+    """pc + 4."""
+    return Fact("scratchpad", lambda column: column["following"].equals(column["counter"] + WORD_BYTES),
+                "following is pc + 4", unless=unless)
 
 
 def whole_facts() -> list[Fact]:
     """pc + 4, and pc + immediate for jumps and branches."""
-    target = Sum("target", ("counter", "immediate"), WORD_BITS)
-    return [Fact("scratchpad", Same("following", "counter", WORD_BYTES), "following is pc + 4", unless=FAULT),
-            Fact("scratchpad", implies(_jumps(), target), "target is pc + immediate", unless=FAULT)]
+    return [following_fact(is_fault),
+            Fact("scratchpad",
+                 lambda column: ~_jumps(column) | column["target"].equals(column["counter"] + column["immediate"]),
+                 "target is pc + immediate", unless=is_fault)]
 
 
-def _jumps() -> Condition:
+def _has_opcode(column: ColumnWords, opcode: int) -> Word:
+    return column["word"][:OPCODE_BITS].equals(opcode)
+
+
+def _jumps(column: ColumnWords) -> Word:
     """Whether the word is a jump or a branch that goes to pc + immediate."""
-    return either(*(Equals("word", opcode, OPCODE_BITS) for opcode in (isa.JAL, isa.BRANCH)))
+    return any_of(*(_has_opcode(column, opcode) for opcode in (isa.JAL, isa.BRANCH)))
 
 
-def aligned_fact(rows: str = "counter", *others: Condition) -> Fact:
+def aligned_fact(rows: str = "counter", *others: Predicate) -> Fact:
     """An address of an instruction is a multiple of four."""
-    condition = Equals(rows, 0, 2)
-    return Fact("scratchpad", either(*others, condition) if others else condition, f"{rows} is a multiple of 4")
+    return Fact("scratchpad", lambda column: any_of(*(other(column) for other in others), column[rows][:2].equals(0)),
+                f"{rows} is a multiple of 4")
 
 
 def kind_fact(sizes: RiscvSizes) -> Fact:
     """The kind is that of the word."""
-    return Fact("scratchpad", Bits("kind", "word", sizes.decoder.kind_bits), "kind is the kind of the instruction")
+    return Fact("scratchpad", lambda column: column["kind"].equals(_decoded(column["word"], sizes.decoder.kind_bits)),
+                "kind is the kind of the instruction")
+
+
+def _decoded(word: Word, sources: Sequence[Sequence[tuple[int, Cube]]]) -> Word:
+    """Bits of which each is 1 where one of its sources, a place in a word, is 1 and other places there hold their bits."""
+    return join(*(any_of(*(all_of(word[place], *(word[other].equals(bit) for other, bit in cube.items()))
+                           for place, cube in bit_sources)) for bit_sources in sources))
+
+
+def _picked(word: Word, places: Sequence[int | None]) -> Word:
+    """Bits of a word, in another order; None is the bit 0."""
+    return join(*(constant(0, 1) if place is None else word[place] for place in places))
 
 
 def immediate_facts(sizes: RiscvSizes) -> list[Fact]:
     """The immediate is the word's, for every opcode with one."""
-    found = {}
-    for one in sizes.decoder.instructions:
-        if one.format in isa.IMMEDIATES:
-            sources: Sources = tuple(() if source is None else ((source, {}),) for source in immediate_sources(one.format))
-            found[one.opcode] = Fact("scratchpad", _of(one, Bits("immediate", "word", sources)),
-                                     f"immediate is that of the instruction, opcode {one.opcode:#04x}")
-    return list(found.values())
+    def is_right(opcode: int, sources: Sequence[int | None], column: ColumnWords) -> Word:
+        return ~_has_opcode(column, opcode) | column["immediate"].equals(_picked(column["word"], sources))
 
-
-def _of(one: Instruction, then: Condition) -> Condition:
-    return implies(Equals("word", one.opcode, OPCODE_BITS), then)
+    formats = {one.opcode: one.format for one in sizes.decoder.instructions if one.format in isa.IMMEDIATES}
+    return [Fact("scratchpad", partial(is_right, opcode, immediate_sources(format)),
+                 f"immediate is that of the instruction, opcode {opcode:#04x}") for opcode, format in formats.items()]
 
 
 def operand_facts(sizes: RiscvSizes) -> list[Fact]:
     """The pointers to the operands: a register of the word, or with the bit above it the scratchpad's own rows."""
     own = 1 << 5
-    found = [Fact("scratchpad", Below(rows, own + 1), f"{rows} names a register, or the scratchpad itself")
-             for rows in ("first", "second")]
-    given: dict[tuple[str, int], Condition] = {}
+    given: dict[tuple[str, int], str | int] = {}
     for one in sizes.decoder.instructions:
-        for rows, field in (("first", "rs1"), ("second", "rs2")):
-            if field in one.uses:
-                sources: Sources = tuple(((FIELDS[field] + i, {}),) for i in range(5))
-                given[rows, one.opcode] = _of(one, Bits(rows, "word", (*sources, ())))
+        given |= {(rows, one.opcode): field for rows, field in (("first", "rs1"), ("second", "rs2")) if field in one.uses}
         if one.opcode in (isa.LUI, isa.AUIPC):
-            given["first", one.opcode] = _of(one, Equals("first", own if one.opcode == isa.AUIPC else 0))
+            given["first", one.opcode] = own if one.opcode == isa.AUIPC else 0
         if one.opcode in (isa.LUI, isa.AUIPC, isa.OP_IMM):
-            given["second", one.opcode] = _of(one, Equals("second", own))
-    return found + [Fact("scratchpad", condition, f"{rows} names the operand of the instruction, opcode {opcode:#04x}")
-                    for (rows, opcode), condition in given.items()]
+            given["second", one.opcode] = own
+
+    def is_below(rows: str, column: ColumnWords) -> Word:
+        return column[rows].less(own + 1)
+
+    def is_right(rows: str, opcode: int, source: str | int, column: ColumnWords) -> Word:
+        pointer = column[rows]
+        named = constant(source, pointer.size) if isinstance(source, int) else (
+            column["word"][FIELDS[source] : FIELDS[source] + 5].extend(pointer.size))
+        return ~_has_opcode(column, opcode) | pointer.equals(named)
+
+    return [*(Fact("scratchpad", partial(is_below, rows), f"{rows} names a register, or the scratchpad itself")
+              for rows in ("first", "second")),
+            *(Fact("scratchpad", partial(is_right, rows, opcode, source),
+                   f"{rows} names the operand of the instruction, opcode {opcode:#04x}")
+              for (rows, opcode), source in given.items())]
 
 
 def half_facts() -> list[Fact]:
     """The low half of pc + 4 and its carry, and the carry of pc + immediate, for jumps and branches."""
-    carried = Sum("carried", ("counter", "immediate"), HALF, shift=HALF)
-    following = Sum("following", ("counter",), HALF, WORD_BYTES)
-    return [Fact("scratchpad", following, "following is pc + 4, its low half and carry", unless=FAULT),
-            Fact("scratchpad", implies(_jumps(), carried), "carried is the carry of pc + immediate", unless=FAULT)]
+    def low(word: Word) -> Word:
+        return word[:HALF].extend(HALF + 1)
+
+    return [Fact("scratchpad", lambda column: column["following"].equals(low(column["counter"]) + WORD_BYTES),
+                 "following is pc + 4, its low half and carry", unless=is_fault),
+            Fact("scratchpad", lambda column: ~_jumps(column) | column["carried"].equals(
+                (low(column["counter"]) + low(column["immediate"]))[HALF]),
+                 "carried is the carry of pc + immediate", unless=is_fault)]

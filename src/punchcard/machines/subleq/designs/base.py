@@ -13,12 +13,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from punchcard.card.column import ColumnWords
 from punchcard.card.encoding import Numbers, encode_unsigned, pointer_bits
-from punchcard.card.facts import AnyFact, Both, Equals, Fact, Holds, Names, Own, both, either
+from punchcard.card.facts import AnyFact, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.display_values import DisplayValue, Pending
+from punchcard.words.word import Word
 
 EVERY_CELL = ("constants", "memory")
 OUTSIDE = ("constants", "memory", "instructions")
@@ -149,26 +151,32 @@ def card_facts(sizes: SubleqSizes, a: str, b: str, c: str) -> tuple[AnyFact, ...
 
     `a`, `b` and `c` are the rows of an instruction's pointers. The last instruction is EOF, so no program runs past it.
     """
-    eof = Both((*is_eof(sizes, a, b).conditions, Own(c)))
+    def eof(column: ColumnWords) -> Word:
+        return is_eof(sizes, column[a], column[b]) & column[c].equals(column.own_number(sizes.pointer_bits))
+
     starts = dict(zip(OUTSIDE, (sizes.zero_column, sizes.memory_column, sizes.instruction_column), strict=True))
     ends = (*list(starts.values())[1:], sizes.columns)
     return (
         *(Holds("position", region, range(start, end)) for (region, start), end in zip(starts.items(), ends, strict=True)),
         Holds("memory", "constants", CONSTANTS),
-        Fact("instructions", either(eof, is_instruction(a, b, c)),
+        Fact("instructions", lambda column: eof(column) | is_instruction(column, column[a], column[b], column[c]),
              "an instruction is EOF, or names two cells and an instruction"),
         Fact("instructions", eof, "the last instruction is EOF", last=True),
     )
 
 
-def is_eof(sizes: SubleqSizes, a: str, b: str) -> Both:
+COUNTER_FACT = Fact("scratchpad", lambda column: column.names(column["program_counter"], "instructions"),
+                    "the program counter names an instruction")
+
+
+def is_eof(sizes: SubleqSizes, a: Word, b: Word) -> Word:
     """The two pointers that subtract 0 from -1."""
-    return both(Equals(a, sizes.zero_column), Equals(b, sizes.minus_one_column))
+    return a.equals(sizes.zero_column) & b.equals(sizes.minus_one_column)
 
 
-def is_instruction(a: str, b: str, c: str) -> Both:
+def is_instruction(column: ColumnWords, a: Word, b: Word, c: Word) -> Word:
     """The three pointers of an instruction that may write: never to a constant."""
-    return both(Names(a, EVERY_CELL), Names(b, ("memory",)), Names(c, ("instructions",)))
+    return column.names(a, *EVERY_CELL) & column.names(b, "memory") & column.names(c, "instructions")
 
 
 def filled(sizes: SubleqSizes, *regions: str) -> tuple[Holds, ...]:

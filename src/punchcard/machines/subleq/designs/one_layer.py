@@ -29,11 +29,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from punchcard.card.facts import AnyFact, Copies, Equals, Fact, Holds, Names, both, either
+from punchcard.card.column import ColumnWords
+from punchcard.card.facts import AnyFact, Copies, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.display_values import Pending
 from punchcard.machines.subleq.designs.base import (
     CONSTANTS,
+    COUNTER_FACT,
     EVERY_CELL,
     EVERYWHERE,
     OUTSIDE,
@@ -54,6 +56,7 @@ from punchcard.primitives.overwrite import clip, clip_where
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Rows, rows, stack
 from punchcard.transformer.precision import Precision
+from punchcard.words.word import Word, any_of
 
 
 class OneLayerDesign(SubleqDesign):
@@ -97,9 +100,12 @@ class OneLayerDesign(SubleqDesign):
         """The caches hold what the memory holds, without the word that waits; a constant waits for nothing but itself."""
         counts = {region.name: region.size for region in sizes.regions}
         following = [*range(sizes.instruction_column + 1, sizes.columns), sizes.columns - 1]
-        waiting = either(Names("store_address", ("memory",)),
-                         *(both(Equals("store_address", sizes.zero_column + i), Equals("store", word))
-                           for i, word in enumerate(CONSTANTS)))
+
+        def waiting(column: ColumnWords) -> Word:
+            address, word = column["store_address"], column["store"]
+            return any_of(column.names(address, "memory"), *(address.equals(sizes.zero_column + i) & word.equals(number)
+                                                             for i, number in enumerate(CONSTANTS)))
+
         return [
             *card_facts(sizes, "operands.a", "operands.b", "targets.c"),
             *filled(sizes, "scratchpad", "instructions"),
@@ -107,7 +113,7 @@ class OneLayerDesign(SubleqDesign):
               for x in "ab" for region, first in (("constants", sizes.zero_column), ("memory", sizes.memory_column))),
             Holds("targets.next", "instructions", following),
             *(Copies(f"cache_{x}", region, "memory", f"operands.{x}") for x in "ab" for region in OUTSIDE),
-            Fact("scratchpad", Names("program_counter", ("instructions",)), "the program counter names an instruction"),
+            COUNTER_FACT,
             Fact("scratchpad", waiting, "the word that waits goes to a cell, or is the constant that stands there"),
         ]
 

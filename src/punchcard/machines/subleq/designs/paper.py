@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar
 
-from punchcard.card.facts import Fact, Names
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
+    COUNTER_FACT,
     EVERY_CELL,
     OUTSIDE,
     Reading,
@@ -56,8 +56,7 @@ class PaperDesign(SubleqDesign):
                 RowBlock("v_new", max(3 * length, 2 * n), "what attention has just moved"),
             ],
             sizes.regions,
-            [*card_facts(sizes, "command.a", "command.b", "command.c"),
-             Fact("scratchpad", Names("program_counter", ("instructions",)), "the program counter names an instruction")],
+            [*card_facts(sizes, "command.a", "command.b", "command.c"), COUNTER_FACT],
         )
 
     def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from punchcard.card.facts import Fact, Names, both, either
+from punchcard.card.column import ColumnWords
+from punchcard.card.facts import Fact
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
@@ -34,6 +35,7 @@ from punchcard.primitives.overwrite import clip, clip_where
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import rows
 from punchcard.transformer.precision import Precision
+from punchcard.words.word import Word
 
 
 class TwoLayerDesign(SubleqDesign):
@@ -64,11 +66,14 @@ class TwoLayerDesign(SubleqDesign):
             sizes.regions,
             [*card_facts(sizes, "command.a", "command.b", "command.c"),
              *filled(sizes, "scratchpad", "instructions"),
-             Fact("scratchpad", either(both(is_eof(sizes, "pointer.a", "pointer.b"), Names("pointer.c", ("instructions",))),
-                                       both(is_instruction("pointer.a", "pointer.b", "pointer.c"),
-                                            Names("following", ("instructions",)))),
+             Fact("scratchpad", lambda column: self._goes_on(sizes, column),
                   "the current instruction surely jumps, as EOF does, or another follows it")],
         )
+
+    def _goes_on(self, sizes: SubleqSizes, column: ColumnWords) -> Word:
+        a, b, c = (column[f"pointer.{x}"] for x in "abc")
+        return (is_eof(sizes, a, b) & column.names(c, "instructions")
+                | is_instruction(column, a, b, c) & column.names(column["following"], "instructions"))
 
     def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
         memory, _, position, one, pointer, following, difference = (

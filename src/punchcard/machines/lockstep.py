@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from punchcard.engines import prepare
+from punchcard.engines import Controls, prepare
 from punchcard.machines.base import Machine
 from punchcard.machines.streams import reader
 
@@ -25,7 +25,7 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class LockstepReport:
     """How many executed instructions were compared, and the programs that went wrong."""
 
     steps: int
@@ -36,7 +36,7 @@ class Comparison:
         return not self.mismatches
 
 
-def compare(machine: Machine[Any, Any], programs: Sequence[Any], max_steps: int, engine: str = "dense") -> Comparison:
+def compare(machine: Machine[Any, Any], programs: Sequence[Any], max_steps: int, engine: str = "dense") -> LockstepReport:
     """Run programs as one batch of cards; after every loop compare the whole states.
 
     A step counts once for each program that has not halted. Programs that have halted are still compared, so the fixed
@@ -62,5 +62,5 @@ def compare(machine: Machine[Any, Any], programs: Sequence[Any], max_steps: int,
     cards = torch.stack([machine.punch(program) for program in programs])
     loops = machine.design.warm_up + max_steps
     runner = prepare(engine, machine.weights, machine.layout, cards, loops=loops, fall_back=True, cache=machine.engine_cache)
-    runner.run(loops, until=machine.halting, watch=look)
-    return Comparison(steps, tuple(wrong))
+    runner.run(loops, Controls(until=machine.halting, watch=look))
+    return LockstepReport(steps, tuple(wrong))

@@ -1,1 +1,0 @@
-"""Measured behaviour: machines in lockstep with their oracles."""

@@ -1,0 +1,102 @@
+"""The controls of a run: when it ends, and what is called between two loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from punchcard.arguments import checked
+from punchcard.card.layout import Card, Pattern
+from punchcard.card.packed import PackedCard
+from punchcard.engines.output_buffer import OutputBuffer
+
+Watch: TypeAlias = Callable[[int, Any], None]
+"""Called after every loop with the number of loops made and the card, which it must not change.
+
+A runner that was given a packed card may pass it packed; one that was given a tensor passes tensors.
+"""
+Port: TypeAlias = Callable[[int, Any], bool]
+"""Called when its pattern is on the card, with the number of loops made and the card; returns whether to go on.
+
+It may change the card in place, in the rows and regions that a loop may change. A port that reads and writes by calls of the
+layout serves tensors and packed cards alike; a packed card is passed only by a runner that was given one.
+"""
+Returned = TypeVar("Returned")
+
+
+class NoCopyWatch:
+    """A watch that keeps nothing of the card. It is called with the engine's own card; no copy is made."""
+
+    def __init__(self, look: Watch) -> None:
+        self.look = look
+
+    def __call__(self, loop: int, card: Card) -> None:
+        self.look(loop, card)
+
+    @classmethod
+    def like(cls, look: Watch, *watches: Watch) -> Watch:
+        """`look`, without copies if none of these watches needs one."""
+        return cls(look) if all(isinstance(watch, NoCopyWatch) for watch in watches) else look
+
+
+def card_for(watch: Watch, card: Card) -> Card:
+    """What a watch is called with: the card, or a copy, since the next loop may change the card."""
+    if isinstance(watch, NoCopyWatch):
+        return card
+    if isinstance(card, PackedCard | np.ndarray):
+        return card.copy()
+    import torch
+
+    return card.clone(memory_format=torch.contiguous_format)
+
+
+@checked
+@dataclass(frozen=True)
+class Controls:
+    """When a run ends, and what is called between two of its loops. All are optional.
+
+    until         a pattern on named rows, or several, looked for after every loop; the run ends once the card shows one
+    ports         functions by pattern: called when the pattern is on the card, after `until` was looked for
+    watch         called after every loop with the number of loops made and the card; a fast engine becomes slow by it
+    interrupted   asked now and then between loops; the run ends when it returns True
+    progress      called now and then between loops with the number of loops made
+    """
+
+    until: Pattern | Sequence[Pattern] = ()
+    ports: Mapping[Pattern, Port] = field(default_factory=dict)
+    watch: Watch | None = None
+    interrupted: Callable[[], bool] | None = None
+    progress: Callable[[int], None] | None = None
+
+    def after(self, loops: int) -> Controls:
+        """The controls of a part of a run that begins after so many loops: the functions count from the run's beginning."""
+        return replace(
+            self, ports={pattern: count_from(loops, port) for pattern, port in self.ports.items()},
+            watch=self.watch and NoCopyWatch.like(count_from(loops, self.watch), self.watch),
+            progress=self.progress and count_from(loops, self.progress))
+
+    def of_card(self, ports: Mapping[Pattern, Port] | None, before: int) -> Controls:
+        """The controls of one card of a batch: its ports, and the loops that were made on other cards before."""
+        return replace(self, ports=ports or {}, progress=self.progress and count_from(before, self.progress))
+
+    def is_interrupted(self) -> bool:
+        """Ask whether to stop."""
+        return self.interrupted is not None and self.interrupted()
+
+    def report(self, loops: int) -> None:
+        """Report how many loops were made."""
+        if self.progress is not None:
+            self.progress(loops)
+
+
+NO_CONTROLS = Controls()
+
+
+def count_from(before: int, call: Callable[..., Returned]) -> Callable[..., Returned]:
+    """The call with its loops counted from the beginning of the run. An output buffer does not count loops."""
+    if isinstance(call, OutputBuffer):
+        return cast("Callable[..., Returned]", call)
+    return lambda loops, *card: call(before + loops, *card)

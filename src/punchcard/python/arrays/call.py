@@ -1,0 +1,145 @@
+"""One call of a function of arrays: its arguments, the run in NumPy, the range and the program."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from punchcard.errors import ProgramError
+from punchcard.machines.fleq.isa import Returned
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.oracle import FleqInterpreter
+from punchcard.python.arrays.arguments import as_data, is_constant, typed
+from punchcard.python.arrays.domains import blocks_for, dead_zone, range_for
+from punchcard.python.arrays.dry_run import dry_run
+from punchcard.python.arrays.dtypes import REAL, kinds_of
+from punchcard.python.arrays.listing import listing
+from punchcard.python.outside import snapshot
+from punchcard.python.source import Unsupported
+
+if TYPE_CHECKING:
+    from punchcard.python.arrays.program import ArrayProgram
+
+Key: TypeAlias = tuple[object, ...]
+"""What a compiled function depends on."""
+LOOKED_AT = 5_000
+"""A run of at most so many operations is compared after every loop, unless `check` says otherwise."""
+ROOM = 8
+"""Memory and instructions of a machine are multiples of this, so that programs of about one size share it."""
+
+
+class ArrayCall:
+    """A function compiled for the arguments of one call."""
+
+    def __init__(self, owner: ArrayProgram, given: tuple[object, ...], named: dict[str, object]) -> None:
+        self.owner = owner
+        arguments = owner.bind(given, named)
+        constants = {name: value for name, value in arguments.items() if is_constant(value)}
+        data = {name: as_data(name, value) for name, value in arguments.items() if not is_constant(value)}
+        self.shapes = shapes = {name: array.shape for name, array in data.items()}
+        kinds = {name: kinds_of(typed(name, arguments[name])) or REAL for name in data}
+        key = (tuple(shapes.items()), tuple(kinds.values()), snapshot(owner.source),
+               tuple((name, repr(value)) for name, value in constants.items()))  # 1 and True are equal
+        self.code = owner.lowered(key, shapes, kinds, constants)
+        values = {self.code.parameters[name]: _stored(array) for name, array in data.items()}
+        self.ran = dry_run(self.code.code, values)
+        largest = self.ran.largest
+        limit = owner.options.range
+        self.range_from = "given" if limit is not None else "found by a run in NumPy, with head room"
+        self.limit = range_for(largest) if limit is None else float(limit)
+        self._check_size(data, largest)
+        self._check_comparisons()
+        self.written = owner.written(key, self.code, self.ran, self.limit)
+        punched = {stored.variable: _stored(data[name]).T if stored.turned else _stored(data[name])
+                   for name, stored in self.written.parameters.items()}
+        self.program = self.written.program.with_values(punched)
+
+    @property
+    def listing(self) -> str:
+        return listing(self.program, self.written.lines)
+
+    def _check_size(self, data: Mapping[str, np.ndarray], largest: float) -> None:
+        if largest <= self.limit:
+            return
+        need = f"give range={range_for(largest):g} or more"
+        for name, array in data.items():
+            if np.abs(array).max() > self.limit:
+                raise ProgramError(f"{self.owner.source.name}: {name} holds {np.abs(array).max():g}, beyond the range "
+                                   f"±{self.limit:g}; {need}")
+        where = self.ran.where
+        if where is not None:
+            where.source.fail(where.node, f"a value of {largest:g} leaves the range ±{self.limit:g}", need)
+
+    def _check_comparisons(self) -> None:
+        """Numbers that the machine's errors could turn must not be compared; those that it has to the last bit may be."""
+        single = self.owner.options.precision != "float64"
+        closest = self.ran.closest_of_all if single else self.ran.closest
+        zone = dead_zone(self.limit, single=single)
+        if closest is not None and closest[0] < zone:
+            difference, line = closest
+            line.source.fail(line.node,
+                             f"a comparison of numbers that differ by {difference:.1e}: the machine tells apart what "
+                             f"differs by {zone:.1e}, at the range ±{self.limit:g}",
+                             "leave a larger margin")
+
+    def machine(self) -> FleqMachine:
+        options = self.owner.options
+        sizes = FleqMachine.sizes_for(self.program)
+        names = tuple(sorted(sizes["functions"]))
+        return _machine(names, sizes["size"], _rounded(sizes["memory"]), _rounded(sizes["instructions"]), self.limit,
+                        options.heads, options.precision, options.design)
+
+    @property
+    def steps(self) -> int:
+        """Instructions that the run makes: counted by the interpreter for a short one, for a long one a limit."""
+        if self.ran.operations > LOOKED_AT:
+            return 40 * self.ran.operations
+        interpreter = FleqInterpreter(self.program, check_range=False)
+        interpreter.run(40 * self.ran.operations + 1000)
+        return interpreter.steps + 1
+
+    def results(self, memory: Mapping[str, np.ndarray]) -> Any:
+        """What the function returns, as NumPy has it."""
+        found = [each.of(memory) for each in self.returned]
+        return found[0] if self.code.one else tuple(found)
+
+    @property
+    def returned(self) -> list[Returned]:
+        """Where the values are that the function returns."""
+        return [Returned(stored.variable, shape, stored.turned, self.ran.values[register])
+                for stored, shape, register in zip(self.written.results, self.code.shapes, self.code.results, strict=True)]
+
+    def at_its_line(self, error: ProgramError) -> ProgramError:
+        """An error of the machine, at the line of the source that its instruction is for."""
+        found = re.search(r"instruction (\d+)", str(error))
+        line = self.written.lines.get(int(found[1])) if found is not None else None
+        if line is None:
+            return error
+        said = str(error).replace("declare a larger one with .range", "give a larger range=")
+        column = int(getattr(line.node, "col_offset", 0)) + 1 + line.source.indent
+        return Unsupported(said, file=line.source.file, line=line.source.line(line.node), column=column,
+                           text=" " * line.source.indent + line.source.lines[int(getattr(line.node, "lineno", 1)) - 1])
+
+
+@lru_cache(maxsize=32)
+def _machine(names: tuple[str, ...], size: int, memory: int, instructions: int, limit: float, heads: int, precision: str,
+             design: str) -> FleqMachine:
+    """Machines that are there already are used again: they depend on sizes alone."""
+    own = {block.name: block for block in blocks_for({}, names, limit, heads)}
+    return FleqMachine(functions=[own.get(name, name) for name in names], size=size, memory=memory,
+                       instructions=instructions,
+                       range=limit, heads=heads, precision=precision, design=design)
+
+
+def _rounded(count: int) -> int:
+    return ROOM * math.ceil(count / ROOM)
+
+
+def _stored(array: np.ndarray) -> np.ndarray:
+    """As a matrix: a vector is a column."""
+    return array.reshape(1, 1) if array.ndim == 0 else array.reshape(-1, 1) if array.ndim == 1 else array
