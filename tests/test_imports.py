@@ -39,7 +39,7 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 TENSOR_FREE = ("isa", "kind", "registry", "interpreter", "streams", "functions", "oracle", "program", "calls",
                "brainfuck_oracle", "fast", "in_c", "dry_run", "fitted", "builder", "counter", "text",
-               "assembler", "minsky", "languages", "source", "programs", "syntax", "exact")
+               "assembler", "minsky", "languages", "source", "programs", "syntax", "exact", "semantics")
 """Files and folders on the side of programs, wherever in the rooms above the engines they are."""
 
 
@@ -63,7 +63,7 @@ def imports_of(path: Path, *, for_types: bool = True) -> tuple[str, ...]:
 
 
 BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments", "punchcard.above",
-             "punchcard.formatting")
+             "punchcard.formatting", "punchcard.python.intervals")
 """What every file may use: no tensor is in there."""
 
 
@@ -102,9 +102,15 @@ def test_the_side_of_programs_never_sees_a_tensor() -> None:
     for path in free:
         for name in imports_of(path, for_types=False):
             assert name.split(".")[0] != "torch", path
-            if name.startswith("punchcard.") and name not in BELOW_ALL:
+            if name.startswith("punchcard.") and name not in BELOW_ALL and not name.startswith("punchcard.words."):
                 file = SOURCE.joinpath(*name.split(".")[1:])
                 assert file.with_suffix(".py") in free or file / "__init__.py" in files(), f"{path}: {name}"
+
+
+def test_words_never_see_a_tensor() -> None:
+    for path in files():
+        if room_of(path) == "words":
+            assert {name.split(".")[0] for name in imports_of(path)}.isdisjoint({"torch"}), path
 
 
 def test_designs_never_see_a_program() -> None:

@@ -16,7 +16,8 @@ from punchcard.trace import observe
 from punchcard.transformer.build import Part, assign, attend, compile_layer
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.expression import Expression, Rows, relu, rows, stack
-from punchcard.transformer.precision import DTYPES, Precision, as_precision, hard_product
+from punchcard.transformer.precision import DTYPES, Precision, as_precision
+from punchcard.transformer.softmax import hard_product
 from tests.cases import DESIGNS, random_program, soaked
 
 # The largest word for which every sum is exact, by design and number format.

@@ -15,7 +15,6 @@ import z3
 from punchcard.errors import ProofError
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.meaning import operation
-from punchcard.machines.riscv.oracle import OPERATIONS
 from punchcard.proof import arithmetic
 from punchcard.proof.arithmetic import LEMMAS, Lemma, show_lemma
 from punchcard.proof.concrete import SeenColumns
@@ -24,6 +23,7 @@ from punchcard.proof.meaning import Meaning
 from punchcard.proof.products import Addend, Wholes
 from punchcard.proof.solver import Failed, Solver
 from tests.riscv_random import EXTREMES
+from tests.riscv_reference import OPERATIONS
 
 WIDE = ("mul", "mulh", "mulhsu", "mulhu", "div", "divu", "rem", "remu")
 

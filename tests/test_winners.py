@@ -8,7 +8,7 @@ from torch import Tensor
 
 from punchcard.card.encoding import encode_unsigned
 from punchcard.engines.scratchpad import winners
-from punchcard.transformer.precision import hard_product
+from punchcard.transformer.softmax import hard_product
 
 
 def codes(count: int, generator: torch.Generator) -> Tensor:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from punchcard.transformer.model import LoopedTransformer
     from punchcard.transformer.precision import Precision
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Calculation": "punchcard.calculator",

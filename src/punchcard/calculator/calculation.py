@@ -16,42 +16,32 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from punchcard.arguments import checked
-from punchcard.calculator.compile import Compiled, compile_expression
-from punchcard.calculator.exact import Interval
-from punchcard.calculator.functions import MAX, MIN, SHIFT, STANDARD, base_name
-from punchcard.calculator.syntax import quotient
+from punchcard.calculator.blocks import RANGES, Blocks
+from punchcard.calculator.compiler import CompiledExpression, compile_expression
+from punchcard.calculator.exact import Exact
+from punchcard.calculator.expression import quotient
+from punchcard.calculator.functions import STANDARD, base_name
 from punchcard.engines import Controls, Watch
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.checked_run import begin, resume
-from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, Formula, MatrixProduct, Scale
-from punchcard.machines.fleq.blocks.catalogue import TERMS, built_in
-from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
-from punchcard.machines.fleq.functions import ABS, MUL, Function
+from punchcard.machines.fleq.blocks.catalogue import TERMS
+from punchcard.machines.fleq.functions import Function
 from punchcard.machines.fleq.isa import FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import disassemble
 from punchcard.machines.result import Report
-from punchcard.transformer.expression import relu
+from punchcard.python.intervals import Interval
 from punchcard.transformer.precision import as_precision
 
 __all__ = ["Calculation", "Number", "calc", "calculator_machine", "compile_calculation"]
 
 Number: TypeAlias = int | float | str | Fraction | Decimal | np.floating[Any]
-REACH = 16.0
-"""The largest product that mul is built for; larger and smaller ones are shifted."""
-RANGES = {53: 2.0**40, 24: 2.0**16}
-"""Every value stays within ± this, by the significand bits of the number format."""
-FORMULAS: Mapping[Function, Formula] = {
-    ABS: lambda a, b, one: relu(a) + relu(-a),
-    MIN: lambda a, b, one: a - relu(a - b),
-    MAX: lambda a, b, one: a + relu(b - a),
-}
 MEMORY, INSTRUCTIONS = 32, 64
 SMALL = 192
 """Columns up to which the dense engine computes, which needs no preparing; beyond it another is several times as fast."""
@@ -85,60 +75,6 @@ class Calculation:
     def text(self) -> str:
         """The program as `.fleq` text."""
         return program_text(self.expression, self.program)
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """The calculator's function blocks in one number format: what the compiler asks for bounds, and a machine is made of."""
-
-    significand: int
-    heads: int
-    terms: int
-
-    @property
-    def unit(self) -> float:
-        return 2.0**-self.significand
-
-    @property
-    def least(self) -> float:
-        return {53: 1e-300, 24: 1e-37}[self.significand]
-
-    @property
-    def range(self) -> float:
-        return RANGES[self.significand]
-
-    @property
-    def reach(self) -> float:
-        return REACH
-
-    def error(self, function: Function, magnitude: float) -> float:
-        return self.block(function).bound(Scale(1, magnitude, self.unit))
-
-    def rounded(self, value: Fraction) -> float:
-        return float(value) if self.significand == 53 else float(np.float32(float(value)))
-
-    def block(self, function: Function) -> Block:
-        """The weights of one of the calculator's functions."""
-        if function is MUL:
-            return MatrixProduct(MUL, self.heads, REACH)
-        if function in FORMULAS:
-            return Elementwise(function, FORMULAS[function], error=0.0 if function is ABS else 4.0)
-        if function in SHIFT.values():
-            factor = float(function.reference(np.ones(1))[0])
-            return Elementwise(function, lambda a, b, one: factor * a, error=0.0)
-        if function.domain is None:
-            return built_in(function.name)
-        return FittedFunction(function, fitted(function, self.terms, 2 * self.unit))
-
-
-@cache
-def fitted(function: Function, terms: int, rounding: float) -> SigmoidSum:
-    """The sum of sigmoids for a function on its range; tanh is one sigmoid."""
-    low, high = function.domain or (-1.0, 1.0)
-    if base_name(function) == "tanh":
-        two = np.array([2.0])
-        return SigmoidSum(two, np.zeros(1), two, -1.0, low, high, error=0.0)
-    return fit(function.reference, low, high, terms, rounding=rounding)
 
 
 @checked
@@ -185,7 +121,7 @@ def calc(
 def compile_calculation(
     expression: str, variables: Mapping[str, Number], *, ranges: Mapping[str, Sequence[Number]] | None = None,
     heads: int = HEADS, terms: int = TERMS, precision: str = "float64", newton: int | None = None,
-) -> tuple[Compiled, Blocks]:
+) -> tuple[CompiledExpression, Blocks]:
     """The program of an expression, and the function blocks that it was compiled for."""
     if not isinstance(expression, str):
         raise ProgramError(f"{expression!r}: an expression is a text")
@@ -250,7 +186,7 @@ def _exact(name: str, value: Number) -> Fraction:
         raise ProgramError(f"{name}={value!r}: a value is a finite number") from None
 
 
-def _interval(name: str, ends: Sequence[Number]) -> Interval:
+def _interval(name: str, ends: Sequence[Number]) -> Exact:
     if isinstance(ends, str) or len(ends) != 2:
         raise ProgramError(f"range {name}={ends!r}: give its two ends, low and high")
     low, high = _exact(name, ends[0]), _exact(name, ends[1])

@@ -8,10 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from punchcard.card.formats import FORMATS
 from punchcard.errors import ProofError
 from punchcard.transformer.expression import Array
-from punchcard.transformer.precision import hard_product
+from punchcard.transformer.softmax import Scores, hard_lead
 from punchcard.transformer.weights import NAMES, LayerArrays
 
 Row = list[tuple[int, Fraction]]
@@ -27,17 +26,9 @@ NEVER = Fraction(1 << 64)
 
 
 def least_lead(dtype: str, temperature: float, largest: float) -> Fraction:
-    """By how much a score must lead so that nothing is left of another, where scores are at most `largest` in size.
-
-    A temperature that is a power of two makes no rounding; by another, two products are rounded. Without a temperature, or
-    where a product is too large for the number format, no lead is enough.
-    """
-    number_format = FORMATS[dtype]
-    if not temperature > 0 or not temperature * max(largest, 1.0) <= number_format.max:
-        return NEVER
-    exact = math.frexp(temperature)[0] == 0.5
-    rounding = Fraction(0) if exact else 2 * Fraction(number_format.eps) * Fraction(temperature) * Fraction(largest)
-    return (Fraction(hard_product(dtype)) + rounding) / Fraction(temperature)
+    """By how much a score must lead so that nothing is left of another. That scores are exact is a claim of its own."""
+    lead = hard_lead(dtype, temperature, Scores(largest))
+    return Fraction(lead) if math.isfinite(lead) else NEVER
 
 
 def _largest(key: Array, query: Array, sizes: Array) -> float:

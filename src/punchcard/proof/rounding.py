@@ -24,8 +24,8 @@ from punchcard.proof.forms import Form, settings, unit, weighted
 from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
-from punchcard.transformer.exactness import powers_of_two
 from punchcard.transformer.expression import Array
+from punchcard.transformer.grids import powers_of_two
 from punchcard.transformer.weights import LayerArrays
 
 GATE = 2.0**32

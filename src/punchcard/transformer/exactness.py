@@ -18,10 +18,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from punchcard.card.layout import Layout
 from punchcard.transformer.build import LayerWeights
 from punchcard.transformer.expression import Array
+from punchcard.transformer.grids import powers_of_two
 
 NO_FORMAT = 1 << 20
 """More bits than any number format has."""
@@ -70,6 +72,15 @@ def entry_sizes(layout: Layout) -> Array:
     return sizes
 
 
+def rows_of_numbers(layout: Layout) -> npt.NDArray[np.bool_]:
+    """The rows that may hold other numbers than -1, 0 and 1, between loops or within one."""
+    found = np.zeros(layout.width, dtype=np.bool_)
+    for block in layout.blocks:
+        if block.real or block.within == "real":
+            found[layout.rows(block.name)] = True
+    return found
+
+
 def _declared(layout: Layout) -> Intervals:
     """What the layout says of every row and region when a loop begins."""
     low, high = np.zeros((2, layout.width, len(layout.regions)))
@@ -110,15 +121,6 @@ def _layer_bits(layer: LayerWeights, card: Intervals) -> int:
 def _totals(matrix: Array, size: Array, grid: Array) -> tuple[Array, Array]:
     """Absolute totals of `matrix @ x`, for x of the given sizes, and the grid of each entry."""
     return np.abs(matrix) @ size, (powers_of_two(matrix) * grid).min(axis=1, initial=np.inf)
-
-
-def powers_of_two(values: Array) -> Array:
-    """The largest power of two that divides each value; infinite for 0."""
-    grids, used = np.full(values.shape, np.inf), values != 0  # most are 0
-    mantissa, exponent = np.frexp(values[used])
-    integer = np.abs(mantissa * 2.0**53).astype(np.int64)
-    grids[used] = np.ldexp((integer & -integer).astype(np.float64), exponent - 53)
-    return grids
 
 
 def _bits(totals: Array, grid: Array) -> int:

@@ -4,7 +4,9 @@ A head is *hard* when the softmax weights of all columns but the best are exactl
 With `gap` the least difference between the best score and any other, the weights are exp(-lambda * gap) or less, and
 the exponential is rounded to exactly 0 once
 
-    lambda * gap > ln(2 / eta),         eta the smallest positive number of the format.
+    lambda * gap > ln(2 / eta),         eta the smallest positive number of the format
+
+and a little more, for roundings: `softmax` has the rule.
 
 The weights of the columns that share the best score are then exactly 1 (one column) or 1/2 (two). The bound is stated
 with its consequences in docs/precision.md.
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from punchcard.arguments import is_number
 from punchcard.card.formats import FORMATS, FormatName, NumberFormat, name_of
 from punchcard.errors import PrecisionError, did_you_mean
+from punchcard.transformer.softmax import hard_product
 
 if TYPE_CHECKING:
     import torch
@@ -97,13 +100,6 @@ def significand(dtype: FormatName) -> int:
 def _is_finite(value: Any) -> bool:
     """Whether a value is a number that a float holds, and not infinite."""
     return is_number(value) and abs(value) <= sys.float_info.max
-
-
-def hard_product(dtype: FormatName) -> float:
-    """ln(2 / eta): the least lambda * gap whose softmax tail is exactly 0."""
-    info = FORMATS[name_of(dtype)]
-    eta = info.tiny * info.eps
-    return math.log(2.0) - math.log(eta)
 
 
 def as_precision(value: Precision | FormatName) -> Precision:

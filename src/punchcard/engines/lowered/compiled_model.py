@@ -50,7 +50,7 @@ class CompiledModel:
         self.real, self.number = REALS[weights.dtype]
         self.weights = weights.digest()
         self.layout, self.card = layout, card
-        self.layers = layer_lists(weights)
+        self.layers = layer_lists(weights, layout)
         self.significand = 1 - round(math.log2(weights.format.eps))
         self.compile_seconds = 0.0
         self.fresh = 0

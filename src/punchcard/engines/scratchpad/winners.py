@@ -1,20 +1,19 @@
 """Which keys answer a query, when neither changes: the few whose softmax weight is not exactly 0.
 
-With temperature lambda, a key whose score is below the best by more than ln(2 / eta) / lambda gets a weight that the number
-format rounds to 0 (see `transformer.precision`). What is left of a hard head's softmax is then a softmax over a few keys,
-whatever the number of columns, and it comes out the same bit for bit. The search is made once, so it may take
-longer than a loop, but not n^2: where the keys are codes it looks the wanted code up.
+A key whose score is below the best by the lead of `transformer.softmax` has a weight of exactly 0. What is left of a hard
+head's softmax is then a softmax over a few keys, whatever the number of columns, and it comes out the same bit for bit. The
+search is made once, so it may take longer than a loop, but not n^2: where the keys are codes it looks the wanted code up.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from punchcard.transformer.precision import hard_product
+from punchcard.transformer.grids import grid_of
+from punchcard.transformer.softmax import Scores, hard_lead
 
 MOST_WINNERS = 4
 """A query that more keys answer keeps the full softmax."""
@@ -57,25 +56,9 @@ def find(keys: Tensor, queries: Tensor, reach: float) -> Winners:
 
 def reach_of(keys: Tensor, queries: Tensor, temperature: float, width: int) -> float:
     """How far below the best a score must be for a weight of exactly 0, rounding errors of the scores included."""
-    if not temperature > 0:
-        return math.inf
-    limits = torch.finfo(keys.dtype)
-    totals = float((keys.double().abs().amax(1) * queries.double().abs().amax(1)).sum())
-    # no sum of products is rounded, and none of the products with the temperature
-    exact = totals * limits.eps / 2 <= grid(keys) * grid(queries) and math.frexp(temperature)[0] == 0.5
-    slack = 0.0 if exact else 2 * (width + len(keys)) * limits.eps * totals
-    return hard_product(keys.dtype) / temperature + slack
-
-
-def grid(values: Tensor) -> float:
-    """The largest power of two that divides every value; 1 where all are 0."""
-    values = values.double()
-    mantissa, exponent = torch.frexp(values[values != 0])
-    if not mantissa.numel():
-        return 1.0
-    integer = (mantissa.abs() * 2.0**53).long()
-    lowest = (integer & -integer).double()
-    return float(torch.ldexp(lowest, exponent - 53).min())
+    largest = float((keys.double().abs().amax(1) * queries.double().abs().amax(1)).sum())
+    grids = [grid_of(values.double().cpu().numpy()) for values in (keys, queries)]
+    return hard_lead(keys.dtype, temperature, Scores(largest, width + len(keys), grids[0] * grids[1]))
 
 
 def distinct(columns: Tensor) -> tuple[Tensor, Tensor]:

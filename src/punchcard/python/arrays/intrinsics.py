@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -36,7 +36,20 @@ def named() -> dict[Any, str]:
     return found | {abs: "abs", float: "float", max: "builtin_max", min: "builtin_min", math.fabs: "abs"}
 
 
-Maker = Callable[..., ArrayValue]
+@dataclass(frozen=True)
+class Primitive:
+    """An operation of one or two operands that another front end adds, and replaces in a pass of its own."""
+
+    name: str
+
+    def emit(self, arithmetic: Arithmetic, operands: Sequence[ArrayValue]) -> ArrayValue:
+        """f(a), f(a, b), and f(a, f(b, c)) for more."""
+        *others, found = operands
+        if not others:
+            return arithmetic.entrywise(self.name, found)
+        for other in reversed(others):
+            found = arithmetic.elementwise(self.name, other, found, self.name)
+        return found
 
 
 class Intrinsics:
@@ -211,7 +224,7 @@ def _as_axis(found: ArrayValue, a: ArrayValue, axis: int | None, keep: bool) -> 
         return replace(found, shape=(1,) * len(a.shape))
     column = axis % 2 == 1
     return ArrayValue(found.operand if column else found.operand.flip, (a.shape[0], 1) if column else (1, a.shape[1]),
-                kinds=found.kinds)
+                      kinds=found.kinds)
 
 
 def _axis(name: str, values: list[ArrayValue], options: dict[str, Any]) -> int | None:

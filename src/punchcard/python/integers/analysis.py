@@ -7,10 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from punchcard.python.constructs import name_of
-from punchcard.python.integers.functions import Function
-from punchcard.python.integers.inferring_loops import LoopInference
-from punchcard.python.integers.refining import narrowed
-from punchcard.python.integers.values import NONE, TEXT, ListInfo, Names, Unreached, Value, join, join_names, truth
+from punchcard.python.integers.functions import IntegerFunction
+from punchcard.python.integers.loop_types import LoopInference
+from punchcard.python.integers.narrowing import narrowed
+from punchcard.python.integers.values import (
+    NONE,
+    TEXT,
+    AbstractList,
+    AbstractValue,
+    Names,
+    Unreached,
+    join,
+    join_names,
+    truth,
+)
 
 MOST_ROUNDS = 60
 MOST_LOOPS = 7
@@ -30,7 +40,7 @@ class Around:
 class Analysis(LoopInference):
     """Values for every expression of a function and of all that it calls."""
 
-    def run(self, entry: Function) -> None:
+    def run(self, entry: IntegerFunction) -> None:
         self._loops: list[Around] = []
         self._entry = entry
         seen: object = None
@@ -60,14 +70,14 @@ class Analysis(LoopInference):
             found |= {info.high - 1, info.high}
         return sorted(n for n in found if self.word.low <= n <= self.word.high)
 
-    def _infos(self) -> list[ListInfo]:
+    def _infos(self) -> list[AbstractList]:
         constants = [value.items for value in self._constants.values() if value.items is not None]
         return [info.root for info in (*self._created.values(), *constants)]
 
     def _lists(self) -> object:
         return [(id(info), info.low, info.high, info.item) for info in self._infos()]
 
-    def _analyse(self, function: Function) -> None:
+    def _analyse(self, function: IntegerFunction) -> None:
         self.function = function
         if function is self._entry:
             function.given = {p.arg: self._parameter(p) for p in (*function.node.args.posonlyargs, *function.node.args.args)}
@@ -78,7 +88,7 @@ class Analysis(LoopInference):
         if names is not None:
             self._result(NONE, function.node)
 
-    def _parameter(self, parameter: ast.arg) -> Value:
+    def _parameter(self, parameter: ast.arg) -> AbstractValue:
         """A parameter of the function that is asked for."""
         text = "int" if parameter.annotation is None else ast.unparse(parameter.annotation).strip("'\"").replace(" ", "")
         kind = SIMPLE.get(text.replace("List", "list"))
@@ -90,7 +100,7 @@ class Analysis(LoopInference):
             return self.created(parameter, item, 0, self.word.high, is_tuple=text.startswith("tuple"))
         return self.any_number if kind == "int" else truth() if kind == "bool" else TEXT
 
-    def _result(self, value: Value, node: ast.AST) -> None:
+    def _result(self, value: AbstractValue, node: ast.AST) -> None:
         if not self.recording:
             return
         function = self.function
@@ -178,7 +188,7 @@ class Analysis(LoopInference):
             parts = tuple(self.value(each, names) for each in node.value.elts)
             if any(part.kind in ("results", "none") for part in parts):
                 self.fail(node, "a function returns numbers, texts and lists")
-            value = Value("results", results=parts)
+            value = AbstractValue("results", results=parts)
         else:
             value = NONE if node.value is None else self.value(node.value, names)
         if value.kind == "char" and self.function.node.returns is not None and ast.unparse(

@@ -1,6 +1,6 @@
 """A head as active columns see it: whom they find, what they take, and which passive columns take from them.
 
-A weight of the softmax is exactly 0 when its score is below the best by the head's gap. Scores are bounded by the ranges
+A weight of the softmax is exactly 0 when its score is below the best by the head's lead. Scores are bounded by the ranges
 of keys and queries; what can't have a weight is left out, and three cases remain:
 
     settled   all scores that are left are constants: so are the weights
@@ -11,7 +11,7 @@ of keys and queries; what can't have a weight is left out, and three cases remai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,7 +83,7 @@ class ActiveHead:
     def __init__(self, context: LayerContext, passive: PassiveHead, layer: int, head: int) -> None:
         self.context, self.graph, self.passive = context, context.graph, passive
         self.layer, self.head = layer, head
-        self.weights, self.gap = passive.weights, passive.weights.gap
+        self.weights = passive.weights
         self.where = f"layer {layer + 1}, head {head + 1}"
         self.widths = [g.width for g in context.columns.groups]
         self.queries = [self.weights.apply(self.weights.query, rows) for rows in context.groups]
@@ -91,6 +91,8 @@ class ActiveHead:
         self.moved = [self.weights.moved(rows) for rows in context.groups]
         self.query_ends = [_ends(forms, width) for forms, width in zip(self.queries, self.widths, strict=True)]
         self.key_ends = [_ends(forms, width) for forms, width in zip(self.keys, self.widths, strict=True)]
+        self.lead = self.weights.lead(_largest(self.query_ends, passive.query_range),
+                                      _largest(self.key_ends, passive.key_range))
         self.reads = False
         self.has_unknown = passive.loose
 
@@ -124,7 +126,7 @@ class ActiveHead:
         best = np.max([low for *_, low, _ in ranges], axis=0)
         found = []
         for other, lane, passive_key, _, high in ranges:
-            mask = (high >= best - self.gap).astype(np.float64)
+            mask = (high >= best - self.lead).astype(np.float64)
             if not mask.any():
                 continue
             score = (self._active_score(query, other, lane) if passive_key is None
@@ -295,8 +297,8 @@ class ActiveHead:
         rivals: list[tuple[int, Array]] = []
         for other in range(len(self.widths)):
             _, high = _scores(self.query_ends[group], self.key_ends[other])
-            strong = high > bounds[:, None] - self.gap
-            least = np.maximum(least, np.where(strong, NOTHING, high + self.gap).max(axis=1))
+            strong = high > bounds[:, None] - self.lead
+            least = np.maximum(least, np.where(strong, NOTHING, high + self.lead).max(axis=1))
             if strong.any():
                 mask: Array = np.where(strong.any(axis=0), 1.0, 0.0)
                 rivals.append((other, mask))
@@ -381,7 +383,7 @@ class ActiveHead:
         sizes = query.sizes * np.array([abs(c) for _, c in bits])
         lead = (float(sizes.sum()) + fixed[mask > 0]) - exact
         tie = bool(np.all(lead == 0))
-        if not (tie or bool(np.all(lead >= self.gap))) or bool(np.any(lead - 2 * float(sizes.min()) > -self.gap)):
+        if not (tie or bool(np.all(lead >= self.lead))) or bool(np.any(lead - 2 * float(sizes.min()) > -self.lead)):
             raise LoweringError(f"{self.where}: an active key neither beats nor equals passive ones clearly")
         return self.graph.code(bits), set(lead.tolist())
 
@@ -420,7 +422,7 @@ class ActiveHead:
         used = np.flatnonzero(spread.used)
         corners = [ends[used] * asked[used, None] for ends in self.key_ends[group] for asked in (spread.low, spread.high)]
         high = np.max(corners, axis=0).sum(axis=0) if len(used) else np.zeros(width)
-        mask = (high > least - self.gap).astype(np.float64)
+        mask = (high > least - self.lead).astype(np.float64)
         if not mask.any():
             return None
         key = self._split(self.weights.key, group, spread)
@@ -433,7 +435,7 @@ class ActiveHead:
             raise LoweringError(f"{self.where}: passive columns may find an active one with different scores")
         live = lead[mask > 0, 0]
         tie = bool(np.all(live == 0))
-        if not (tie or bool(np.all(live >= self.gap))) or bool(np.any(live - 2 * float(sizes.min()) > -self.gap)):
+        if not (tie or bool(np.all(live >= self.lead))) or bool(np.any(live - 2 * float(sizes.min()) > -self.lead)):
             raise LoweringError(f"{self.where}: an active key neither beats nor equals passive ones clearly")
         tables = tuple(self.context.plan.table(Lookup(
             "store", self.layer, self.head, key.dims, tuple(key.sizes.tolist()), tuple(rest), least,
@@ -448,6 +450,13 @@ def _ends(forms: list[Linear], width: int) -> tuple[Array, Array]:
         if not form.is_zero:
             low[dim], high[dim] = form.ends
     return low, high
+
+
+def _largest(active: Sequence[tuple[Array, Array]], passive: VectorRanges) -> Array:
+    """How large each dimension may be, in active columns and in passive ones."""
+    sizes = [np.maximum(np.abs(low), np.abs(high)).max(axis=1, initial=0.0) for low, high in active]
+    found: Array = np.max([passive.largest, *sizes], axis=0)
+    return found
 
 
 def _scores(queries: tuple[Array, Array], keys: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -212,12 +212,13 @@ class Passive:
 
     def _head(self, weights: HeadWeights, rows: Rows, where: str) -> PassiveHead:
         key_forms, query_forms = weights.apply(weights.key, rows), weights.apply(weights.query, rows)
-        name = (tuple(f.key() for f in key_forms), tuple(f.key() for f in query_forms), weights.gap)
         keys, queries = self.vectors(key_forms), self.vectors(query_forms)
+        lead = weights.lead(queries.spread.largest, keys.spread.largest)
+        name = (tuple(f.key() for f in key_forms), tuple(f.key() for f in query_forms), lead)
         moved = weights.moved(rows)
         if name not in self._found:
             try:
-                self._found[name] = best_matches(queries, keys, weights.gap, where)
+                self._found[name] = best_matches(queries, keys, lead, where)
             except OtherMatches:
                 raise
             except LoweringError:
@@ -277,14 +278,14 @@ class OtherMatches(LoweringError):
     """Passive columns find others, each its own."""
 
 
-def best_matches(queries: Vectors, keys: Vectors, gap: float, where: str) -> Match:
+def best_matches(queries: Vectors, keys: Vectors, lead: float, where: str) -> Match:
     """Whom every query finds: the one key whose score is the best.
 
-    Every other key must score less by at least `gap`. Where there are many of both, they must be ±1 codes up to a factor for
-    each dimension: then the key with the query's signs has the largest score that any key could have, and a key with
+    Every other key must score less by at least `lead`. Where there are many of both, they must be ±1 codes up to a factor
+    for each dimension: then the key with the query's signs has the largest score that any key could have, and a key with
     another sign in dimension i loses 2 |q_i k_i| at least.
     """
-    found = _by_code(queries, keys, gap)
+    found = _by_code(queries, keys, lead)
     if found is not None:
         return found
     if np.array_equal(queries.spread.low, queries.spread.high):  # all ask for the same
@@ -299,7 +300,7 @@ def best_matches(queries: Vectors, keys: Vectors, gap: float, where: str) -> Mat
     best = scores[np.arange(len(scores)), winner]
     scores[np.arange(len(scores)), winner] = -np.inf
     second = scores.max(axis=1) if len(keys) > 1 else np.full(len(best), -np.inf)
-    if bool(np.any(best - second < gap)):
+    if bool(np.any(best - second < lead)):
         raise LoweringError(f"{where}: a passive column finds several others, or nothing that stands out")
     chosen = winner[inverse.reshape(-1)]
     score = float(best.min()), float(best.max())
@@ -310,13 +311,13 @@ def best_matches(queries: Vectors, keys: Vectors, gap: float, where: str) -> Mat
     raise OtherMatches(f"{where}: passive columns find other passive columns, each its own")
 
 
-def _by_code(queries: Vectors, keys: Vectors, gap: float) -> Match | None:
+def _by_code(queries: Vectors, keys: Vectors, lead: float) -> Match | None:
     """Signs that are the same in key and query of every column, and no two alike: then each finds itself."""
     if queries.signs is None or keys.signs is None or len(keys) < 2:
         return None
     dims = np.flatnonzero(queries.sizes != 0).tolist()
     products = queries.sizes[dims] * keys.sizes[dims]
-    if not dims or not bool(np.all(products != 0)) or float(2 * np.min(np.abs(products))) < gap:
+    if not dims or not bool(np.all(products != 0)) or float(2 * np.min(np.abs(products))) < lead:
         return None
     wanted, held = queries.codes(dims), keys.codes(dims)
     if not np.array_equal(wanted, held) or not distinct(held):

@@ -81,8 +81,15 @@ def _stands_out(table: Lookup, head: PassiveHead) -> bool:
     rest = np.array(table.rest)
     low, high = head.keys.spread.product(rest)
     best = float(products.sum()) + low
-    return bool(low == high and 2 * float(products.min()) >= head.weights.gap and best >= table.least
+    return bool(low == high and 2 * float(products.min()) >= _lead(table, head) and best >= table.least
                 and (table.exact is None or best == table.exact))
+
+
+def _lead(table: Lookup, head: PassiveHead) -> float:
+    """How far below the best a score has a weight of exactly 0, for the queries of a table."""
+    asked = np.abs(np.array(table.rest))
+    asked[list(table.dims)] = table.sizes
+    return head.weights.lead(asked, head.key_range.largest)
 
 
 def fill(table: Lookup, passive: Passive) -> Entries:
@@ -124,7 +131,7 @@ def fill(table: Lookup, passive: Passive) -> Entries:
     for column in special:
         scores = keys[np.ix_(plain, dims)] / sides.max(axis=0) * sizes @ keys[column, dims] + extra[column]
         rivals = np.maximum(rivals, scores)
-    good = (best - rivals >= head.weights.gap) & (best >= table.least) & (table.exact is None or best == table.exact)
+    good = (best - rivals >= _lead(table, head)) & (best >= table.least) & (table.exact is None or best == table.exact)
     entries[codes[good]] = columns[plain][good]
     return entries
 
@@ -136,7 +143,7 @@ def find(table: Lookup, passive: Passive, code: int) -> int:
     winner = int(scores.argmax())
     best = float(scores[winner])
     scores[winner] = -np.inf
-    good = (best - float(scores.max(initial=-np.inf)) >= head.weights.gap and best >= table.least
+    good = (best - float(scores.max(initial=-np.inf)) >= _lead(table, head) and best >= table.least
             and (table.exact is None or best == table.exact))
     return int(passive.columns.passive[winner]) if good else -1
 

@@ -35,6 +35,11 @@ class VectorRanges:
         return self.low, self.high, self.size
 
     @property
+    def largest(self) -> Array:
+        """How large an entry of each dimension may be."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    @property
     def used(self) -> npt.NDArray[np.bool_]:
         """Dimensions that are not 0 throughout."""
         used: npt.NDArray[np.bool_] = (self.low != 0) | (self.high != 0)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from punchcard.card.layout import Layout
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear
 from punchcard.errors import LoweringError
-from punchcard.transformer.precision import hard_product
+from punchcard.transformer.exactness import rows_of_numbers
+from punchcard.transformer.softmax import Scores, hard_lead, score_roundings
 from punchcard.transformer.weights import LayerArrays, Weights
 
 ROUNDING = 2.0**-40
@@ -26,13 +28,19 @@ Rows = dict[int, Linear]
 
 @dataclass(frozen=True)
 class HeadWeights:
-    """K and Q by dimension, V by the row it writes. `gap`: a score that much below the best has weight exactly 0."""
+    """K and Q by dimension, V by the row it writes, and what is known of the rounding of scores, but for their size."""
 
     key: list[Sparse]
     query: list[Sparse]
     value: dict[int, Sparse]
     temperature: float
-    gap: float
+    dtype: str
+    scores: Scores
+
+    def lead(self, queries: Array, keys: Array) -> float:
+        """How far below the best a score has a weight of exactly 0, for Q x and K x up to these sizes."""
+        used = (queries > 0) & (keys > 0)
+        return hard_lead(self.dtype, self.temperature, replace(self.scores, largest=float(queries[used] @ keys[used])))
 
     def apply(self, side: list[Sparse], rows: Mapping[int, Linear]) -> list[Linear]:
         """K x or Q x."""
@@ -158,12 +166,13 @@ def combine(entries: Sparse, rows: Mapping[int, Linear]) -> Linear:
     return result
 
 
-def layer_lists(weights: Weights) -> list[LayerLists]:
+def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:
     """The layers of a model."""
-    return [_layer(layer, weights.dtype) for layer in weights.layers]
+    numbers = rows_of_numbers(layout)
+    return [_layer(layer, weights.dtype, numbers) for layer in weights.layers]
 
 
-def _layer(layer: LayerArrays, dtype: str) -> LayerLists:
+def _layer(layer: LayerArrays, dtype: str, numbers: npt.NDArray[np.bool_]) -> LayerLists:
     key, query, value, w1, b1, w2, b2 = (
         array.astype(np.float64)
         for array in (layer.key, layer.query, layer.value, layer.w1, layer.b1, layer.w2, layer.b2)
@@ -174,8 +183,8 @@ def _layer(layer: LayerArrays, dtype: str) -> LayerLists:
         if not temperature > 0:
             raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only above 0")
         values = {row: entries for row, entries in enumerate(_sparse(value[head])) if entries}
-        heads.append(HeadWeights(_sparse(key[head]), _sparse(query[head]), values, temperature,
-                                 hard_product(dtype) / temperature))
+        heads.append(HeadWeights(_sparse(key[head]), _sparse(query[head]), values, temperature, dtype,
+                                 score_roundings(key[head], query[head], numbers)))
     return LayerLists(heads, w1, b1[:, 0], _sparse(w1), _sparse(w2.T), _sparse(b2.T)[0])
 
 

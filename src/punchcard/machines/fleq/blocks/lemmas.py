@@ -253,7 +253,7 @@ class LaneProductLemma(MirrorProductLemma):
     """The entrywise product of matrices: 3 layers, d^2 columns (g, i).
 
     1. Column (g, i) takes column i of a and of b, and keeps the entries x = a_(g i) and y = b_(g i). 2. It finds itself
-    with score c x y and the column of zeros with score 0: the weights differ by a function that is odd in c, as with mirrored
+    with score c x y and the column of zeros with score 0: the weights differ by an odd function of c, as with mirrored
     keys. 3. Column 2 d + i takes the sum of the columns (0, i), ..., (d - 1, i).
     """
 

@@ -26,7 +26,8 @@ from punchcard.primitives.step import step
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Array, Expression, Rows, rows, stack
 from punchcard.transformer.gate import gated
-from punchcard.transformer.precision import Precision, hard_product
+from punchcard.transformer.precision import Precision
+from punchcard.transformer.softmax import hard_product
 
 MAX_COLUMNS = 1 << 20
 TALL = 7

@@ -6,10 +6,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from punchcard.python.integers.values import Names, Unreached, Value, join_names
+from punchcard.python.integers.values import AbstractValue, Names, Unreached, join_names
 
 if TYPE_CHECKING:
-    from punchcard.python.integers.inference import Inference
+    from punchcard.python.integers.expression_types import Inference
 
 OPPOSITE: dict[type, type] = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq,
                               ast.NotEq: ast.Eq}
@@ -17,7 +17,7 @@ MIRRORED: dict[type, type] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, 
                               ast.NotEq: ast.NotEq}
 
 
-def compared(op: ast.cmpop, left: Value, right: Value) -> int | None:
+def compared(op: ast.cmpop, left: AbstractValue, right: AbstractValue) -> int | None:
     """Whether a comparison holds, where the intervals decide it."""
     kind = type(op)
     if kind in (ast.Gt, ast.GtE):
@@ -77,12 +77,12 @@ def _narrowed(inference: Inference, names: Names, test: ast.expr, holds: bool) -
             left = right
         return found
     if isinstance(test, ast.Name) and test.id in names and names[test.id].is_number:
-        bounded = _bounded(names[test.id], ast.NotEq if holds else ast.Eq, Value("int", 0, 0))
+        bounded = _bounded(names[test.id], ast.NotEq if holds else ast.Eq, AbstractValue("int", 0, 0))
         return None if bounded is None else {**names, test.id: bounded}
     return names
 
 
-def _bounded(value: Value, how: type, other: Value) -> Value | None:
+def _bounded(value: AbstractValue, how: type, other: AbstractValue) -> AbstractValue | None:
     """A number that compares so with another; None where there is none."""
     if value.kind not in ("int", "bool", "number", "char") or other.kind not in ("int", "bool", "number", "char"):
         return value

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from punchcard.python.integers.functions import Function
-from punchcard.python.integers.inference import Inference, is_text
-from punchcard.python.integers.values import NONE, TEXT, Names, Unreached, Value, join_all, number, truth
+from punchcard.python.integers.expression_types import Inference
+from punchcard.python.integers.functions import IntegerFunction
+from punchcard.python.integers.texts import is_text
+from punchcard.python.integers.values import NONE, TEXT, AbstractValue, Names, Unreached, join_all, number, truth
 from punchcard.python.intervals import Interval
 from punchcard.python.parameters import bind
 
@@ -16,7 +17,7 @@ from punchcard.python.parameters import bind
 class CallInference(Inference):
     """Adds calls to the values of expressions."""
 
-    def _Call(self, node: ast.Call, names: Names) -> Value:
+    def _Call(self, node: ast.Call, names: Names) -> AbstractValue:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "isdigit" and not node.args:
             if self.value(node.func.value, names).kind != "char":
                 self.fail(node, ".isdigit() is for single characters here")
@@ -31,11 +32,11 @@ class CallInference(Inference):
                 self.fail(node, "* in a call is not in the integer subset, but in print(*items)")
             if node.keywords and node.func.id != "print":
                 self.fail(node, f"{node.func.id}() takes no keywords here")
-            found: Value = getattr(self, "call_" + node.func.id)(node, names)
+            found: AbstractValue = getattr(self, "call_" + node.func.id)(node, names)
             return found
         return self._own_call(node, called, names)
 
-    def _own_call(self, node: ast.Call, called: Function, names: Names) -> Value:
+    def _own_call(self, node: ast.Call, called: IntegerFunction, names: Names) -> AbstractValue:
         if self.recording:
             self.function.calls.add(called)
         for name, argument in arguments_of(self.function, node, called).items():
@@ -59,12 +60,12 @@ class CallInference(Inference):
             self.fail(node, f"{ast.unparse(node.func)}() takes {wanted} arguments here, and this has {len(node.args)}")
         return node.args
 
-    def call_input(self, node: ast.Call, names: Names) -> Value:
+    def call_input(self, node: ast.Call, names: Names) -> AbstractValue:
         for prompt in self._arguments(node, 0, 1):
             self.printed(prompt, names)
         return TEXT
 
-    def call_int(self, node: ast.Call, names: Names) -> Value:
+    def call_int(self, node: ast.Call, names: Names) -> AbstractValue:
         found = self.value(self._arguments(node, 1, 1)[0], names)
         if found.is_number:
             return number(found.low, found.high)
@@ -72,34 +73,34 @@ class CallInference(Inference):
             return number(0, 9)
         return self.any_number if found.kind == "str" else self.fail(node, f"int() of {found.words}")
 
-    def call_bool(self, node: ast.Call, names: Names) -> Value:
+    def call_bool(self, node: ast.Call, names: Names) -> AbstractValue:
         return self.condition(self._arguments(node, 1, 1)[0], names)
 
-    def call_str(self, node: ast.Call, names: Names) -> Value:
+    def call_str(self, node: ast.Call, names: Names) -> AbstractValue:
         return self.fail(node, "str() makes a text that cannot be kept", "print writes numbers as they are")
 
-    def call_len(self, node: ast.Call, names: Names) -> Value:
+    def call_len(self, node: ast.Call, names: Names) -> AbstractValue:
         found = self.value(self._arguments(node, 1, 1)[0], names)
         if found.kind == "list" and found.items is not None:
             return number(found.items.root.low, found.items.root.high)
         return number(0, self.word.high) if found.kind == "str" else self.fail(node, f"{found.words} has no len()")
 
-    def call_abs(self, node: ast.Call, names: Names) -> Value:
+    def call_abs(self, node: ast.Call, names: Names) -> AbstractValue:
         found = self.number(self._arguments(node, 1, 1)[0], names, "the argument of abs()")
         return self.fit(abs(found.interval))
 
-    def call_min(self, node: ast.Call, names: Names) -> Value:
+    def call_min(self, node: ast.Call, names: Names) -> AbstractValue:
         name = node.func.id  # type: ignore[attr-defined]
         if len(node.args) == 1:
             found = self._items(node, names)
-            return Value(found.kind, found.low, found.high)
+            return AbstractValue(found.kind, found.low, found.high)
         given = [self.number(each, names, f"an argument of {name}()") for each in self._arguments(node, 2, 100)]
         choose: Any = min if name == "min" else max
-        return Value(join_all(given).kind, choose(v.low for v in given), choose(v.high for v in given))
+        return AbstractValue(join_all(given).kind, choose(v.low for v in given), choose(v.high for v in given))
 
     call_max = call_min
 
-    def _items(self, node: ast.Call, names: Names) -> Value:
+    def _items(self, node: ast.Call, names: Names) -> AbstractValue:
         found = self.value(node.args[0], names)
         item = found.items.root.item if found.items is not None else None
         if found.items is not None and item is None:
@@ -109,7 +110,7 @@ class CallInference(Inference):
         assert item is not None
         return item
 
-    def call_sum(self, node: ast.Call, names: Names) -> Value:
+    def call_sum(self, node: ast.Call, names: Names) -> AbstractValue:
         argument = self._arguments(node, 1, 1)[0]
         if isinstance(argument, ast.GeneratorExp):
             self.fail(node, "sum() of a generator is not in the integer subset", "write a loop")
@@ -118,34 +119,34 @@ class CallInference(Inference):
         root = found.items.root
         return self.fit(Interval(root.low, root.high) * item.interval)
 
-    def call_divmod(self, node: ast.Call, names: Names) -> Value:
+    def call_divmod(self, node: ast.Call, names: Names) -> AbstractValue:
         left, right = (self.number(each, names, "an argument of divmod()") for each in self._arguments(node, 2, 2))
-        return Value("results", results=(self.arithmetic(node, ast.FloorDiv(), left, right),
+        return AbstractValue("results", results=(self.arithmetic(node, ast.FloorDiv(), left, right),
                                          self.arithmetic(node, ast.Mod(), left, right)))
 
-    def call_pow(self, node: ast.Call, names: Names) -> Value:
+    def call_pow(self, node: ast.Call, names: Names) -> AbstractValue:
         left, right = (self.number(each, names, "an argument of pow()") for each in self._arguments(node, 2, 2))
         return self.arithmetic(node, ast.Pow(), left, right)
 
-    def call_ord(self, node: ast.Call, names: Names) -> Value:
+    def call_ord(self, node: ast.Call, names: Names) -> AbstractValue:
         found = self.value(self._arguments(node, 1, 1)[0], names)
         if found.kind == "str":
             return number(0, 127)
         return number(found.low, found.high) if found.kind == "char" else self.fail(
             node, f"ord() is of a single character, and this is {found.words}")
 
-    def call_chr(self, node: ast.Call, names: Names) -> Value:
+    def call_chr(self, node: ast.Call, names: Names) -> AbstractValue:
         found = self.number(self._arguments(node, 1, 1)[0], names, "the argument of chr()")
         if found.high < 0 or found.low > 127:
             self.fail(node, "chr() is of 0 to 127 here")
-        return Value("char", max(found.low, 0), min(found.high, 127))
+        return AbstractValue("char", max(found.low, 0), min(found.high, 127))
 
-    def call_range(self, node: ast.Call, names: Names) -> Value:
+    def call_range(self, node: ast.Call, names: Names) -> AbstractValue:
         return self.fail(node, f"{node.func.id}() stands in a `for` only", "write a loop over it")  # type: ignore[attr-defined]
 
     call_enumerate = call_zip = call_range
 
-    def call_print(self, node: ast.Call, names: Names) -> Value:
+    def call_print(self, node: ast.Call, names: Names) -> AbstractValue:
         for keyword in node.keywords:
             if keyword.arg not in ("sep", "end"):
                 self.fail(node, f"print({keyword.arg}=...) is not in the integer subset", "sep and end are")
@@ -200,7 +201,7 @@ class CallInference(Inference):
                           "write int(...) or bool(...)" if item.kind == "number" else "")
 
 
-def arguments_of(function: Function, node: ast.Call, called: Function) -> dict[str, ast.expr]:
+def arguments_of(function: IntegerFunction, node: ast.Call, called: IntegerFunction) -> dict[str, ast.expr]:
     """The arguments of a call by the names of the parameters, defaults included."""
     if any(isinstance(argument, ast.Starred) for argument in node.args) or any(k.arg is None for k in node.keywords):
         function.source.fail(node, "* in a call is not in the integer subset")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import types
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,66 +12,83 @@ import numpy as np
 
 from punchcard import arrays as functions
 from punchcard.python.arrays.dtypes import REAL
-from punchcard.python.arrays.expressions import Expressions, described
-from punchcard.python.arrays.intrinsics import MAKERS, METHODS, named
+from punchcard.python.arrays.expressions import ArrayExpressions, described
+from punchcard.python.arrays.intrinsics import MAKERS, METHODS, Intrinsics, Primitive, named
 from punchcard.python.arrays.ir import Const
 from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, NeedsConstant, TupleValue, Value
+from punchcard.python.front_end import PythonProgram, default_values
+from punchcard.python.parameters import bind, parameters_of
+from punchcard.python.program import machine_for
+from punchcard.python.source import FunctionSource
 
 
-class Calling(Expressions):
-    """Adds attributes and calls to expressions."""
+class ArrayCalls:
+    """Attributes and calls in expressions; `compile_program` gives the value of another program for its arguments."""
 
-    def _Attribute(self, node: ast.Attribute) -> Value:
-        value = self.evaluate(node.value)
+    def __init__(self, expressions: ArrayExpressions,
+                 compile_program: Callable[[FunctionSource, dict[str, Value]], Value]) -> None:
+        self.expressions, self.frame, self.compile_program = expressions, expressions.frame, compile_program
+        self.intrinsics = Intrinsics(self.frame.arithmetic)
+        expressions.handlers |= {ast.Attribute: self._attribute, ast.Call: self._call}
+
+    def _attribute(self, node: ast.Attribute) -> Value:
+        value = self.expressions.evaluate(node.value)
         if isinstance(value, Known):
             given = value.value
             if isinstance(given, types.ModuleType):
                 if not hasattr(given, node.attr):
-                    self.fail(node, f"{given.__name__} has no {node.attr!r}")
+                    self.frame.fail(node, f"{given.__name__} has no {node.attr!r}")
                 found = getattr(given, node.attr)
                 return Known(found)
             if isinstance(given, np.ndarray) and node.attr in ("T", "shape", "ndim", "size"):
                 return Known(getattr(given, node.attr))
-            self.fail(node, f".{node.attr} of {described(given)}")
+            self.frame.fail(node, f".{node.attr} of {described(given)}")
         if isinstance(value, TupleValue):
-            self.fail(node, f".{node.attr} of a tuple")
-        real = self.real(value, node)
+            self.frame.fail(node, f".{node.attr} of a tuple")
+        real = self.expressions.real(value, node)
         if node.attr == "T":
             return replace(real, operand=real.operand.flip, shape=real.shape[::-1]) if len(real.shape) == 2 else real
         known: dict[str, Any] = {"shape": real.shape, "ndim": len(real.shape), "size": int(np.prod(real.shape))}
         if node.attr in known:
             return Known(known[node.attr])
-        raise self.source.error(node, f".{node.attr} is not in the subset", "an array has .T, .shape, .ndim, .size and the "
-                                f"methods {', '.join(METHODS)}")
+        raise self.frame.source.error(node, f".{node.attr} is not in the subset",
+                                      f"an array has .T, .shape, .ndim, .size and the methods {', '.join(METHODS)}")
 
-    def _Call(self, node: ast.Call) -> Value:
+    def _call(self, node: ast.Call) -> Value:
         if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-            self.fail(node, "* and ** in a call are not in the subset", "write the arguments one by one")
+            self.frame.fail(node, "* and ** in a call are not in the subset", "write the arguments one by one")
         if isinstance(node.func, ast.Attribute):
             method = self._method(node, node.func)
             if method is not None:
                 return method
-        function = self.evaluate(node.func)
+        function = self.expressions.evaluate(node.func)
         if not isinstance(function, Known):
-            self.fail(node, "a call of something that is not a function")
-        values = [self.evaluate(argument) for argument in node.args]
-        options = {str(k.arg): self.evaluate(k.value) for k in node.keywords}
-        self.arithmetic.line = self.line(node)
-        return self.called(node, function.value, values, options)
+            self.frame.fail(node, "a call of something that is not a function")
+        values = [self.expressions.evaluate(argument) for argument in node.args]
+        options = {str(k.arg): self.expressions.evaluate(k.value) for k in node.keywords}
+        self.frame.at(node)
+        return self._called(node, function.value, values, options)
 
     def _method(self, node: ast.Call, function: ast.Attribute) -> Value | None:
         """A method of an array; None where it is not one."""
-        owner = self.evaluate(function.value)
+        owner = self.expressions.evaluate(function.value)
         if isinstance(owner, Known) and not isinstance(owner.value, np.ndarray | float | int):
             return None
         if function.attr not in METHODS:
-            self.fail(function, f".{function.attr}() is not in the subset", f"an array has the methods {', '.join(METHODS)}")
-        values = [owner, *(self.evaluate(argument) for argument in node.args)]
-        options = {str(k.arg): self.evaluate(k.value) for k in node.keywords}
-        self.arithmetic.line = self.line(node)
+            self.frame.fail(function, f".{function.attr}() is not in the subset",
+                            f"an array has the methods {', '.join(METHODS)}")
+        values = [owner, *(self.expressions.evaluate(argument) for argument in node.args)]
+        options = {str(k.arg): self.expressions.evaluate(k.value) for k in node.keywords}
+        self.frame.at(node)
         return self._intrinsic(node, METHODS[function.attr], values, options)
 
-    def called(self, node: ast.Call, function: Any, values: list[Value], options: dict[str, Value]) -> Value:
+    def _called(self, node: ast.Call, function: Any, values: list[Value], options: dict[str, Value]) -> Value:
+        if isinstance(function, Primitive):
+            return function.emit(self.frame.arithmetic, [self.expressions.real(value, node) for value in values])
+        if isinstance(function, FunctionSource) and machine_for(function) == "fleq":  # of a file that is not executed
+            return self._program(node, function, default_values(function), values, options)
+        if isinstance(function, PythonProgram) and function.machine_kind == "fleq":
+            return self._program(node, function.source, function.defaults, values, options)
         if function is len:
             return self._len(node, values)
         if function is sum and values and not options:
@@ -87,41 +105,49 @@ class Calling(Expressions):
             ours = getattr(functions, name, None) is function
             return self._intrinsic(node, name, values, options, ours=ours)
         called = getattr(function, "name", None) or getattr(function, "__name__", None) or described(function)
-        raise self.source.error(node, f"a call of {called!r}, which is not a function of array programs",
-                                "call pc.* or np.* functions, or another function under @pc.program")
+        raise self.frame.source.error(node, f"a call of {called!r}, which is not a function of array programs",
+                                      "call pc.* or np.* functions, or another function under @pc.program")
+
+    def _program(self, node: ast.Call, source: FunctionSource, defaults: Mapping[str, Any], values: list[Value],
+                 options: dict[str, Value]) -> Value:
+        found = bind(source, values, options, defaults, lambda why: self.frame.fail(node, why))
+        arguments = {p.arg: found[p.arg] if p.arg in found else Known(defaults[p.arg]) for p in parameters_of(source)}
+        return self.compile_program(source, {
+            name: value if isinstance(value, ArrayValue | Known | TupleValue) else self.expressions.real(value, node)
+            for name, value in arguments.items()})
 
     def _python(self, node: ast.AST, function: Any, values: list[Value]) -> Value:
         try:
             return Known(function(*(value.value for value in values if isinstance(value, Known))))
         except Exception as error:
-            self.fail(node, f"{function.__name__}: {error}")
+            self.frame.fail(node, f"{function.__name__}: {error}")
 
     def _builtin_sum(self, node: ast.Call, values: list[Value]) -> Value:
         (first, *rest) = values
         if rest:
-            self.fail(node, "Python's sum with a start", "add it yourself")
+            self.frame.fail(node, "Python's sum with a start", "add it yourself")
         if isinstance(first, TupleValue) or (isinstance(first, Known) and isinstance(first.value, tuple)):
             items = first.items if isinstance(first, TupleValue) else tuple(map(Known, first.value))
             total: Value = Known(0)
             for item in items:
-                total = self.combine(node, ast.Add, total, item)
+                total = self.expressions.combine(node, ast.Add, total, item)
             return total
-        real = self.real(first, node)
+        real = self.expressions.real(first, node)
         if real.is_scalar:
-            self.fail(node, "sum of a scalar")
-        return self.arithmetic.sum(real, 0 if len(real.shape) == 2 else None)
+            self.frame.fail(node, "sum of a scalar")
+        return self.frame.arithmetic.sum(real, 0 if len(real.shape) == 2 else None)
 
     def _len(self, node: ast.Call, values: list[Value]) -> Value:
         if len(values) != 1:
-            self.fail(node, f"len takes 1 argument: {len(values)} given")
+            self.frame.fail(node, f"len takes 1 argument: {len(values)} given")
         (value,) = values
         if isinstance(value, TupleValue):
             return Known(len(value.items))
         if isinstance(value, Known):
             return self._python(node, len, values)
-        real = self.real(value, node)
+        real = self.expressions.real(value, node)
         if real.is_scalar:
-            self.fail(node, "len of a scalar", "it is for vectors and matrices")
+            self.frame.fail(node, "len of a scalar", "it is for vectors and matrices")
         return Known(real.shape[0])
 
     def _made(self, node: ast.Call, name: str, values: list[Value], options: dict[str, Value]) -> Value:
@@ -130,17 +156,17 @@ class Calling(Expressions):
             if isinstance(value, LoopVariable):
                 raise NeedsConstant(value.loop, name)
             if not isinstance(value, Known):
-                self.fail(node, f"{name} of something that is computed",
-                          "its arguments are constants, or sizes such as len(A)")
+                self.frame.fail(node, f"{name} of something that is computed",
+                                "its arguments are constants, or sizes such as len(A)")
         try:
             found = np.asarray(getattr(np, name)(*(v.value for v in values if isinstance(v, Known)),
                                                  **{k: v.value for k, v in options.items() if isinstance(v, Known)}))
         except Exception as error:
-            self.fail(node, f"{name}: {error}")
+            self.frame.fail(node, f"{name}: {error}")
         if found.dtype.kind not in "buif" or found.ndim > 2 or not 0 < found.size <= 1 << 20:
-            self.fail(node,
-                      f"{name} gives an array of the shape {found.shape}: real numbers in one or two dimensions are wanted")
-        return ArrayValue(Const.of(found), found.shape, kinds=self._kinds(found, node))
+            self.frame.fail(node, f"{name} gives an array of the shape {found.shape}: real numbers in one or two "
+                            "dimensions are wanted")
+        return ArrayValue(Const.of(found), found.shape, kinds=self.expressions.kinds(found, node))
 
     def _intrinsic(
         self, node: ast.Call, name: str, values: list[Value], options: dict[str, Value], *, ours: bool = False
@@ -149,12 +175,12 @@ class Calling(Expressions):
         plain: dict[str, Any] = {}
         for key, value in options.items():
             if not isinstance(value, Known):
-                self.fail(node, f"{key}= must be a constant")
+                self.frame.fail(node, f"{key}= must be a constant")
             plain[key] = value.value
         if len(values) == 2 and name in ("sum", "mean", "max", "min", "softmax") and isinstance(values[1], Known):
             plain["axis"] = values[1].value
             values = values[:1]
-        reals = [self.real(value, node) for value in values]
+        reals = [self.expressions.real(value, node) for value in values]
         if ours:
             reals = [each if name == "where" and at == 0 else replace(each, kinds=REAL) for at, each in enumerate(reals)]
         return self.intrinsics.call(name, reals, plain)

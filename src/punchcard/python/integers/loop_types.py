@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 
 from punchcard.python.constructs import name_of
-from punchcard.python.integers.inferring_calls import CallInference
-from punchcard.python.integers.values import CHARACTER, TEXT, Names, Unreached, Value, number
+from punchcard.python.integers.call_types import CallInference
+from punchcard.python.integers.values import CHARACTER, TEXT, AbstractValue, Names, Unreached, number
 from punchcard.python.intervals import Interval
 
 
 class LoopInference(CallInference):
     """Adds what a loop goes over, and what its variables and others get."""
 
-    def _ListComp(self, node: ast.ListComp, names: Names) -> Value:
+    def _ListComp(self, node: ast.ListComp, names: Names) -> AbstractValue:
         generator = node.generators[0]
         if len(node.generators) != 1 or generator.ifs or generator.is_async:
             self.fail(node, "a comprehension has one `for` and no `if` here", "write a loop")
@@ -43,7 +43,7 @@ class LoopInference(CallInference):
         self.assign(target, root.item, names)
         return root.low, root.high
 
-    def _step(self, node: ast.Call, names: Names) -> Value:
+    def _step(self, node: ast.Call, names: Names) -> AbstractValue:
         step = number(1) if len(node.args) < 3 else self.number(node.args[2], names, "the step of range()")
         if step.low <= 0 < step.high:
             return number(1, step.high)  # the program tests it: see Statements
@@ -91,7 +91,7 @@ class LoopInference(CallInference):
         counts = [self.iteration(each, to, names) for each, to in zip(node.args, target.elts, strict=True)]
         return min(low for low, _ in counts), min(high for _, high in counts)
 
-    def assign(self, target: ast.expr, value: Value, names: Names) -> None:
+    def assign(self, target: ast.expr, value: AbstractValue, names: Names) -> None:
         """A value to a name, an item of a list, or several of them."""
         if isinstance(target, ast.Name):
             if value.kind in ("results", "none"):
@@ -111,7 +111,7 @@ class LoopInference(CallInference):
         else:
             self.fail(target, f"{name_of(target)} cannot be assigned to here")
 
-    def _assign_item(self, target: ast.Subscript, value: Value, names: Names) -> None:
+    def _assign_item(self, target: ast.Subscript, value: AbstractValue, names: Names) -> None:
         base = self.value(target.value, names)
         if base.kind != "list" or base.items is None or base.items.root.is_tuple:
             self.fail(target, f"an item of {base.words} cannot be changed")

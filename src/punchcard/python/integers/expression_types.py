@@ -6,16 +6,16 @@ import ast
 from typing import Any, NoReturn
 
 from punchcard.python.constructs import SIGNS, name_of
-from punchcard.python.integers.functions import Function, Functions, constant_of
-from punchcard.python.integers.refining import compared, narrowed
+from punchcard.python.integers.functions import Functions, IntegerFunction, constant_of
+from punchcard.python.integers.narrowing import compared, narrowed
 from punchcard.python.integers.values import (
     CHARACTER,
     NONE,
     TEXT,
-    ListInfo,
+    AbstractList,
+    AbstractValue,
     Names,
     Unreached,
-    Value,
     join,
     join_all,
     number,
@@ -34,18 +34,18 @@ class Inference:
         self.functions, self.check = functions, check
         self.word = Interval(-(1 << (word_bits - 1)), (1 << (word_bits - 1)) - 1)
         self.any_number = number(self.word.low, self.word.high)
-        self.values: dict[ast.AST, Value] = {}
+        self.values: dict[ast.AST, AbstractValue] = {}
         self.thresholds: list[int] = []
         self.changed = False
         self.recording = True
-        self.stuck: tuple[Function, ast.AST] | None = None
-        self.function: Function
-        self._constants: dict[int, Value] = {}
-        self._created: dict[ast.AST, ListInfo] = {}
+        self.stuck: tuple[IntegerFunction, ast.AST] | None = None
+        self.function: IntegerFunction
+        self._constants: dict[int, AbstractValue] = {}
+        self._created: dict[ast.AST, AbstractList] = {}
 
     # What is known of places that many statements write to
 
-    def widened(self, old: Value | None, new: Value, updates: int) -> Value:
+    def widened(self, old: AbstractValue | None, new: AbstractValue, updates: int) -> AbstractValue:
         """The value of such a place, which may grow a few times only."""
         if old is None:
             return new
@@ -55,10 +55,10 @@ class Inference:
                                                            default=self.word.low)
             high = both.high if both.high <= old.high else min((t for t in self.thresholds if t >= both.high),
                                                                default=self.word.high)
-            both = Value(both.kind, low, high, unbound=both.unbound)
+            both = AbstractValue(both.kind, low, high, unbound=both.unbound)
         return both
 
-    def store_item(self, items: ListInfo, value: Value, node: ast.AST) -> None:
+    def store_item(self, items: AbstractList, value: AbstractValue, node: ast.AST) -> None:
         """Something is put into a list."""
         if not self.recording:
             return
@@ -71,16 +71,17 @@ class Inference:
             root.item, self.changed = new, True
             root.updates += 1
 
-    def created(self, node: ast.AST, item: Value | None, low: int, high: int, *, is_tuple: bool = False) -> Value:
+    def created(self, node: ast.AST, item: AbstractValue | None, low: int, high: int, *,
+                is_tuple: bool = False) -> AbstractValue:
         """The list that an expression makes, the same one in every round."""
-        info = self._created.setdefault(node, ListInfo(None, low, high, is_tuple=is_tuple)).root
+        info = self._created.setdefault(node, AbstractList(None, low, high, is_tuple=is_tuple)).root
         if self.recording and (low < info.low or high > info.high):
             info.low, info.high, self.changed = min(low, info.low), max(high, info.high), True
         if item is not None:
             self.store_item(info, item, node)
-        return Value("list", items=info)
+        return AbstractValue("list", items=info)
 
-    def fit(self, interval: Interval[int] | None) -> Value:
+    def fit(self, interval: Interval[int] | None) -> AbstractValue:
         """A number that wraps, or is refused, where it leaves the word."""
         if interval is None:
             return self.any_number
@@ -99,26 +100,26 @@ class Inference:
 
     # Expressions
 
-    def value(self, node: ast.expr, names: Names) -> Value:
+    def value(self, node: ast.expr, names: Names) -> AbstractValue:
         method = getattr(self, "_" + type(node).__name__, None)
         if method is None:
             self.fail(node, f"{name_of(node)} is not in the integer subset")
-        found: Value = method(node, names)
+        found: AbstractValue = method(node, names)
         if self.recording:
             self.values[node] = found if node not in self.values else join(self.values[node], found)
         return found
 
-    def number(self, node: ast.expr, names: Names, what: str) -> Value:
+    def number(self, node: ast.expr, names: Names, what: str) -> AbstractValue:
         found = self.value(node, names)
         if not found.is_number:
             self.fail(node, f"{what} must be a number, and this is {found.words}",
                       "ord(c) is a character's number" if found.kind == "char" else "")
         return found
 
-    def _Constant(self, node: ast.Constant, names: Names) -> Value:
+    def _Constant(self, node: ast.Constant, names: Names) -> AbstractValue:
         return self.of_constant(node.value, node)
 
-    def of_constant(self, value: Any, node: ast.AST) -> Value:
+    def of_constant(self, value: Any, node: ast.AST) -> AbstractValue:
         """A value that stands in the text, or outside of the functions."""
         if isinstance(value, bool):
             return truth(int(value), int(value))
@@ -130,11 +131,11 @@ class Inference:
         if isinstance(value, str):
             if not value.isascii() or "\0" in value:
                 self.fail(node, f"{value[:40]!r} has a character that is not ASCII", "only print can write such a text")
-            return Value("char", ord(value), ord(value)) if len(value) == 1 else TEXT
+            return AbstractValue("char", ord(value), ord(value)) if len(value) == 1 else TEXT
         if isinstance(value, list | tuple):
             if id(value) not in self._constants:
                 items = join_all(whole_texts([self.of_constant(item, node) for item in value]))
-                self._constants[id(value)] = Value("list", items=ListInfo(items, len(value), len(value),
+                self._constants[id(value)] = AbstractValue("list", items=AbstractList(items, len(value), len(value),
                                                                           is_tuple=isinstance(value, tuple)))
             return self._constants[id(value)]
         if value is None:
@@ -142,7 +143,7 @@ class Inference:
         return self.fail(node, f"{type(value).__name__} {str(value)[:40]} is not in the integer subset",
                          "use whole numbers" if isinstance(value, float) else "")
 
-    def _Name(self, node: ast.Name, names: Names) -> Value:
+    def _Name(self, node: ast.Name, names: Names) -> AbstractValue:
         if node.id in names:
             found = names[node.id]
             if found.unbound:
@@ -160,7 +161,7 @@ class Inference:
             return self.of_constant(outside[node.id], node)
         raise self.function.source.unknown(node, sorted(self.function.locals))
 
-    def _UnaryOp(self, node: ast.UnaryOp, names: Names) -> Value:
+    def _UnaryOp(self, node: ast.UnaryOp, names: Names) -> AbstractValue:
         if isinstance(node.op, ast.Not):
             known = self.condition(node.operand, names).constant
             return truth() if known is None else truth(1 - known, 1 - known)
@@ -171,7 +172,7 @@ class Inference:
             return self.fit(found.interval)
         return self.fit(-found.interval if isinstance(node.op, ast.USub) else Interval.point(-1) - found.interval)
 
-    def _BinOp(self, node: ast.BinOp, names: Names) -> Value:
+    def _BinOp(self, node: ast.BinOp, names: Names) -> AbstractValue:
         left, right = self.value(node.left, names), self.value(node.right, names)
         if isinstance(node.op, ast.Mult) and left.kind == "list" and right.is_number:
             return self._repeated(node, left, right)
@@ -186,7 +187,7 @@ class Inference:
                           SHOWN_ONLY if found.kind in ("str", "char") else "")
         return self.arithmetic(node, node.op, left, right)
 
-    def arithmetic(self, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
+    def arithmetic(self, node: ast.AST, op: ast.operator, left: AbstractValue, right: AbstractValue) -> AbstractValue:
         """The value of an operation on numbers."""
         if isinstance(op, ast.FloorDiv | ast.Mod) and right.constant == 0:
             self.fail(node, "division by zero")
@@ -196,10 +197,10 @@ class Inference:
         if left.kind == right.kind == "bool" and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
             return truth(found.low, min(found.high, 1))
         if "number" in (left.kind, right.kind) and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
-            return Value("number", found.low, found.high)
+            return AbstractValue("number", found.low, found.high)
         return found
 
-    def _repeated(self, node: ast.BinOp, items: Value, count: Value) -> Value:
+    def _repeated(self, node: ast.BinOp, items: AbstractValue, count: AbstractValue) -> AbstractValue:
         assert items.items is not None
         root = items.items.root
         if root.length is None:
@@ -207,7 +208,7 @@ class Inference:
         low, high = (root.low * max(0, min(n, self.word.high)) for n in (count.low, count.high))
         return self.created(node, root.item, low, min(high, self.word.high), is_tuple=root.is_tuple)
 
-    def _List(self, node: ast.List | ast.Tuple, names: Names) -> Value:
+    def _List(self, node: ast.List | ast.Tuple, names: Names) -> AbstractValue:
         if not node.elts:
             self.fail(node, "an empty list has no use here: lists have a fixed length", "write [0] * n")
         if any(isinstance(item, ast.Starred) for item in node.elts):
@@ -221,7 +222,7 @@ class Inference:
 
     _Tuple = _List
 
-    def _Compare(self, node: ast.Compare, names: Names) -> Value:
+    def _Compare(self, node: ast.Compare, names: Names) -> AbstractValue:
         left = self.value(node.left, names)
         known: int | None = 1
         for op, other in zip(node.ops, node.comparators, strict=True):
@@ -231,7 +232,7 @@ class Inference:
             left = right
         return truth() if known is None else truth(known, known)
 
-    def _one_comparison(self, node: ast.Compare, op: ast.cmpop, left: Value, right: Value) -> int | None:
+    def _one_comparison(self, node: ast.Compare, op: ast.cmpop, left: AbstractValue, right: AbstractValue) -> int | None:
         if len(node.ops) > 1 and (isinstance(op, ast.In | ast.NotIn) or "str" in (left.kind, right.kind)):
             self.fail(node, "a chain of comparisons is of numbers and characters", "write them with `and`")
         if isinstance(op, ast.Is | ast.IsNot):
@@ -251,7 +252,7 @@ class Inference:
             return None
         return self.fail(node, f"{left.words} and {right.words} cannot be compared so here")
 
-    def condition(self, node: ast.expr, names: Names) -> Value:
+    def condition(self, node: ast.expr, names: Names) -> AbstractValue:
         """A value in its role as true or false."""
         found = self.value(node, names)
         if found.is_number:
@@ -262,9 +263,9 @@ class Inference:
             return truth()
         return self.fail(node, f"{found.words} cannot be a condition here")
 
-    def _BoolOp(self, node: ast.BoolOp, names: Names) -> Value:
+    def _BoolOp(self, node: ast.BoolOp, names: Names) -> AbstractValue:
         is_and = isinstance(node.op, ast.And)
-        found: list[Value] = []
+        found: list[AbstractValue] = []
         ahead: Names | None = dict(names)
         for operand in node.values:
             if ahead is None:
@@ -279,14 +280,14 @@ class Inference:
             ends = self.condition(operand, ahead).constant
             last = operand is node.values[-1]
             if last or ends is None or ends == (0 if is_and else 1):
-                found.append(value if last or not is_and or not value.is_number else Value(value.kind, 0, 0))
+                found.append(value if last or not is_and or not value.is_number else AbstractValue(value.kind, 0, 0))
             ahead = narrowed(self, ahead, operand, is_and)
         both = join_all(found)
         if both.kind in ("mixed", "results", "none"):
             self.fail(node, "and / or of values of different types is not in the integer subset")
         return both
 
-    def _IfExp(self, node: ast.IfExp, names: Names) -> Value:
+    def _IfExp(self, node: ast.IfExp, names: Names) -> AbstractValue:
         self.condition(node.test, names)
         found = []
         for branch, holds in ((node.body, True), (node.orelse, False)):
@@ -305,7 +306,7 @@ class Inference:
             self.fail(node, "the two values of this `if` are of different types")
         return both
 
-    def _Subscript(self, node: ast.Subscript, names: Names) -> Value:
+    def _Subscript(self, node: ast.Subscript, names: Names) -> AbstractValue:
         base = self.value(node.value, names)
         if isinstance(node.slice, ast.Slice):
             if base.kind == "str" and ast.unparse(node.slice) == "::-1":
@@ -324,20 +325,8 @@ class Inference:
         return root.item
 
 
-def whole_texts(items: list[Value]) -> list[Value]:
+def whole_texts(items: list[AbstractValue]) -> list[AbstractValue]:
     """Items of one list: where one is a text, single characters are texts as well."""
     if any(item.kind == "str" for item in items):
         return [TEXT if item.kind == "char" else item for item in items]
     return items
-
-
-def is_text(node: ast.expr) -> bool:
-    """Whether an expression puts a text together, as its form shows."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str)
-    if isinstance(node, ast.BinOp):
-        if isinstance(node.op, ast.Mult):
-            return is_text(node.left) or is_text(node.right)
-        return isinstance(node.op, ast.Add) and (is_text(node.left) or is_text(node.right))
-    return isinstance(node, ast.JoinedStr) or (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str")
