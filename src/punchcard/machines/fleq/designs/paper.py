@@ -15,7 +15,7 @@ they are open; a column of the result is erased and then added, since an averagi
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from punchcard.machines.fleq.blocks.lemmas import LemmaWorkspace
 from punchcard.machines.fleq.blocks.workspace import one_hot
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
 from punchcard.machines.fleq.facts import card_facts
+from punchcard.machines.meaning import RealMeaning
 from punchcard.primitives.add import increment_bits
 from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.correct import correct
@@ -199,7 +200,7 @@ class PaperFleqDesign(FleqDesign):
             assign(pc, correct(pc)),
         ]
 
-    def meaning(self, card: Any) -> None:
+    def meaning(self, card: RealMeaning) -> None:
         from punchcard.machines.fleq.meaning import paper
 
         paper(self, card)
