@@ -35,6 +35,10 @@ class Renderer(Generic[Value]):
             done[top] = known(top, *values) if known else values[0]
         return done[word]
 
+    def rename(self, word: Word, value: Value) -> None:
+        """From here on, a word becomes this."""
+        self._rendered[word] = value
+
 
 def written_out(word: Word) -> Word:
     """A sum or a function by its table, in words of the other operations."""
