@@ -33,8 +33,8 @@ MOST_TEXT = 1 << 20
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The function that is to run: its source, what it is given, and what its decorator says."""
+class EntryPoint:
+    """The function that is to run: its source, its arguments, and the options of its decorator."""
 
     source: FunctionSource
     arguments: list[Any]
@@ -44,10 +44,10 @@ class Chosen:
     @property
     def machine(self) -> str:
         """The kind of machine that it is for."""
-        said = self.options.get("machine")
-        if said is not None and said not in HOMES:
-            self.source.fail(self.source.node, f"machine={said!r}", "it must be 'fleq' or 'von-neumann'")
-        return str(said) if said is not None else machine_for(self.source)
+        machine = self.options.get("machine")
+        if machine is not None and machine not in HOMES:
+            self.source.fail(self.source.node, f"machine={machine!r}", "it must be 'fleq' or 'von-neumann'")
+        return str(machine) if machine is not None else machine_for(self.source)
 
 
 def assemble(
@@ -55,23 +55,23 @@ def assemble(
     word_bits: int | None = None, memory: int | None = None,
 ) -> Image:
     """The program of a file with functions of integers."""
-    chosen = choose(text, source, call)
-    if chosen.machine != "von-neumann":
-        raise ProgramError(f"{source}: {chosen.source.name}() is a function of arrays: it runs on a FLEQ machine")
+    entry = find_entry(text, source, call)
+    if entry.machine != "von-neumann":
+        raise ProgramError(f"{source}: {entry.source.name}() is a function of arrays: it runs on a FLEQ machine")
     sizes = {"word_bits": word_bits, "memory": memory, "check": check_overflow}
-    own = {name: value for name, value in chosen.options.items() if name != "machine"}
-    made: IntegerProgram = of_source(chosen.source, None, "von-neumann",
+    own = {name: value for name, value in entry.options.items() if name != "machine"}
+    made: IntegerProgram = of_source(entry.source, None, "von-neumann",
                                      **{**own, **{name: value for name, value in sizes.items() if value is not None}})
-    code = (made.compiled_with_output if chosen.shown else made.compiled)(*chosen.arguments)
+    code = (made.compiled_with_output if entry.shown else made.compiled)(*entry.arguments)
     return replace(code.program, source=source, word_bits=code.word_bits, memory=code.memory, listing=code.listing)
 
 
 def assemble_arrays(text: str, source: str = "", *, call: str | None = None) -> FleqProgram:
     """The program of a file with functions of arrays."""
-    chosen = choose(text, source, call)
-    own = {name: value for name, value in chosen.options.items() if name != "machine"}
-    made: ArrayProgram = of_source(chosen.source, None, "fleq", **own)
-    return made.program_with_lines(*(_array(argument) for argument in chosen.arguments))
+    entry = find_entry(text, source, call)
+    own = {name: value for name, value in entry.options.items() if name != "machine"}
+    made: ArrayProgram = of_source(entry.source, None, "fleq", **own)
+    return made.program_with_lines(*(_array(argument) for argument in entry.arguments))
 
 
 def is_for_integers(text: str, source: str = "", *, call: str | None = None, **others: Any) -> bool:
@@ -82,22 +82,22 @@ def is_for_integers(text: str, source: str = "", *, call: str | None = None, **o
 def is_for_arrays(text: str, source: str = "", *, call: str | None = None, **others: Any) -> bool:
     """Whether it is one of arrays."""
     try:
-        return choose(text, source, call).machine == "fleq"
+        return find_entry(text, source, call).machine == "fleq"
     except ProgramError:
         return False  # the error is the other reader's to say
 
 
-def choose(text: str, source: str, call: str | None) -> Chosen:
+def find_entry(text: str, source: str, call: str | None) -> EntryPoint:
     """The function of a file that is to run."""
     file = PythonFile.parsed(text, source)
     if call is None:
         found = file.default()
-        return Chosen(found, [], file.decorated.get(found.name) or {}, found.name != "main")
+        return EntryPoint(found, [], file.decorated.get(found.name) or {}, found.name != "main")
     name, arguments = split_call(call)
     if name not in file.functions:
         raise ProgramError(f"{source}: there is no function {shortened(name)}{did_you_mean(name, file.functions)}: the file "
                            f"has {', '.join(list(file.functions)[:20]) or 'none'}")
-    return Chosen(file.functions[name], arguments, file.decorated.get(name) or {}, True)
+    return EntryPoint(file.functions[name], arguments, file.decorated.get(name) or {}, True)
 
 
 def split_call(call: str) -> tuple[str, list[Any]]:
@@ -165,7 +165,7 @@ class PythonFile:
                 old = self.names.get(inner.id)
                 if not isinstance(inner.ctx, ast.Load):
                     self._lose(inner.id)
-                elif isinstance(old, list):  # whoever holds a list may change it, under each of its names
+                elif isinstance(old, list):  # a list may be changed under each of its names
                     for name in [name for name, value in self.names.items() if _holds(value, old)]:
                         self._lose(name)
             elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -225,7 +225,7 @@ class PythonFile:
         for decorator in node.decorator_list:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             if ast.unparse(called).rpartition(".")[2] != "program":
-                found.fail(decorator, "only @program, of punchcard, can stand above a function here")
+                found.fail(decorator, "the only decorator of a function in a program file is @program")
             given = decorator.keywords if isinstance(decorator, ast.Call) else []
             options = {}
             for keyword in given:

@@ -34,7 +34,7 @@ _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class ProgramOptions:
     """Options that every kind of program has.
 
     engine      what applies the model;  max_steps  the most instructions of a run, default: set by the program
@@ -56,7 +56,7 @@ class CompiledCall(Protocol):
     def machine(self) -> Machine[Any, Any]: ...
 
 
-Options = TypeVar("Options", bound=RunOptions)
+Options = TypeVar("Options", bound=ProgramOptions)
 Compiled = TypeVar("Compiled", bound=CompiledCall)
 
 
@@ -65,7 +65,7 @@ class PythonProgram(ABC, Generic[Options, Compiled]):
 
     machine_kind: ClassVar[str]
     about: ClassVar[str]
-    option_type: ClassVar[type[RunOptions]]
+    option_type: ClassVar[type[ProgramOptions]]
 
     def __init__(self, source: FunctionSource, function: Callable[..., Any] | None = None, **options: object) -> None:
         check_options("program", options, self.option_type)

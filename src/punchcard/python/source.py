@@ -74,7 +74,7 @@ class Outside(Mapping[str, Any]):
 
 @dataclass(frozen=True)
 class FunctionSource:
-    """The tree of a function and where it stands.
+    """The tree of a function, and its place in its file.
 
     lines     the text in which the tree's line numbers count, from 1
     offset    lines of the file before the first of them;  indent  characters taken off the front of each

@@ -22,7 +22,7 @@ from punchcard.python.arrays.compiler import LoweredFunction, lower
 from punchcard.python.arrays.domains import functions_for
 from punchcard.python.arrays.dry_run import Ran
 from punchcard.python.arrays.dtypes import Kinds
-from punchcard.python.front_end import PythonProgram, RunOptions
+from punchcard.python.front_end import ProgramOptions, PythonProgram
 from punchcard.python.report import ArrayReport, distance
 from punchcard.python.source import FunctionSource
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from punchcard.export.layer import ProgramLayer
 
 @dataclass(frozen=True)
-class ArrayOptions(RunOptions):
+class ArrayOptions(ProgramOptions):
     """Options of functions of arrays.
 
     range       a number above every value of the program, default: found by a run in NumPy

@@ -27,7 +27,7 @@ from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.python.integers.analysis import analyse
 from punchcard.python.integers.assembly import Assembly, items_of, text_of
 from punchcard.python.integers.findings import Findings
-from punchcard.python.integers.functions import Functions, IntegerFunction
+from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
 from punchcard.python.integers.generator import CodeGenerator
 from punchcard.python.integers.routines import GENERAL, Routine, find_routine
 from punchcard.python.integers.storage import message_items
@@ -98,7 +98,7 @@ def compile_function(
 ) -> CompiledIntegers:
     """The program of a function. A missing argument is 0, or empty; `show` writes what the function returns."""
     bits, cells = sizes(word_bits, memory)
-    functions = Functions()
+    functions = ProgramFunctions()
     entry = functions.add(source)
     try:
         return _Program(analyse(functions, entry, bits, check=check), entry, bits, cells).made(arguments, show=show)
@@ -162,7 +162,7 @@ class _Program:
         """The first values of the parameters' cells, by label."""
         entry = self.entry
         found: dict[str, Expression] = {}
-        seen: dict[int, Expression] = {}  # a list that is given twice is one list
+        seen: dict[int, Expression] = {}  # a list that is passed twice is one list
         for parameter in entry.parameters:
             kind = entry.given[parameter]
             if parameter in arguments:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from punchcard.machines.von_neumann.languages.asq.items import Expression
-from punchcard.python.integers.generator import CodeGenerator, Part
+from punchcard.python.integers.generator import CodeGenerator, CodePart
 from punchcard.python.integers.sums import CellSum, address, cell, constant, literal
 
 
-class ExpressionCode(Part):
+class ExpressionCode(CodePart):
     """An expression becomes a sum of cells, after the instructions that compute them."""
 
     def __init__(self, code: CodeGenerator) -> None:

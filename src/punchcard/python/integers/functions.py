@@ -17,7 +17,7 @@ BUILT_IN = ("print", "input", "int", "bool", "str", "len", "abs", "min", "max", 
             "enumerate", "zip", "pow")
 
 SPECIAL = ("range", "enumerate", "zip", "str", "divmod")
-"""Functions that are more than a call, such as the head of a loop: they mean what is built in."""
+"""ProgramFunctions that are more than a call, such as the head of a loop: they mean what is built in."""
 
 RESERVED = frozenset("""
 abs again allocate and at best better both checked chr contains decided depth digit digits divide divisor done else end
@@ -75,8 +75,8 @@ class IntegerFunction:
         return self.written_defaults[name]
 
 
-class Functions:
-    """Functions by what names mean: a name in a function is looked up in that function's own surroundings."""
+class ProgramFunctions:
+    """ProgramFunctions by what names mean: a name in a function is looked up in that function's own surroundings."""
 
     def __init__(self) -> None:
         self._found: dict[ast.FunctionDef, IntegerFunction] = {}
@@ -129,7 +129,7 @@ class Functions:
         return chosen
 
     def mark_recursive(self) -> None:
-        """Functions that may be called again while they run."""
+        """ProgramFunctions that may be called again while they run."""
         for function in self:
             function.recursive = function in function.reached()
 

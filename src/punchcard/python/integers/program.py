@@ -15,7 +15,7 @@ from punchcard.errors import ArgumentError, ProgramError
 from punchcard.machines.comparison import Check
 from punchcard.machines.result import Report
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
-from punchcard.python.front_end import PythonProgram, RunOptions
+from punchcard.python.front_end import ProgramOptions, PythonProgram
 from punchcard.python.integers.compiler import CompiledIntegers, compile_function, machine_of, sizes
 from punchcard.python.integers.values import AbstractValue
 from punchcard.python.report import IntegerReport
@@ -27,7 +27,7 @@ class RunError(ProgramError):
 
 
 @dataclass(frozen=True)
-class IntegerOptions(RunOptions):
+class IntegerOptions(ProgramOptions):
     """Options of functions of integers.
 
     word_bits   bits of a word, default: 32;  memory  cells of the memory, default: 65,536

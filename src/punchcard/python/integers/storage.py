@@ -17,7 +17,7 @@ from punchcard.machines.von_neumann.languages.asq.items import (
     number,
     scratch,
 )
-from punchcard.python.integers.functions import Functions, IntegerFunction
+from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
 from punchcard.python.integers.sums import CellSum, address, constant
 
 Constant: TypeAlias = bool | int | str | Sequence["Constant"]
@@ -27,7 +27,7 @@ Constant: TypeAlias = bool | int | str | Sequence["Constant"]
 class Storage:
     """Labels, cells and data of a program. `needed` are the routines that it uses, `data` the objects in the image."""
 
-    def __init__(self, functions: Functions) -> None:
+    def __init__(self, functions: ProgramFunctions) -> None:
         self.needed: dict[str, None] = {}
         self.data: list[list[Item]] = []
         self.messages: dict[str, str] = {}
