@@ -37,8 +37,8 @@ class EntryPoint:
     """The function that is to run: its source, its arguments, and the options of its decorator."""
 
     source: FunctionSource
-    arguments: list[Any]
-    options: Mapping[str, Any]
+    arguments: list[object]
+    options: Mapping[str, object]
     shown: bool
 
     @property
@@ -74,12 +74,12 @@ def assemble_arrays(text: str, source: str = "", *, call: str | None = None) -> 
     return made.program_with_lines(*(_array(argument) for argument in entry.arguments))
 
 
-def is_for_integers(text: str, source: str = "", *, call: str | None = None, **others: Any) -> bool:
+def is_for_integers(text: str, source: str = "", *, call: str | None = None, **others: object) -> bool:
     """Whether the function that is to run is one of integers, as far as the text can be read."""
     return not is_for_arrays(text, source, call=call)
 
 
-def is_for_arrays(text: str, source: str = "", *, call: str | None = None, **others: Any) -> bool:
+def is_for_arrays(text: str, source: str = "", *, call: str | None = None, **others: object) -> bool:
     """Whether it is one of arrays."""
     try:
         return find_entry(text, source, call).machine == "fleq"
@@ -100,7 +100,7 @@ def find_entry(text: str, source: str, call: str | None) -> EntryPoint:
     return EntryPoint(file.functions[name], arguments, file.decorated.get(name) or {}, True)
 
 
-def split_call(call: str) -> tuple[str, list[Any]]:
+def split_call(call: str) -> tuple[str, list[object]]:
     """A name and arguments, of `gcd 1071 462` or of `gcd(1071, 462)`."""
     if re.fullmatch(r"\s*\w+\s*\(.*\)\s*", call, re.DOTALL):
         try:
@@ -119,7 +119,7 @@ def split_call(call: str) -> tuple[str, list[Any]]:
     return words[0], [_literal(word) for word in words[1:]]
 
 
-def _array(argument: Any) -> Any:
+def _array(argument: object) -> object:
     """An argument of a function of arrays: the text `4 1 ; 2 3` is a matrix, as in `--set`."""
     if not isinstance(argument, str) or not re.fullmatch(r"[-+.,;\s\deE]*\d[-+.,;\s\deE]*", argument):
         return argument
@@ -130,7 +130,7 @@ def _array(argument: Any) -> Any:
     return rows if len(rows) > 1 else rows[0]
 
 
-def _literal(word: str) -> Any:
+def _literal(word: str) -> object:
     """A number or a list; what is neither is a text."""
     try:
         return ast.literal_eval(word)
@@ -143,9 +143,9 @@ class PythonFile:
 
     def __init__(self, tree: ast.Module, source: str, lines: list[str]) -> None:
         self.source = source
-        self.names: dict[str, Any] = {}
+        self.names: dict[str, object] = {}
         self.functions: dict[str, FunctionSource] = {}
-        self.decorated: dict[str, dict[str, Any]] = {}
+        self.decorated: dict[str, dict[str, object]] = {}
         for node in tree.body:
             if isinstance(node, ast.FunctionDef):
                 found = FunctionSource.parsed(node, source or "program.py", lines, self.names)
@@ -245,7 +245,7 @@ class PythonFile:
         for target in targets:
             self._name(target, value)
 
-    def _name(self, target: ast.expr, value: Any) -> None:
+    def _name(self, target: ast.expr, value: object) -> None:
         """A name for a constant, or several for the items of one."""
         if isinstance(target, ast.Name):
             self._lose(target.id)
@@ -257,7 +257,7 @@ class PythonFile:
         else:
             self._forget(target)
 
-    def _value(self, node: ast.expr) -> Any:
+    def _value(self, node: ast.expr) -> object:
         """The value of a constant expression; `_UNKNOWN` where it is not one, or too large."""
         if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float | str):
             return node.value
@@ -274,18 +274,20 @@ class PythonFile:
             return self._combined(OPERATORS[type(node.op)][1], self._value(node.left), self._value(node.right))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and (
                 "range" not in self.names and not node.keywords and 1 <= len(node.args) <= 3):
-            ends = [self._value(each) for each in node.args]
-            if all(type(end) is int for end in ends) and (len(ends) < 3 or ends[2]):
+            ends = [end for end in map(self._value, node.args) if type(end) is int]
+            if len(ends) == len(node.args) and (len(ends) < 3 or ends[2]):
                 found = range(*ends)
                 return tuple(found) if found[:MOST_ITEMS] == found else _UNKNOWN
         return _UNKNOWN
 
     @staticmethod
-    def _combined(combine: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-        if combine is operator.mul and isinstance(left, list) and isinstance(right, int):
+    def _combined(combine: Callable[[Any, Any], Any], left: object, right: object) -> object:
+        if not isinstance(right, int):
+            return _UNKNOWN
+        if combine is operator.mul and isinstance(left, list):
             return left * right if len(left) * right <= MOST_ITEMS else _UNKNOWN
-        small = all(isinstance(side, int) and abs(side).bit_length() <= MOST_BITS for side in (left, right))
-        if not small or (combine in (operator.lshift, operator.pow) and not 0 <= right <= MOST_BITS) or (
+        if not isinstance(left, int) or max(abs(left).bit_length(), abs(right).bit_length()) > MOST_BITS or (
+                combine in (operator.lshift, operator.pow) and not 0 <= right <= MOST_BITS) or (
                 combine is operator.rshift and right < 0) or (combine in (operator.floordiv, operator.mod) and not right):
             return _UNKNOWN
         return combine(left, right)
@@ -300,7 +302,7 @@ def _is_main_guard(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and "__name__" in ast.unparse(node.test)
 
 
-def _holds(value: Any, items: list[Any]) -> bool:
+def _holds(value: object, items: list[object]) -> bool:
     """Whether a value is a list, or has it somewhere inside."""
     return value is items or (isinstance(value, list | tuple) and any(_holds(each, items) for each in value))
 

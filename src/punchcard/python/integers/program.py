@@ -101,11 +101,11 @@ class IntegerProgram(PythonProgram[IntegerOptions, CompiledIntegers]):
         """The program, which writes what the function returns."""
         return self._compile(self._arguments(given, {}), show=True)
 
-    def _compile(self, arguments: dict[str, Any], *, show: bool = False) -> CompiledIntegers:
+    def _compile(self, arguments: dict[str, object], *, show: bool = False) -> CompiledIntegers:
         bits, memory = self.sizes
         return compile_function(self.source, arguments, check=self.options.check, show=show, word_bits=bits, memory=memory)
 
-    def _arguments(self, given: tuple[object, ...], named: dict[str, object], *, partial: bool = False) -> dict[str, Any]:
+    def _arguments(self, given: tuple[object, ...], named: dict[str, object], *, partial: bool = False) -> dict[str, object]:
         found = self.bind(given, named, partial=partial)
         if nothing := [name for name, value in found.items() if value is None]:
             raise ArgumentError(f"{self.source.name}(): {nothing[0]}=None: it must be an integer, a text or a list")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
 from punchcard.machines.von_neumann.languages.asq.items import (
     MADE,
@@ -17,11 +16,8 @@ from punchcard.machines.von_neumann.languages.asq.items import (
     number,
     scratch,
 )
-from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
+from punchcard.python.integers.functions import Constant, IntegerFunction, ProgramFunctions
 from punchcard.python.integers.sums import CellSum, address, constant
-
-Constant: TypeAlias = bool | int | str | Sequence["Constant"]
-"""A value from outside the functions: a number, a text, or a list or tuple of them."""
 
 
 class Storage:
