@@ -21,7 +21,6 @@ from punchcard.words.word import FALSE, TRUE, constant
 
 pytest.importorskip("z3", reason="proofs need z3")
 
-from punchcard.proof.obligation import mentioned
 from punchcard.proof.prover import prove
 from tests.random_machines import TinyMachine
 
@@ -73,7 +72,7 @@ def test_the_rows_that_a_fact_is_about() -> None:
     """Of a fact about rows of which some depend on the case, and others do not, a proof says so."""
     blocks = [RowBlock(name, 2, holds=holding("bits", "cells")) for name in ("first", "count")]
     it_spans = Fact("cells", lambda column: column.spans(column["first"], column["count"], "cells"), "it spans cells")
-    assert mentioned(it_spans, Layout(blocks, [Region("cells", 2)])) == {"first", "count"}
+    assert it_spans.mentions(Layout(blocks, [Region("cells", 2)])) == {"first", "count"}
 
 
 def test_a_card_with_more_rows_in_the_middle_of_a_loop() -> None:
