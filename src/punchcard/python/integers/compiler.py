@@ -24,8 +24,9 @@ from punchcard.machines.von_neumann.languages.asq.items import (
 )
 from punchcard.machines.von_neumann.languages.asq.writer import write_data
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
-from punchcard.python.integers.analysis import Analysis
+from punchcard.python.integers.analysis import analyse
 from punchcard.python.integers.assembly import Assembly, items_of, text_of
+from punchcard.python.integers.findings import Findings
 from punchcard.python.integers.functions import Functions, IntegerFunction
 from punchcard.python.integers.generator import CodeGenerator
 from punchcard.python.integers.routines import GENERAL, Routine, find_routine
@@ -100,9 +101,7 @@ def compile_function(
     functions = Functions()
     entry = functions.add(source)
     try:
-        analysis = Analysis(functions, bits, check=check)
-        analysis.run(entry)
-        return _Program(analysis, entry, bits, cells).made(arguments, show=show)
+        return _Program(analyse(functions, entry, bits, check=check), entry, bits, cells).made(arguments, show=show)
     except RecursionError:
         raise ProgramError(f"{source.file}: {source.name}() is nested too deeply to be compiled") from None
 
@@ -110,9 +109,9 @@ def compile_function(
 class _Program:
     """The parts of a program."""
 
-    def __init__(self, analysis: Analysis, entry: IntegerFunction, bits: int, memory: int) -> None:
-        self.code, self.entry, self.bits, self.memory = CodeGenerator(analysis, bits), entry, bits, memory
-        self.functions = [function for function in analysis.functions if _is_called(function, entry)]
+    def __init__(self, findings: Findings, entry: IntegerFunction, bits: int, memory: int) -> None:
+        self.code, self.entry, self.bits, self.memory = CodeGenerator(findings, bits), entry, bits, memory
+        self.functions = [function for function in findings.functions if _is_called(function, entry)]
 
     def made(self, arguments: Mapping[str, Any], *, show: bool) -> CompiledIntegers:
         code, entry = self.code, self.entry

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from punchcard.machines.von_neumann.languages.asq.items import Expression
-from punchcard.python.integers.analysis import Analysis
 from punchcard.python.integers.assembly import Assembly
+from punchcard.python.integers.findings import Findings
 from punchcard.python.integers.functions import IntegerFunction
 from punchcard.python.integers.storage import Storage
 from punchcard.python.integers.sums import ERROR, CellSum, P, Q, address
@@ -32,9 +32,9 @@ _LINEAR = (ast.Add, ast.Sub, ast.USub, ast.UAdd, ast.Invert)
 class ExpressionFacts:
     """What the analysis has found out about expressions. `check`: a result that does not fit a word is an error."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        self.functions = analysis.functions
-        self.values, self.word, self.check = analysis.values, analysis.word, analysis.check
+    def __init__(self, findings: Findings) -> None:
+        self.functions = findings.functions
+        self.values, self.word, self.check = findings.values, findings.word, findings.check
 
     def value(self, node: ast.AST) -> AbstractValue:
         return self.values.get(node) or AbstractValue("int", 0, 0)
@@ -124,7 +124,7 @@ class Frame:
 class CodeGenerator:
     """The parts, made once for a program."""
 
-    def __init__(self, analysis: Analysis, word_bits: int) -> None:
+    def __init__(self, findings: Findings, word_bits: int) -> None:
         from punchcard.python.integers.builtin_calls import BuiltinCode
         from punchcard.python.integers.calls import CallCode
         from punchcard.python.integers.conditions import ConditionCode
@@ -135,8 +135,8 @@ class CodeGenerator:
         from punchcard.python.integers.printing import PrintCode
         from punchcard.python.integers.statements import StatementCode
 
-        self.out, self.storage = Assembly(word_bits), Storage(analysis.functions)
-        self.facts, self.frame = ExpressionFacts(analysis), Frame()
+        self.out, self.storage = Assembly(word_bits), Storage(findings.functions)
+        self.facts, self.frame = ExpressionFacts(findings), Frame()
         self.operators, self.conditions, self.lists = OperatorCode(self), ConditionCode(self), ListCode(self)
         self.calls, self.builtins, self.printing = CallCode(self), BuiltinCode(self), PrintCode(self)
         self.loops = LoopCode(self)

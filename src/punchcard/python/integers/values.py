@@ -52,6 +52,10 @@ class AbstractValue:
             return "a tuple"
         return WORDS[self.kind]
 
+    def between(self, interval: Interval[int]) -> AbstractValue:
+        """The same kind of value in another interval."""
+        return replace(self, low=interval.low, high=interval.high)
+
     def within(self, low: int, high: int) -> bool:
         return low <= self.low and self.high <= high
 
@@ -138,6 +142,13 @@ def join_all(values: Iterable[AbstractValue]) -> AbstractValue:
         found = value if found is None else join(found, value)
     assert found is not None
     return found
+
+
+def whole_texts(items: list[AbstractValue]) -> list[AbstractValue]:
+    """Items of one list: if one is a text, single characters are texts as well."""
+    if any(item.kind == "str" for item in items):
+        return [TEXT if item.kind == "char" else item for item in items]
+    return items
 
 
 Names: TypeAlias = dict[str, AbstractValue]
