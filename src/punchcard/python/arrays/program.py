@@ -151,7 +151,7 @@ class ArrayProgram(PythonProgram[ArrayOptions, ArrayCall]):
         return self._lowered[key]
 
     def written(self, key: Key, code: LoweredFunction, ran: Ran, limit: float) -> GeneratedProgram:
-        functions = functions_for(ran.domains, limit)
+        functions = functions_for(ran.domains)
         full = (key, limit, tuple(sorted(f.name for f in functions.values())))
         if full not in self._written:
             self._written[full] = generate(code.code, code.parameters, code.results, functions, limit)
