@@ -130,7 +130,7 @@ class ArrayCall:
 def _machine(names: tuple[str, ...], size: int, memory: int, instructions: int, limit: float, heads: int, precision: str,
              design: str) -> FleqMachine:
     """Machines that are there already are used again: they depend on sizes alone."""
-    own = {block.name: block for block in blocks_for({}, names, limit, heads)}
+    own = {block.name: block for block in blocks_for(names, limit, heads)}
     return FleqMachine(functions=[own.get(name, name) for name in names], size=size, memory=memory,
                        instructions=instructions,
                        range=limit, heads=heads, precision=precision, design=design)

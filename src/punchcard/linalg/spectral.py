@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from punchcard.arguments import checked
 from punchcard.errors import ConvergenceError, MatrixError, PunchcardError, SingularMatrixError
-from punchcard.linear_algebra.execution import (
+from punchcard.linalg.execution import (
     AlgebraOptions,
     Execution,
     Krylov,
@@ -23,9 +23,9 @@ from punchcard.linear_algebra.execution import (
     execute,
     require_convergence,
 )
-from punchcard.linear_algebra.programs.krylov import arnoldi_program
-from punchcard.linear_algebra.programs.power_iteration import norm_bound, power_program, power_rounds
-from punchcard.linear_algebra.programs.qr import qr_program
+from punchcard.linalg.programs.krylov import arnoldi_program
+from punchcard.linalg.programs.power_iteration import norm_bound, power_program, power_rounds
+from punchcard.linalg.programs.qr import qr_program
 from punchcard.machines.fleq.isa import Array
 
 MOST_ITERATIONS = 2000

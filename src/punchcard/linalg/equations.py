@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from punchcard.arguments import checked
 from punchcard.errors import MatrixError, SingularMatrixError
-from punchcard.linear_algebra.execution import (
+from punchcard.linalg.execution import (
     AlgebraOptions,
     Computed,
     Execution,
@@ -22,10 +22,10 @@ from punchcard.linear_algebra.execution import (
     power_of_two,
     require_convergence,
 )
-from punchcard.linear_algebra.newton import first_step, inverse_program, least_squares_program
-from punchcard.linear_algebra.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds, sweeps_needed
-from punchcard.linear_algebra.programs.inverse import newton, newton_rounds
-from punchcard.linear_algebra.programs.least_squares import pseudo_inverse
+from punchcard.linalg.newton import first_step, inverse_program, least_squares_program
+from punchcard.linalg.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds, sweeps_needed
+from punchcard.linalg.programs.inverse import newton, newton_rounds
+from punchcard.linalg.programs.least_squares import pseudo_inverse
 from punchcard.machines.fleq.dry_run import dry_run
 from punchcard.machines.fleq.isa import Array
 

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from punchcard.linear_algebra.programs.normalise import LENGTH, declare, inverse_root_step, normalise
+from punchcard.linalg.programs.normalise import LENGTH, declare, inverse_root_step, normalise
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.dry_run import UNBOUNDED
