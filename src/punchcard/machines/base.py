@@ -560,20 +560,11 @@ class Machine(ABC, Generic[Program, State]):
 
         At most about so many columns are shown, those that hold something first; `rows` are row blocks by name.
         """
-        card: Any = shown
-        program: Any = shown if self.kind.is_for(shown) else None
-        if program is not None:
-            card = self.pack(program)
-        elif not hasattr(shown, "ndim"):
-            self.check_type(shown)
-        figure: Figure = above("view.pictures:card_figure")(
-            self.layout, card, names=lambda column: self.column_name(column, program), title=title, columns=columns,
-            rows=rows)
+        figure: Figure = above("view.pictures:plot")(self, shown, title=title, columns=columns, rows=rows)
         return figure
 
     def view(self, program: Program, *, input: bytes = b"", max_steps: int | None = None) -> Any:
         """In a notebook: a widget that steps through a run, by loops, layers and heads; without anywidget, a picture."""
-        self.check_type(program)
         return above("view.notebook:view")(self, program, input=input, max_steps=max_steps)
 
     def _repr_html_(self) -> str:

@@ -1,6 +1,6 @@
 """Static pictures with matplotlib (the extra `plot`): a card, what a step did to it, and who takes from whom in a head.
 
-    machine.plot(program)                     the card of a program, or any card
+    plot(machine, program)                    the card of a program, or any card; also machine.plot(program)
     report.result.plot()                      the last card of a run
     seen[3].plot()                            the card after a layer, with what the layer changed
     seen.plot_attention(layer=1, head=0)      the attention of a head
@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError
+from punchcard.machines.base import Machine
 from punchcard.view.colours import ABOVE, BELOW, CHANGED, FAINT, INK, ZERO
 from punchcard.view.excerpt import MOST, CardExcerpt, entries_at, excerpt
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from punchcard.trace import Move
 
 Names = Callable[[int], str]
+Program = TypeVar("Program")
 CELL, LINE = 0.26, 0.105
 """Inches of a column, and of a row."""
 MATRIX = 96
@@ -45,7 +47,7 @@ def new_figure(width: float, height: float) -> Figure:
         raise PunchcardError("a plot needs matplotlib, which is not installed: pip install 'punchcard[plot]'") from None
 
     class Picture(Figure):
-        """A notebook shows it even where nobody has imported pyplot, which tells notebooks about figures."""
+        """A notebook shows it even without pyplot imported, which registers figures with notebooks."""
 
         def _repr_png_(self) -> bytes:
             data = BytesIO()
@@ -53,6 +55,22 @@ def new_figure(width: float, height: float) -> Figure:
             return data.getvalue()
 
     return Picture(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def plot(
+    machine: Machine[Program, Any], shown: Program | Card, *, title: str = "", columns: int = MOST,
+    rows: Sequence[str] | None = None,
+) -> Figure:
+    """A picture of a program's card, or of any card, with matplotlib: row blocks as bands, regions as groups of columns.
+
+    At most about so many columns are shown, those that hold something first; `rows` are row blocks by name.
+    """
+    program: Any = shown if machine.kind.is_for(shown) else None
+    if program is None and not hasattr(shown, "ndim"):
+        machine.check_type(shown)
+    card: Any = shown if program is None else machine.pack(program)
+    return card_figure(machine.layout, card, names=lambda column: machine.column_name(column, program), title=title,
+                       columns=columns, rows=rows)
 
 
 def card_figure(
