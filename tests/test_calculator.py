@@ -65,7 +65,7 @@ def test_the_sample_program_of_the_paper(design: str) -> None:
 def test_the_text_runs_on_a_plain_machine(engine: str) -> None:
     """With the paper's six functions alone, the text is FLEQ as anybody would write it."""
     text = punchcard.calc(PAPER, OPERANDS).text
-    report = punchcard.run(punchcard.assemble_fleq(text), heads=3, engine=engine)
+    report = punchcard.run(punchcard.assemble(text, "fleq"), heads=3, engine=engine)
     assert report.ok
     assert abs(report.result.memory["t"].item() - math.sqrt(1 / 2) / 100) < 1e-11
 
@@ -74,7 +74,7 @@ def test_the_text_assembles_to_the_program() -> None:
     result = punchcard.calc("exp(x) / (halted - scalar) + t", {"x": 1.5, "halted": 4000, "scalar": 1e-3, "t": 2})
     own = {name: f for name, f in result.program.functions.items() if name in result.program.used_functions()}
     extra = {name: f for name, f in own.items() if f not in (ADD, INVERSE, SQRT) and name not in ("sub", "mul")}
-    again = punchcard.assemble_fleq(result.text, functions=extra)
+    again = punchcard.assemble(result.text, "fleq", functions=extra)
     assert again.instructions == result.program.instructions
     assert again.variables == result.program.variables
 

@@ -336,7 +336,7 @@ def test_a_long_run_opens_at_once() -> None:
 
 def test_a_run_that_leaves_its_range_says_so() -> None:
     text = ".range 4\n.data\nx scalar 1\ntwo scalar 2\n.code\n" + 3 * "x = mul(x, two)\n" + "halt\n"
-    program = punchcard.assemble_fleq(text)
+    program = punchcard.assemble(text, "fleq")
     session = Session(punchcard.build(program), program)
     assert session.explore(5)["ended"] == "error"
     state = session.state(10**9)

@@ -6,7 +6,7 @@
     result.value, result.exact, result.error, result.bound
 
 The machine is built from a list of functions and from sizes, never from an expression: all arithmetic runs on the same
-weights. exp, log, sin, cos, tanh, abs, min, max, real powers, and declared ranges that are wide, add functions to the list.
+weights. Fitted functions, abs, min, max, real powers, and wide declared ranges add functions to the list.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def calc(
 
     Variables are given by name, or in a mapping when a name is also an option's. `ranges` maps variables to (low, high):
     the program is then compiled for all values in them. `heads` is for products, 1 to 3, `terms` for sums of sigmoids,
-    `newton` the number of steps that refine 1/x and sqrt x, by default as many as they need. `progress` is told after every
-    loop how many instructions are done, of how many.
+    `newton` the number of steps that refine 1/x and sqrt x, by default as many as they need. `progress` is called after
+    every loop with how many instructions are done, of how many.
     """
     compiled, blocks = compile_calculation(expression, {**(variables or {}), **named}, ranges=ranges, heads=heads,
                                            terms=terms, precision=precision, newton=newton)
@@ -109,8 +109,8 @@ def calc(
         blocks, compiled.extra_functions, design,
         memory=_room(program.columns, MEMORY), instructions=_room(len(program.instructions), INSTRUCTIONS))
     start = begin(program, machine, engine=engine or ("dense" if machine.layout.columns <= SMALL else "scratchpad"))
-    told = None if progress is None else partial(_told, progress, len(program.instructions) - 1)
-    report = resume(start, controls=Controls(watch=watch, interrupted=interrupted, progress=told))
+    each_loop = None if progress is None else partial(_count_instructions, progress, len(program.instructions) - 1)
+    report = resume(start, controls=Controls(watch=watch, interrupted=interrupted, progress=each_loop))
     value = float(report.result.memory[compiled.result][0, 0])
     error = float(abs(Fraction(value) - compiled.exact)) if math.isfinite(value) else math.inf
     # one rounding more, for those who compare with `exact`, which is a float64 too
@@ -152,7 +152,7 @@ def calculator_machine(
 
 
 def program_text(expression: str, program: FleqProgram) -> str:
-    """A program as `.fleq` text, with what its functions stand for."""
+    """A program as `.fleq` text, with what its functions approximate."""
     notes = [f"# {' '.join(expression.split())}"]
     for name in program.used_functions():
         function = program.functions[name]
@@ -162,7 +162,7 @@ def program_text(expression: str, program: FleqProgram) -> str:
     return "\n".join([*notes, disassemble(program)])
 
 
-def _told(progress: Callable[[int, int], None], instructions: int, loops: int) -> None:
+def _count_instructions(progress: Callable[[int, int], None], instructions: int, loops: int) -> None:
     """A program without branches executes an instruction a loop, and in one loop more reads its halt."""
     progress(min(loops, instructions), instructions)
 

@@ -1,6 +1,6 @@
 """The calculator's functions: the paper's six, exact shifts by powers of two, and FLEQ's fitted functions on bands.
 
-A sum of sigmoids stands for a function on one range, with an error relative to the largest value there. So operands
+A sum of sigmoids approximates a function on one range, with an error relative to the largest value there. So operands
 are brought to a range of their own:
 
     1/x and sqrt x    x is shifted by a power of two into the block's range, and the result is shifted back: exact

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.export.circuit import CausalVariable, Circuit, CircuitEdge, CircuitNode, EdgeKind, Entry
@@ -23,8 +24,12 @@ Rounding: TypeAlias = Callable[[AnyArray], AnyArray]
 """To the machine's number format."""
 
 
+@checked
 def circuit(machine: Machine[Any, Any]) -> Circuit:
-    """The circuit of a machine. That it explains the machine's weights, each once and all of them, is checked."""
+    """A `Circuit`: what every row block, head, formula and hidden unit of a machine is and computes, as plain data.
+
+    That it explains all of the machine's weights, each once, is checked. See docs/ground-truth.md.
+    """
     naming, layout = Naming(machine), machine.layout
     owner = _owners(layout)
     rounded = machine.weights.format.rounded

@@ -35,9 +35,9 @@ def as_layer(
     """A program as a layer of another network: a tensor for each input, a tensor or a tuple out, and gradients.
 
     inputs, outputs   names of the program's variables; those that are not named keep the program's own values
-    engine            what runs the program if no gradient is wanted, and counts the loops if one is
+    engine            what runs the program without gradients, and counts the loops with them
     max_steps         instructions after which a run that has not halted is an error
-    checkpoint        make cards again for the gradient, so that memory grows with the square root of the loops
+    checkpoint        compute cards again for the gradient, so that memory grows with the square root of the loops
 
     See docs/gradients.md.
     """

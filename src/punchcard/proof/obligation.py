@@ -21,7 +21,7 @@ from punchcard.proof.columns import Column, Columns, has_bits
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.layer_weights import Layer
 from punchcard.proof.layers import Loop
-from punchcard.proof.meaning import Meaning, expected_words, said_where_open, with_parts
+from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open, with_parts
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
 
@@ -39,7 +39,7 @@ class Obligation:
         columns = Columns(stage.begin, Bits(), self.solver, case)
         self.loop = Loop(layers, columns, () if case is None else set(regions) - own)
         self.loop.begin()
-        self.meaning = Meaning(columns, self.loop, case.name if case is not None else None)
+        self.meaning = ProofMeaning(columns, self.loop, case.name if case is not None else None)
         self.any = {name: columns.fresh(name, f"any {name}") for name in regions}
         self._own = own
         self._after: dict[str, dict[str, Term]] = {}

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from punchcard.trace import Move
 
 Names = Callable[[int], str]
-Program = TypeVar("Program")
 CELL, LINE = 0.26, 0.105
 """Inches of a column, and of a row."""
 MATRIX = 96
@@ -57,20 +57,20 @@ def new_figure(width: float, height: float) -> Figure:
     return Picture(figsize=(width, height), layout="constrained", facecolor="white")
 
 
+@checked
 def plot(
-    machine: Machine[Program, Any], shown: Program | Card, *, title: str = "", columns: int = MOST,
-    rows: Sequence[str] | None = None,
+    machine: Machine[Any, Any], shown: Any, *, title: str = "", columns: int = MOST, rows: Sequence[str] | None = None
 ) -> Figure:
     """A picture of a program's card, or of any card, with matplotlib: row blocks as bands, regions as groups of columns.
 
-    At most about so many columns are shown, those that hold something first; `rows` are row blocks by name.
+    columns   about how many are drawn; those that hold something come first
+    rows      row blocks by name, default: all
     """
-    program: Any = shown if machine.kind.is_for(shown) else None
+    program = shown if machine.kind.is_for(shown) else None
     if program is None and not hasattr(shown, "ndim"):
         machine.check_type(shown)
-    card: Any = shown if program is None else machine.pack(program)
-    return card_figure(machine.layout, card, names=lambda column: machine.column_name(column, program), title=title,
-                       columns=columns, rows=rows)
+    return card_figure(machine.layout, shown if program is None else machine.pack(program), title=title, columns=columns,
+                       rows=rows, names=lambda column: machine.column_name(column, program))
 
 
 def card_figure(

@@ -6,14 +6,13 @@ import ast
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from punchcard import arrays as functions
 from punchcard.python.arrays.dtypes import REAL
 from punchcard.python.arrays.expressions import ArrayExpressions, described
-from punchcard.python.arrays.intrinsics import MAKERS, METHODS, Intrinsics, Primitive, named
+from punchcard.python.arrays.intrinsics import MAKERS, METHODS, Primitive, call, named
 from punchcard.python.arrays.ir import Const
 from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, NeedsConstant, TupleValue, Value
 from punchcard.python.front_end import PythonProgram, default_values
@@ -28,7 +27,6 @@ class ArrayCalls:
     def __init__(self, expressions: ArrayExpressions,
                  compile_program: Callable[[FunctionSource, dict[str, Value]], Value]) -> None:
         self.expressions, self.frame, self.compile_program = expressions, expressions.frame, compile_program
-        self.intrinsics = Intrinsics(self.frame.arithmetic)
         expressions.handlers |= {ast.Attribute: self._attribute, ast.Call: self._call}
 
     def _attribute(self, node: ast.Attribute) -> Value:
@@ -48,7 +46,7 @@ class ArrayCalls:
         real = self.expressions.real(value, node)
         if node.attr == "T":
             return replace(real, operand=real.operand.flip, shape=real.shape[::-1]) if len(real.shape) == 2 else real
-        known: dict[str, Any] = {"shape": real.shape, "ndim": len(real.shape), "size": int(np.prod(real.shape))}
+        known: dict[str, object] = {"shape": real.shape, "ndim": len(real.shape), "size": int(np.prod(real.shape))}
         if node.attr in known:
             return Known(known[node.attr])
         raise self.frame.source.error(node, f".{node.attr} is not in the subset",
@@ -80,9 +78,9 @@ class ArrayCalls:
         values = [owner, *(self.expressions.evaluate(argument) for argument in node.args)]
         options = {str(k.arg): self.expressions.evaluate(k.value) for k in node.keywords}
         self.frame.at(node)
-        return self._intrinsic(node, METHODS[function.attr], values, options)
+        return self._intrinsic(node, function.attr, values, options)
 
-    def _called(self, node: ast.Call, function: Any, values: list[Value], options: dict[str, Value]) -> Value:
+    def _called(self, node: ast.Call, function: object, values: list[Value], options: dict[str, Value]) -> Value:
         if isinstance(function, Primitive):
             return function.emit(self.frame.arithmetic, [self.expressions.real(value, node) for value in values])
         if isinstance(function, FunctionSource) and machine_for(function) == "fleq":  # of a file that is not executed
@@ -108,7 +106,7 @@ class ArrayCalls:
         raise self.frame.source.error(node, f"a call of {called!r}, which is not a function of array programs",
                                       "call pc.* or np.* functions, or another function under @pc.program")
 
-    def _program(self, node: ast.Call, source: FunctionSource, defaults: Mapping[str, Any], values: list[Value],
+    def _program(self, node: ast.Call, source: FunctionSource, defaults: Mapping[str, object], values: list[Value],
                  options: dict[str, Value]) -> Value:
         found = bind(source, values, options, defaults, lambda why: self.frame.fail(node, why))
         arguments = {p.arg: found[p.arg] if p.arg in found else Known(defaults[p.arg]) for p in parameters_of(source)}
@@ -116,7 +114,7 @@ class ArrayCalls:
             name: value if isinstance(value, ArrayValue | Known | TupleValue) else self.expressions.real(value, node)
             for name, value in arguments.items()})
 
-    def _python(self, node: ast.AST, function: Any, values: list[Value]) -> Value:
+    def _python(self, node: ast.AST, function: Callable[..., object], values: list[Value]) -> Value:
         try:
             return Known(function(*(value.value for value in values if isinstance(value, Known))))
         except Exception as error:
@@ -172,7 +170,7 @@ class ArrayCalls:
         self, node: ast.Call, name: str, values: list[Value], options: dict[str, Value], *, ours: bool = False
     ) -> Value:
         """A function of arrays; `ours`, in punchcard, makes real numbers of its arguments, NumPy's keep their types."""
-        plain: dict[str, Any] = {}
+        plain: dict[str, object] = {}
         for key, value in options.items():
             if not isinstance(value, Known):
                 self.frame.fail(node, f"{key}= must be a constant")
@@ -183,4 +181,4 @@ class ArrayCalls:
         reals = [self.expressions.real(value, node) for value in values]
         if ours:
             reals = [each if name == "where" and at == 0 else replace(each, kinds=REAL) for at, each in enumerate(reals)]
-        return self.intrinsics.call(name, reals, plain)
+        return call(self.frame.arithmetic, name, reals, plain)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from punchcard.python.arrays.arithmetic import matrix_shape
 from punchcard.python.arrays.dead_code import drop_dead_code
@@ -34,7 +33,7 @@ class LoweredFunction:
 
 
 def lower(source: FunctionSource, shapes: Mapping[str, Shape], kinds: Mapping[str, Kinds],
-            constants: Mapping[str, Any]) -> LoweredFunction:
+            constants: Mapping[str, object]) -> LoweredFunction:
     """The operations of a function for data of these shapes and types, and these constants."""
     builder = OperationBuilder()
     parameters: dict[str, Register] = {}

@@ -26,7 +26,7 @@ from punchcard.python.arrays.values import (
 )
 from punchcard.python.constructs import COMPARISONS, OPERATORS, SIGNS, name_of
 
-BUILTINS: dict[str, Any] = {"len": len, "range": range, "abs": abs, "float": float, "int": int, "max": max, "min": min,
+BUILTINS: dict[str, object] = {"len": len, "range": range, "abs": abs, "float": float, "int": int, "max": max, "min": min,
                             "zip": zip, "enumerate": enumerate, "sum": sum, "tuple": tuple, "round": round, "bool": bool,
                             "True": True, "False": False, "None": None}
 NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
@@ -63,11 +63,11 @@ class ArrayExpressions:
             return self.vector(value, node)
         return self.missing(value, node)
 
-    def kinds(self, given: Any, node: ast.AST) -> Kinds:
+    def kinds(self, given: object, node: ast.AST) -> Kinds:
         """The types of a constant; NumPy rounds numbers of less precision, and wraps smaller integers around."""
         found = kinds_of(given)
         if found is None:
-            self.frame.fail(node, f"{described(given)} of {given.dtype}: NumPy computes with that precision",
+            self.frame.fail(node, f"{described(given)} of {np.asarray(given).dtype}: NumPy computes with that precision",
                             "make it with dtype=float")
         return found
 
@@ -234,7 +234,7 @@ def _shifted(sign: str, left: Known | LoopVariable, right: Known | LoopVariable)
     return None
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of the shape {value.shape}"
     text = repr(value)

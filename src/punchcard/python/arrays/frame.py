@@ -1,7 +1,7 @@
 """What the parts of one function's compiler share: its variables, its open loops, and where operations are written.
 
-A variable is the value that was last assigned to it. Where ways of control flow meet, after an if and at the head of a
-loop, it gets a register of its own, its home, and each way ends by moving its value there.
+A variable is the value that was last assigned to it. Where paths of control flow meet, after an if and at the head of a
+loop, it gets a register of its own, its home, and each path ends by moving its value there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from punchcard.python.source import FunctionSource
 
 @dataclass
 class Home:
-    """The register of a variable where ways meet; None until the first way says what shape it has."""
+    """The register of a variable where paths of control flow meet; its shape is that of the first path."""
 
     register: Register | None = None
     shape: Shape = ()
@@ -49,7 +49,7 @@ class Frame:
     """A call of a function while it is compiled.
 
     env       its variables;  frames  those of the functions that called it, and its own
-    loops     the loops that are open;  level  how many stood around the call
+    loops     the loops that are open;  level  how many were open at the call
     over      whether the place that is being compiled cannot be reached
     """
 
@@ -74,10 +74,10 @@ class Frame:
 
     def mark(self) -> Callable[[], None]:
         """A function that goes back to the state of now, as if nothing had been compiled since."""
-        builder, env, loops, frames = self.builder.mark(), dict(self.env), len(self.loops), len(self.frames)
+        undo, env, loops, frames = self.builder.mark(), dict(self.env), len(self.loops), len(self.frames)
 
         def go_back() -> None:
-            self.builder.back_to(builder)
+            undo()
             self.set_env(env)
             del self.loops[loops:], self.frames[frames:]
             self.over = False

@@ -1,4 +1,4 @@
-"""Parts of arrays and items of tuples: what stands in brackets."""
+"""Subscripts: parts of arrays and items of tuples."""
 
 from __future__ import annotations
 

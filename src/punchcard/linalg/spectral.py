@@ -10,22 +10,22 @@ from numpy.typing import ArrayLike
 
 from punchcard.arguments import checked
 from punchcard.errors import ConvergenceError, MatrixError, PunchcardError, SingularMatrixError
-from punchcard.linear_algebra.execution import (
+from punchcard.linalg.execution import (
     AlgebraOptions,
     Execution,
     Krylov,
     LeadingEigenpair,
     QRDecomposition,
-    advice,
     as_matrix,
     as_vector,
     at_least_one,
     distance,
     execute,
+    require_convergence,
 )
-from punchcard.linear_algebra.programs.krylov import arnoldi_program
-from punchcard.linear_algebra.programs.power_iteration import norm_bound, power_program, power_rounds
-from punchcard.linear_algebra.programs.qr import qr_program
+from punchcard.linalg.programs.krylov import arnoldi_program
+from punchcard.linalg.programs.power_iteration import norm_bound, power_program, power_rounds
+from punchcard.linalg.programs.qr import qr_program
 from punchcard.machines.fleq.isa import Array
 
 MOST_ITERATIONS = 2000
@@ -42,8 +42,8 @@ def power_iteration(
 ) -> LeadingEigenpair:
     """The eigenvector of the eigenvalue that is largest in size, by power iteration from `start` (by default ones).
 
-    Without `iterations`, as many as the plain iteration takes in NumPy until the vector stands still. The residual is the
-    largest entry of A b - eigenvalue b, over the eigenvalue.
+    The default of `iterations` is as many as the plain iteration takes in NumPy until the vector changes no more. The
+    residual is the largest entry of A b - eigenvalue b, over the eigenvalue.
     """
     a = as_matrix(matrix, "power_iteration", square=True)
     at_least_one(iterations, "power_iteration", "iterations")
@@ -59,10 +59,7 @@ def power_iteration(
     _check_norms(done, "b", "power_iteration", _LOST)
     residual = float(np.abs(a @ value - eigenvalue * value).max() / abs(eigenvalue))
     found = LeadingEigenpair(value, _from_leading_space(a, value), done.machine_error("b"), residual, done, eigenvalue)
-    if not found.converged and iterations is None:
-        raise ConvergenceError(f"power_iteration: A b - eigenvalue b is {residual:.1e} on the machine, the limit is "
-                               f"{done.tolerance:.1e}: {advice(done.machine)}")
-    return found
+    return require_convergence(found, "power_iteration", asked=iterations)
 
 
 @checked

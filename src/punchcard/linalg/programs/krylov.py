@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from punchcard.linear_algebra.programs.normalise import LENGTH
-from punchcard.linear_algebra.programs.orthogonal import declare, newton_counter, orthogonal_round
+from punchcard.linalg.programs.normalise import LENGTH
+from punchcard.linalg.programs.orthogonal import declare, newton_counter, orthogonal_round
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.isa import Array, FleqProgram

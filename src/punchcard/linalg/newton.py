@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from punchcard.linear_algebra.programs.inverse import newton, safe_step
-from punchcard.linear_algebra.programs.least_squares import pseudo_inverse
+from punchcard.linalg.programs.inverse import newton, safe_step
+from punchcard.linalg.programs.least_squares import pseudo_inverse
 from punchcard.machines.fleq.dry_run import MARGIN, range_above
 from punchcard.machines.fleq.isa import Array, FleqProgram
 from punchcard.python.arrays.program import ArrayProgram

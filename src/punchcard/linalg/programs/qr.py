@@ -5,7 +5,7 @@ The paper names it and has no code. One instruction walks through the columns of
 
 from __future__ import annotations
 
-from punchcard.linear_algebra.programs.orthogonal import declare, newton_counter, orthogonal_round
+from punchcard.linalg.programs.orthogonal import declare, newton_counter, orthogonal_round
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.isa import Array, FleqProgram

@@ -4,7 +4,7 @@
 
 The paper names it and has no code. The divisions are made beforehand and all at once: 1 / a_ii is by Newton's iteration on
 the diagonal of A. Then N = A^T D^-1 - I has in column i what equation i takes from the other unknowns, and c = b^T D^-1 what
-is left; the unknowns stand in a row, so that each is a column, which an instruction can write.
+is left; the unknowns are in a row, so that each is a column, which an instruction can write.
 """
 
 from __future__ import annotations

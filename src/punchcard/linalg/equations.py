@@ -9,23 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.arguments import checked
-from punchcard.errors import ConvergenceError, MatrixError, SingularMatrixError
-from punchcard.linear_algebra.execution import (
+from punchcard.errors import MatrixError, SingularMatrixError
+from punchcard.linalg.execution import (
     AlgebraOptions,
     Computed,
     Execution,
-    advice,
     as_matrix,
     as_vector,
     at_least_one,
     distance,
     execute,
     power_of_two,
+    require_convergence,
 )
-from punchcard.linear_algebra.newton import first_step, inverse_program, least_squares_program
-from punchcard.linear_algebra.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds, sweeps_needed
-from punchcard.linear_algebra.programs.inverse import newton, newton_rounds
-from punchcard.linear_algebra.programs.least_squares import pseudo_inverse
+from punchcard.linalg.newton import first_step, inverse_program, least_squares_program
+from punchcard.linalg.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds, sweeps_needed
+from punchcard.linalg.programs.inverse import newton, newton_rounds
+from punchcard.linalg.programs.least_squares import pseudo_inverse
 from punchcard.machines.fleq.dry_run import dry_run
 from punchcard.machines.fleq.isa import Array
 
@@ -48,8 +48,8 @@ def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[
     done = execute(inverse_program(scale * a, rounds), condition=float(np.linalg.cond(a)), **options)
     value = scale * done.returned()
     residual = float(np.abs(np.eye(len(a)) - a @ value).max())
-    return _checked(Computed(value, distance(value, np.linalg.inv(a)), done.machine_error(), residual, done),
-                    "inverse", a, iterations)
+    found = Computed(value, distance(value, np.linalg.inv(a)), done.machine_error(), residual, done)
+    return require_convergence(found, "inverse", asked=iterations, condition=float(np.linalg.cond(a)))
 
 
 @checked
@@ -66,8 +66,8 @@ def least_squares(
     done, value, pseudo_inverse = _by_newton(a, b, iterations, "least_squares", options)
     residual = float(np.abs(np.eye(a.shape[1]) - pseudo_inverse @ a).max())
     true = np.linalg.lstsq(a, b, rcond=None)[0]
-    return _checked(Computed(value, distance(value, true), done.machine_error(), residual, done), "least_squares", a,
-                    iterations)
+    found = Computed(value, distance(value, true), done.machine_error(), residual, done)
+    return require_convergence(found, "least_squares", asked=iterations, condition=float(np.linalg.cond(a)))
 
 
 @checked
@@ -94,7 +94,7 @@ def solve(
         done, value = _by_gauss_seidel(a, b, needed, options)
         error = done.machine_error("x")
     computed = Computed(value, distance(value, np.linalg.solve(a, b)), error, distance(a @ value, b), done)
-    return _checked(computed, "solve", a, sweeps)
+    return require_convergence(computed, "solve", asked=sweeps, condition=float(np.linalg.cond(a)))
 
 
 def _by_gauss_seidel(a: Array, b: Array, sweeps: int, options: AlgebraOptions) -> tuple[Execution, Array]:
@@ -145,15 +145,6 @@ def _balance(a: Array, x: Array) -> float:
 def _singular(a: Array) -> str:
     what = "the matrix is singular" if a.shape[0] == a.shape[1] else "the columns depend on each other"
     return f"{what}, or too near to it (condition {np.linalg.cond(a):.1e})"
-
-
-def _checked(computed: Computed, call: str, a: Array, iterations: int | None) -> Computed:
-    """A result that has not converged is refused, unless the number of iterations was asked for."""
-    if not computed.converged and iterations is None:
-        raise ConvergenceError(
-            f"{call}: the residual is {computed.residual:.1e} on the machine, the limit is "
-            f"{computed.execution.tolerance:.1e}: {advice(computed.machine, float(np.linalg.cond(a)))}")
-    return computed
 
 
 def _why_not_gauss_seidel(a: Array) -> str:

@@ -12,8 +12,8 @@ import math
 
 from numpy.typing import ArrayLike
 
-from punchcard.linear_algebra.programs import normalise
-from punchcard.linear_algebra.programs.normalise import AT_ONCE
+from punchcard.linalg.programs import normalise
+from punchcard.linalg.programs.normalise import AT_ONCE
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.counter import Counter
 

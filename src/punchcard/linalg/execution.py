@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision
@@ -189,9 +189,20 @@ def advice(machine: FleqMachine, condition: float | None = None) -> str:
     return f"{about} is beyond the most exact machine, float64 with three heads"
 
 
-def distance(found: NDArray[Any], expected: NDArray[Any]) -> float:
+C = TypeVar("C", bound=Computed)
+
+
+def require_convergence(computed: C, call: str, *, asked: int | None, condition: float | None = None) -> C:
+    """A result that has not converged is refused, unless a number of iterations was asked for."""
+    if not computed.converged and asked is None:
+        raise ConvergenceError(f"{call}: the residual is {computed.residual:.1e} on the machine, the limit is "
+                               f"{computed.execution.tolerance:.1e}: {advice(computed.machine, condition)}")
+    return computed
+
+
+def distance(found: ArrayLike, expected: ArrayLike) -> float:
     """The largest difference, over the largest entry of what is expected."""
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
+    return float(np.abs(np.subtract(found, expected)).max() / np.abs(expected).max())
 
 
 def power_of_two(x: float) -> float:

@@ -1,4 +1,4 @@
-"""The routines that a compiled program shares: each is in the text only where it is used.
+"""The routines that a compiled program shares: each is in a program only if it is used.
 
 A routine is called with `@go name name_back` and ends with a jump to what its cell `name_back` holds. What it is given and
 what it gives are scratch cells: `$p` and `$q` in, `$r` out, and `$u` for a remainder.
@@ -7,11 +7,18 @@ what it gives are scratch cells: `$p` and `$q` in, `$r` out, and `$u` for a rema
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
 
-from punchcard.python.integers.dividing import divide, divide_by
+from punchcard.machines.von_neumann.languages.asq.items import AsqText, Item
+from punchcard.machines.von_neumann.languages.asq.parser import parse
+from punchcard.python.integers.division import divide, divide_by
 
-GO = """
+GENERAL = {"no_room": "MemoryError: the memory is full", "no_input": "EOFError: the input has ended",
+           "too_deep": "RecursionError: the stack is full",
+           "not_ascii": "UnicodeError: the input has a character that is not ASCII"}
+"""Errors of routines that serve many places."""
+_GO = """
 @def go routine back    # call a routine that ends with a jump to what `back` holds
     back; =-here back; $z $z routine
 here:
@@ -395,6 +402,7 @@ def _with_most(text: str, less: int) -> Callable[[int], str]:
 
 
 ROUTINES: dict[str, tuple[Callable[[int], str], tuple[str, ...]]] = {
+    "go": (_plain(_GO), ()),
     "stack": (_plain(STACK), ("too_deep",)),
     "order": (_plain(ORDER), ()),
     "checked": (_plain(CHECKED), ()),
@@ -421,18 +429,34 @@ ROUTINES: dict[str, tuple[Callable[[int], str], tuple[str, ...]]] = {
 """How each is written, and what it uses."""
 
 
-MADE_WHOLE = ("stack", "order", "checked", "multiply", "divide", "both_bits", "write_number", "failed", "parse")
+MADE_WHOLE = ("go", "stack", "order", "checked", "multiply", "divide", "both_bits", "write_number", "failed", "parse")
 """What is text as it stands; any other is the body of a routine."""
 
 
+@dataclass(frozen=True)
+class Routine:
+    """A routine: its text, what that is parsed to, and the names of the routines that it uses."""
+
+    text: str
+    parsed: AsqText
+    uses: tuple[str, ...]
+
+
 @cache
-def routine(name: str, bits: int) -> tuple[str, tuple[str, ...]]:
-    """The text of a routine for words of so many bits, and the names of those that it uses."""
+def find_routine(name: str, bits: int) -> Routine:
+    """A routine for words of so many bits."""
     if name.startswith("divide_by_"):
-        return divide_by(int(name.rpartition("_")[2]), bits), ()
+        return _parsed(divide_by(int(name.rpartition("_")[2]), bits), ())
     text, uses = ROUTINES[name]
     written = text(bits)
-    if name in MADE_WHOLE:
-        return written, uses
-    about, _, body = written.strip("\n").partition("\n")
-    return f"{about}\n@def {name}_code\n{body}\n@end\n{name}: @{name}_code\n    $z $z {name}_back:0\n", uses
+    if name not in MADE_WHOLE:
+        about, _, body = written.strip("\n").partition("\n")
+        written = f"{about}\n@def {name}_code\n{body}\n@end\n{name}: @{name}_code\n    $z $z {name}_back:0\n"
+    return _parsed(written, uses)
+
+
+def _parsed(text: str, uses: tuple[str, ...]) -> Routine:
+    """The items of a text, which belong to no line of a program."""
+    parsed = parse(text, "routines")
+    items: list[Item] = [replace(item, token=item.token._replace(line=0)) for item in parsed.items]
+    return Routine(text, replace(parsed, items=items), uses)

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from punchcard.linear_algebra.programs.normalise import LENGTH, declare, inverse_root_step, normalise
+from punchcard.linalg.programs.normalise import LENGTH, declare, inverse_root_step, normalise
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.dry_run import UNBOUNDED
@@ -71,7 +71,7 @@ def power_program(matrix: Array, iterations: int, start: Array | None = None, li
     rounds, root = Counter(p, "t", iterations), Counter(p, "k", ROOT_STEPS)
     p.transpose(a, into=a)
     with rounds.repeat("loop"):
-        p.mul(a, "u", into="u")  # A u, for A stands there transposed
+        p.mul(a, "u", into="u")  # A u, for A is stored transposed
         normalise(p, steps_per_round(matrix))
     p.mul("u", "u", into="s")
     p.mul("half", "s", into="s")  # half the square of the vector's length, in units of LENGTH
@@ -86,7 +86,7 @@ def power_program(matrix: Array, iterations: int, start: Array | None = None, li
 
 
 def power_rounds(matrix: Array, start: Array | None, most: int) -> int | None:
-    """After how many iterations the plain iteration stands still, but for the sign; None when not after `most`."""
+    """After how many iterations the vector no longer changes, but for its sign, or None if it still does after `most`."""
     b = np.ones(len(matrix)) if start is None else np.asarray(start, dtype=np.float64)
     b = b / np.linalg.norm(b)
     for count in range(1, most + 1):
