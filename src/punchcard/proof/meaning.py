@@ -19,9 +19,10 @@ import z3
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Said
-from punchcard.proof.columns import Column, Columns, extended, unknown
+from punchcard.proof.column import Column, extended, unknown
+from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Form, Term
-from punchcard.proof.layers import Loop
+from punchcard.proof.loop import Loop
 from punchcard.proof.products import Addend, Division, Halves, Wholes
 
 Expected = Callable[["Before"], Term]
@@ -176,7 +177,7 @@ class Meaning(Said):
         """As `lemma`, for a row that holds a number: a sum of words."""
         if self.loop is not None:
             place = self.columns.layout.rows(rows).start + row
-            self.loop.wholes[layer, region, place] = (
+            self.loop.sums[layer, region, place] = (
                 self.wholes.sum(addends, constant), self.wholes.sum(addends, constant, expanded=True))
 
     def after_heads(self, layer: int, rows: str, region: str) -> Term | None:

@@ -14,11 +14,11 @@ from fractions import Fraction
 
 import z3
 
-from punchcard.proof.columns import Column
+from punchcard.proof.column import Column
+from punchcard.proof.columns import KnownContents
 from punchcard.proof.forms import NOTHING, Form, Term, choose, number, signed
+from punchcard.proof.loop import Loop, PromisedInteger
 from punchcard.proof.meaning import Before, Meaning
-from punchcard.proof.real_columns import Case
-from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.steps import at_least, equal
 
 Entries = Callable[["RealBefore"], list[Form]]
@@ -31,7 +31,7 @@ class RealBefore(Before):
 
     def constants(self, rows: str) -> list[float]:
         """What stands at rows that never change."""
-        return self.card.loop.columns.standing(self.column, rows)
+        return self.card.loop.columns.constants(self.column, rows)
 
     @property
     def held(self) -> list[Form]:
@@ -64,9 +64,9 @@ class Kept:
 class RealMeaning(Meaning):
     """A card before a loop, and what is expected in its middle and after it, in one case."""
 
-    loop: RealLoop
+    loop: Loop
 
-    def __init__(self, loop: RealLoop, case: str | None = None) -> None:
+    def __init__(self, loop: Loop, case: str | None = None) -> None:
         super().__init__(loop.columns, loop, case)
         self.cases: tuple[str, ...] = ()
         self.excluded: list[Term] = []
@@ -84,7 +84,7 @@ class RealMeaning(Meaning):
         """Look at the cases one by one: in each, parts of what a column holds are known."""
         self.cases = tuple(cases)
         if self.case is not None:
-            self.loop.columns.case = Case(region, self.columns.as_place(place), cases[self.case])
+            self.loop.columns.known_contents = KnownContents(region, self.columns.as_place(place), cases[self.case])
             return
         name, words = self.loop.columns.contents[region].name, self.at(region, place)
         self.excluded = [z3.Not(z3.And(*(words[f"{name}.{part}"] == value for part, value in parts.items())))
@@ -113,7 +113,7 @@ class RealMeaning(Meaning):
     def as_word(self, entries: Sequence[Form]) -> Term:
         """±1 entries as a word. That they are is claimed apart; where one is not, its bit is 0."""
         bits = self.loop.bits
-        return bits.word([bits.form(equal(entry - number(1), bits)) if not self.loop.is_real(entry) else NOTHING
+        return bits.word([bits.form(equal(entry - number(1), bits)) if not self.loop.relus.is_real(entry) else NOTHING
                           for entry in entries])
 
     def claim(self, name: str, about: Callable[[], str]) -> None:
@@ -153,15 +153,14 @@ class RealMeaning(Meaning):
         """
         self.promised[rows] = Fraction(tolerance)
         place = layer - 1, self.loop.layout.rows(rows).start, region
-        self.loop.whole[place] = Fraction(tolerance), Fraction(limit), Fraction(shift)
-        self.loop.grids[place] = Fraction(grid)
+        self.loop.integers[place] = PromisedInteger(Fraction(tolerance), Fraction(limit), Fraction(shift), Fraction(grid))
 
     def is_at_most_zero(self, rows: str, column: Column, layer: int) -> Term:
         """Whether the number that heads have brought to a row is 0 or less; the promise says that it is clear."""
         place = self.loop.layout.rows(rows).start
-        form = self.loop.attended(column, layer - 1)[place] - Form(self.loop.whole[layer - 1, place, column.region][2])
+        form = self.loop.attended(column, layer - 1)[place] - Form(self.loop.integers[layer - 1, place, column.region].shift)
         self.loop.after(column, layer)
-        known = self.loop.at_most_zero.get(form.key)
+        known = self.loop.relus.at_most_zero.get(form.key)
         return at_least(-form, Fraction(0), self.loop.bits) if known is None else known
 
     def midway(self, layer: int, rows: str, region: str, about: str, entries: Entries, *, heads_only: bool = False) -> None:
