@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 import torch
-import z3
 
 from punchcard.card.column import ColumnWords, Predicate
 from punchcard.card.facts import AnyFact, Copies, Fact, Holds
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout, Region, RowBlock, holding
+from punchcard.machines.meaning import ColumnBefore, Meaning
 from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import LayerArrays, Weights
-from punchcard.words.word import Word
+from punchcard.words.word import Word, all_of, constant
 
 MOST_FREE, MOST_CARDS = 9, 96
 Sum = dict[int, float]
@@ -35,7 +35,7 @@ class TinyMachine:
 
     layout: Layout
     weights: Weights
-    meaning: Callable[[Any], None] = lambda card: None
+    meaning: Callable[[Meaning], None] = lambda card: None
 
     precision = Precision("float64")
 
@@ -210,25 +210,25 @@ def places(layout: Layout) -> list[tuple[str, str, int]]:
             if content == "bits" for column in range(layout.region(region).start, layout.region(region).stop)]
 
 
-def told(layout: Layout, pairs: Sequence[tuple[AnyArray, AnyArray]]) -> Callable[[Any], None]:
+def told(layout: Layout, pairs: Sequence[tuple[AnyArray, AnyArray]]) -> Callable[[Meaning], None]:
     """A meaning that is a table: each card, and what it becomes."""
     where = places(layout)
     table = [tuple({place: layout.number_at(card, place[0], place[2]) for place in where} for card in pair)
              for pair in pairs]
 
-    def meaning(card: Any) -> None:
-        now = {place: card.at(place[1], card.number(place[2], card.place_bits))[place[0]] for place in where}
+    def meaning(card: Meaning) -> None:
+        now = {place: card.at(place[1], constant(place[2], card.place_bits))[place[0]] for place in where}
         for block, region in dict.fromkeys((block, region) for block, region, _ in where):
             mine = [place for place in where if place[:2] == (block, region)]
             if all(before[place] == after[place] for before, after in table for place in mine):
                 continue
 
-            def becomes(column: Any, block: str = block, mine: list[Any] = mine) -> Any:
+            def becomes(column: ColumnBefore, block: str = block, mine: list[tuple[str, str, int]] = mine) -> Word:
                 found = column[block]
                 for before, after in table:
                     for place in (each for each in mine if before[each] != after[each]):
-                        here = z3.And(column.number == place[2], *(now[each] == before[each] for each in where))
-                        found = z3.If(here, z3.BitVecVal(after[place], found.size()), found)
+                        here = all_of(column.number.equals(place[2]), *(now[each].equals(before[each]) for each in where))
+                        found = here.choose(constant(after[place], found.size), found)
                 return found
 
             card.expect(block, region, becomes)

@@ -13,6 +13,7 @@ pytest.importorskip("z3")
 import z3
 
 from punchcard.errors import ProofError
+from punchcard.machines.meaning import Addend
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.meaning import operation
 from punchcard.machines.riscv.oracle import OPERATIONS
@@ -20,9 +21,10 @@ from punchcard.proof import arithmetic
 from punchcard.proof.arithmetic import LEMMAS, Lemma, show_lemma
 from punchcard.proof.concrete import SeenColumns
 from punchcard.proof.forms import Bits, Form
-from punchcard.proof.meaning import Meaning
-from punchcard.proof.products import Addend, Wholes
+from punchcard.proof.meaning import ProofMeaning
+from punchcard.proof.products import Wholes
 from punchcard.proof.solver import Failed, Solver
+from punchcard.words.word import constant
 from tests.riscv_random import EXTREMES
 
 WIDE = ("mul", "mulh", "mulhsu", "mulhu", "div", "divu", "rem", "remu")
@@ -103,8 +105,8 @@ def test_a_sum_that_is_too_long_is_refused() -> None:
 @pytest.mark.parametrize("name", WIDE)
 def test_the_meaning_of_products_and_quotients_is_the_interpreters(name: str) -> None:
     machine = RiscvMachine(memory=64)
-    card = Meaning(SeenColumns(machine.layout, machine.layout.blank().numpy()))
+    card = ProofMeaning(SeenColumns(machine.layout, machine.layout.blank().numpy()))
     for x in EXTREMES:
         for y in EXTREMES[::2]:
-            found = operation(card, name, z3.BitVecVal(x, 32), z3.BitVecVal(y, 32))
-            assert z3.simplify(found).as_long() == OPERATIONS[name](x, y) % (1 << 32)
+            found = operation(card, name, constant(x, 32), constant(y, 32))
+            assert card.term(found).as_long() == OPERATIONS[name](x, y) % (1 << 32)

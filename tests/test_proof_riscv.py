@@ -24,6 +24,7 @@ from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.meaning import ELSE
 from punchcard.machines.stages import Stage
 from punchcard.transformer.weights import NAMES, Weights
+from punchcard.words.word import constant
 from tests.mutations import mutations
 from tests.riscv_cards import cards_of_cases
 from tests.riscv_random import endless
@@ -185,7 +186,7 @@ def test_the_command_shows_a_card_in_the_middle_of_a_loop(monkeypatch: pytest.Mo
 
         def meaning(card: Any) -> None:
             last.meaning(card)
-            card.expect("counter", "scratchpad", card.number(0, 32))
+            card.expect("counter", "scratchpad", constant(0, 32))
 
         return [first, replace(last, meaning=meaning)]
 

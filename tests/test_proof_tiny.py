@@ -17,6 +17,7 @@ from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.errors import LayoutError, ProofError
 from punchcard.machines.stages import Stage
 from punchcard.transformer.weights import LayerArrays, Weights
+from punchcard.words.word import FALSE, TRUE, constant
 
 pytest.importorskip("z3", reason="proofs need z3")
 
@@ -103,9 +104,9 @@ def real_layout(*rows: str, size: int = 1) -> Layout:
 
 
 def nothing_changes(card: Any) -> None:
-    card.split("instruction", card.number(0, card.place_bits), {"zero": {"bit": 0}, "one": {"bit": 1}})
+    card.split("instruction", constant(0, card.place_bits), {"zero": {"bit": 0}, "one": {"bit": 1}})
     for region in card.columns.contents:
-        card.holds(region, "stays", lambda column: card.negated(card.yes), lambda column: column.held)
+        card.expect_contents(region, "stays", lambda column: FALSE, lambda column: column.held)
 
 
 class RealMachine(TinyMachine):
@@ -213,9 +214,9 @@ def test_what_shows_nothing_once_the_loop_has_ended() -> None:
 
     def meaning(card: Any) -> None:
         card.split("instructions", card.shared("head", "by"), {"zero": {"bit": 0}, "one": {"bit": 1}})
-        card.holds("instructions", "becomes 1", lambda column: card.yes, lambda column: [card.constant(1.0)])
-        card.expect("current", "head", card.number(1, 1))
-        card.expect("by", "head", lambda column: column["by"] ^ card.number(2, 2))
+        card.expect_contents("instructions", "becomes 1", lambda column: TRUE, lambda column: [card.constant(1.0)])
+        card.expect("current", "head", constant(1, 1))
+        card.expect("by", "head", lambda column: column["by"] ^ 2)
 
     it.meaning = meaning
     found = prove(cast(Any, it))
@@ -235,8 +236,8 @@ def test_bits_that_are_replaced_are_bits_again(factor: Fraction) -> None:
     it = RealMachine(layout, Weights(1, "float64", [layer(1, ({0: 1.0}, 0.0, {0: more}), ({0: -1.0}, 0.0, {0: -more}))]))
 
     def meaning(card: Any) -> None:
-        card.split("instructions", card.number(0, card.place_bits), {"zero": {"bit": 0}, "one": {"bit": 1}})
-        card.holds("instructions", "is multiplied", lambda column: card.yes,
+        card.split("instructions", constant(0, card.place_bits), {"zero": {"bit": 0}, "one": {"bit": 1}})
+        card.expect_contents("instructions", "is multiplied", lambda column: TRUE,
                    lambda column: [form * Fraction(factor) for form in column.held])
 
     it.meaning = meaning
@@ -260,8 +261,8 @@ def test_a_step_that_says_what_a_part_holds_beside_real_numbers(turned: bool) ->
 
 def test_a_block_and_its_part_are_not_both_said() -> None:
     def meaning(card: Any) -> None:
-        card.expect("pair", "cells", card.number(0, 2))
-        card.expect("pair.one", "cells", card.number(1, 1))
+        card.expect("pair", "cells", constant(0, 2))
+        card.expect("pair.one", "cells", constant(1, 1))
 
     with pytest.raises(ProofError, match=r"'pair' and 'pair.one' in 'cells': say what the block holds, or its parts"):
         prove(machine(Layout([PAIR], [Region("cells", 2)]), [layer(2)], meaning))

@@ -228,28 +228,28 @@ class TuringMachine(kit.Machine[TuringProgram, Configuration]):
     def at_halt(self, program: TuringProgram, state: Configuration) -> bool:
         return program.step(state) is None
 
-    def meaning(self, card: Any) -> None:
+    def meaning(self, card: kit.Meaning) -> None:
         """The rule for the state and the symbol is followed; what was written a loop before reaches its square."""
         pad, (q, s, p, length) = card.only("scratchpad"), self.sizes.bits()
         here, behind, written = pad["here"], pad["behind"], pad["done.write"]
         wide = max(card.place_bits, q, s)
-        rule = card.wide(pad["rule.state"], wide) * (self.sizes.symbols + 1) + card.wide(pad["rule.symbol"], wide)
+        rule = pad["rule.state"].extend(wide) * (self.sizes.symbols + 1) + pad["rule.symbol"].extend(wide)
         action = card.read("action", ("table",), rule + card.first("table"))
-        state, write, done = card.low(action, q), card.part(action, q, s), card.part(action, q, s + 3)
-        left, right = (card.part(action, q + s + i, 1) == card.number(1, 1) for i in (0, 1))
+        state, write, done = action[:q], action[q : q + s], action[q : q + s + 3]
+        left, right = action[q + s], action[q + s + 1]
 
-        def symbol(square: Any) -> Any:  # what stands there once all is written
-            wider = card.wide(square, max(length, card.place_bits)) + card.first("tape")
-            return card.choose(square == behind, written, card.read("square", ("tape",), wider))
+        def symbol(square: kit.Word) -> kit.Word:  # what is there once all is written
+            wider = square.extend(max(length, card.place_bits)) + card.first("tape")
+            return square.equals(behind).choose(written, card.read("square", ("tape",), wider))
 
-        def moved(square: Any) -> Any:
-            low, one = card.low(square, p), card.number(1, p)
-            return card.wide(card.choose(left, low - one, card.choose(right, low + one, low)), length)
+        def moved(square: kit.Word) -> kit.Word:
+            low = square[:p]
+            return left.choose(low - 1, right.choose(low + 1, low)).extend(length)
 
-        seen = card.choose(left, symbol(pad["beside.left"]), card.choose(right, symbol(pad["beside.right"]), write))
-        card.expect("square", "tape", lambda at: card.choose(at["address"] == behind, written, at["square"]))
-        card.expect("rule", "scratchpad", card.joined(seen, state, pad["rule.mark"]))
-        card.expect("beside", "scratchpad", card.joined(moved(pad["beside.left"]), moved(pad["beside.right"])))
+        seen = left.choose(symbol(pad["beside.left"]), right.choose(symbol(pad["beside.right"]), write))
+        card.expect("square", "tape", lambda at: at["address"].equals(behind).choose(written, at["square"]))
+        card.expect("rule", "scratchpad", kit.join(seen, state, pad["rule.mark"]))
+        card.expect("beside", "scratchpad", kit.join(moved(pad["beside.left"]), moved(pad["beside.right"])))
         for rows, word in {"here": moved(here), "behind": here, "done": done}.items():
             card.expect(rows, "scratchpad", word)
 

@@ -31,11 +31,12 @@ from punchcard.machines.display_values import DisplayValue, values_of_layout
 from punchcard.machines.interpreter import Interpreter, Quick
 from punchcard.machines.kind import Kind
 from punchcard.machines.listing import Listing, lines_of
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.ports import Host
 from punchcard.machines.real_variables import RealVariable
 from punchcard.machines.result import Batch, Readout, Reason, Result
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Mark, PeriodicAction, RunOutcome, run_program
-from punchcard.machines.stages import Said, Stage
+from punchcard.machines.stages import Stage
 from punchcard.machines.streams import Input, Output, Read, Write, reader
 from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
@@ -314,8 +315,8 @@ class Machine(ABC, Generic[Program, State]):
         """
         return above("export.circuit_builder:circuit")(self)
 
-    def meaning(self, card: Said) -> None:
-        """Say what a loop does, for a proof: `card` is a `punchcard.proof.meaning.Meaning`. See docs/proof.md.
+    def meaning(self, card: Meaning) -> None:
+        """Say what a loop does, for a proof: see `punchcard.machines.meaning` and docs/proof.md.
 
         Without it a proof shows that every head is hard, that no sum is rounded, that what the layout says of bits holds
         again, and that nothing changes but what may.

@@ -14,6 +14,7 @@ from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.interpreter import Interpreter, Stepper
 from punchcard.machines.kind import Kind, Language, Option, Timing, Workload
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.result import Result
 from punchcard.machines.streams import Read, Write
 from punchcard.primitives.add import sum_bits
@@ -41,6 +42,7 @@ __all__ = [
     "Language",
     "Layout",
     "Machine",
+    "Meaning",
     "Option",
     "Part",
     "Pattern",

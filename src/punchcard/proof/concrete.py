@@ -15,7 +15,7 @@ from punchcard.machines.stages import Stage
 from punchcard.proof.column import Column
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Bits, Term
-from punchcard.proof.meaning import Meaning, expected_words, said_where_open
+from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open
 from punchcard.proof.solver import Solver
 
 
@@ -53,7 +53,7 @@ def step(machine: Machine[Any, Any], card: Card, found: Card | None = None) -> A
         raise ProofError(f"{machine.title()} says what it means stage by stage alone, which cannot be run on a card")
     layout, before = machine.layout, np.array(as_array(card), dtype=np.float64)
     columns = SeenColumns(layout, before)
-    meaning = Meaning(columns)
+    meaning = ProofMeaning(columns)
     machine.meaning(meaning)
     after = before.copy()
     for block in layout.blocks:
@@ -73,7 +73,7 @@ def step(machine: Machine[Any, Any], card: Card, found: Card | None = None) -> A
 def stage_step(stage: Stage, card: AnyArray, found: AnyArray) -> AnyArray:
     """The card after a stage, by its meaning, from the card on which it begins. What is left open is as it was found."""
     columns = SeenColumns(stage.begin, card)
-    meaning = Meaning(columns, case=case_of(stage, card))
+    meaning = ProofMeaning(columns, case=case_of(stage, card))
     stage.meaning(meaning)
     layout, after = stage.end, np.zeros_like(card)
     for block in layout.blocks:
@@ -95,7 +95,7 @@ def stage_step(stage: Stage, card: AnyArray, found: AnyArray) -> AnyArray:
     return after
 
 
-def _where_it_is_said(meaning: Meaning, block: RowBlock, column: Column) -> dict[str, Term]:
+def _where_it_is_said(meaning: ProofMeaning, block: RowBlock, column: Column) -> dict[str, Term]:
     """The words that a meaning says, of a block that it leaves open elsewhere."""
     found = {}
     for name in (block.name, *(f"{block.name}.{part}" for part in block.parts)):
@@ -120,6 +120,6 @@ def says_what_it_means(machine: Machine[Any, Any]) -> bool:
     return not machine.stages() or type(machine).meaning is not Machine.meaning
 
 
-def _is_meant(meaning: Meaning, block: RowBlock, region: str) -> bool:
+def _is_meant(meaning: ProofMeaning, block: RowBlock, region: str) -> bool:
     names = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
     return any((name, region) in meaning.expected for name in names)

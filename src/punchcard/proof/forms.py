@@ -20,6 +20,8 @@ from typing import Any, TypeAlias
 
 import z3
 
+from punchcard.machines.meaning import Entry
+
 Term: TypeAlias = Any
 """A term of the solver: z3 has no types that say more."""
 
@@ -123,7 +125,7 @@ class Bits:
 
 
 @dataclass(frozen=True)
-class Form:
+class Form(Entry):
     """constant + sum of coefficient * bit; bits by their numbers, without coefficients of 0."""
 
     constant: Fraction = ZERO

@@ -1,324 +1,258 @@
-"""What a loop should do, said with words: a machine's `meaning` writes it down, and a proof compares.
-
-A machine says for blocks of rows what number stands there after a loop, by the numbers that stood on the card before:
-
-    difference = card.read("memory", CELLS, b) - card.read("memory", CELLS, a)
-    card.expect("memory", "memory", lambda column: card.choose(column.is_at(b), difference, column["memory"]))
-
-Words are of a fixed length and wrap around: `+`, `-`, `*`, `&`, `|`, `^`, `~`, `==`, `!=`. What a machine does not mention
-must stay as it is, or be 0 where the layout says so.
-"""
+"""What a machine's `meaning` says (`punchcard.machines.meaning`), as a proof needs it: words become terms of the solver."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 import z3
 
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
-from punchcard.machines.stages import Said
-from punchcard.proof.column import Column, extended, unknown
+from punchcard.machines.meaning import Addend, ColumnBefore, Division, Entry, Halves, RealMeaning
+from punchcard.proof.column import Column, unknown
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Form, Term
 from punchcard.proof.loop import Loop
-from punchcard.proof.products import Addend, Division, Halves, Wholes
+from punchcard.proof.products import Wholes
+from punchcard.words.word import FALSE, TRUE, Word, constant, variable
+from punchcard.words.z3_terms import as_bits, as_truth, z3_terms
 
-Expected = Callable[["Before"], Term]
+Expected: TypeAlias = Callable[[ColumnBefore], Word]
 
 
 class Before:
     """A column as it was when the loop began: its numbers by the names of rows."""
 
-    def __init__(self, card: Meaning, column: Column) -> None:
+    def __init__(self, card: ProofMeaning, column: Column) -> None:
         self.card, self.column = card, column
 
-    def __getitem__(self, rows: str) -> Term:
-        return self.card.word(self.column, rows)
+    def __getitem__(self, rows: str) -> Word:
+        found = self.column.words.get(rows)
+        if found is None:
+            raise ProofError(f"no numbers at {rows!r} in {self.column.region}: the layout declares no bits there")
+        return self.card.word(found, f"{rows} of {self.column.name}")
 
     @property
-    def number(self) -> Term:
-        """The column's own number."""
-        return self.column.place
+    def number(self) -> Word:
+        return self.card.word(self.column.place, self.column.name)
 
-    def is_at(self, word: Term) -> Term:
-        """Whether a word names this column."""
-        wide = max(word.size(), self.column.place.size()) + 1
-        return extended(word, wide) == extended(self.column.place, wide)
+    def is_at(self, word: Word) -> Word:
+        size = max(word.size, self.card.place_bits)
+        return word.extend(size).equals(self.number.extend(size))
+
+    def constants(self, rows: str) -> list[float]:
+        raise ProofError(f"{rows!r} in {self.column.region} holds no constants")
+
+    @property
+    def held(self) -> Sequence[Entry]:
+        raise ProofError(f"{self.column.region} holds no contents")
 
 
-class Meaning(Said):
-    """A card before a loop, and what is expected of it after."""
+class ProofMeaning:
+    """A card before a loop, and what is expected of it after. Words are rendered once in each part of a proof."""
 
     def __init__(self, columns: Columns, loop: Loop | None = None, case: str | None = None) -> None:
         self.loop, self.columns, self.case = loop, columns, case
         self.expected: dict[tuple[str, str], Expected] = {}
         self.where: dict[tuple[str, str], Term] = {}
         self.wholes = Wholes(columns.bits, columns.solver)
+        self._terms: dict[Word, Term] = {}
+        self._render = z3_terms(self._terms.__getitem__)
+
+    # Words and terms
+
+    def word(self, term: Term, name: str = "") -> Word:
+        """A term of the solver as a word: a constant, or a variable that stands for it."""
+        if z3.is_bv_value(term):
+            return constant(term.as_long(), term.size())
+        if z3.is_true(term) or z3.is_false(term):
+            return TRUE if z3.is_true(term) else FALSE
+        found = variable((name, term.get_id()), 1 if z3.is_bool(term) else term.size())
+        self._terms[found] = term
+        return found
+
+    def term(self, word: Word) -> Term:
+        """A word as a bit vector of the solver."""
+        return z3.simplify(as_bits(self._render(word)))
+
+    def condition(self, word: Word) -> Term:
+        """A word of one bit as a condition of the solver."""
+        return z3.simplify(as_truth(self._render(word)))
+
+    def simplified(self, word: Word) -> Word:
+        return self.word(self.condition(word) if word.size == 1 else self.term(word))
+
+    # The card before
 
     @property
     def place_bits(self) -> int:
-        """How many bits a column's number has."""
         return self.columns.place_bits
 
+    @property
+    def reals(self) -> RealMeaning:
+        raise ProofError("the machine speaks of real numbers, and its layout has none")
+
     def first(self, region: str) -> int:
-        """The number of a region's first column."""
         return int(self.columns.layout.region(region).start)
 
-    def word(self, column: Column, rows: str) -> Term:
-        """The number at some rows of a column."""
-        found = column.words.get(rows)
-        if found is None:
-            raise ProofError(f"no numbers at {rows!r} in {column.region}: the layout declares no bits there")
-        return found
+    def before(self, column: Column) -> Before:
+        """A column as it was when the loop began."""
+        return Before(self, column)
 
     def only(self, region: str) -> Before:
-        """The column of a region that has one."""
-        return Before(self, self.columns.at(region, self.columns.constant(self.columns.layout.region(region).start)))
+        return self.before(self.columns.at(region, self.columns.constant(self.columns.layout.region(region).start)))
 
-    def at(self, region: str, number: Term) -> Before:
-        """A column of a region, by its number."""
-        return Before(self, self.columns.at(region, self.columns.as_place(number)))
+    def at(self, region: str, number: Word) -> Before:
+        return self.before(self.columns.at(region, self.place(number)))
 
-    def read(self, rows: str, regions: Sequence[str], number: Term) -> Term:
-        """The number at some rows of a column of one of these regions, by the column's number."""
-        place = self.columns.as_place(number)
-        found = self.at(regions[-1], number)[rows]
-        for region in reversed(regions[:-1]):
-            found = z3.If(self.columns.within(place, region), self.at(region, number)[rows], found)
-        return z3.simplify(found)
+    def place(self, number: Word) -> Term:
+        """A word as a column's number."""
+        return self.columns.as_place(self.term(number))
 
-    def named(self, region: str, rows: str, code: Term) -> Before:
-        """The column of a region whose own number at some rows is this one."""
+    def named(self, region: str, rows: str, code: Word) -> Before:
         found = self.columns.code(region, rows)
         if found is None:
             raise ProofError(f"no numbers of columns at {rows!r} in {region}: the layout does not say that they are a range")
-        return Before(self, self.columns.at(region, found.place(code)))
+        return self.before(self.columns.at(region, found.place(self.term(code))))
 
-    def read_named(self, rows: str, regions: Sequence[str], by: str, code: Term) -> Term:
-        """The number at some rows of the column of one of these regions whose own number at `by` is this one."""
+    def read(self, rows: str, regions: Sequence[str], number: Word) -> Word:
+        place = self.place(number)
+        return self._one_of([(self.columns.within(place, region), self.at(region, number)) for region in regions], rows)
+
+    def read_named(self, rows: str, regions: Sequence[str], by: str, code: Word) -> Word:
         columns = [self.named(region, by, code) for region in regions]
-        found = columns[-1][rows]
-        for region, column in reversed(list(zip(regions[:-1], columns[:-1], strict=True))):
-            found = z3.If(self.columns.within(column.number, region), column[rows], found)
-        return z3.simplify(found)
+        return self._one_of([(self.columns.within(each.column.place, each.column.region), each) for each in columns], rows)
 
-    def expect(self, rows: str, region: str, value: Term | Expected, where: Term | None = None) -> None:
-        """What stands at a block, or a part of one, in a region after the loop: a word, or a word for each column.
+    def _one_of(self, columns: Sequence[tuple[Term, Before]], rows: str) -> Word:
+        """The number at some rows of the first column whose condition holds; of the last, no condition is asked for."""
+        found = columns[-1][1][rows]
+        for inside, column in reversed(columns[:-1]):
+            found = self.word(inside).choose(column[rows], found)
+        return self.simplified(found)
 
-        With `where` it stands there where the condition holds, and else any bits do.
-        """
+    # The card after
+
+    def expect(self, rows: str, region: str, value: Word | Expected, where: Word | None = None) -> None:
         self.columns.layout.rows(rows)
         self.columns.layout.region(region)
         block, _, part = rows.partition(".")
         for name, where_else in self.expected:
             if where_else == region and name != rows and (name == block if part else name.startswith(f"{block}.")):
                 raise ProofError(f"{name!r} and {rows!r} in {region!r}: say what the block holds, or its parts, not both")
-        self.expected[rows, region] = value if callable(value) else lambda column: value
+        self.expected[rows, region] = (lambda column: value) if isinstance(value, Word) else value
         if where is not None:
-            self.where[rows, region] = where
+            self.only_where(rows, region, where)
 
-    def only_where(self, rows: str, region: str, where: Term) -> None:
-        """What is expected of a block stands there where the condition holds, and else any bits do."""
-        self.where[rows, region] = where
+    def only_where(self, rows: str, region: str, where: Word) -> None:
+        self.where[rows, region] = self.condition(where)
 
     def leave(self, rows: str, region: str) -> None:
-        """Any bits may stand at a block in a region after the loop, as far as the facts let them."""
         self.columns.layout.rows(rows)
-        self.where[rows, region] = z3.BoolVal(False)
+        self.only_where(rows, region, FALSE)
 
-    def lemma(self, layer: int, rows: str, region: str, word: Term) -> Term:
-        """What stands at some rows once so many layers are done. Later questions are about this word, not its parts.
+    def expected_term(self, rows: str, column: Column) -> Term | None:
+        """The word at some rows of a column after the loop, or None if nothing is said of it."""
+        expected = self.expected.get((rows, column.region))
+        return None if expected is None else self.term(expected(self.before(column)))
 
-        Gives a name for the word. It need not hold: then it is not used.
-        """
+    # Hints
+
+    def lemma(self, layer: int, rows: str, region: str, word: Word) -> Word:
         if self.loop is None:
             return word
         name = self._name(rows, region, f"{rows} after layer {layer}", word)
         place = self.columns.layout.rows(rows)
         self.loop.lemmas[layer, region, place.start, place.stop] = name
-        return name
+        return self.word(name)
 
-    def difference(self, layer: int, rows: str, region: str, more: Term, less: Term) -> tuple[Term, Term]:
-        """The same of rows that hold more - less bit by bit, between a layer's attention and its feed-forward.
-
-        Gives names for the two words.
-        """
+    def difference(self, layer: int, rows: str, region: str, more: Word, less: Word) -> tuple[Word, Word]:
         if self.loop is None:
             return more, less
         names = (self._name(rows, region, f"the first word of {rows}", more),
                  self._name(rows, region, f"the second word of {rows}", less))
         place = self.columns.layout.rows(rows)
         self.loop.differences[layer, region, place.start, place.stop] = names
-        return names
+        return self.word(names[0]), self.word(names[1])
 
-    def _name(self, rows: str, region: str, name: str, word: Term) -> Term:
-        """A name for a word that is said to stand at some rows of a region."""
+    def _name(self, rows: str, region: str, name: str, word: Word) -> Term:
+        """A name for a word that is said to be at some rows of a region."""
         assert self.loop is not None
         span, size = self.columns.layout.region(region), self.columns.layout.place(rows).size
         if span.stop != span.start + 1:
             raise ProofError(f"a lemma about {region!r}: it has {span.stop - span.start} columns, a lemma is about one")
-        if word.size() != size:
-            raise ProofError(f"a lemma of {word.size()} bits about {rows!r}, which has {size}")
+        if word.size != size:
+            raise ProofError(f"a lemma of {word.size} bits about {rows!r}, which has {size}")
         named = unknown(name, size)
-        self.loop.solver.suppose(named == word)
+        self.loop.solver.suppose(named == self.term(word))
         return named
 
-    # Numbers
-
-    def stands(self, layer: int, rows: str, region: str, word: Term, first: int = 0) -> None:
-        """As `lemma`, for a word that is known by itself, and rows from one on."""
+    def hint(self, layer: int, rows: str, region: str, word: Word, first: int = 0) -> None:
         if self.loop is not None:
             start = self.columns.layout.rows(rows).start + first
-            self.loop.lemmas[layer, region, start, start + word.size()] = z3.simplify(word)
+            self.loop.lemmas[layer, region, start, start + word.size] = self.term(word)
 
-    def sums_to(self, layer: int, rows: str, region: str, *addends: Addend, constant: int = 0, row: int = 0) -> None:
-        """As `lemma`, for a row that holds a number: a sum of words."""
+    def hint_sum(self, layer: int, rows: str, region: str, *addends: Addend[Word], constant: int = 0, row: int = 0) -> None:
         if self.loop is not None:
-            place = self.columns.layout.rows(rows).start + row
+            place, terms = self.columns.layout.rows(rows).start + row, self._addends(addends)
             self.loop.sums[layer, region, place] = (
-                self.wholes.sum(addends, constant), self.wholes.sum(addends, constant, expanded=True))
+                self.wholes.sum(terms, constant), self.wholes.sum(terms, constant, expanded=True))
 
-    def after_heads(self, layer: int, rows: str, region: str) -> Term | None:
-        """The word at some rows between the heads of a layer, counted from 0, and its feed-forward; None: they are not bits.
-
-        A hint speaks of it where no more is known of what the heads find.
-        """
+    def after_heads(self, layer: int, rows: str, region: str) -> Word | None:
         if self.loop is None:
             return None
         column = self.only(region).column
         found = self.loop.attended(column, layer)[self.columns.layout.rows(rows)]
         if any(len(form.terms) != 1 or form.low != -1 or form.high != 1 for form in found):
             return None
-        return self.loop.bits.word([form * Fraction(1, 2) + Form(Fraction(1, 2)) for form in found])
+        return self.word(self.loop.bits.word([form * Fraction(1, 2) + Form(Fraction(1, 2)) for form in found]))
 
-    def addend(self, factor: int, word: Term, where: Term | None = None) -> Addend:
-        """A word in a sum, where a condition holds."""
-        return Addend(factor, z3.simplify(word), where)
+    # Products and quotients
 
-    def total(self, about: str, size: int, *addends: Addend, constant: int = 0) -> Term:
-        """A sum of words as a word, which is long enough whatever they are."""
-        return self.wholes.total(about, size, addends, constant)
+    def product(self, x: Word, y: Word, x_signed: bool = False, y_signed: bool = False) -> Word:
+        return self.word(self.wholes.signed_product(self.term(x), self.term(y), x_signed, y_signed))
 
-    def product(self, x: Term, y: Term, x_signed: bool = False, y_signed: bool = False) -> Term:
-        """x y, of as many bits as both have; each with its sign, or without."""
-        return self.wholes.signed_product(z3.simplify(x), z3.simplify(y), x_signed, y_signed)
+    def halves(self, x: Word, y: Word) -> Halves[Word]:
+        return Halves(*map(self.word, self.wholes.halves(self.term(x), self.term(y))))
 
-    def halves(self, x: Term, y: Term) -> Halves:
-        """What x y is made of: products of halves, and the carries between them."""
-        return self.wholes.halves(z3.simplify(x), z3.simplify(y))
+    def division(self, x: Word, y: Word) -> Division[Word]:
+        found = self.wholes.division(self.term(x), self.term(y))
+        return Division(self.word(found.dividend), self.word(found.divisor), self.word(found.quotient),
+                        self.word(found.remainder), tuple(map(self.word, found.rests)))
 
-    def division(self, x: Term, y: Term) -> Division:
-        """Quotient and remainder of x by y, without signs, and how they are made."""
-        return self.wholes.division(x, y)
+    def total(self, about: str, size: int, *addends: Addend[Word], constant: int = 0) -> Word:
+        return self.word(self.wholes.total(about, size, self._addends(addends), constant))
 
-    @staticmethod
-    def settled(term: Term) -> Term:
-        """The same word or condition, as short as it can be said."""
-        return z3.simplify(term)
-
-    @staticmethod
-    def choose(condition: Term, yes: Term, no: Term) -> Term:
-        """One word or the other."""
-        return z3.If(condition, yes, no)
-
-    @staticmethod
-    def at_most_zero(word: Term) -> Term:
-        """Whether a word is 0 or less, in two's complement."""
-        return word <= 0
-
-    @staticmethod
-    def is_at_least(word: Term, least: int) -> Term:
-        """Whether a word is this number or more, unsigned."""
-        return z3.UGE(word, least) if least < 1 << word.size() else z3.BoolVal(False)
-
-    @staticmethod
-    def is_less(word: Term, other: Term, signed: bool = False) -> Term:
-        """Whether a word is less than another."""
-        return word < other if signed else z3.ULT(word, other)
-
-    @staticmethod
-    def part(word: Term, first: int, size: int) -> Term:
-        """So many bits of a word, from one on."""
-        return z3.Extract(first + size - 1, first, word)
-
-    @staticmethod
-    def joined(*words: Term) -> Term:
-        """Words one above the other, the lowest first."""
-        return z3.Concat(*reversed(words)) if len(words) > 1 else words[0]
-
-    @staticmethod
-    def signed(word: Term, size: int) -> Term:
-        """A word with its highest bit repeated above."""
-        return z3.SignExt(size - word.size(), word)
-
-    @staticmethod
-    def shifted_right(word: Term, by: Term, signed: bool = False) -> Term:
-        """A word shifted to the right, with zeros or its highest bit coming in."""
-        return word >> by if signed else z3.LShR(word, by)
-
-    @staticmethod
-    def low(word: Term, size: int) -> Term:
-        """The lowest bits of a word."""
-        return z3.Extract(size - 1, 0, word)
-
-    @staticmethod
-    def bit(condition: Term) -> Term:
-        """A condition as a word of one bit."""
-        return z3.If(condition, z3.BitVecVal(1, 1), z3.BitVecVal(0, 1))
-
-    @staticmethod
-    def negated(condition: Term) -> Term:
-        """Whether the condition does not hold."""
-        return z3.Not(condition)
-
-    @staticmethod
-    def both(*conditions: Term) -> Term:
-        """All of the conditions."""
-        return z3.And(*conditions)
-
-    @staticmethod
-    def either(*conditions: Term) -> Term:
-        """One of the conditions, or several."""
-        return z3.Or(*conditions)
-
-    @staticmethod
-    def wide(word: Term, size: int) -> Term:
-        """A word with zeros above."""
-        return extended(word, size)
-
-    @staticmethod
-    def number(value: int, size: int) -> Term:
-        """A number as a word of so many bits."""
-        return z3.BitVecVal(value, size)
+    def _addends(self, addends: Sequence[Addend[Word]]) -> list[Addend[Term]]:
+        return [Addend(factor, self.term(word), None if where is None else self.condition(where))
+                for factor, word, where in addends]
 
 
-def expected_words(meaning: Meaning, block: RowBlock, column: Column) -> dict[str, Term]:
+def expected_words(meaning: ProofMeaning, block: RowBlock, column: Column) -> dict[str, Term]:
     """The words of a block and its parts in a column after the loop, as the machine means them."""
-    before = Before(meaning, column)
-    whole = meaning.expected.get((block.name, column.region))
+    whole = meaning.expected_term(block.name, column)
     if whole is not None:
-        return with_parts(block, z3.simplify(whole(before)))
+        return with_parts(block, whole)
     found = {}
     for part in block.parts:
         name = f"{block.name}.{part}"
-        meant = meaning.expected.get((name, column.region))
-        found[name] = z3.simplify(meant(before)) if meant is not None else _as_it_was(name, column)
+        meant = meaning.expected_term(name, column)
+        found[name] = meant if meant is not None else _as_it_was(name, column)
     if all(word is column.words.get(name) for name, word in found.items()):
         return {block.name: _as_it_was(block.name, column), **found}
     pieces = list(found.values())
     return {block.name: z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0], **found}
 
 
-def said_where_open(meaning: Meaning, block: RowBlock, rows: str, column: Column) -> Term | None:
+def said_where_open(meaning: ProofMeaning, block: RowBlock, rows: str, column: Column) -> Term | None:
     """The word at a block that the step leaves open, or at a part of it; None where nothing is said of it.
 
     A part that nobody mentions stays as it is beside one that is left.
     """
-    meant = meaning.expected.get((rows, column.region))
+    meant = meaning.expected_term(rows, column)
     if meant is not None:
-        return z3.simplify(meant(Before(meaning, column)))
+        return meant
     whole, own = (block.name, column.region), (rows, column.region)
     mentioned = whole in meaning.expected or not {whole, own}.isdisjoint(meaning.where)
     return None if mentioned or rows == block.name else _as_it_was(rows, column)

@@ -22,7 +22,7 @@ from punchcard.proof.columns import Columns
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.layer_weights import Layer
 from punchcard.proof.loop import Loop
-from punchcard.proof.meaning import Meaning, expected_words, said_where_open, with_parts
+from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open, with_parts
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
 
@@ -40,7 +40,7 @@ class Obligation:
         columns = Columns(stage.begin, Bits(), self.solver, case)
         self.loop = Loop(layers, columns, () if case is None else set(regions) - own)
         self.loop.begin()
-        self.meaning = Meaning(columns, self.loop, case.name if case is not None else None)
+        self.meaning = ProofMeaning(columns, self.loop, case.name if case is not None else None)
         self.any = {name: columns.pool(name) if columns.is_listed(name) else [columns.fresh(name, f"any {name}")]
                     for name in regions}
         self._own = own

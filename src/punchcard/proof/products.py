@@ -12,13 +12,12 @@ So a row that holds such a sum is seen to hold the word, without a question to t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 import z3
 
 from punchcard.errors import ProofError
+from punchcard.machines.meaning import Addend, Division, Halves
 from punchcard.proof.arithmetic import BASE
 from punchcard.proof.column import extended, unknown
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, gated, number, times
@@ -27,40 +26,13 @@ from punchcard.proof.solver import Solver
 DIGIT = BASE.bit_length() - 1
 
 
-class Addend(NamedTuple):
-    """A word, how often it counts, and where: elsewhere it is 0."""
-
-    factor: int
-    word: Term
-    where: Term | None = None
-
-
-class Halves(NamedTuple):
-    """x' y', X y' + x' Y with what is above the low half of the first, and X Y."""
-
-    low: Term
-    middle: Term
-    high: Term
-
-
-@dataclass(frozen=True)
-class Division:
-    """Quotient and remainder, and what is left after each digit, the highest first; before the first it is 0."""
-
-    dividend: Term
-    divisor: Term
-    quotient: Term
-    remainder: Term
-    rests: tuple[Term, ...]
-
-
 class Wholes:
     """The words that a part of a proof knows by lemmas."""
 
     def __init__(self, bits: Bits, solver: Solver) -> None:
         self._bits, self._solver = bits, solver
         self._expansions: dict[int, Form] = {}
-        self._found: dict[tuple[object, ...], Term | Division] = {}
+        self._found: dict[tuple[object, ...], Term | Division[Term]] = {}
         self._kept: list[Term] = []
         self.lemmas: list[str] = []
         """Which lemmas were used."""
@@ -81,7 +53,7 @@ class Wholes:
         found = self._expansions.get(word.get_id())
         return self.plain(word) if found is None else found
 
-    def sum(self, addends: Sequence[Addend], constant: int = 0, expanded: bool = False) -> Form:
+    def sum(self, addends: Sequence[Addend[Term]], constant: int = 0, expanded: bool = False) -> Form:
         """A sum of words."""
         total = number(constant)
         for factor, word, where in addends:
@@ -126,7 +98,7 @@ class Wholes:
                 found = z3.Concat(z3.If(negative, above - other, above), below)
         return found
 
-    def halves(self, x: Term, y: Term) -> Halves:
+    def halves(self, x: Term, y: Term) -> Halves[Term]:
         """What x y is made of, with the carries between its parts."""
         half = x.size() // 2
         low, one, other, high = (self.product(z3.Extract(i + half - 1, i, x), z3.Extract(j + half - 1, j, y))
@@ -140,7 +112,7 @@ class Wholes:
                                                                       for word in (middle, low))))
         return Halves(low, middle, high)
 
-    def total(self, about: str, size: int, addends: Sequence[Addend], constant: int = 0) -> Term:
+    def total(self, about: str, size: int, addends: Sequence[Addend[Term]], constant: int = 0) -> Term:
         """A sum of words as a word of its own, which must be long enough for it whatever they are."""
         ends = [(factor * ((1 << word.size()) - 1), 0) for factor, word, _ in addends]
         low, high = (constant + sum(pick(pair) for pair in ends) for pick in (min, max))
@@ -156,7 +128,7 @@ class Wholes:
 
     # Quotients
 
-    def division(self, x: Term, y: Term) -> Division:
+    def division(self, x: Term, y: Term) -> Division[Term]:
         """x by y, without signs. By 0 the quotient is all ones, and the remainder is x."""
         x, y = z3.simplify(x), z3.simplify(y)
         size = x.size()
@@ -171,7 +143,7 @@ class Wholes:
         assert isinstance(found, Division)
         return found
 
-    def _divided(self, x: Term, y: Term) -> Division:
+    def _divided(self, x: Term, y: Term) -> Division[Term]:
         self._use("long division")
         size, count = x.size(), x.size() // DIGIT
         quotient, rests = unknown("quotient", size), [z3.BitVecVal(0, size)]

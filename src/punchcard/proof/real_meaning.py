@@ -1,41 +1,36 @@
-"""What a loop of a machine with real numbers should do: more words for a machine's `meaning`.
-
-    card.split(...)        the cases that are looked at one after the other, such as the function that an instruction calls
-    card.whole(...)        a promise: a number is an integer
-    card.midway(...)       what stands at some rows after a layer, in the middle of a loop
-    card.holds(...)        what a column of a region holds after the loop, real numbers included
-"""
+"""What the `meaning` of a machine with real numbers says (`punchcard.machines.meaning.RealMeaning`), as a proof needs it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 import z3
 
+from punchcard.machines.meaning import ColumnBefore, Entries, Entry
 from punchcard.proof.column import Column
 from punchcard.proof.columns import KnownContents
 from punchcard.proof.forms import NOTHING, Form, Term, choose, number, signed
 from punchcard.proof.loop import Loop, PromisedInteger
-from punchcard.proof.meaning import Before, Meaning
+from punchcard.proof.meaning import Before, ProofMeaning
 from punchcard.proof.steps import at_least, equal
+from punchcard.words.word import Word
 
-Entries = Callable[["RealBefore"], list[Form]]
+Forms = Callable[["RealBefore"], list[Form]]
 
 
 class RealBefore(Before):
     """A column as it was when the loop began."""
 
-    card: RealMeaning
+    card: RealProofMeaning
 
     def constants(self, rows: str) -> list[float]:
-        """What stands at rows that never change."""
         return self.card.loop.columns.constants(self.column, rows)
 
     @property
     def held(self) -> list[Form]:
-        """What the column holds."""
         return self.card.loop.columns.held[self.column]
 
 
@@ -47,7 +42,7 @@ class Midway:
     rows: str
     region: str
     about: str
-    entries: Entries
+    entries: Forms
     heads_only: bool
 
 
@@ -57,11 +52,16 @@ class Kept:
 
     region: str
     replaced: Callable[[RealBefore], Term]
-    by: Entries
+    by: Forms
     about: str
 
 
-class RealMeaning(Meaning):
+def _forms(entries: Sequence[Entry]) -> list[Form]:
+    """Entries as what a proof knows them to be: it has made all of them."""
+    return cast(list[Form], list(entries))
+
+
+class RealProofMeaning(ProofMeaning):
     """A card before a loop, and what is expected in its middle and after it, in one case."""
 
     loop: Loop
@@ -80,18 +80,20 @@ class RealMeaning(Meaning):
         self.claims: dict[str, Callable[[], str]] = {}
         """Claims that a machine shows by itself: what each is about, once it is worked out."""
 
-    def split(self, region: str, place: Term, cases: Mapping[str, Mapping[str, int]]) -> None:
-        """Look at the cases one by one: in each, parts of what a column holds are known."""
+    @property
+    def reals(self) -> RealProofMeaning:
+        return self
+
+    def split(self, region: str, place: Word, cases: Mapping[str, Mapping[str, int]]) -> None:
         self.cases = tuple(cases)
         if self.case is not None:
-            self.loop.columns.known_contents = KnownContents(region, self.columns.as_place(place), cases[self.case])
+            self.loop.columns.known_contents = KnownContents(region, self.place(place), cases[self.case])
             return
         name, words = self.loop.columns.contents[region].name, self.at(region, place)
-        self.excluded = [z3.Not(z3.And(*(words[f"{name}.{part}"] == value for part, value in parts.items())))
-                         for parts in cases.values()]
+        self.excluded = [z3.Not(z3.And(*(self.condition(words[f"{name}.{part}"].equals(value))
+                                         for part, value in parts.items()))) for parts in cases.values()]
 
-    def promise(self, region: str, place: Term, entries: Sequence[tuple[str, Sequence[float]]], about: str) -> None:
-        """What a column holds is made of few numbers: of each entry its group, and one of these. A group is 0 as a whole."""
+    def promise(self, region: str, place: Word, entries: Sequence[tuple[str, Sequence[float]]], about: str) -> None:
         self.promises.append(about)
         if self.case is None:
             return
@@ -106,103 +108,89 @@ class RealMeaning(Meaning):
             if len(values) > 1:
                 form += bits.form(z3.And(stands, z3.Not(high))) * Fraction(values[1])
             found.append(form)
-        where = z3.simplify(self.columns.as_place(place))
+        where = z3.simplify(self.place(place))
         self.loop.columns.promised.append((region, where, found))
-        self.at(region, where)
+        self.columns.at(region, where)
 
-    def as_word(self, entries: Sequence[Form]) -> Term:
-        """±1 entries as a word. That they are is claimed apart; where one is not, its bit is 0."""
-        bits = self.loop.bits
-        return bits.word([bits.form(equal(entry - number(1), bits)) if not self.loop.relus.is_real(entry) else NOTHING
-                          for entry in entries])
-
-    def claim(self, name: str, about: Callable[[], str]) -> None:
-        """A claim that the machine shows by itself, such as an error over a whole range."""
-        self.claims[name] = about
-
-    def shared(self, region: str, rows: str) -> Term:
-        """The number at rows that are the same in all columns of a region."""
-        return self.loop.columns.shared(region, rows)
-
-    def every(self, region: str) -> RealBefore:
-        """Any column of a region whose columns hold the same in the rows that are asked for."""
-        return RealBefore(self, self.loop.columns.pool(region)[0])
-
-    def all(self, region: str) -> list[Column]:
-        """The columns of a region that are looked at one by one."""
-        return self.loop.columns.pool(region)
-
-    def before(self, column: Column) -> RealBefore:
-        """A column as it was when the loop began."""
-        return RealBefore(self, column)
-
-    @property
-    def yes(self) -> Term:
-        """A condition that always holds."""
-        return z3.BoolVal(True)
-
-    def at(self, region: str, number: Term) -> RealBefore:
-        return RealBefore(self, self.columns.at(region, self.columns.as_place(number)))
-
-    def whole(
+    def promise_integer(
         self, layer: int, rows: str, region: str, tolerance: float, limit: float, shift: float = 0.0, grid: float = 0.0,
     ) -> None:
-        """The number that a layer's heads bring to a row is an integer, up to a tolerance and within a limit: a promise.
-
-        With a `shift` it is read with that added to it, which rounds it to a multiple of `grid`.
-        """
         self.promised[rows] = Fraction(tolerance)
         place = layer - 1, self.loop.layout.rows(rows).start, region
         self.loop.integers[place] = PromisedInteger(Fraction(tolerance), Fraction(limit), Fraction(shift), Fraction(grid))
 
-    def is_at_most_zero(self, rows: str, column: Column, layer: int) -> Term:
-        """Whether the number that heads have brought to a row is 0 or less; the promise says that it is clear."""
-        place = self.loop.layout.rows(rows).start
-        form = self.loop.attended(column, layer - 1)[place] - Form(self.loop.integers[layer - 1, place, column.region].shift)
-        self.loop.after(column, layer)
-        known = self.loop.relus.at_most_zero.get(form.key)
-        return at_least(-form, Fraction(0), self.loop.bits) if known is None else known
+    def claim(self, name: str, about: Callable[[], str]) -> None:
+        self.claims[name] = about
 
-    def midway(self, layer: int, rows: str, region: str, about: str, entries: Entries, *, heads_only: bool = False) -> None:
-        """What stands at some rows of every column of a region after a layer, counted from 1."""
+    def expect_after(
+        self, layer: int, rows: str, region: str, about: str, entries: Entries, *, heads_only: bool = False,
+    ) -> None:
         self.loop.layout.rows(rows)
-        self.expected_midway.append(Midway(layer, rows, region, about, entries, heads_only))
+        self.expected_midway.append(
+            Midway(layer, rows, region, about, lambda column: _forms(entries(column)), heads_only))
 
-    def holds(self, region: str, about: str, replaced: Callable[[RealBefore], Term], by: Entries) -> None:
-        """A column of a region holds what it held, or what replaces it."""
-        self.kept.append(Kept(region, replaced, by, about))
+    def expect_contents(self, region: str, about: str, replaced: Callable[[ColumnBefore], Word], by: Entries) -> None:
+        self.kept.append(Kept(region, lambda column: self.condition(replaced(column)),
+                              lambda column: _forms(by(column)), about))
+
+    # Columns and words
+
+    def before(self, column: Column) -> RealBefore:
+        return RealBefore(self, column)
+
+    def at(self, region: str, number: Word) -> RealBefore:
+        return self.before(self.columns.at(region, self.place(number)))
+
+    def shared(self, region: str, rows: str) -> Word:
+        return self.word(self.loop.columns.shared(region, rows), rows)
+
+    def all(self, region: str) -> list[RealBefore]:
+        return [self.before(column) for column in self.loop.columns.pool(region)]
+
+    def as_word(self, entries: Sequence[Entry]) -> Word:
+        bits, is_real = self.loop.bits, self.loop.relus.is_real
+        return self.word(bits.word([NOTHING if is_real(entry) else bits.form(equal(entry - number(1), bits))
+                                    for entry in _forms(entries)]))
+
+    def is_at_most_zero(self, rows: str, column: ColumnBefore, layer: int) -> Word:
+        assert isinstance(column, Before)
+        place, of = self.loop.layout.rows(rows).start, column.column
+        form = self.loop.attended(of, layer - 1)[place] - Form(self.loop.integers[layer - 1, place, of.region].shift)
+        self.loop.after(of, layer)
+        known = self.loop.relus.at_most_zero.get(form.key)
+        return self.word(at_least(-form, Fraction(0), self.loop.bits) if known is None else known)
 
     # Entries, as forms
 
-    def signs(self, word: Term) -> list[Form]:
-        """A word as ±1 bits."""
-        return [signed(bit) for bit in self.loop.bits.of_word(z3.simplify(word))]
+    def signs(self, word: Word) -> list[Form]:
+        return [signed(bit) for bit in self.loop.bits.of_word(self.term(word))]
 
-    def truth(self, condition: Term) -> Form:
-        """1 where a condition holds, else 0."""
-        return self.loop.bits.form(condition)
+    def truth(self, condition: Word) -> Form:
+        return self.loop.bits.form(self.condition(condition))
 
     def constant(self, value: float) -> Form:
-        """A number."""
         return number(value)
 
-    def pick(self, cases: Sequence[tuple[Term, list[Form]]], size: int) -> list[Form]:
-        """The entries of the case that holds; 0 where none does."""
+    def pick(self, cases: Sequence[tuple[Word, Sequence[Entry]]], size: int) -> list[Form]:
+        return self.choose([(self.condition(condition), _forms(entries)) for condition, entries in cases], size)
+
+    def choose(self, cases: Sequence[tuple[Term, list[Form]]], size: int) -> list[Form]:
+        """The entries of the last case that holds; 0 where none does."""
         found = [NOTHING] * size
         for condition, entries in cases:
             found = [choose(condition, yes, no, self.loop.bits) for yes, no in zip(entries[:size], found, strict=True)]
         return found
 
-    def held_at(self, regions: Sequence[str], place: Term, size: int) -> list[Form]:
-        """What the column with this number holds, of these regions; 0 where it is of none."""
-        inside = [(region, z3.simplify(self.columns.within(self.columns.as_place(place), region))) for region in regions]
-        return self.pick([(where, self.at(region, place).held) for region, where in inside
-                          if self.loop.solver.possible(where)], size)
+    def held_at(self, regions: Sequence[str], place: Word, size: int) -> list[Form]:
+        number = self.place(place)
+        inside = [(region, z3.simplify(self.columns.within(number, region))) for region in regions]
+        return self.choose([(where, self.at(region, place).held) for region, where in inside
+                            if self.loop.solver.possible(where)], size)
 
-    def mean(self, columns: Sequence[Column], layer: int, rows: str) -> list[Form]:
-        """The mean of what stands at some rows of several columns after a layer."""
+    def mean(self, columns: Sequence[ColumnBefore], layer: int, rows: str) -> list[Form]:
         place = self.loop.layout.rows(rows)
         found = [NOTHING] * (place.stop - place.start)
         for column in columns:
-            found = [one + other for one, other in zip(found, self.loop.after(column, layer)[place], strict=True)]
+            assert isinstance(column, Before)
+            found = [one + other for one, other in zip(found, self.loop.after(column.column, layer)[place], strict=True)]
         return [form * Fraction(1, max(1, len(columns))) for form in found]

@@ -35,7 +35,7 @@ from punchcard.proof.loop import Loop
 from punchcard.proof.meaning import expected_words
 from punchcard.proof.proof import check_whole
 from punchcard.proof.real_example import real_counterexample
-from punchcard.proof.real_meaning import Kept, Midway, RealBefore, RealMeaning
+from punchcard.proof.real_meaning import Kept, Midway, RealBefore, RealProofMeaning
 from punchcard.proof.rounding import MARGIN, BitSums
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
@@ -84,7 +84,7 @@ class RealProof:
         """The names of the cases; any instruction is one of them."""
         solver = Solver(self._seconds)
         loop = Loop(self.layers, Columns(self.layout, Bits(), solver))
-        card = RealMeaning(loop)
+        card = RealProofMeaning(loop)
         claims = Claims(solver, self._progress)
         self.machine.meaning(card)
         self.promises += card.promises
@@ -118,7 +118,7 @@ class RealCase:
         self.solver = Solver(seconds)
         self.claims = Claims(self.solver, progress)
         self.loop = Loop(layers, Columns(self.layout, Bits(), self.solver))
-        self.card = RealMeaning(self.loop, name)
+        self.card = RealProofMeaning(self.loop, name)
 
     def run(self) -> None:
         """Show all claims of the case."""
@@ -243,7 +243,7 @@ class RealCase:
                 blocks = [rows[self.layout.rows(block)] for block in contents.blocks]
                 first, last = blocks[0], blocks[-1]
                 size = len(first)
-                new = self.card.pick([(z3.BoolVal(True), before.held), (replaced, kept.by(before))], size)
+                new = self.card.choose([(z3.BoolVal(True), before.held), (replaced, kept.by(before))], size)
                 total = [sum(forms, start=NOTHING) for forms in zip(*blocks, strict=True)]
                 wrong += self._differ(total, new)
                 if len(blocks) > 1:
@@ -288,9 +288,9 @@ class RealCase:
         for column in self.any[fact.region]:
             words = self._words(column)
             wrong.append(z3.Not(self.loop.columns.names_one(words[fact.by], (of.region,))))
-            held = self.card.at(of.region, words[fact.by])
+            held = self.card.before(self.loop.columns.at(of.region, self.loop.columns.as_place(words[fact.by])))
             kept = changed[of.region]
-            new = self.card.pick([(z3.BoolVal(True), held.held), (kept.replaced(held), kept.by(held))], of.size)
+            new = self.card.choose([(z3.BoolVal(True), held.held), (kept.replaced(held), kept.by(held))], of.size)
             wrong += self._differ([signed(bit) for bit in self.loop.bits.of_word(words[fact.rows])], new)
         self._refute(wrong, f"{self.name}: again: {fact.about}")
 

@@ -36,10 +36,10 @@ from punchcard.machines.fleq.step_errors import Audit, StepErrors
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.kind import Kind
 from punchcard.machines.listing import ListedInstruction, Listing, lines_of
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.real_variables import RealVariable
 from punchcard.machines.result import Result
 from punchcard.machines.running import Mark, PeriodicAction
-from punchcard.machines.stages import Said
 from punchcard.machines.streams import Read, Write
 from punchcard.transformer.build import compile_layer, to_weights
 from punchcard.transformer.precision import as_precision
@@ -165,8 +165,8 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return Guard(self.reader, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
                      rounding=4 * self.unit * self.range)
 
-    def meaning(self, card: Said) -> None:
-        self.design.meaning(card)
+    def meaning(self, card: Meaning) -> None:
+        self.design.meaning(card.reals)
 
     def bound(self, function: str) -> float:
         """The largest error of an entry of a function's result, for operands and results within the range."""

@@ -10,26 +10,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Protocol
 
+from punchcard.machines.fleq.blocks.bench import ScratchColumn
 from punchcard.machines.fleq.blocks.block import Block, Scale
-from punchcard.machines.fleq.designs.base import POINTERS, flag_grid
+from punchcard.machines.fleq.designs.base import POINTERS, FleqDesign, flag_grid
+from punchcard.machines.fleq.designs.compact import CompactDesign
+from punchcard.machines.fleq.designs.three_layer import ThreeLayerDesign
 from punchcard.machines.fleq.enclosures import enclosed
 from punchcard.machines.fleq.facts import INSTRUCTION, cases
+from punchcard.machines.meaning import ColumnBefore, Entries, Entry, RealMeaning
+from punchcard.words.word import FALSE, TRUE, Word, any_of
 
 TOLERANCE = 3 / 64
 """A flag is an integer up to this: a run refuses what is beyond (`guard.MOST_TOLERANCE`)."""
 HELD = ("zero", "unit", "memory", "instructions")
+Lanes = dict[int, list[ColumnBefore]]
+"""The columns that give each lane of a result."""
+
+
+class Fields(Protocol):
+    """An instruction by its fields."""
+
+    def __getitem__(self, field: str) -> Word: ...
 
 
 class FleqMeaning:
     """The words that all designs need."""
 
-    def __init__(self, design: Any, card: Any) -> None:
+    def __init__(self, design: FleqDesign, card: RealMeaning) -> None:
         self.design, self.card, self.sizes = design, card, design.sizes
-        self._kept: list[tuple[tuple[str, Any, int], Any]] = []
+        self._kept: dict[tuple[str, Word, int], Sequence[Entry]] = {}
         self.counter = card.shared("scratchpad", "program_counter")
         self.errors()
         card.split("instructions", self.counter, cases(design.blocks))
@@ -47,7 +60,7 @@ class FleqMeaning:
                    for name, size in self.sizes.instruction_parts().items() for _ in range(size)]
         self.card.promise("memory", self["b"], entries, "operand b of a pointer function is a constant that names pointers")
 
-    def __getitem__(self, field: str) -> Any:
+    def __getitem__(self, field: str) -> Word:
         return self.instruction[f"{INSTRUCTION}.{field}"]
 
     def errors(self) -> None:
@@ -56,29 +69,24 @@ class FleqMeaning:
         for block in self.design.blocks:
             self.card.claim(f"error of {block.name}", partial(told_error, block, machine_scale))
 
-    def lane(self, column: Any) -> int:
+    def lane(self, column: ColumnBefore) -> int:
         """Which column of an operand a scratchpad column is for."""
         return sum(int(bit) << i for i, bit in enumerate(column.constants("lane")))
 
-    def before(self, column: Any) -> Any:
-        """A column as it was when the loop began."""
-        return self.card.before(column)
-
-    def beyond(self, place: int, width: str, of: Any = None) -> Any:
+    def beyond(self, place: int, width: str, of: Fields | None = None) -> Word:
         """Whether a number is not below a width or height, of this instruction or of another."""
-        return self.card.negated(self.card.is_at_least((of or self)[width], place + 1))
+        return (of or self)[width].less(place + 1)
 
-    def pointer(self, field: str, lane: int, of: Any = None) -> Any:
-        word = (of or self)[field]
-        return self._once((field, word, lane), lambda: word + lane)
+    def pointer(self, field: str, lane: int, of: Fields | None = None) -> Word:
+        return (of or self)[field] + lane
 
-    def off(self, users: list[str], of: Any = None) -> Any:
+    def off(self, users: Sequence[str], of: Fields | None = None) -> Word:
         """0 where one of these functions is called, else 1."""
-        return self.card.negated(self.card.either(*((of or self)[f"call_{user}"] == 1 for user in users)))
+        return ~any_of(*((of or self)[f"call_{user}"] for user in users))
 
-    def everywhere(self, layer: int, rows: str, about: str, entries: Callable[[Any], Any], **options: Any) -> None:
-        """What stands in every column of the scratchpad."""
-        self.card.midway(layer, rows, "scratchpad", about, entries, **options)
+    def everywhere(self, layer: int, rows: str, about: str, entries: Entries, *, heads_only: bool = False) -> None:
+        """The entries in every column of the scratchpad."""
+        self.card.expect_after(layer, rows, "scratchpad", about, entries, heads_only=heads_only)
 
     def shared(self, layer: int) -> None:
         """What the layer that reads the instruction works out, in most designs."""
@@ -92,21 +100,21 @@ class FleqMeaning:
         self.everywhere(layer, "write_pointer", "c + i",
                         lambda column: self.card.signs(self.pointer("c", self.lane(column))))
 
-    def heights(self, layer: int, of: Any = None, prefix: str = "") -> None:
+    def heights(self, layer: int, of: Fields | None = None, prefix: str = "") -> None:
         """The masks of rows, of this instruction or of another."""
         for rows, height in (("deep", "a_height"), ("over", "c_height")):
             beyond = [self.card.truth(self.beyond(row, height, of)) for row in range(self.sizes.size)]
             self.everywhere(layer, prefix + rows, f"1 in the rows beyond {height}, else 0", partial(_given, beyond))
 
-    def reads(self, column: Any, of: Any = None) -> Any:
+    def reads(self, column: ColumnBefore, of: Fields | None = None) -> Word:
         """The column that a column of the compact and the three-layer design is to read: a + i, or b + i."""
         return self.pointer(operand(column), self.lane(column), of)
 
-    def idle(self, column: Any, of: Any = None) -> Any:
+    def idle(self, column: ColumnBefore, of: Fields | None = None) -> Word:
         """Whether it has nothing to read: its lane is beyond the operand's width."""
         return self.beyond(self.lane(column), f"{operand(column)}_width", of)
 
-    def registers(self, layer: int, users: list[list[str]], of: Any = None, prefix: str = "") -> None:
+    def registers(self, layer: int, users: Sequence[Sequence[str]], of: Fields | None = None, prefix: str = "") -> None:
         """What the compact and the three-layer design work out of an instruction, beside addresses."""
         card = self.card
         self.everywhere(layer, f"{prefix}read_idle", "1 beyond the operand's width, else 0",
@@ -120,93 +128,89 @@ class FleqMeaning:
         """What the compact and the three-layer design read."""
         card, height = self.card, self.design.height
         self.everywhere(layer, "operand", "what the cell at a + i or b + i holds; 0 beyond the width",
-                        lambda column: card.pick([(card.negated(self.idle(column)), self.held(self.reads(column), height))],
-                                                 height))
+                        lambda column: card.pick([(~self.idle(column), self.held(self.reads(column), height))], height))
 
-    def given(self) -> dict[int, list[Any]]:
+    def given(self, columns: Sequence[ScratchColumn]) -> Lanes:
         """The columns that give each lane of the result, in the compact and the three-layer design."""
         design, card = self.design, self.card
         called = next((block for block in design.blocks if block.name == card.case), None)
-        lanes: dict[int, list[Any]] = {}
+        lanes: Lanes = {}
         if called is not None and card.case is not None:
-            for kind, column in zip(design.columns, card.all("scratchpad"), strict=True):
+            for kind, column in zip(columns, card.all("scratchpad"), strict=True):
                 if called.transport.gives(kind, self.sizes.size):
                     lanes.setdefault(kind.lane, []).append(column)
         return lanes
 
-    def held(self, pointer: Any, size: int) -> Any:
+    def held(self, pointer: Word, size: int) -> Sequence[Entry]:
         """What the column with this number holds, wherever it is."""
         return self._once(("held", pointer, size), lambda: self._held(pointer, size))
 
-    def _once(self, key: tuple[str, Any, int], make: Callable[[], Any]) -> Any:
+    def _once(self, key: tuple[str, Word, int], make: Callable[[], Sequence[Entry]]) -> Sequence[Entry]:
         """What is asked for by many columns is worked out once."""
-        for kept, found in self._kept:
-            if kept[0] == key[0] and kept[2] == key[2] and kept[1].eq(key[1]):
-                return found
-        self._kept.append((key, make()))
-        return self._kept[-1][1]
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
-    def _held(self, pointer: Any, size: int) -> Any:
+    def _held(self, pointer: Word, size: int) -> Sequence[Entry]:
         card, first = self.card, self.sizes
         unit = [card.constant(float(row == 0)) for row in range(size)]
-        is_unit = pointer == card.number(first.unit_column, pointer.size())
+        is_unit = pointer.equals(first.unit_column)
         found = card.held_at(("memory", "instructions"), pointer, size)
-        return card.pick([(card.negated(is_unit), found), (is_unit, unit)], size)
+        return card.pick([(~is_unit, found), (is_unit, unit)], size)
 
     def whole_flag(self, layer: int, rows: str, roundings: int = 1) -> None:
         """The promise that a flag is an integer, where the heads of a layer bring it, rounded so often to its grid."""
         design = self.design
         grid = flag_grid(design.flag_bound, design.scale.unit) if design.flag_shift else 0.0
-        self.card.whole(layer, rows, "scratchpad", TOLERANCE + roundings * grid, design.range + TOLERANCE,
+        self.card.promise_integer(layer, rows, "scratchpad", TOLERANCE + roundings * grid, design.range + TOLERANCE,
                         design.flag_shift, grid)
 
-    def writes(self, column: Any, lanes: dict[int, list[Any]]) -> Any:
+    def writes(self, column: ColumnBefore, lanes: Lanes) -> Word:
         """Whether a lane of the result is written to a column."""
-        return self.card.either(*(self.writes_lane(column, lane) for lane in lanes))
+        return any_of(*(self.writes_lane(column, lane) for lane in lanes))
 
-    def writes_lane(self, column: Any, lane: int) -> Any:
-        return self.card.both(self.card.negated(self.beyond(lane, "c_width")), column.is_at(self.pointer("c", lane)))
+    def writes_lane(self, column: ColumnBefore, lane: int) -> Word:
+        return ~self.beyond(lane, "c_width") & column.is_at(self.pointer("c", lane))
 
-    def written(self, pointer: Any, lanes: dict[int, list[Any]], made: int, size: int) -> Any:
+    def written(self, pointer: Word, lanes: Lanes, made: int, size: int) -> Sequence[Entry]:
         """What the column with this number holds once the result is written."""
         return self._once(("written", pointer, size), lambda: self._written(pointer, lanes, made, size))
 
-    def _written(self, pointer: Any, lanes: dict[int, list[Any]], made: int, size: int) -> Any:
+    def _written(self, pointer: Word, lanes: Lanes, made: int, size: int) -> Sequence[Entry]:
         card = self.card
-        named = [(card.both(card.negated(self.beyond(lane, "c_width")), pointer == self.pointer("c", lane)),
+        named = [(~self.beyond(lane, "c_width") & pointer.equals(self.pointer("c", lane)),
                   card.mean(columns, made, "result")[:size]) for lane, columns in lanes.items()]
-        return card.pick([(card.yes, self.held(pointer, size)), *named], size)
+        return card.pick([(TRUE, self.held(pointer, size)), *named], size)
 
     def step(
-        self, lanes: dict[int, list[Any]], made: int, flag: int, following: Any = None,
-        brought: Callable[[Any], list[Any]] | None = None,
-    ) -> Callable[[], Any]:
+        self, lanes: Lanes, made: int, flag: int, following: Word | None = None, brought: Entries | None = None,
+    ) -> Callable[[], Word]:
         """The loop as a whole: `lanes` are the columns that give each lane of the result, made in layer `made`.
 
         The flag is `brought` by the heads of layer `flag`. Gives whether the branch is taken, once that is known.
         """
         card = self.card
-        pad = card.every("scratchpad").column
+        pad = card.all("scratchpad")[0]
         # a result that is about to be written is the mean of several columns, each with its rounding
         self.whole_flag(flag, "flag", 1 + max(map(len, lanes.values()), default=0))
         shift = card.constant(self.design.flag_shift)
         self.everywhere(flag, "flag", "mem[flag] after the write, and what is added to it", brought or (
             lambda column: [self.written(self["flag"], lanes, made, 1)[0] + shift]), heads_only=True)
 
-        def taken() -> Any:
+        def taken() -> Word:
             return card.is_at_most_zero("flag", pad, flag)
 
-        card.expect("program_counter", "scratchpad", lambda column: card.choose(
-            taken(), self["p"], self.counter + 1 if following is None else following))
+        card.expect("program_counter", "scratchpad", lambda column: taken().choose(
+            self["p"], self.counter + 1 if following is None else following))
         card.expect("halted", "scratchpad", self["halt"])
 
-        def by(column: Any) -> Any:
+        def by(column: ColumnBefore) -> Sequence[Entry]:
             size = self.sizes.data_rows
             return card.pick([(self.writes_lane(column, lane), padded(card, card.mean(columns, made, "result"), size))
                               for lane, columns in lanes.items()], size)
 
         for region, what in (("memory", "a cell"), ("instructions", "an instruction")):
-            card.holds(region, f"{what} that c names takes the result, and any other keeps what it holds",
+            card.expect_contents(region, f"{what} that c names takes the result, and any other keeps what it holds",
                        lambda column: self.writes(column, lanes), by)
         return taken
 
@@ -221,16 +225,16 @@ def told_error(block: Block, scale: Scale) -> str:
             f"of rounding; the block states {stated:.3g}{more}")
 
 
-def _given(entries: list[Any], column: Any) -> list[Any]:
+def _given(entries: Sequence[Entry], column: ColumnBefore) -> Sequence[Entry]:
     """The same entries, whichever column it is."""
     return entries
 
 
-def padded(card: Any, entries: list[Any], size: int) -> list[Any]:
+def padded(card: RealMeaning, entries: Sequence[Entry], size: int) -> list[Entry]:
     return [*entries, *[card.constant(0.0)] * (size - len(entries))]
 
 
-def operand(column: Any) -> str:
+def operand(column: ColumnBefore) -> str:
     """The operand that a column of the compact and the three-layer design reads."""
     return "b" if column.constants("not_b") == [0.0] else "a"
 
@@ -238,34 +242,33 @@ def operand(column: Any) -> str:
 class Fetched:
     """An instruction that is not the current one, by its fields."""
 
-    def __init__(self, column: Any) -> None:
+    def __init__(self, column: ColumnBefore) -> None:
         self.column = column
 
-    def __getitem__(self, field: str) -> Any:
+    def __getitem__(self, field: str) -> Word:
         return self.column[f"{INSTRUCTION}.{field}"]
 
     @property
-    def whole(self) -> Any:
+    def whole(self) -> Word:
         """All of its bits."""
         return self.column[INSTRUCTION]
 
 
-def compact(design: Any, card: Any) -> None:
+def compact(design: CompactDesign, card: RealMeaning) -> None:
     """The four layers of the compact design."""
     words = FleqMeaning(design, card)
     words.shared(1)
     words.everywhere(1, "read_pointer", "a + i, or b + i", lambda column: card.signs(words.reads(column)))
     words.registers(1, list(design.users().values()))
     words.operands(2)
-    words.step(words.given(), made=3, flag=4)
+    words.step(words.given(design.columns), made=3, flag=4)
 
 
-def three_layer(design: Any, card: Any) -> None:
+def three_layer(design: ThreeLayerDesign, card: RealMeaning) -> None:
     """The three layers of the design that fetches ahead: both instructions that may come next, and their registers."""
     words = FleqMeaning(design, card)
     counter, users = words.counter, list(design.users().values())
-    last = card.number(words.sizes.columns - 1, counter.size())
-    following = card.settled(card.choose(counter == last, counter, counter + 1))
+    following = card.simplified(counter.equals(words.sizes.columns - 1).choose(counter, counter + 1))
     go_on, jump = (Fetched(card.at("instructions", place)) for place in (following, words["p"]))
     words.operands(1)
     words.write_pointer(1)
@@ -279,25 +282,24 @@ def three_layer(design: Any, card: Any) -> None:
         words.registers(2, users, of, prefix)
         words.heights(2, of, prefix)
     ahead = Ahead(words) if design.pointer_functions else None
-    lanes = words.given()
+    lanes = words.given(design.columns)
     taken = words.step(lanes, made=2, flag=3, following=following, brought=ahead.flag if ahead and words.rewrites else None)
 
-    def next_one(place: Any, fetched: Fetched) -> Any:
+    def next_one(place: Word, fetched: Fetched) -> Word:
         """An instruction as it is after the write."""
         if not words.rewrites:
             return fetched.whole
         result = card.as_word(card.mean(lanes[0], 2, "result")[: words.sizes.instruction_rows])
-        return card.choose(place == words["c"], result, fetched.whole)
+        return place.equals(words["c"]).choose(result, fetched.whole)
 
-    def chosen() -> Any:
-        return card.settled(card.choose(taken(), next_one(words["p"], jump), next_one(following, go_on)))
+    def chosen() -> Word:
+        return card.simplified(taken().choose(next_one(words["p"], jump), next_one(following, go_on)))
 
-    def reads(column: Any) -> Any:
-        place = words.sizes.field_rows(operand(column))
-        return card.part(chosen(), place.start, place.stop - place.start) + words.lane(column)
+    def reads(column: ColumnBefore) -> Word:
+        return chosen()[words.sizes.field_rows(operand(column))] + words.lane(column)
 
     card.expect("current", "scratchpad", lambda column: chosen())
-    card.expect("read_pointer", "scratchpad", lambda column: reads(card.before(column.column)))
+    card.expect("read_pointer", "scratchpad", reads)
 
 
 class Ahead:
@@ -308,47 +310,47 @@ class Ahead:
         words.whole_flag(2, "flag_before")
         self.card.at("memory", words["flag"])  # known before it is asked for by what is the flag or c
         shift = self.card.constant(words.design.flag_shift)
-        wide = words["c"].size() + 1
-        c, counter, p = (self.card.wide(word, wide) for word in (words["c"], words.counter, words["p"]))
-        called = self.card.yes if words.rewrites else self.card.negated(self.card.yes)
-        self.meets = [self.card.settled(self.card.both(called, met)) for met in (c == counter + 1, c == p)]
-        self.met = self.card.either(*self.meets)
+        wide = words["c"].size + 1
+        c, counter, p = (word.extend(wide) for word in (words["c"], words.counter, words["p"]))
+        called = TRUE if words.rewrites else FALSE
+        self.meets = [self.card.simplified(called & met) for met in (c.equals(counter + 1), c.equals(p))]
+        self.met = any_of(*self.meets)
         words.everywhere(1, "meets", "1 where c is the next instruction, or the one that is jumped to",
                          partial(_given, [self.card.truth(met) for met in self.meets]))
         words.everywhere(2, "flag_before", "mem[flag] before the write, and what is added to it",
                          lambda column: [words.held(words["flag"], 1)[0] + shift], heads_only=True)
         words.everywhere(2, "ask", "c where the instruction that comes next is changed, else the flag", lambda column:
-                         self.card.signs(self.card.choose(self.met, words["c"], words["flag"])))
+                         self.card.signs(self.met.choose(words["c"], words["flag"])))
         words.everywhere(2, "forward", "1 where the instruction that was changed comes next", lambda column: [
-            self.card.truth(self.card.choose(self._taken(), self.meets[1], self.meets[0]))])
+            self.card.truth(self._taken().choose(self.meets[1], self.meets[0]))])
 
-    def _taken(self) -> Any:
-        return self.card.is_at_most_zero("flag_before", self.card.every("scratchpad").column, 2)
+    def _taken(self) -> Word:
+        return self.card.is_at_most_zero("flag_before", self.card.all("scratchpad")[0], 2)
 
-    def flag(self, column: Any) -> list[Any]:
+    def flag(self, column: ColumnBefore) -> list[Entry]:
         """What stands at `flag` where a pointer function is called: the flag as far as it is known, or mem[flag]."""
         card = self.card
-        known = card.truth(card.negated(self._taken()))
-        value = card.pick([(card.yes, self.words.held(self.words["flag"], 1)), (self.met, [known])], 1)[0]
+        known = card.truth(~self._taken())
+        value = card.pick([(TRUE, self.words.held(self.words["flag"], 1)), (self.met, [known])], 1)[0]
         return [value + card.constant(self.words.design.flag_shift)]
 
 
-def paper(design: Any, card: Any) -> None:
+def paper(design: FleqDesign, card: RealMeaning) -> None:
     """The layers of the paper's design: 9 and those of the functions."""
     words = FleqMeaning(design, card)
     lane, height = words.lane, design.height
     last = 9 + max(block.lemma.depth for block in design.blocks)
     words.shared(1)
 
-    def is_for(x: str, column: Any) -> bool:
+    def is_for(x: str, column: ColumnBefore) -> bool:
         return bool(column.constants(f"in_{x}") == [1.0])
 
-    def pointer(x: str, column: Any) -> Any:
+    def pointer(x: str, column: ColumnBefore) -> Word:
         return words.pointer(x, lane(column))
 
-    def shut(x: str, column: Any) -> Any:
+    def shut(x: str, column: ColumnBefore) -> Word:
         """Whether a column is not for an operand, or beyond its width."""
-        return words.beyond(lane(column), f"{x}_width") if is_for(x, column) else card.yes
+        return words.beyond(lane(column), f"{x}_width") if is_for(x, column) else TRUE
 
     for x in "ab":
         words.everywhere(1, f"{x}_pointer", f"{x} + i", partial(lambda x, column: card.signs(pointer(x, column)), x))
@@ -358,7 +360,6 @@ def paper(design: Any, card: Any) -> None:
     words.everywhere(1, "off", "0 for the function that is called, else 1",
                      lambda column: [card.truth(words.off([block.name])) for block in design.blocks])
     words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick(
-        [(card.negated(shut(x, column)), words.held(pointer(x, column), height)) for x in "ab"], height))
-    lanes = {lane(words.before(column)): [column] for column in card.all("scratchpad")
-             if is_for("c", words.before(column))}
+        [(~shut(x, column), words.held(pointer(x, column), height)) for x in "ab"], height))
+    lanes = {lane(column): [column] for column in card.all("scratchpad") if is_for("c", column)}
     words.step(lanes if card.case != "nothing" else {}, made=last - 5, flag=last - 3)

@@ -21,6 +21,7 @@ from punchcard.machines.display_values import DisplayValue, Pending
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.kind import Kind
 from punchcard.machines.listing import ListedInstruction, Listing, lines_of
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Readout, Result
 from punchcard.machines.riscv.calls import Calls
@@ -40,7 +41,7 @@ from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.running import Mark, RunOutcome
-from punchcard.machines.stages import Said, Stage
+from punchcard.machines.stages import Stage
 from punchcard.machines.streams import Read, Write
 
 MOST_LISTED = 20_000
@@ -180,7 +181,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     def stages(self) -> Sequence[Stage]:
         return stages_of(self.sizes, self.layout, self.design.lags, len(self.weights.layers)).stages
 
-    def meaning(self, card: Said) -> None:
+    def meaning(self, card: Meaning) -> None:
         """The whole loop at once; a proof goes by `stages`."""
         stages_of(self.sizes, self.layout, self.design.lags, len(self.weights.layers)).whole(card)
 

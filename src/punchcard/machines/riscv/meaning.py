@@ -1,21 +1,19 @@
-"""What an instruction does, in words of a proof (`punchcard.proof.meaning`): by the instruction set, not by the layers.
+"""What an instruction does, in words (`punchcard.words`): by the instruction set, not by the layers.
 
-`card` is a `Meaning`: its words are of fixed length, and all sums are modulo 2^32.
+All words have 32 bits, and all sums are modulo 2^32. Products and quotients are those that a proof knows (`Meaning`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import RiscvSizes
 from punchcard.machines.riscv.designs.multiply import PRODUCTS, QUOTIENTS
 from punchcard.machines.riscv.isa import FIELDS, IMMEDIATES, WORD_BITS, WORD_BYTES, Format, Instruction, operation_of
+from punchcard.words.word import FALSE, Word, any_of, constant, join
 
-Word: TypeAlias = Any
-Truth: TypeAlias = Any
-Meaning: TypeAlias = Any
 ELSE = "anything else"
 """The case of a word that is not an instruction."""
 
@@ -42,40 +40,39 @@ class Outcome:
 
     next: Word
     result: Word | None
-    misaligned: Truth
-    outside: Truth
+    misaligned: Word
+    outside: Word
 
-    def refused(self, card: Meaning) -> Truth:
+    @property
+    def refused(self) -> Word:
         """Whether nothing of it is done."""
-        return card.either(self.misaligned, self.outside)
+        return self.misaligned | self.outside
 
 
-def immediate_of(card: Meaning, format: Format, word: Word) -> Word:
+def immediate_of(format: Format, word: Word) -> Word:
     """The immediate of a word, with its sign; 0 where the format has none."""
     if format not in IMMEDIATES:
-        return card.number(0, WORD_BITS)
+        return constant(0, WORD_BITS)
     pieces = sorted(IMMEDIATES[format], key=lambda piece: piece.low)
-    parts = [card.number(0, pieces[0].low)] if pieces[0].low else []
-    parts += [card.part(word, piece.at, piece.width) for piece in pieces]
-    whole = card.joined(*parts)
-    return card.wide(whole, WORD_BITS) if format == "shift" else card.signed(whole, WORD_BITS)
+    parts = [constant(0, pieces[0].low)] if pieces[0].low else []
+    parts += [word[piece.at : piece.at + piece.width] for piece in pieces]
+    return join(*parts).extend(WORD_BITS, signed=format != "shift")
 
 
 def executed(card: Meaning, sizes: RiscvSizes, instruction: Instruction, given: Operands) -> Outcome:
     """An instruction, by its opcode."""
-    on, never = given.counter + WORD_BYTES, card.either()
+    on = given.counter + WORD_BYTES
     if instruction.opcode == isa.JAL:
-        return _jump(card, given.counter + given.immediate, on)
+        return _jump(given.counter + given.immediate, on)
     if instruction.opcode == isa.JALR:
-        return _jump(card, given.address & card.number(0xFFFFFFFE, WORD_BITS), on)
+        return _jump(given.address & 0xFFFFFFFE, on)
     if instruction.opcode == isa.BRANCH:
-        taken, target = condition(card, instruction.name, given.x, given.y), given.counter + given.immediate
-        return Outcome(card.choose(taken, target, on), None, card.both(taken, misaligned(card, target, WORD_BYTES)), never)
+        taken, target = condition(instruction.name, given.x, given.y), given.counter + given.immediate
+        return Outcome(taken.choose(target, on), None, taken & misaligned(target, WORD_BYTES), FALSE)
     if instruction.access_bytes:
-        moved = (_stored if instruction.writes_memory else _loaded)(card, instruction, given)
-        return Outcome(on, moved, misaligned(card, given.address, instruction.access_bytes),
-                       card.negated(is_within(card, sizes, given.address)))
-    return Outcome(on, computed(card, instruction, given), never, never)
+        moved = (_stored if instruction.writes_memory else _loaded)(instruction, given)
+        return Outcome(on, moved, misaligned(given.address, instruction.access_bytes), ~is_within(sizes, given.address))
+    return Outcome(on, computed(card, instruction, given), FALSE, FALSE)
 
 
 def computed(card: Meaning, instruction: Instruction, given: Operands) -> Word | None:
@@ -89,25 +86,25 @@ def computed(card: Meaning, instruction: Instruction, given: Operands) -> Word |
     return operation(card, instruction.name, given.x, given.y) if instruction.opcode == isa.OP else None
 
 
-def _jump(card: Meaning, target: Word, link: Word) -> Outcome:
-    return Outcome(target, link, misaligned(card, target, WORD_BYTES), card.either())
+def _jump(target: Word, link: Word) -> Outcome:
+    return Outcome(target, link, misaligned(target, WORD_BYTES), FALSE)
 
 
-def misaligned(card: Meaning, address: Word, size: int) -> Truth:
+def misaligned(address: Word, size: int) -> Word:
     """Whether an address is not a multiple of a size."""
-    return (address & card.number(size - 1, WORD_BITS)) != card.number(0, WORD_BITS)
+    return (address & size - 1).differs(0)
 
 
-def is_within(card: Meaning, sizes: RiscvSizes, address: Word) -> Truth:
+def is_within(sizes: RiscvSizes, address: Word) -> Word:
     """Whether an address is in the memory."""
-    return card.both(card.is_at_least(address, sizes.base), card.negated(card.is_at_least(address, sizes.end)))
+    return address.at_least(sizes.base) & address.less(sizes.end)
 
 
-def condition(card: Meaning, name: str, x: Word, y: Word) -> Truth:
+def condition(name: str, x: Word, y: Word) -> Word:
     """Whether a branch is taken."""
-    found = {"beq": lambda: x == y, "bne": lambda: x != y,
-             "blt": lambda: card.is_less(x, y, signed=True), "bge": lambda: card.negated(card.is_less(x, y, signed=True)),
-             "bltu": lambda: card.is_less(x, y), "bgeu": lambda: card.negated(card.is_less(x, y))}
+    found = {"beq": lambda: x.equals(y), "bne": lambda: x.differs(y),
+             "blt": lambda: x.less(y, signed=True), "bge": lambda: x.at_least(y, signed=True),
+             "bltu": lambda: x.less(y), "bgeu": lambda: x.at_least(y)}
     return found[name]()
 
 
@@ -117,13 +114,11 @@ def operation(card: Meaning, name: str, x: Word, y: Word) -> Word:
         return _product(card, name, x, y)
     if name in QUOTIENTS:
         return _quotient(card, name, x, y)
-    amount = card.wide(card.low(y, 5), WORD_BITS)
+    amount = y[:5].extend(WORD_BITS)
     found = {
         "add": lambda: x + y, "sub": lambda: x - y, "xor": lambda: x ^ y, "or": lambda: x | y, "and": lambda: x & y,
-        "sll": lambda: x << amount, "srl": lambda: card.shifted_right(x, amount),
-        "sra": lambda: card.shifted_right(x, amount, signed=True),
-        "slt": lambda: card.wide(card.bit(card.is_less(x, y, signed=True)), WORD_BITS),
-        "sltu": lambda: card.wide(card.bit(card.is_less(x, y)), WORD_BITS),
+        "sll": lambda: x << amount, "srl": lambda: x >> amount, "sra": lambda: x.signed_shift(amount),
+        "slt": lambda: x.less(y, signed=True).extend(WORD_BITS), "sltu": lambda: x.less(y).extend(WORD_BITS),
     }
     return found[name]()
 
@@ -131,54 +126,51 @@ def operation(card: Meaning, name: str, x: Word, y: Word) -> Word:
 def _product(card: Meaning, name: str, x: Word, y: Word) -> Word:
     """The low word of x y, or the high one: of numbers with signs, of the first with its sign, or without."""
     whole = card.product(x, y, x_signed=name in ("mulh", "mulhsu"), y_signed=name == "mulh")
-    return card.part(whole, 0 if name == "mul" else WORD_BITS, WORD_BITS)
+    return whole[:WORD_BITS] if name == "mul" else whole[WORD_BITS:]
 
 
 def _quotient(card: Meaning, name: str, x: Word, y: Word) -> Word:
     """The quotient, rounded towards 0, or the remainder, with the sign of x. By 0 they are all ones, and x."""
     signed = name in ("div", "rem")
-    found = card.division(size_of(card, x, signed), size_of(card, y, signed))
-    by_zero = y == card.number(0, WORD_BITS)
+    found = card.division(size_of(x, signed), size_of(y, signed))
     if name in ("rem", "remu"):
-        return card.choose(by_zero, x, card.choose(signed_below(card, x, signed), -found.remainder, found.remainder))
-    turned = signed_below(card, x, signed) != signed_below(card, y, signed)
-    return card.choose(by_zero, card.number(-1, WORD_BITS), card.choose(turned, -found.quotient, found.quotient))
+        return y.equals(0).choose(x, signed_below(x, signed).choose(-found.remainder, found.remainder))
+    turned = signed_below(x, signed) ^ signed_below(y, signed)
+    return y.equals(0).choose(constant(-1, WORD_BITS), turned.choose(-found.quotient, found.quotient))
 
 
-def signed_below(card: Meaning, word: Word, signed: bool) -> Truth:
+def signed_below(word: Word, signed: bool) -> Word:
     """Whether a word is a negative number."""
-    return card.part(word, WORD_BITS - 1, 1) == card.number(1, 1) if signed else card.either()
+    return word.is_negative if signed else FALSE
 
 
-def size_of(card: Meaning, word: Word, signed: bool) -> Word:
+def size_of(word: Word, signed: bool) -> Word:
     """A number without its sign."""
-    return card.choose(signed_below(card, word, signed), -word, word)
+    return signed_below(word, signed).choose(-word, word)
 
 
-def _lane(card: Meaning, given: Operands) -> Word:
+def _lane(given: Operands) -> Word:
     """How far the lane that an address names is from the lowest bit."""
-    return card.wide(card.low(given.address, 2), WORD_BITS) << card.number(3, WORD_BITS)
+    return given.address[:2].extend(WORD_BITS) << 3
 
 
-def _loaded(card: Meaning, instruction: Instruction, given: Operands) -> Word:
+def _loaded(instruction: Instruction, given: Operands) -> Word:
     """A lane of the word at the address, with its sign or with zeros."""
-    lane = card.low(card.shifted_right(given.loaded, _lane(card, given)), 8 * instruction.access_bytes)
-    if instruction.access_bytes == WORD_BYTES:
-        return lane
-    return card.wide(lane, WORD_BITS) if instruction.name in ("lbu", "lhu") else card.signed(lane, WORD_BITS)
+    lane = (given.loaded >> _lane(given))[: 8 * instruction.access_bytes]
+    return lane.extend(WORD_BITS, signed=instruction.name not in ("lbu", "lhu"))
 
 
-def _stored(card: Meaning, instruction: Instruction, given: Operands) -> Word:
+def _stored(instruction: Instruction, given: Operands) -> Word:
     """The word at the address with a new lane."""
-    lane, mask = _lane(card, given), card.number((1 << 8 * instruction.access_bytes) - 1, WORD_BITS)
+    lane, mask = _lane(given), constant((1 << 8 * instruction.access_bytes) - 1, WORD_BITS)
     return (given.loaded & ~(mask << lane)) | ((given.y & mask) << lane)
 
 
-def register(card: Meaning, word: Word, field: str) -> Word:
+def register(word: Word, field: str) -> Word:
     """The number of a register that a word names."""
-    return card.part(word, FIELDS[field], 5)
+    return word[FIELDS[field] : FIELDS[field] + 5]
 
 
-def is_call(card: Meaning, word: Word) -> Truth:
+def is_call(word: Word) -> Word:
     """Whether a word is ecall or ebreak."""
-    return card.either(*(word == card.number(isa.BY_NAME[name].match, WORD_BITS) for name in ("ecall", "ebreak")))
+    return any_of(*(word.equals(isa.BY_NAME[name].match) for name in ("ecall", "ebreak")))

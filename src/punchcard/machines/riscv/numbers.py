@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from punchcard.machines.meaning import Addend, Meaning
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
+from punchcard.machines.riscv.designs.decode import Class
 from punchcard.machines.riscv.designs.divide import DIGITS, REMAINDERS
 from punchcard.machines.riscv.designs.divide import SIGNED as SIGNED_QUOTIENTS
 from punchcard.machines.riscv.designs.extension import DOING, SUMS
 from punchcard.machines.riscv.designs.multiply import PRODUCTS, QUOTIENTS, SCHEDULE, SIGNED, SIZE, SUM_BITS, family
 from punchcard.machines.riscv.isa import BY_NAME, WORD_BITS, Instruction
-from punchcard.machines.riscv.meaning import ELSE, Meaning, Word, signed_below, size_of
+from punchcard.machines.riscv.meaning import ELSE, size_of
 from punchcard.machines.stages import Case
+from punchcard.words.word import Word, constant
 
 FIRST, STEPS = 1, 2
 """How many layers are done after layer A, and after the first step, which is in layer B."""
@@ -59,15 +62,15 @@ def tell_numbers(card: Meaning, sizes: RiscvSizes, word: int | None, x: Word, y:
         _products(card, x, y, signed, tree.is_one_of(PRODUCTS))
     else:
         for rows in SUMS:
-            card.sums_to(FIRST, f"sum.{rows}", "scratchpad")
+            card.hint_sum(FIRST, f"sum.{rows}", "scratchpad")
     if tree is not None and sort == "quotient":
         _quotients(card, x, y, tree.is_one_of(SIGNED_QUOTIENTS, QUOTIENTS), tree.is_one_of(REMAINDERS, QUOTIENTS))
     else:
-        card.sums_to(FIRST, "divisor", "scratchpad")
+        card.hint_sum(FIRST, "divisor", "scratchpad")
         for row in range(DIGITS):
-            card.sums_to(FIRST, "dividend", "scratchpad", row=row)
+            card.hint_sum(FIRST, "dividend", "scratchpad", row=row)
     if sort == "other":
-        card.stands(FIRST, "doing", "scratchpad", card.number(0, len(DOING)))
+        card.hint(FIRST, "doing", "scratchpad", constant(0, len(DOING)))
 
 
 class Chosen:
@@ -76,7 +79,7 @@ class Chosen:
     def __init__(self, sizes: RiscvSizes, word: int) -> None:
         self.decoder, self.kind = sizes.decoder, sizes.decoder.kind(word)
 
-    def among(self, sort: Callable[[Instruction], Word]) -> Word:
+    def among(self, sort: Callable[[Instruction], Class | None]) -> Class:
         """The class, of those that instructions are sorted into."""
         return next(name for name, cubes in self.decoder.classes(sort).items()
                     if any(all(self.kind[place] == value for place, value in cube.items()) for cube in cubes))
@@ -89,28 +92,28 @@ class Chosen:
 def _products(card: Meaning, x: Word, y: Word, signed: list[bool], wanted: bool) -> None:
     """The sums of products of halves, and their digits."""
     low, middle, high = card.halves(x, y)
-    carry, more = card.part(low, HALF, HALF), card.part(middle, HALF, SUM_BITS - HALF)
-    taken = [card.addend(-1, second, signed_below(card, first, True))
+    carry, more = low[HALF : 2 * HALF], middle[HALF:SUM_BITS]
+    taken = [Addend(-1, second, first.is_negative)
              for first, second, negative in zip((x, y), (y, x), signed, strict=True) if negative]
-    top = card.total("high", SUM_BITS, card.addend(1, high), card.addend(1, more), *taken, constant=OFFSET)
-    card.sums_to(FIRST, "sum.low", "scratchpad", card.addend(1, low))
-    card.sums_to(FIRST, "sum.middle", "scratchpad", card.addend(1, middle), card.addend(-1, carry))
-    card.sums_to(FIRST, "sum.high", "scratchpad", card.addend(1, top), card.addend(-1, more), constant=-OFFSET)
+    top = card.total("high", SUM_BITS, Addend(1, high), Addend(1, more), *taken, constant=OFFSET)
+    card.hint_sum(FIRST, "sum.low", "scratchpad", Addend(1, low))
+    card.hint_sum(FIRST, "sum.middle", "scratchpad", Addend(1, middle), Addend(-1, carry))
+    card.hint_sum(FIRST, "sum.high", "scratchpad", Addend(1, top), Addend(-1, more), constant=-OFFSET)
     for (name, begin), word in zip(SCHEDULE.items(), (low, middle, top), strict=True):
         for step, first in enumerate(range(SUMS[name] - SIZE, -1, -SIZE)):
-            digit = card.part(word, first, SIZE) if wanted else card.number(0, SIZE)
-            card.stands(STEPS + begin + step, f"digits.{name}", "scratchpad", digit, first=first)
+            digit = word[first : first + SIZE] if wanted else constant(0, SIZE)
+            card.hint(STEPS + begin + step, f"digits.{name}", "scratchpad", digit, first=first)
 
 
 def _quotients(card: Meaning, x: Word, y: Word, signed: bool, remainder: bool) -> None:
     """The numbers without signs, the digits of the quotient, what is left after each, and the digits of the remainder."""
-    found = card.division(size_of(card, x, signed), size_of(card, y, signed))
-    card.sums_to(FIRST, "divisor", "scratchpad", card.addend(1, found.divisor))
+    found = card.division(size_of(x, signed), size_of(y, signed))
+    card.hint_sum(FIRST, "divisor", "scratchpad", Addend(1, found.divisor))
     for place in range(DIGITS):
         low, first = SIZE * place, WORD_BITS - SIZE * (place + 1)
-        card.sums_to(FIRST, "dividend", "scratchpad", card.addend(1, card.part(found.dividend, low, SIZE)), row=place)
-        card.stands(STEPS + 2 * place, "quotient", "scratchpad", card.part(found.quotient, first, SIZE), first=first)
-        card.sums_to(STEPS + 2 * place + 1, "rest", "scratchpad", card.addend(1, found.rests[place + 1]))
+        card.hint_sum(FIRST, "dividend", "scratchpad", Addend(1, found.dividend[low : low + SIZE]), row=place)
+        card.hint(STEPS + 2 * place, "quotient", "scratchpad", found.quotient[first : first + SIZE], first=first)
+        card.hint_sum(STEPS + 2 * place + 1, "rest", "scratchpad", Addend(1, found.rests[place + 1]))
         if remainder:
-            card.stands(STEPS + 2 * DIGITS + place, "quotient", "scratchpad", card.part(found.remainder, first, SIZE),
+            card.hint(STEPS + 2 * DIGITS + place, "quotient", "scratchpad", found.remainder[first : first + SIZE],
                         first=first)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from punchcard.card.column import ColumnWords
 from punchcard.card.facts import Fact
 from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import OTHER_SINK, SINK, RiscvSizes
 from punchcard.machines.riscv.designs.facts import (
@@ -27,9 +28,7 @@ from punchcard.machines.riscv.designs.pending import PENDING
 from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
 from punchcard.machines.riscv.meaning import (
     ELSE,
-    Meaning,
     Operands,
-    Word,
     computed,
     executed,
     immediate_of,
@@ -40,7 +39,7 @@ from punchcard.machines.riscv.meaning import (
 )
 from punchcard.machines.riscv.numbers import alike, tell_numbers
 from punchcard.machines.stages import Case, Stage
-from punchcard.words import word as words
+from punchcard.words.word import FALSE, TRUE, Word, any_of, constant, join
 
 Pending: TypeAlias = tuple[Word, Word] | None
 """A word that is not stored yet: its address, and what it is."""
@@ -92,7 +91,7 @@ class ThreeLayerStages:
         scratchpad = card.only("scratchpad")
         word, counter = scratchpad["word"], scratchpad["counter"]
         if card.case.startswith(ELSE):
-            card.expect("event.fault", "scratchpad", card.number(1, 1))
+            card.expect("event.fault", "scratchpad", TRUE)
             if self.sizes.multiply:
                 self._tell_numbers(card, *(card.after_heads(0, rows, "scratchpad") for rows in ("x", "y")))
             return
@@ -101,13 +100,13 @@ class ThreeLayerStages:
         if one.extension == "M":
             self._tell_numbers(card, given.x, given.y)
         found = executed(card, self.sizes, one, given)
-        refused = found.refused(card)
-        card.expect("event.fault", "scratchpad", card.bit(refused))
-        card.expect("next", "scratchpad", found.next, where=card.negated(refused))
-        goal, lost = goes(card, self.sizes, one, word, given.address, refused)
+        refused = found.refused
+        card.expect("event.fault", "scratchpad", refused)
+        card.expect("next", "scratchpad", found.next, where=~refused)
+        goal, lost = goes(self.sizes, one, word, given.address, refused)
         card.expect("goal", "scratchpad", goal)
         if found.result is not None:
-            card.expect("value", "scratchpad", found.result, where=card.negated(lost))
+            card.expect("value", "scratchpad", found.result, where=~lost)
 
     def _tell_numbers(self, card: Meaning, x: Word | None, y: Word | None) -> None:
         """What the layers of the M extension make of two operands."""
@@ -121,8 +120,7 @@ class ThreeLayerStages:
 
     def _fetched(self, card: Meaning, goal: Word, value: Word, following: Word, fault: Word) -> None:
         fetched(card, self.sizes, goal, value, following)
-        refused = fault == card.number(1, 1)
-        card.expect("counter", "scratchpad", card.choose(refused, card.only("scratchpad")["counter"], following))
+        card.expect("counter", "scratchpad", fault.choose(card.only("scratchpad")["counter"], following))
         for rows in ("kind", "immediate", "first", "second", "following", "carried"):
             card.leave(rows, "scratchpad")
 
@@ -131,12 +129,11 @@ class ThreeLayerStages:
         scratchpad = card.only("scratchpad")
         word, counter = scratchpad["word"], scratchpad["counter"]
         done = by_instruction(card, self.sizes, word, counter)
-        fault = card.bit(done.refused)
-        self._fetched(card, done.goal, done.value, done.next, fault)
-        card.expect("event.fault", "scratchpad", fault)
+        self._fetched(card, done.goal, done.value, done.next, done.refused)
+        card.expect("event.fault", "scratchpad", done.refused)
         for rows in ("word", "event.call", "event.fetch"):  # where a program counter that was refused would have led
-            card.only_where(rows, "scratchpad", card.negated(done.refused))
-        card.only_where("memory", "sink", card.either())
+            card.only_where(rows, "scratchpad", ~done.refused)
+        card.only_where("memory", "sink", FALSE)
 
 
 class TwoLayerStages:
@@ -148,8 +145,8 @@ class TwoLayerStages:
     def __init__(self, sizes: RiscvSizes, layout: Layout) -> None:
         self.sizes, self.layout = sizes, layout
 
-        def refused(column: ColumnWords) -> words.Word:
-            return words.any_of(*(column[f"flag.{name}"].equals(0) for name in GOOD))
+        def refused(column: ColumnWords) -> Word:
+            return any_of(*(column[f"flag.{name}"].equals(0) for name in GOOD))
 
         self.middle = middle(layout, sizes, ("brought", "fetched"), [
             aligned_fact(), aligned_fact("next", refused), kind_fact(sizes), *immediate_facts(sizes),
@@ -166,88 +163,87 @@ class TwoLayerStages:
         if card.case is None:
             return
         if card.case == ELSE:
-            card.expect("flag.lawful", "scratchpad", card.number(0, 1))
+            card.expect("flag.lawful", "scratchpad", FALSE)
             return
         scratchpad, one = card.only("scratchpad"), isa.BY_NAME[card.case]
         word, counter = scratchpad["word"], scratchpad["counter"]
         pending = scratchpad[PENDING], scratchpad["value"]
         given = operands(card, self.sizes, one, word, counter, pending)
         found = executed(card, self.sizes, one, given)
-        stored, ahead = (card.part(address, 2, self.sizes.pointer_bits) for address in (given.address, counter + WORD_BYTES))
-        flags = {"lawful": card.both(), "aligned": card.negated(found.misaligned), "reached": card.negated(found.outside),
-                 "stalls": stored == ahead if one.writes_memory else card.either()}
+        stored, ahead = (address[2 : 2 + self.sizes.pointer_bits] for address in (given.address, counter + WORD_BYTES))
+        flags = {"lawful": TRUE, "aligned": ~found.misaligned, "reached": ~found.outside,
+                 "stalls": stored.equals(ahead) if one.writes_memory else FALSE}
         for name, holds in flags.items():
-            card.expect(f"flag.{name}", "scratchpad", card.bit(holds))
-        card.expect("next", "scratchpad", found.next, where=card.negated(found.refused(card)))
-        x, y = arithmetic_operands(card, one, given)
+            card.expect(f"flag.{name}", "scratchpad", holds)
+        card.expect("next", "scratchpad", found.next, where=~found.refused)
+        x, y = arithmetic_operands(one, given)
         if x is not None:
             card.expect("x", "scratchpad", x)
         if y is not None:
             card.expect("y", "scratchpad", y)
         if one.access_bytes:
-            card.expect("reference", "scratchpad", card.low(given.address, self.sizes.pointer_bits + 2))
+            card.expect("reference", "scratchpad", given.address[: self.sizes.pointer_bits + 2])
 
     def _complete(self, card: Meaning) -> None:
         scratchpad = card.only("scratchpad")
         pending, value, following = (scratchpad[rows] for rows in (PENDING, "value", "next"))
-        refused = card.either(*(scratchpad[f"flag.{name}"] == card.number(0, 1) for name in GOOD))
-        stalls = scratchpad["flag.stalls"] == card.number(1, 1)
+        refused, stalls = any_of(*(~scratchpad[f"flag.{name}"] for name in GOOD)), scratchpad["flag.stalls"]
         fetched(card, self.sizes, pending, value, following, stalls)
-        card.expect("counter", "scratchpad", card.choose(refused, scratchpad["counter"], following))
-        card.expect("event.fault", "scratchpad", card.bit(refused))
+        card.expect("counter", "scratchpad", refused.choose(scratchpad["counter"], following))
+        card.expect("event.fault", "scratchpad", refused)
         for rows in ("kind", "immediate", "following", "target", "value", PENDING):
             card.leave(rows, "scratchpad")
         if card.case is not None:
-            self._result(card, refused)
+            self._result(card, card.case, refused)
 
     def whole(self, card: Meaning) -> None:
         """Both stages at once, for a card that one can see."""
         scratchpad = card.only("scratchpad")
         word, counter, pending = scratchpad["word"], scratchpad["counter"], (scratchpad[PENDING], scratchpad["value"])
         done = by_instruction(card, self.sizes, word, counter, pending)
-        length, goes_on = self.sizes.pointer_bits, card.negated(done.refused)
-        ahead = card.joined(card.part(counter + WORD_BYTES, 2, length), card.number(0, 1))
-        fetched(card, self.sizes, *pending, done.next, card.both(goes_on, done.goal == ahead))
-        card.expect("counter", "scratchpad", card.choose(done.refused, counter, done.next))
-        card.expect("event.fault", "scratchpad", card.bit(done.refused))
+        length, goes_on = self.sizes.pointer_bits, ~done.refused
+        ahead = join((counter + WORD_BYTES)[2 : 2 + length], FALSE)
+        fetched(card, self.sizes, *pending, done.next, goes_on & done.goal.equals(ahead))
+        card.expect("counter", "scratchpad", done.refused.choose(counter, done.next))
+        card.expect("event.fault", "scratchpad", done.refused)
         card.expect(PENDING, "scratchpad", done.goal)
-        lost = card.part(done.goal, 0, length) == card.number(SINK, length)
-        card.expect("value", "scratchpad", done.value, where=card.negated(lost))
+        lost = done.goal[:length].equals(SINK)
+        card.expect("value", "scratchpad", done.value, where=~lost)
         for rows in ("kind", "immediate", "following", "target"):
             card.leave(rows, "scratchpad")
         for rows in ("word", "event.call", "event.fetch"):
             card.only_where(rows, "scratchpad", goes_on)
 
-    def _result(self, card: Meaning, refused: Any) -> None:
+    def _result(self, card: Meaning, case: str, refused: Word) -> None:
         """The result of an instruction, from the operands that layer A has left, and where it goes."""
         scratchpad = card.only("scratchpad")
         word = scratchpad["word"]
-        if card.case == ELSE:
-            card.expect(PENDING, "scratchpad", nowhere(card, self.sizes, word), where=refused)
+        if case == ELSE:
+            card.expect(PENDING, "scratchpad", nowhere(self.sizes, word), where=refused)
             return
-        one = isa.BY_NAME[card.case]
-        address = card.wide(scratchpad["reference"], WORD_BITS)
-        goal, lost = goes(card, self.sizes, one, word, address, refused)
+        one = isa.BY_NAME[case]
+        address = scratchpad["reference"].extend(WORD_BITS)
+        goal, lost = goes(self.sizes, one, word, address, refused)
         card.expect(PENDING, "scratchpad", goal)
         given = Operands(word, scratchpad["counter"], scratchpad["x"], scratchpad["y"], scratchpad["y"], address, word)
         if one.access_bytes:
-            position = card.part(address, 2, self.sizes.pointer_bits)
+            position = address[2 : 2 + self.sizes.pointer_bits]
             given = replace(given, loaded=read_word(card, self.sizes, position, (scratchpad[PENDING], scratchpad["value"])))
             result = executed(card, self.sizes, one, given).result
-            lost = card.either(lost, misaligned(card, address, one.access_bytes))  # which the flag says, see `_choose`
+            lost |= misaligned(address, one.access_bytes)  # which the flag says, see `_choose`
         elif one.opcode in (isa.JAL, isa.JALR):
             result = scratchpad["following"]
         else:
             result = scratchpad["x"] + scratchpad["y"] if one.opcode in (isa.LUI, isa.AUIPC) else computed(card, one, given)
         if result is not None:
-            card.expect("value", "scratchpad", result, where=card.negated(lost))
+            card.expect("value", "scratchpad", result, where=~lost)
 
 
 @dataclass(frozen=True)
 class Done:
     """What an instruction has done, whichever it is: where its result goes and what it is, and where to go on."""
 
-    refused: Any
+    refused: Word
     goal: Word
     value: Word
     next: Word
@@ -255,16 +251,16 @@ class Done:
 
 def by_instruction(card: Meaning, sizes: RiscvSizes, word: Word, counter: Word, pending: Pending = None) -> Done:
     """The instruction that a word is: one choice for each that there is. A word that is none is refused."""
-    refused, goal, value, following = card.both(), nowhere(card, sizes, word), card.number(0, WORD_BITS), counter
+    refused, goal, value, following = TRUE, nowhere(sizes, word), constant(0, WORD_BITS), counter
     for one in sizes.decoder.instructions:
         given = operands(card, sizes, one, word, counter, pending)
         found = executed(card, sizes, one, given)
-        this = word & card.number(one.mask, WORD_BITS) == card.number(one.match, WORD_BITS)
-        refused = card.either(card.both(this, found.refused(card)), card.both(card.negated(this), refused))
-        goal = card.choose(this, goes(card, sizes, one, word, given.address, found.refused(card))[0], goal)
-        value = value if found.result is None else card.choose(this, found.result, value)
-        following = card.choose(this, found.next, following)
-    return Done(*(card.settled(each) for each in (refused, goal, value, following)))
+        this = (word & one.mask).equals(one.match)
+        refused = this.choose(found.refused, refused)
+        goal = this.choose(goes(sizes, one, word, given.address, found.refused)[0], goal)
+        value = value if found.result is None else this.choose(found.result, value)
+        following = this.choose(found.next, following)
+    return Done(*(card.simplified(each) for each in (refused, goal, value, following)))
 
 
 def leave_passing(card: Meaning, layout: Layout) -> None:
@@ -274,35 +270,34 @@ def leave_passing(card: Meaning, layout: Layout) -> None:
             card.leave(block.name, "scratchpad")
 
 
-def arithmetic_operands(card: Meaning, one: Instruction, given: Operands) -> tuple[Word | None, Word | None]:
+def arithmetic_operands(one: Instruction, given: Operands) -> tuple[Word | None, Word | None]:
     """What the arithmetic unit works on: registers, 0 or the program counter, the immediate; None: it does not matter."""
-    zero = card.number(0, WORD_BITS)
+    zero = constant(0, WORD_BITS)
     x = {isa.LUI: zero, isa.AUIPC: given.counter}.get(one.opcode, given.x if "rs1" in one.uses else None)
     if one.opcode in (isa.OP_IMM, isa.LUI, isa.AUIPC):
         return x, given.immediate
     return x, given.y if "rs2" in one.uses else None
 
 
-def goes(card: Meaning, sizes: RiscvSizes, one: Instruction, word: Word, address: Word, refused: Any) -> tuple[Word, Any]:
+def goes(sizes: RiscvSizes, one: Instruction, word: Word, address: Word, refused: Word) -> tuple[Word, Word]:
     """The address where a result goes, and whether it is lost."""
     length = sizes.pointer_bits
     if one.writes_memory:
-        place, lost, space = card.part(address, 2, length), refused, card.number(0, 1)
+        place, lost, space = address[2 : 2 + length], refused, FALSE
     elif "rd" in one.uses:
-        rd = register(card, word, "rd")
-        place, lost, space = card.wide(rd, length), card.either(refused, rd == card.number(0, 5)), card.number(1, 1)
+        rd = register(word, "rd")
+        place, lost, space = rd.extend(length), refused | rd.equals(0), TRUE
     else:
-        return nowhere(card, sizes, word, one), card.both()
-    return card.choose(lost, nowhere(card, sizes, word, one), card.joined(place, space)), lost
+        return nowhere(sizes, word, one), TRUE
+    return lost.choose(nowhere(sizes, word, one), join(place, space)), lost
 
 
-def nowhere(card: Meaning, sizes: RiscvSizes, word: Word, one: Instruction | None = None) -> Word:
+def nowhere(sizes: RiscvSizes, word: Word, one: Instruction | None = None) -> Word:
     """The address of the sink; of two, an instruction without a result takes one by a bit of its own."""
-    place = card.number(SINK, sizes.pointer_bits)
+    place = constant(SINK, sizes.pointer_bits)
     if sizes.multiply and one is not None and not one.writes_memory and "rd" not in one.uses:
-        other = card.part(word, FIELDS["rd"], 1) == card.number(1, 1)
-        place = card.choose(other, card.number(OTHER_SINK, sizes.pointer_bits), place)
-    return card.joined(place, card.number(1, 1))
+        place = word[FIELDS["rd"]].choose(constant(OTHER_SINK, sizes.pointer_bits), place)
+    return join(place, TRUE)
 
 
 def operands(
@@ -311,15 +306,15 @@ def operands(
     """What an instruction reads: registers by their numbers, and the word of the memory at its address."""
     def read(field: str) -> Word:
         if field not in one.uses:
-            return card.number(0, WORD_BITS)
-        number = card.wide(register(card, word, field), sizes.pointer_bits)
+            return constant(0, WORD_BITS)
+        number = register(word, field).extend(sizes.pointer_bits)
         held = card.named("registers", "address.position", number)["memory"]
-        return as_if_stored(card, pending, card.joined(number, card.number(1, 1)), held)
+        return as_if_stored(pending, join(number, TRUE), held)
 
-    x, y, immediate = read("rs1"), read("rs2"), immediate_of(card, one.format, word)
+    x, y, immediate = read("rs1"), read("rs2"), immediate_of(one.format, word)
     address = x + immediate
     loaded = x if not one.access_bytes else read_word(
-        card, sizes, card.part(address, 2, sizes.pointer_bits), pending)
+        card, sizes, address[2 : 2 + sizes.pointer_bits], pending)
     return Operands(word, counter, x, y, immediate, address, loaded)
 
 
@@ -327,28 +322,27 @@ def read_word(card: Meaning, sizes: RiscvSizes, position: Word, pending: Pending
     """The word at a position of the memory."""
     regions = [region for region in sizes.cells if region in ("memory", "spare")]
     held = card.read_named("memory", regions, "address.position", position)
-    return as_if_stored(card, pending, card.joined(position, card.number(0, 1)), held)
+    return as_if_stored(pending, join(position, FALSE), held)
 
 
-def as_if_stored(card: Meaning, pending: Pending, address: Word, held: Word) -> Word:
+def as_if_stored(pending: Pending, address: Word, held: Word) -> Word:
     """What stands at an address once the pending word is stored."""
-    return held if pending is None else card.choose(pending[0] == address, pending[1], held)
+    return held if pending is None else pending[0].equals(address).choose(pending[1], held)
 
 
-def fetched(card: Meaning, sizes: RiscvSizes, goal: Word, value: Word, following: Word, stalls: Any = None) -> None:
+def fetched(card: Meaning, sizes: RiscvSizes, goal: Word, value: Word, following: Word, stalls: Word | None = None) -> None:
     """A value is stored at a column's address, and the word at the next program counter is read as it is then.
 
     Where the machine stalls, it is a jump to itself.
     """
     for region in sizes.cells:
-        card.expect("memory", region, lambda cell: card.choose(cell["address"] == goal, value, cell["memory"]))
-    word = read_word(card, sizes, card.part(following, 2, sizes.pointer_bits), (goal, value))
+        card.expect("memory", region, lambda cell: cell["address"].equals(goal).choose(value, cell["memory"]))
+    word = read_word(card, sizes, following[2 : 2 + sizes.pointer_bits], (goal, value))
     if stalls is not None:
-        word = card.choose(stalls, card.number(isa.STALL, WORD_BITS), word)
+        word = stalls.choose(constant(isa.STALL, WORD_BITS), word)
     card.expect("word", "scratchpad", word)
-    card.expect("event.call", "scratchpad", card.bit(is_call(card, word)))
-    inside = card.both(is_within(card, sizes, following), card.part(following, 0, 2) == card.number(0, 2))
-    card.expect("event.fetch", "scratchpad", card.bit(card.negated(inside)))
+    card.expect("event.call", "scratchpad", is_call(word))
+    card.expect("event.fetch", "scratchpad", ~is_within(sizes, following) | misaligned(following, WORD_BYTES))
 
 
 def stages_of(sizes: RiscvSizes, layout: Layout, lags: bool, layers: int) -> ThreeLayerStages | TwoLayerStages:

@@ -17,7 +17,7 @@ from punchcard.machines.design import Design, by_name
 from punchcard.machines.display_values import DisplayValue
 from punchcard.machines.kind import Kind
 from punchcard.machines.listing import ListedInstruction, Listing, lines_of
-from punchcard.machines.stages import Said
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, Reading, SubleqContent, SubleqDesign, SubleqSizes
 from punchcard.machines.subleq.designs.one_layer import OneLayerDesign
@@ -94,7 +94,7 @@ class SubleqMachine(Machine[Program, State]):
                 commands[number] = np.add(first, (instruction.a, instruction.b, instruction.c))
         return SubleqContent(program.memory, commands)
 
-    def meaning(self, card: Said) -> None:
+    def meaning(self, card: Meaning) -> None:
         self.design.meaning(self.sizes, card)
 
     def states(self, cards: Cards) -> list[State]:

@@ -21,9 +21,9 @@ from punchcard.machines.display_values import DisplayValue
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.kind import Kind
 from punchcard.machines.listing import ListedInstruction, Listing, lines_of
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.result import Readout, Result
 from punchcard.machines.running import Mark
-from punchcard.machines.stages import Said
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
 from punchcard.machines.von_neumann.comparing import CellsComparer
@@ -92,7 +92,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         """The image's own words, as unsigned numbers."""
         return program.unsigned(self.sizes.word_bits, self.sizes.memory, self.dialect)
 
-    def meaning(self, card: Said) -> None:
+    def meaning(self, card: Meaning) -> None:
         meaning(self.sizes, self.design.offsets, card)
 
     def states(self, cards: Cards) -> list[ImageState]:

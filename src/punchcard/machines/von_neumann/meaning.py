@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
+from punchcard.words.word import FALSE, Word, constant
 
 FIRST = 1
 """The column of address 0."""
 
 
-def meaning(sizes: AddressMap, offsets: tuple[str, ...], card: Any) -> None:
+def meaning(sizes: AddressMap, offsets: tuple[str, ...], card: Meaning) -> None:
     """The instruction in the registers is executed; the next one is fetched, as this one has left it."""
     scratchpad, length = card.only("scratchpad"), sizes.pointer_bits
     cells = ("memory", "spare") if sizes.spare else ("memory",)
 
-    def at(address: Any, away: Any) -> Any:
+    def at(address: Word, is_away: Word) -> Word:
         """The word in a cell, by the low bits of its address, or in a port."""
-        low = card.low(address, length)
-        found = card.read("memory", cells, card.wide(low, length + 2) + FIRST)
+        low = address[:length]
+        found = card.read("memory", cells, low.extend(length + 2) + FIRST)
         for port, number in ports.items():
-            there = card.both(away == 1, low == card.number(port, length))
-            found = card.choose(there, card.at("ports", card.number(number, card.place_bits))["memory"], found)
+            there = card.at("ports", constant(number, card.place_bits))
+            found = (is_away & low.equals(port)).choose(there["memory"], found)
         return found
 
     first_port = card.first("ports")
@@ -30,39 +30,35 @@ def meaning(sizes: AddressMap, offsets: tuple[str, ...], card: Any) -> None:
     away = {x: scratchpad[f"away.{x}"] for x in "ab"}
     difference = card.lemma(1, "difference", "scratchpad",
                             at(destination, away[sizes.destination]) - at(source, away[sizes.source]))
-    jumps = card.at_most_zero(difference)
+    jumps = difference.less(1, signed=True)
     if not sizes.ports_branch:
-        jumps = card.both(jumps, away["a"] == 0, away["b"] == 0)
-    counter = card.lemma(1, "counter", "scratchpad", card.choose(jumps, scratchpad["word.c"], scratchpad["counter"]))
-    store, to_port = scratchpad["store.here"], scratchpad["away.store"] == 1
+        jumps &= ~away["a"] & ~away["b"]
+    counter = card.lemma(1, "counter", "scratchpad", jumps.choose(scratchpad["word.c"], scratchpad["counter"]))
+    store, to_port = scratchpad["store.here"], scratchpad["away.store"]
 
-    def fetched(offset: int) -> Any:
-        address = card.low(counter, length) + offset
-        here = card.both(address == store, scratchpad["away.store"] == 0)
-        return card.choose(here, difference, at(address, card.number(0, 1)))
+    def fetched(offset: int) -> Word:
+        address = counter[:length] + offset
+        return (address.equals(store) & ~to_port).choose(difference, at(address, FALSE))
 
     words = {x: fetched(i) for i, x in enumerate("abc")}
-    gone = {x: card.bit(card.is_at_least(words[x], sizes.first_port)) for x in "ab"}
+    gone = {x: words[x].at_least(sizes.first_port) for x in "ab"}
     next_source, next_destination = words[sizes.source], words[sizes.destination]
     for x in "abc":
         card.expect(f"word.{x}", "scratchpad", words[x])
-    for name, bit in {"a": gone["a"], "b": gone["b"], "store": gone[sizes.destination], "fetch": card.number(0, 1)}.items():
+    for name, bit in {"a": gone["a"], "b": gone["b"], "store": gone[sizes.destination], "fetch": FALSE}.items():
         card.expect(f"away.{name}", "scratchpad", bit)
     for less, offset in enumerate(offsets):
-        card.expect(f"store.{offset}", "scratchpad", card.low(next_destination, length) - less)
+        card.expect(f"store.{offset}", "scratchpad", next_destination[:length] - less)
     card.expect("counter", "scratchpad", counter + INSTRUCTION)
-    outside = card.is_at_least(next_destination, sizes.data_end)
-    output = next_destination == card.number(sizes.output_port, sizes.word_bits)
-    stored_out = card.both(to_port, store == card.number(sizes.output_port, length))
     for name, condition in {
-        "source": card.is_at_least(next_source, sizes.data_end),
-        "destination": card.both(outside, card.negated(output)),
-        "counter": card.is_at_least(counter, sizes.code_end),
-        "output": stored_out,
+        "source": next_source.at_least(sizes.data_end),
+        "destination": next_destination.at_least(sizes.data_end) & next_destination.differs(sizes.output_port),
+        "counter": counter.at_least(sizes.code_end),
+        "output": to_port & store.equals(sizes.output_port),
     }.items():
-        card.expect(f"event.{name}", "scratchpad", card.bit(condition))
+        card.expect(f"event.{name}", "scratchpad", condition)
     for region in cells:
-        card.expect("memory", region, lambda cell: card.choose(
-            card.both(card.negated(to_port), cell.is_at(card.wide(store, length + 2) + FIRST)), difference, cell["memory"]))
-    card.expect("memory", "ports", lambda cell: card.choose(
-        card.both(to_port, cell["position.here"] == store), difference, cell["memory"]))
+        card.expect("memory", region, lambda cell: (~to_port & cell.is_at(store.extend(length + 2) + FIRST)).choose(
+            difference, cell["memory"]))
+    card.expect("memory", "ports", lambda cell: (to_port & cell["position.here"].equals(store)).choose(
+        difference, cell["memory"]))

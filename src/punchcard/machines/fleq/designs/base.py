@@ -18,6 +18,7 @@ from punchcard.machines.design import Design
 from punchcard.machines.fleq.blocks.block import Block, Scale, product_reach
 from punchcard.machines.fleq.blocks.curves import Curve
 from punchcard.machines.fleq.blocks.entries import Entries
+from punchcard.machines.meaning import RealMeaning
 from punchcard.primitives.add import number
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.bits import bit_of
@@ -206,7 +207,7 @@ class FleqDesign(Design[FleqSizes]):
     def punch_constants(self, card: Card) -> None:
         """Everything on the card that does not depend on the program."""
 
-    def meaning(self, card: Any) -> None:
+    def meaning(self, card: RealMeaning) -> None:
         """What a loop does, for a proof: see `machines.fleq.meaning`."""
 
     def departures(self, card: Card, after: Card) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.transport import Share, Transport
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
 from punchcard.machines.fleq.facts import card_facts
+from punchcard.machines.meaning import RealMeaning
 from punchcard.primitives.add import increment_bits
 from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.step import step_and
@@ -215,7 +216,7 @@ class CompactDesign(FleqDesign):
         """The transports' rows, which are 0 between loops."""
         return [name for t in self.transports for name, _ in t.scratch_rows(self.sizes.size)]
 
-    def meaning(self, card: Any) -> None:
+    def meaning(self, card: RealMeaning) -> None:
         from punchcard.machines.fleq.meaning import compact
 
         compact(self, card)

@@ -16,7 +16,7 @@ they are open; a column of the result is erased and then added, since an averagi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.lemmas import LemmaBench
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
 from punchcard.machines.fleq.facts import card_facts
+from punchcard.machines.meaning import RealMeaning
 from punchcard.primitives.add import increment_bits
 from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.correct import correct
@@ -203,7 +204,7 @@ class PaperFleqDesign(FleqDesign):
             assign(pc, correct(pc)),
         ]
 
-    def meaning(self, card: Any) -> None:
+    def meaning(self, card: RealMeaning) -> None:
         from punchcard.machines.fleq.meaning import paper
 
         paper(self, card)

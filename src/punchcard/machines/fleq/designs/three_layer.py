@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,7 @@ from punchcard.machines.fleq.blocks.bench import Bench
 from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqSizes, Scales
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.facts import card_facts, register_facts
+from punchcard.machines.meaning import RealMeaning
 from punchcard.primitives.add import increment_bits, number
 from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.step import step, step_and
@@ -67,7 +68,7 @@ class ThreeLayerDesign(CompactDesign):
 
     name: ClassVar[str] = "three-layer"
 
-    def meaning(self, card: Any) -> None:
+    def meaning(self, card: RealMeaning) -> None:
         from punchcard.machines.fleq.meaning import three_layer
 
         three_layer(self, card)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from punchcard.card.layout import Card, Cards, Layout, Pattern, Region
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.display_values import DisplayValue, Pending
+from punchcard.machines.meaning import Meaning
 from punchcard.words.word import Word
 
 EVERY_CELL = ("constants", "memory")
@@ -120,7 +121,7 @@ class SubleqDesign(Design[SubleqSizes]):
         """Read the cells, or the first so many, and the program counter off a card, or a batch of them."""
 
     @abstractmethod
-    def meaning(self, sizes: SubleqSizes, card: Any) -> None:
+    def meaning(self, sizes: SubleqSizes, card: Meaning) -> None:
         """Say what a loop does, for a proof (see `Machine.meaning`)."""
 
     counter_register: ClassVar[str] = "program_counter"

@@ -25,7 +25,7 @@ A cell's own command a and b name itself, so that its operand heads also find on
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from punchcard.card.column import ColumnWords
 from punchcard.card.facts import AnyFact, Copies, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.display_values import Pending
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.subleq.designs.base import (
     CONSTANTS,
     COUNTER_FACT,
@@ -187,24 +188,24 @@ class OneLayerDesign(SubleqDesign):
         return Reading(np.where(own_numbers(layout, "memory")[:cells] == address, pending, words),
                        layout.numbers(card, "program_counter", "scratchpad")[..., 0])
 
-    def meaning(self, sizes: SubleqSizes, card: Any) -> None:
+    def meaning(self, sizes: SubleqSizes, card: Meaning) -> None:
         """The word that waits reaches its cell and the caches; the instruction at the program counter makes the next one."""
         scratchpad = card.only("scratchpad")
         counter, waits, word = (scratchpad[name] for name in ("program_counter", "store_address", "store"))
         command = card.at("instructions", counter)
         a, b = command["operands.a"], command["operands.b"]
 
-        def stored(pointer: Any) -> Any:
-            return card.choose(pointer == waits, word, card.read("memory", EVERY_CELL, pointer))
+        def stored(pointer: Word) -> Word:
+            return pointer.equals(waits).choose(word, card.read("memory", EVERY_CELL, pointer))
 
         minuend, subtrahend = card.difference(1, "difference", "scratchpad", stored(b), stored(a))
         difference = minuend - subtrahend
         for region in EVERY_CELL:
             for rows_name in ("memory", "cache_a", "cache_b"):
-                card.expect(rows_name, region, lambda cell: card.choose(cell.is_at(waits), word, cell["memory"]))
-        for x in "ab":
-            card.expect(f"cache_{x}", "instructions", lambda column, x=x: stored(column[f"operands.{x}"]))
+                card.expect(rows_name, region, lambda cell: cell.is_at(waits).choose(word, cell["memory"]))
+        card.expect("cache_a", "instructions", lambda column: stored(column["operands.a"]))
+        card.expect("cache_b", "instructions", lambda column: stored(column["operands.b"]))
         card.expect("store_address", "scratchpad", b)
         card.expect("store", "scratchpad", difference)
         card.expect("program_counter", "scratchpad",
-                    card.choose(card.at_most_zero(difference), command["targets.c"], command["targets.next"]))
+                    difference.less(1, signed=True).choose(command["targets.c"], command["targets.next"]))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.subleq.designs.base import (
     COUNTER_FACT,
     EVERY_CELL,
@@ -100,13 +101,13 @@ class PaperDesign(SubleqDesign):
         return Reading(layout.numbers(card, "memory", "memory", slice(cells), signed=True),
                        layout.numbers(card, "program_counter", "scratchpad")[..., 0])
 
-    def meaning(self, sizes: SubleqSizes, card: Any) -> None:
+    def meaning(self, sizes: SubleqSizes, card: Meaning) -> None:
         """The instruction at the program counter is read and executed."""
         counter = card.only("scratchpad")["program_counter"]
         command = card.at("instructions", counter)
         a, b, c = (command[f"command.{x}"] for x in "abc")
         difference = card.lemma(5, "read_b", "scratchpad",
                                 card.read("memory", EVERY_CELL, b) - card.read("memory", EVERY_CELL, a))
-        card.expect("memory", "memory", lambda cell: card.choose(cell.is_at(b), difference, cell["memory"]))
+        card.expect("memory", "memory", lambda cell: cell.is_at(b).choose(difference, cell["memory"]))
         card.expect("pointer", "scratchpad", command["command"])
-        card.expect("program_counter", "scratchpad", card.choose(card.at_most_zero(difference), c, counter + 1))
+        card.expect("program_counter", "scratchpad", difference.less(1, signed=True).choose(c, counter + 1))

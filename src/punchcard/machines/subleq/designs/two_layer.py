@@ -7,11 +7,12 @@ vector (cell 0, cell -1, first instruction) costs one warm-up loop: it subtracts
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from punchcard.card.column import ColumnWords
 from punchcard.card.facts import Fact
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
     EVERYWHERE,
@@ -112,14 +113,14 @@ class TwoLayerDesign(SubleqDesign):
         return Reading(layout.numbers(card, "memory", "memory", slice(cells), signed=True),
                        (following - 1) % (1 << sizes.pointer_bits))
 
-    def meaning(self, sizes: SubleqSizes, card: Any) -> None:
+    def meaning(self, sizes: SubleqSizes, card: Meaning) -> None:
         """The instruction in the registers is executed, and the one at the next program counter is read."""
         scratchpad = card.only("scratchpad")
         a, b, c = (scratchpad[f"pointer.{x}"] for x in "abc")
         difference = card.lemma(1, "difference", "scratchpad",
                                 card.read("memory", EVERY_CELL, b) - card.read("memory", EVERY_CELL, a))
         target = card.lemma(1, "following", "scratchpad",
-                            card.choose(card.at_most_zero(difference), c, scratchpad["following"]))
-        card.expect("memory", "memory", lambda cell: card.choose(cell.is_at(b), difference, cell["memory"]))
+                            difference.less(1, signed=True).choose(c, scratchpad["following"]))
+        card.expect("memory", "memory", lambda cell: cell.is_at(b).choose(difference, cell["memory"]))
         card.expect("pointer", "scratchpad", card.read("command", ("instructions",), target))
         card.expect("following", "scratchpad", target + 1)
