@@ -287,18 +287,20 @@ class Attention:
             if row:
                 total = self._mean(number, row, first) if first is not None else NOTHING
                 means = [(self._mean(number, row, group), condition) for group, condition in wins]
-                if any(map(self.relus.is_real, (total, *(mean for mean, _ in means)))) or first is None:
-                    total = self._one_of(total, means)
-                else:
-                    for mean, condition in means:
-                        total = choose(condition, mean, total, self.bits)
+                total = (self._gated_sum if self._loop.has_reals else self._chosen)(total, means)
                 if rest is not None:
                     total += self._between(number, place, row, hull, rest)
                 taken[place] = total
         return taken
 
-    def _one_of(self, base: Form, means: list[tuple[Form, Term]]) -> Form:
-        """The base, or that of which the condition holds: never two at once."""
+    def _chosen(self, base: Form, means: list[tuple[Form, Term]]) -> Form:
+        """The base, or that of which the condition holds: bits stay single bits."""
+        for mean, condition in means:
+            base = choose(condition, mean, base, self.bits)
+        return base
+
+    def _gated_sum(self, base: Form, means: list[tuple[Form, Term]]) -> Form:
+        """The same as a sum of gated numbers, of which never two count at once: gates of real numbers stay few."""
         total, given = base, dict[object, tuple[Form, list[Term]]]()
         for mean, condition in means:
             more = mean - base

@@ -120,7 +120,7 @@ class Loop:
                 total = total + self.taken(number, head, column)[place]
         return self._by_difference(number + 1, column, place, total)
 
-    def _read(self, number: int, column: Column) -> Sequence[Form]:
+    def read(self, column: Column, number: int) -> Sequence[Form]:
         """The rows as the ReLUs of a layer read them: integers by promise are what was promised."""
         rows = self.attended(column, number)
         promised = {place: each for (layer, place, region), each in self.integers.items()
@@ -138,7 +138,7 @@ class Loop:
 
     def _after_units(self, number: int, column: Column, place: int) -> Form:
         """A row after the feed-forward of a layer."""
-        layer, rows = self.layers[number], self._read(number, column)
+        layer, rows = self.layers[number], self.read(column, number)
         if not layer.w2[place]:
             return rows[place] + Form(layer.b2[place])
         units = column.units.setdefault(number, {})

@@ -156,7 +156,7 @@ class RealProofMeaning(ProofMeaning):
         assert isinstance(column, Before)
         place, of = self.loop.layout.rows(rows).start, column.column
         form = self.loop.attended(of, layer - 1)[place] - Form(self.loop.integers[layer - 1, place, of.region].shift)
-        self.loop.after(of, layer)
+        self.loop.read(of, layer - 1)[place]
         known = self.loop.relus.at_most_zero.get(form.key)
         return self.word(at_least(-form, Fraction(0), self.loop.bits) if known is None else known)
 
