@@ -2,13 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
 READY := $(VENV)/ready
 # Where it is set, every process that a test starts would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test soak browser gpu lint pictures figures report docs clean
 
-run: $(READY)
+run: $(INSTALLED)
 	$(BIN)/punchcard run examples/multiply.subleq --trace
 	$(BIN)/punchcard info examples/multiply.subleq
 	$(BIN)/punchcard run examples/newton.fleq --heads 2
@@ -56,8 +57,13 @@ docs: $(VENV)/docs
 gpu: $(READY)
 	$(BIN)/python benchmarks/gpu.py
 
-$(READY): pyproject.toml constraints.txt
+# What running needs; then what testing needs as well.
+$(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	touch $(INSTALLED)
+
+$(READY): $(INSTALLED)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $(READY)
 

@@ -154,8 +154,8 @@ def timing() -> None:
 
 def growing() -> ProgramLayer:
     """x = x + x y in a loop: a small machine, for many loops."""
-    program = punchcard.assemble_fleq(".data\nx scalar 0.5\ny scalar 0.001\ns scalar\none scalar 1\nn scalar 0\n.code\n"
-                                      "loop: s = mul(x, y)\nx = add(x, s)\nif n <= 0 goto loop\nhalt")
+    program = punchcard.assemble(".data\nx scalar 0.5\ny scalar 0.001\ns scalar\none scalar 1\nn scalar 0\n.code\n"
+                                      "loop: s = mul(x, y)\nx = add(x, s)\nif n <= 0 goto loop\nhalt", "fleq")
     layer = FleqMachine.for_program(program).as_layer(program, ["y"], ["x"])
     assert isinstance(layer, ProgramLayer)
     return layer

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 import punchcard
-from punchcard.linear_algebra import Computed
+from punchcard.linalg import Computed
 from punchcard.machines.fleq.isa import Array
 
 
@@ -35,14 +35,14 @@ def calls(d: int, seed: int, precision: str) -> dict[str, Callable[..., Computed
     right = np.random.default_rng(seed).normal(size=d)
     iterations = 20 if precision == "float32" else None
     return {
-        "inverse": lambda **how: punchcard.inverse(regular, **how),
-        "power_iteration": lambda **how: punchcard.power_iteration(symmetric, iterations, **how),
-        "qr": lambda **how: punchcard.qr(regular, **how),
-        "lanczos": lambda **how: punchcard.lanczos(symmetric, d // 2, **how),
-        "arnoldi": lambda **how: punchcard.arnoldi(regular, d // 2, **how),
-        "solve": lambda **how: punchcard.solve(dominant, right, **how),
-        "solve, not dominant": lambda **how: punchcard.solve(regular, right, **how),
-        "least_squares": lambda **how: punchcard.least_squares(regular[:, : d // 2], right, **how),
+        "inverse": lambda **how: punchcard.linalg.inverse(regular, **how),
+        "power_iteration": lambda **how: punchcard.linalg.power_iteration(symmetric, iterations, **how),
+        "qr": lambda **how: punchcard.linalg.qr(regular, **how),
+        "lanczos": lambda **how: punchcard.linalg.lanczos(symmetric, d // 2, **how),
+        "arnoldi": lambda **how: punchcard.linalg.arnoldi(regular, d // 2, **how),
+        "solve": lambda **how: punchcard.linalg.solve(dominant, right, **how),
+        "solve, not dominant": lambda **how: punchcard.linalg.solve(regular, right, **how),
+        "least_squares": lambda **how: punchcard.linalg.least_squares(regular[:, : d // 2], right, **how),
     }
 
 

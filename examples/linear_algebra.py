@@ -17,15 +17,15 @@ def main() -> None:
     machine = punchcard.FleqMachine(functions=STANDARD_FUNCTIONS, size=3, memory=48, instructions=64, range=4, heads=3)
     print(machine)
 
-    inverse = punchcard.inverse(a, machine=machine, check=False)
+    inverse = punchcard.linalg.inverse(a, machine=machine, check=False)
     print("inverse, by Newton's iteration")
     print(inverse.value)
     print(f"{inverse.loops} loops, error {inverse.error:.1e}, against NumPy {inverse.machine_error:.1e}")
 
-    x = punchcard.solve(a, b, 3, machine=machine, check=False)
+    x = punchcard.linalg.solve(a, b, 3, machine=machine, check=False)
     print(f"solution after 3 sweeps of Gauss-Seidel {x.value}, {x.loops} loops, error {x.error:.1e}")
 
-    leading = punchcard.power_iteration(a, 3, machine=machine, check=False)
+    leading = punchcard.linalg.power_iteration(a, 3, machine=machine, check=False)
     print(f"leading eigenvalue after 3 iterations {leading.eigenvalue:.4f}, NumPy {np.linalg.eigvalsh(a)[-1]:.4f}")
 
     print("the program of the inverse:")

@@ -27,7 +27,7 @@ c  matrix 2x2
 
 
 def main() -> None:
-    program = punchcard.assemble_fleq(TEXT, functions={"maximum": MAXIMUM})
+    program = punchcard.assemble(TEXT, "fleq", functions={"maximum": MAXIMUM})
     for design in ("compact", "three-layer", "paper"):
         report = punchcard.run(program, design=design, blocks=[BLOCK])
         print(design, report.result.memory["c"].tolist(), "largest error", report.max_error)

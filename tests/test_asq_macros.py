@@ -14,6 +14,7 @@ from punchcard.errors import SourceError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq import parser as asq_source
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble, listing, standard_macros
+from punchcard.machines.von_neumann.languages.asq.items import Cell
 from punchcard.machines.von_neumann.languages.asq.macros import Expander
 from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
 from tests.cases import ROOT, wrap
@@ -196,7 +197,7 @@ def measured(name: str) -> tuple[int, int, int]:
     use, cells, inputs = MEASURED[name]
     parsed = asq_source.parse(use)
     items = Expander(parsed, standard_macros()).expand(parsed.items)
-    size = len([item for item in items if isinstance(item, asq_source.Cell)])
+    size = len([item for item in items if isinstance(item, Cell)])
     runs = [Ran(f"@mov =y q; {use}", {**START, **given}, input) for given in cells for input in inputs]
     steps = sorted(ran.steps - 4 for ran in runs)
     return size, steps[0], steps[-1]

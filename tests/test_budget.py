@@ -148,7 +148,7 @@ def test_saved_machines_and_checkpoints_are_refused_by_their_descriptions(tmp_pa
     description["sizes"]["size"] = 10**6
     storage.write(path, tensors, storage.KEY, description)
     assert REFUSED.search(in_time(lambda: FleqMachine.load(path)))
-    assert REFUSED.search(in_time(lambda: punchcard.load_machine(path)))
+    assert REFUSED.search(in_time(lambda: punchcard.Machine.load(path)))
 
     punchcard.run(program, machine, checkpoint=path, max_steps=1, engine="dense")
     description, tensors = storage.read(path, checkpoint.KEY, "checkpoint")
@@ -198,7 +198,8 @@ def test_the_option_raises_the_budget() -> None:
 
 def test_calls_refuse_what_is_too_large() -> None:
     big = np.eye(1000)
-    for call in (lambda: punchcard.inverse(big), lambda: punchcard.qr(big), lambda: punchcard.solve(big, np.ones(1000)),
+    for call in (lambda: punchcard.linalg.inverse(big), lambda: punchcard.linalg.qr(big),
+                 lambda: punchcard.linalg.solve(big, np.ones(1000)),
                  lambda: punchcard.learn(np.ones((4, 1)), np.ones(4), hidden=HUGE),
                  lambda: punchcard.learn(np.ones((4, 1)), np.ones(4), epochs=10**12)):
         assert REFUSED.search(in_time(call))
@@ -208,11 +209,11 @@ def test_the_variables_of_a_text_are_limited_together() -> None:
     half = MOST_VALUES // 2 + 1
     text = f".data\nA matrix 1x{half}\nB matrix 1x{half}\nC matrix 1x{half}\n.code\nhalt\n"
     with pytest.raises(SourceError, match=rf"line 3.*at most {MOST_VALUES} values together, and {half - 2} are left"):
-        punchcard.assemble_fleq(text)
+        punchcard.assemble(text, "fleq")
 
 
 def test_a_tall_and_a_wide_variable_do_not_make_a_square() -> None:
-    program = punchcard.assemble_fleq(".data\nA matrix 1x4000000\nB vector 4000000\n.code\nhalt\n")
+    program = punchcard.assemble(".data\nA matrix 1x4000000\nB vector 4000000\n.code\nhalt\n", "fleq")
     assert isinstance(program, FleqProgram)
     assert "4000000 rows and 4000001 columns" in in_time(program.initial_memory)
 

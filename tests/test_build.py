@@ -11,7 +11,8 @@ from torch import Tensor
 
 from punchcard.card.layout import Layout, Region, RowBlock
 from punchcard.errors import FormulaError, UnknownNameError
-from punchcard.transformer.build import Part, assign, attend, build, clear, compile_layer
+from punchcard.machines.subleq.machine import SubleqMachine
+from punchcard.transformer.build import LayerWeights, Part, assign, attend, build, clear, compile_layer
 from punchcard.transformer.expression import Expression, constant, relu, rows, stack
 from punchcard.transformer.gate import gated
 from punchcard.transformer.precision import Precision
@@ -90,6 +91,25 @@ def test_equal_hidden_units_are_shared() -> None:
 
 def test_assigning_a_row_to_itself_costs_nothing() -> None:
     assert compile_layer(assign(A, A), LAYOUT.width).hidden == 0
+
+
+@pytest.mark.parametrize("design", ["paper", "two-layer", "one-layer"])
+def test_units_know_the_formulas_that_they_serve(design: str) -> None:
+    """By the compiler's own record, and by compiling each assignment alone: it has the same relu there."""
+    def relus(weights: LayerWeights) -> list[bytes]:
+        return [unit.tobytes() for unit in np.hstack([weights.w1, weights.b1[:, None]]) + 0.0]
+
+    machine = SubleqMachine(word_bits=4, memory=2, instructions=2, design=design)
+    for layer in machine.compile(machine.sizes):
+        alone = [relus(compile_layer(Part(assignments=(each,)), layer.w2.shape[0])) for each in layer.part.assignments]
+        assert list(layer.serves) == [tuple(number for number, units in enumerate(alone) if unit in units)
+                                      for unit in relus(layer)]
+        assert len(layer.part.heads) == len(layer.key)
+
+
+def test_what_an_assignment_adds_twice_may_cancel() -> None:
+    weights = compile_layer(assign(A, A + relu(C) - relu(C)) + assign(B, B + relu(C)), LAYOUT.width)
+    assert weights.serves == ((1,),) * weights.hidden
 
 
 @pytest.mark.parametrize(("formula", "message"), [

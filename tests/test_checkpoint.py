@@ -18,7 +18,6 @@ import torch
 from safetensors.torch import load_file
 
 import punchcard
-from punchcard.api import Report
 from punchcard.engines import ENGINES, Controls
 from punchcard.errors import ProgramError, PunchcardError, StorageError
 from punchcard.machines import storage
@@ -28,6 +27,7 @@ from punchcard.machines.fleq.blocks.block import Elementwise
 from punchcard.machines.fleq.functions import Function, same_shape
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.assembler import assemble
+from punchcard.machines.result import Report
 from punchcard.machines.subleq.isa import Program
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
@@ -171,7 +171,7 @@ def test_blocks_and_weights_of_one_s_own(tmp_path: Path) -> None:
     assert report.ok
     assert report.result.memory["x"] == 16.0
     machine = punchcard.build(load_subleq("multiply.subleq"))
-    machine.model.layers[0].temperature[0] *= 2
+    machine.weights.layers[0].temperature[0] *= 2
     punchcard.run(load_subleq("multiply.subleq"), machine, max_steps=3, checkpoint=path)
     with pytest.raises(StorageError, match="was made with other weights than"):
         punchcard.resume(path)

@@ -35,7 +35,7 @@ def begun(kind: str, path: Path) -> Path:
     """A run of a small machine that has made two steps."""
     how: dict[str, Any] = {"max_steps": 2, "checkpoint": path, "engine": "dense"}
     if kind == "fleq":
-        punchcard.run(punchcard.assemble_fleq(FLEQ), **how)
+        punchcard.run(punchcard.assemble(FLEQ, "fleq"), **how)
     elif kind == "subleq":
         punchcard.run(punchcard.assemble(SUBLEQ), word_bits=4, design="one-layer", **how)
     else:
@@ -146,7 +146,7 @@ def test_no_turned_bit_is_accepted(tmp_path: Path, kind: str, what: str, count: 
     path = tmp_path / "file"
     if what == "machine":
         MACHINES[kind]().save(path)
-        assert accepted_flips(path, punchcard.load_machine, count) == []
+        assert accepted_flips(path, punchcard.Machine.load, count) == []
     else:
         assert accepted_flips(begun(kind, path), load, count) == []
 
@@ -160,4 +160,4 @@ def test_the_sign_of_a_zero_is_a_bit_too(tmp_path: Path) -> None:
     tensors["layers.0.w1"] = np.where(tensors["layers.0.w1"] == 0, -0.0, tensors["layers.0.w1"])
     storage.write(path, tensors, storage.KEY, description)
     with pytest.raises(StorageError, match="is not what the machine's formulas give"):
-        punchcard.load_machine(path)
+        punchcard.Machine.load(path)

@@ -299,7 +299,7 @@ def test_a_pipe_is_refused(multiply: Opened, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_broken_promise_is_told() -> None:
     """A value that leaves its range ends the run, and the screen says why."""
-    program = punchcard.assemble_fleq(".range 4\n.data\nx scalar 1\n.code\nloop: x = add(x, x); goto loop\n")
+    program = punchcard.assemble(".range 4\n.data\nx scalar 1\n.code\nloop: x = add(x, x); goto loop\n", "fleq")
     session = Session(punchcard.build(program), program)
 
     async def drive(app: Any, pilot: Any) -> None:

@@ -148,7 +148,7 @@ def test_every_page_is_reached() -> None:
     while to_read:
         here = to_read.pop()
         reached.add(here)
-        links = {(here.parent / target).resolve() for target in re.findall(r"\]\(([^)#:]+\.md)", here.read_text())}
+        links = {(here.parent / target).resolve() for target in re.findall(r"\][([]([^])#:]+\.md)", here.read_text())}
         to_read += [path for path in links - reached if path.exists()]
     assert not {path.resolve() for path in DOCS} - reached
 

@@ -187,7 +187,7 @@ def test_what_is_refused_leaves_the_checkpoint_alone(name: str, tmp_path: Path) 
 def test_a_machine_is_loaded_whatever_it_is(name: str, tmp_path: Path) -> None:
     _, machine = build(name)
     machine.save(tmp_path / "m.safetensors")
-    assert punchcard.load_machine(tmp_path / "m.safetensors").describe() == machine.describe()
+    assert punchcard.Machine.load(tmp_path / "m.safetensors").describe() == machine.describe()
     with pytest.raises(PunchcardError, match=rf"{type(machine).__name__}\.run: program=.*: it must be a "):
         machine.run(punchcard.load(file_of(KINDS[KINDS.index(name) - 1])))
 

@@ -106,7 +106,7 @@ def test_scripts(script: Path, engine: str | None, capsys: pytest.CaptureFixture
                  monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are; the one whose machine takes long to compile also on an engine that does not compile."""
     for call in ("inverse", "solve", "power_iteration") if engine else ():
-        monkeypatch.setattr(punchcard, call, partial(getattr(punchcard, call), engine=engine))
+        monkeypatch.setattr(punchcard.linalg, call, partial(getattr(punchcard.linalg, call), engine=engine))
     runpy.run_path(str(script), run_name="__main__")
     out = capsys.readouterr().out
     assert out

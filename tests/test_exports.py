@@ -101,7 +101,7 @@ def test_the_description_names_rows_heads_units_and_values(folders: dict[str, Pa
 
 def test_the_safetensors_file_is_the_machine(folders: dict[str, Path]) -> None:
     machine, program = case(SMALL)
-    again = punchcard.load_machine(folders["safetensors"] / "model.safetensors")
+    again: punchcard.Machine[Any, Any] = punchcard.Machine.load(folders["safetensors"] / "model.safetensors")
     assert again.weights.digest() == machine.weights.digest()
     with safe_open(folders["safetensors"] / "card.safetensors", framework="pt") as file:
         assert torch.equal(file.get_tensor("card"), machine.punch(program))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import punchcard
-from punchcard.above import above
-from punchcard.machines.fleq.machine import FleqMachine
-from punchcard.machines.subleq.machine import SubleqMachine
+from punchcard.machines.kind import Kind
+from punchcard.machines.registry import built_in
 from punchcard.machines.von_neumann.isa import DIALECTS
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 
@@ -21,7 +22,7 @@ SOURCE = Path(inspect.getfile(punchcard)).parent
 
 FLOORS = (
     ("errors",),
-    ("above", "formatting", "files", "budget", "arguments"),
+    ("lazy", "formatting", "files", "budget", "arguments"),
     ("words",),
     ("card", "arrays"),
     ("transformer",),
@@ -29,7 +30,7 @@ FLOORS = (
     ("machines",),
     ("view", "export", "proof"),
     ("python",),
-    ("calculator", "linear_algebra", "learning", "benchmark"),
+    ("calculator", "linalg", "learning", "benchmark"),
     ("api",),
     ("cli",),
     ("__main__", "__init__"),
@@ -39,19 +40,25 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 TENSOR_FREE = ("isa", "kind", "registry", "interpreter", "streams", "functions", "oracle", "program", "calls",
                "brainfuck_oracle", "fast", "in_c", "dry_run", "fitted", "builder", "counter", "text",
-               "assembler", "minsky", "languages", "source", "programs", "syntax", "exact")
+               "assembler", "minsky", "languages", "source", "programs", "syntax", "exact", "semantics")
 """Files and folders on the side of programs, wherever in the rooms above the engines they are."""
 
 
 @cache
-def imports_of(path: Path, *, for_types: bool = True) -> tuple[str, ...]:
-    """Every module that a file imports, as a dotted name; with for_types=False those that it imports when it runs."""
+def imports_of(path: Path, *, for_types: bool = True, in_functions: bool = True, lazy: bool = True) -> tuple[str, ...]:
+    """Every module that a file imports, as a dotted name.
+
+    for_types      also those for the type checker alone
+    in_functions   also those that a function imports when it is called
+    lazy           also those that are named in a text, for `punchcard.lazy`
+    """
     found = list[str]()
-    tree = ast.parse(path.read_text())
+    text = path.read_text()
+    tree = ast.parse(text)
     if not for_types:
         tree.body = [node for node in tree.body
                      if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")]
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if in_functions else _outside_functions(tree):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -59,11 +66,23 @@ def imports_of(path: Path, *, for_types: bool = True) -> tuple[str, ...]:
             module = node.module or ""
             # `from punchcard import api` imports the module punchcard.api
             found += [f"{module}.{a.name}" for a in node.names] if module == "punchcard" else [module]
-    return tuple(found)
+    return tuple(found + lazy_imports(text) * lazy)
 
 
-BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments", "punchcard.above",
-             "punchcard.formatting")
+def _outside_functions(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.FunctionDef):
+            yield node
+            yield from _outside_functions(node)
+
+
+def lazy_imports(text: str) -> list[str]:
+    """The modules in texts such as "punchcard.view.pictures:plot", which `punchcard.lazy` imports."""
+    return re.findall(r'"(punchcard(?:\.\w+)+):\w+"', text)
+
+
+BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments", "punchcard.lazy",
+             "punchcard.formatting", "punchcard.python.intervals")
 """What every file may use: no tensor is in there."""
 
 
@@ -80,14 +99,39 @@ def test_every_room_has_a_floor() -> None:
     assert {room_of(path) for path in files()} == set(FLOOR)
 
 
+UPWARD = {
+    "machines/base.py": {"view", "export", "proof"},
+    "machines/result.py": {"view"},
+    "trace.py": {"view"},
+    "machines/fleq/kind.py": {"python"},
+    "machines/von_neumann/kind.py": {"python"},
+}
+"""Imports that may point up, when a function is called: methods such as `plot` and `prove` are thin, and call the room that
+does it; a machine names languages of the Python front end."""
+
+
 @pytest.mark.parametrize("room", FLOOR)
 def test_imports_point_one_way(room: str) -> None:
     for path in files():
         if room_of(path) == room:
+            upward = UPWARD.get(str(path.relative_to(SOURCE)), set())
+            when_imported = set(imports_of(path, for_types=False, in_functions=False, lazy=False))
             for name in imports_of(path):
                 target = name.split(".")[1] if name.startswith("punchcard.") else ""
-                if target and not target.startswith("__"):
+                if target and not target.startswith("__") and not (target in upward and name not in when_imported):
                     assert target == room or FLOOR[target] < FLOOR[room], f"{path.name} in {room} must not import {target}"
+
+
+def test_only_one_module_imports_by_name() -> None:
+    """And what it is to import is there. Python programs of users import modules of their own."""
+    callers = {str(path.relative_to(SOURCE)) for path in files() if "import_module(" in path.read_text()}
+    assert callers == {"lazy.py", "python/files.py"}
+    for path in files():
+        for place in re.findall(r'"(punchcard(?:\.\w+)+:\w+)"', path.read_text()):
+            module, _, name = place.partition(":")
+            file = SOURCE.joinpath(*module.split(".")[1:])
+            found = file.with_suffix(".py") if file.with_suffix(".py").exists() else file / "__init__.py"
+            assert re.search(rf"\b{name}\b", found.read_text()), f"{path.name}: {place}"
 
 
 def tensor_free() -> list[Path]:
@@ -100,11 +144,17 @@ def test_the_side_of_programs_never_sees_a_tensor() -> None:
     free = tensor_free()
     assert {path.parent.name for path in free} >= {"subleq", "fleq", "von_neumann", "text", "languages"}
     for path in free:
-        for name in imports_of(path, for_types=False):
+        for name in imports_of(path, for_types=False, lazy=False):
             assert name.split(".")[0] != "torch", path
-            if name.startswith("punchcard.") and name not in BELOW_ALL:
+            if name.startswith("punchcard.") and name not in BELOW_ALL and not name.startswith("punchcard.words."):
                 file = SOURCE.joinpath(*name.split(".")[1:])
                 assert file.with_suffix(".py") in free or file / "__init__.py" in files(), f"{path}: {name}"
+
+
+def test_words_never_see_a_tensor() -> None:
+    for path in files():
+        if room_of(path) == "words":
+            assert {name.split(".")[0] for name in imports_of(path)}.isdisjoint({"torch"}), path
 
 
 def test_designs_never_see_a_program() -> None:
@@ -121,28 +171,33 @@ def test_designs_never_see_a_program() -> None:
 
 
 def test_building_takes_sizes_only() -> None:
-    parameters = inspect.signature(SubleqMachine.__init__).parameters
-    assert set(parameters) == {"self", "word_bits", "memory", "instructions", "design", "precision"}
-    parameters = inspect.signature(FleqMachine.__init__).parameters
-    assert set(parameters) == {"self", "functions", "size", "memory", "instructions", "design", "precision", "range",
-                               "heads", "anchors"}
-    parameters = inspect.signature(VonNeumannMachine.__init__).parameters
-    assert set(parameters) == {"self", "word_bits", "memory", "precision", "dialect", "design"}
+    """What a machine is built with is what its kind declares: sizes, a design and a precision."""
+    for kind in built_in():
+        parameters = inspect.signature(kind.machine_class().__init__).parameters
+        assert set(parameters) == {"self", "design", "precision", *(option.name for option in kind.options)}, kind.name
+
+
+SMALL: dict[str, dict[str, Any]] = {
+    "subleq": {"word_bits": 4, "memory": 2, "instructions": 2},
+    "fleq": {"functions": ["add", "mul"], "size": 2, "memory": 2, "instructions": 2},
+    "von-neumann": {"word_bits": 8, "memory": 256},
+    "riscv": {"memory": 16},
+}
+"""Sizes of a small machine of every kind."""
 
 
 def test_building_cannot_see_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Building works while a Program can neither be made nor looked at."""
+    """Building works while a program can neither be made nor looked at."""
     def refuse(*args: object, **kwargs: object) -> None:
         raise AssertionError("a program was touched while building")
 
-    for name in ("subleq.isa.Program", "fleq.isa.FleqProgram", "von_neumann.isa.Image"):
-        program = f"punchcard.machines.{name}"
-        monkeypatch.setattr(f"{program}.__init__", refuse)
-        monkeypatch.setattr(f"{program}.__getattribute__", refuse)
-    for design in ("paper", "two-layer", "one-layer"):
-        SubleqMachine(word_bits=4, memory=2, instructions=2, design=design)
-    for design in ("compact", "three-layer", "paper"):
-        FleqMachine(functions=["add", "mul"], size=2, memory=2, instructions=2, design=design)
+    kinds: list[tuple[Kind, Any, type]] = [(kind, kind.machine_class(), kind.program_class()) for kind in built_in()]
+    for _, _, program in kinds:
+        monkeypatch.setattr(program, "__init__", refuse)
+        monkeypatch.setattr(program, "__getattribute__", refuse)
+    for kind, machine, _ in kinds:
+        for design in kind.designs:
+            machine(**SMALL[kind.name], design=design)
     for dialect in DIALECTS:
         VonNeumannMachine(word_bits=8, memory=256, dialect=dialect)
 
@@ -168,15 +223,3 @@ def test_only_the_registry_names_the_machines() -> None:
     named = {path.relative_to(SOURCE) for path in shared for name in imports_of(path)
              if name.startswith(tuple(f"punchcard.machines.{folder}" for folder in folders))}
     assert {str(path) for path in named} == {"machines/registry.py", "cli/learn.py", "cli/calc.py"}, "two are of FLEQ"
-
-
-def test_higher_rooms_are_found_by_name_from_three_places() -> None:
-    """A method of a machine, a result or a snapshot may call what stands above it; nothing else may be reached so."""
-    named = {str(path.relative_to(SOURCE)): set(re.findall(r'above\("([^"]+)"\)', path.read_text())) for path in files()
-             if "punchcard.above" in imports_of(path)}
-    assert named.keys() == {"trace.py", "machines/base.py", "machines/result.py"}
-    for name in set.union(*named.values()):
-        assert FLOOR[name.split(".")[0]] > FLOOR["machines"]
-        assert callable(above(name))
-    callers = {path.name for path in (SOURCE / "machines").glob("*.py") if "import_module(" in path.read_text()}
-    assert callers == {"kind.py"}, "it imports what a machine declares by name"

@@ -26,7 +26,7 @@ TIGHT = 1e-11
 COUNTS = "scratchpad"
 """What counts the loops here: it need not be compiled."""
 
-TINY = punchcard.assemble_fleq("""
+TINY = punchcard.assemble("""
 # x grows by its product with y, as often as n says; s is a sum
 .data
 x    scalar 0.5
@@ -39,8 +39,8 @@ loop:   s = mul(x, y)
         x = add(x, s)
         n = add(n, one); if n <= 0 goto loop
         halt
-""")
-VECTORS = punchcard.assemble_fleq("""
+""", "fleq")
+VECTORS = punchcard.assemble("""
 .data
 A    matrix 2x2
 v    vector 2
@@ -49,7 +49,7 @@ w    vector 2
         w = mul(A, v)
         A = transpose(A)
         halt
-""")
+""", "fleq")
 
 
 def plain(x: Tensor, y: Tensor) -> Tensor:

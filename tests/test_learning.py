@@ -149,7 +149,7 @@ def test_products_with_the_reach_of_the_range(design: str) -> None:
     """Within their bound, which is below that of a machine's own products by nearly root d."""
     d, generator = 4, np.random.default_rng(0)
     text = f".range 1\n.data\na matrix {d}x{d}\nb matrix {d}x{d}\nc matrix {d}x{d}\nv vector {d}\n.code\n"
-    program = punchcard.assemble_fleq(text + "c = mul(a, b)\nv = hadamard(a[0], b[0])\nhalt\n")
+    program = punchcard.assemble(text + "c = mul(a, b)\nv = hadamard(a[0], b[0])\nhalt\n", "fleq")
     blocks = [MatrixProduct(MUL, 3, 1.0), EntrywiseProduct(HADAMARD, 3, 1.0)]
     machine = punchcard.build(program, blocks=blocks, heads=3, design=design)
     own = punchcard.build(program, heads=3, design=design)
@@ -185,7 +185,7 @@ def test_history_and_losses(learned: Learned) -> None:
 
 def test_the_program_runs_by_itself(learned: Learned) -> None:
     """Its text, assembled and run with every instruction audited, gives the same weights in as many loops."""
-    program = punchcard.assemble_fleq(learned.text)
+    program = punchcard.assemble(learned.text, "fleq")
     assert program == learned.program
     report = punchcard.run(program, learned.machine, engine=ENGINE)
     assert report.agrees

@@ -12,8 +12,9 @@ import pytest
 import scipy.linalg
 
 import punchcard
+from punchcard import linalg
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError, SingularMatrixError
-from punchcard.linear_algebra import Computed
+from punchcard.linalg import Computed
 from punchcard.machines.fleq.dry_run import dry_run
 from punchcard.machines.fleq.functions import STANDARD_FUNCTIONS
 from punchcard.machines.fleq.isa import Array
@@ -69,7 +70,7 @@ def check_range(computed: Computed) -> None:
 @pytest.mark.parametrize(("d", "iterations"), [(4, 10), soaked(8, 9)])
 def test_inverse_is_newton(d: int, iterations: int, precision: str, heads: int, tolerance: float) -> None:
     matrix = regular(np.random.default_rng(d), d, 4.0)
-    found = punchcard.inverse(matrix, iterations, heads=heads, precision=precision, engine=ENGINE)
+    found = linalg.inverse(matrix, iterations, heads=heads, precision=precision, engine=ENGINE)
     assert found.execution.report.agrees
     check_range(found)
     assert relative(found.value, newton(matrix, iterations)) <= tolerance
@@ -79,7 +80,7 @@ def test_inverse_is_newton(d: int, iterations: int, precision: str, heads: int, 
 @pytest.mark.parametrize("d", [3, soaked(8)])
 def test_inverse_against_scipy(d: int) -> None:
     matrix = regular(np.random.default_rng(1), d, 5.0) * 1000
-    found = punchcard.inverse(matrix, engine=ENGINE)
+    found = linalg.inverse(matrix, engine=ENGINE)
     expected = scipy.linalg.inv(matrix)
     assert found.converged
     assert relative(found.value, expected) <= 1e-10
@@ -90,13 +91,13 @@ def test_inverse_against_scipy(d: int) -> None:
 
 def test_inverse_in_the_paper_design() -> None:
     matrix = np.array([[4.0, 1.0], [2.0, 3.0]])
-    found = punchcard.inverse(matrix, design="paper", heads=2, engine=ENGINE)
+    found = linalg.inverse(matrix, design="paper", heads=2, engine=ENGINE)
     assert len(found.machine.model.shapes) == 13
     assert relative(found.value, scipy.linalg.inv(matrix)) <= 1e-10
 
 
 def test_an_iteration_that_is_cut_short_says_so() -> None:
-    found = punchcard.inverse([[4.0, 1.0], [2.0, 3.0]], 2, engine=ENGINE)
+    found = linalg.inverse([[4.0, 1.0], [2.0, 3.0]], 2, engine=ENGINE)
     assert not found.converged
     assert found.error > 0.01
     assert found.machine_error <= FLOAT64
@@ -107,9 +108,9 @@ def test_an_iteration_that_is_cut_short_says_so() -> None:
 def test_inverse_of_random_matrices_of_size_8(seed: int) -> None:
     matrix = regular(np.random.default_rng(seed), 8)
     for precision, tolerance in (("float64", FLOAT64), ("float32", 20 * FLOAT32)):
-        found = punchcard.inverse(matrix, precision=precision, check=False)
+        found = linalg.inverse(matrix, precision=precision, check=False)
         assert found.machine_error <= tolerance
-    assert relative(punchcard.inverse(matrix, heads=2).value, scipy.linalg.inv(matrix)) <= 1e-10
+    assert relative(linalg.inverse(matrix, heads=2).value, scipy.linalg.inv(matrix)) <= 1e-10
 
 
 # Power iteration
@@ -119,7 +120,7 @@ def test_inverse_of_random_matrices_of_size_8(seed: int) -> None:
 @pytest.mark.parametrize(("d", "iterations"), [(4, 8), soaked(8, 5)])
 def test_power_iteration_is_the_algorithm(d: int, iterations: int, precision: str, heads: int, tolerance: float) -> None:
     matrix = symmetric(d)
-    found = punchcard.power_iteration(matrix, iterations, heads=heads, precision=precision, engine=ENGINE)
+    found = linalg.power_iteration(matrix, iterations, heads=heads, precision=precision, engine=ENGINE)
     assert found.execution.report.agrees
     check_range(found)
     assert relative(found.value, powers(matrix, iterations)) <= tolerance
@@ -127,7 +128,7 @@ def test_power_iteration_is_the_algorithm(d: int, iterations: int, precision: st
 
 def test_leading_eigenvector_against_scipy() -> None:
     matrix = symmetric(4, seed=1, ratio=0.3)
-    found = punchcard.power_iteration(matrix, check=False, engine=ENGINE)
+    found = linalg.power_iteration(matrix, check=False, engine=ENGINE)
     values, vectors = scipy.linalg.eigh(matrix)
     leading = vectors[:, -1] * np.sign(vectors[:, -1] @ found.value)
     assert found.converged
@@ -138,7 +139,7 @@ def test_leading_eigenvector_against_scipy() -> None:
 
 def test_a_negative_eigenvalue_leads_and_the_start_is_free() -> None:
     matrix = np.diag([1.0, -4.0, 2.0])
-    found = punchcard.power_iteration(matrix, 9, start=[1.0, 8.0, 0.0], check=False, engine=ENGINE)
+    found = linalg.power_iteration(matrix, 9, start=[1.0, 8.0, 0.0], check=False, engine=ENGINE)
     assert found.eigenvalue == pytest.approx(-4, abs=1e-6)
     assert abs(found.value[1]) == pytest.approx(1, abs=1e-6)
 
@@ -146,7 +147,7 @@ def test_a_negative_eigenvalue_leads_and_the_start_is_free() -> None:
 def test_power_iteration_of_a_stochastic_matrix() -> None:
     """A matrix that is not symmetric: the stationary distribution of a Markov chain."""
     chain = np.array([[0.9, 0.2, 0.1], [0.05, 0.7, 0.1], [0.05, 0.1, 0.8]])
-    found = punchcard.power_iteration(chain, 10, check=False, engine=ENGINE)
+    found = linalg.power_iteration(chain, 10, check=False, engine=ENGINE)
     assert found.eigenvalue == pytest.approx(1, abs=1e-2)
     assert relative(found.value, powers(chain, 10)) <= FLOAT64
 
@@ -157,10 +158,10 @@ def test_power_iteration_of_size_8(seed: int) -> None:
     matrix = symmetric(8, seed)
     vectors = scipy.linalg.eigh(matrix)[1]
     for heads in (2, 3):
-        found = punchcard.power_iteration(matrix, heads=heads, check=False)
+        found = linalg.power_iteration(matrix, heads=heads, check=False)
         assert np.abs(found.value - vectors[:, -1] * np.sign(vectors[:, -1] @ found.value)).max() <= 1e-8
         assert found.machine_error <= FLOAT64
-    assert punchcard.power_iteration(matrix, 20, precision="float32", check=False).machine_error <= FLOAT32
+    assert linalg.power_iteration(matrix, 20, precision="float32", check=False).machine_error <= FLOAT32
 
 
 # QR, Arnoldi, Lanczos
@@ -169,7 +170,7 @@ def test_power_iteration_of_size_8(seed: int) -> None:
 @pytest.mark.parametrize("shape", [(4, 2), pytest.param((8, 8), marks=pytest.mark.soak)])
 def test_qr_against_scipy(shape: tuple[int, int]) -> None:
     matrix = 10 * np.random.default_rng(0).normal(size=shape)
-    found = punchcard.qr(matrix, 6 if shape == (4, 2) else 18, engine=ENGINE)
+    found = linalg.qr(matrix, 6 if shape == (4, 2) else 18, engine=ENGINE)
     q, r = scipy.linalg.qr(matrix, mode="economic")
     signs = np.sign(np.diag(r))
     assert found.execution.report.agrees
@@ -184,7 +185,7 @@ def test_qr_against_scipy(shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize(("d", "dimension"), [(3, 3), pytest.param(8, 8, marks=pytest.mark.soak)])
 def test_lanczos_finds_the_eigenvalues(d: int, dimension: int) -> None:
     matrix = symmetric(d, seed=2)
-    found = punchcard.lanczos(matrix, dimension, steps=9 if d == 3 else 18, check=False, engine=ENGINE)
+    found = linalg.lanczos(matrix, dimension, steps=9 if d == 3 else 18, check=False, engine=ENGINE)
     assert np.abs(np.triu(found.h, 2)).max() <= 1e-10
     assert np.abs(np.linalg.eigvalsh(found.h) - scipy.linalg.eigvalsh(matrix)).max() <= 1e-10
     assert found.residual <= 5e-12
@@ -193,7 +194,7 @@ def test_lanczos_finds_the_eigenvalues(d: int, dimension: int) -> None:
 
 def test_arnoldi_is_upper_hessenberg() -> None:
     matrix = np.random.default_rng(3).normal(size=(3, 3))
-    found = punchcard.arnoldi(matrix, 3, start=[1.0, 0.0, 1.0], steps=9, check=False, engine=ENGINE)
+    found = linalg.arnoldi(matrix, 3, start=[1.0, 0.0, 1.0], steps=9, check=False, engine=ENGINE)
     q, h = found.value, found.h
     assert np.abs(np.tril(h, -2)).max() <= 1e-11
     assert np.abs(q.T @ matrix @ q - h).max() <= 1e-11
@@ -209,7 +210,7 @@ def test_solve_against_scipy(d: int, sweeps: int | None) -> None:
     rng = np.random.default_rng(d)
     matrix = rng.uniform(-1, 1, (d, d)) + 2 * d * np.diag(rng.choice([-1, 1], d))
     right = 100 * rng.normal(size=d)
-    found = punchcard.solve(matrix, right, sweeps, engine=ENGINE)
+    found = linalg.solve(matrix, right, sweeps, engine=ENGINE)
     assert found.execution.report.agrees
     check_range(found)
     assert found.machine_error <= FLOAT64
@@ -225,7 +226,7 @@ def test_solve_against_scipy(d: int, sweeps: int | None) -> None:
 def test_solve_takes_a_positive_definite_matrix() -> None:
     matrix = np.array([[2.0, 1.5, 0.5], [1.5, 2.0, 1.0], [0.5, 1.0, 1.5]])
     right = np.array([1.0, -2.0, 0.5])
-    found = punchcard.solve(matrix, right, 4, check=False, engine=ENGINE)
+    found = linalg.solve(matrix, right, 4, check=False, engine=ENGINE)
     assert found.machine_error <= FLOAT64
 
 
@@ -238,7 +239,7 @@ def test_solve_takes_a_positive_definite_matrix() -> None:
 def test_solve_takes_any_well_conditioned_matrix(matrix: list[list[float]]) -> None:
     """Where Gauss-Seidel does not converge it is Newton's iteration; the error is about the condition times a product's."""
     right = 1.0 + np.arange(len(matrix))
-    found = punchcard.solve(matrix, right, engine=ENGINE, check=False)
+    found = linalg.solve(matrix, right, engine=ENGINE, check=False)
     assert "Z = mul(" in found.text
     error = relative(found.value, scipy.linalg.solve(np.array(matrix), right))
     assert error <= 4 * np.linalg.cond(matrix) * found.bound
@@ -247,7 +248,7 @@ def test_solve_takes_any_well_conditioned_matrix(matrix: list[list[float]]) -> N
 
 
 def test_matrices_of_one_size_share_a_machine() -> None:
-    machines = [punchcard.inverse(matrix, 6, engine=ENGINE, check=False).machine
+    machines = [linalg.inverse(matrix, 6, engine=ENGINE, check=False).machine
                 for matrix in ([[4.0, 1.0], [2.0, 3.0]], [[0.7, -0.2], [0.1, 0.5]])]
     first, second = (machine.model.state_dict() for machine in machines)
     assert all(np.array_equal(first[name], second[name]) for name in first)
@@ -257,7 +258,7 @@ def test_matrices_of_one_size_share_a_machine() -> None:
 def test_least_squares_against_scipy(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)
     matrix, right = rng.normal(size=shape) * 50, rng.normal(size=(shape[0], 1))
-    found = punchcard.least_squares(matrix, right, engine=ENGINE)
+    found = linalg.least_squares(matrix, right, engine=ENGINE)
     expected = scipy.linalg.lstsq(matrix, right[:, 0])[0]
     assert found.execution.report.agrees
     check_range(found)
@@ -278,8 +279,8 @@ def test_one_unchanged_model_inverts_finds_eigenvectors_and_learns() -> None:
     machine = FleqMachine(functions=STANDARD_FUNCTIONS, size=4, memory=64, instructions=64, range=4.0, heads=2)
     before = weights(machine)
     matrix = regular(np.random.default_rng(0), 4, 4.0)
-    inverted = punchcard.inverse(matrix, 8, machine=machine, engine=ENGINE)
-    eigen = punchcard.power_iteration(symmetric(4), 3, machine=machine, engine=ENGINE)
+    inverted = linalg.inverse(matrix, 8, machine=machine, engine=ENGINE)
+    eigen = linalg.power_iteration(symmetric(4), 3, machine=machine, engine=ENGINE)
     for found in (inverted, eigen):
         assert found.machine is machine
         assert found.execution.report.agrees
@@ -296,10 +297,10 @@ def test_one_unchanged_model_runs_the_others_too() -> None:
     before = weights(machine)
     matrix = regular(np.random.default_rng(0), 4, 4.0)
     for found in (
-        punchcard.solve(matrix + 3 * np.eye(4), np.ones(4), 3, machine=machine, engine=ENGINE),
-        punchcard.least_squares(matrix[:, :2], np.ones(4), 9, machine=machine, engine=ENGINE),
-        punchcard.qr(matrix, machine=machine, engine=ENGINE),
-        punchcard.arnoldi(matrix, 2, machine=machine, engine=ENGINE),
+        linalg.solve(matrix + 3 * np.eye(4), np.ones(4), 3, machine=machine, engine=ENGINE),
+        linalg.least_squares(matrix[:, :2], np.ones(4), 9, machine=machine, engine=ENGINE),
+        linalg.qr(matrix, machine=machine, engine=ENGINE),
+        linalg.arnoldi(matrix, 2, machine=machine, engine=ENGINE),
     ):
         assert found.machine is machine
         assert found.execution.report.agrees
@@ -308,7 +309,7 @@ def test_one_unchanged_model_runs_the_others_too() -> None:
 
 
 def test_the_text_is_the_program() -> None:
-    found = punchcard.inverse([[2.0]], 3, engine=ENGINE)
+    found = linalg.inverse([[2.0]], 3, engine=ENGINE)
     assert assemble(found.text) == found.program
     assert "= sub(k, " in found.text  # 2 I - A X
 
@@ -317,40 +318,40 @@ def test_the_text_is_the_program() -> None:
 
 
 @pytest.mark.parametrize(("call", "error", "says"), [
-    (lambda: punchcard.inverse([[1.0, 2.0, 3.0]]), MatrixError, "inverse: the matrix is 1x3, and must be square"),
-    (lambda: punchcard.inverse([1.0, 2.0]), MatrixError, r"a matrix has two dimensions .* this has the shape \(2\)"),
-    (lambda: punchcard.inverse([[1.0, np.nan], [0.0, 1.0]]), MatrixError, "the matrix holds nan, and must be finite"),
-    (lambda: punchcard.inverse([[0.0, 0.0], [0.0, 0.0]]), MatrixError, "the matrix is 0"),
-    (lambda: punchcard.inverse([[1e-90]]), MatrixError, "has the largest entry 1e-90: it must be between 1e-60 and 1e[+]60"),
-    (lambda: punchcard.inverse([[1.0, 2.0], [2.0, 4.0]]), SingularMatrixError, r"singular, or too near to it \("),
-    (lambda: punchcard.inverse([[1.0, 2.0], [2.0, 4.0]], 9), SingularMatrixError, "singular"),
-    (lambda: punchcard.inverse([[1.0]], 0), PunchcardError, "inverse: iterations=0: it must be 1 or more"),
-    (lambda: punchcard.inverse(scipy.linalg.hilbert(5), precision="float32", engine=ENGINE), ConvergenceError,
+    (lambda: linalg.inverse([[1.0, 2.0, 3.0]]), MatrixError, "inverse: the matrix is 1x3, and must be square"),
+    (lambda: linalg.inverse([1.0, 2.0]), MatrixError, r"a matrix has two dimensions .* this has the shape \(2\)"),
+    (lambda: linalg.inverse([[1.0, np.nan], [0.0, 1.0]]), MatrixError, "the matrix holds nan, and must be finite"),
+    (lambda: linalg.inverse([[0.0, 0.0], [0.0, 0.0]]), MatrixError, "the matrix is 0"),
+    (lambda: linalg.inverse([[1e-90]]), MatrixError, "has the largest entry 1e-90: it must be between 1e-60 and 1e[+]60"),
+    (lambda: linalg.inverse([[1.0, 2.0], [2.0, 4.0]]), SingularMatrixError, r"singular, or too near to it \("),
+    (lambda: linalg.inverse([[1.0, 2.0], [2.0, 4.0]], 9), SingularMatrixError, "singular"),
+    (lambda: linalg.inverse([[1.0]], 0), PunchcardError, "inverse: iterations=0: it must be 1 or more"),
+    (lambda: linalg.inverse(scipy.linalg.hilbert(5), precision="float32", engine=ENGINE), ConvergenceError,
      "became .* beyond the declared range .* on the interpreter, which rounds less, values stay within"),
-    (lambda: punchcard.inverse(np.diag([1.0, 3e-5]), precision="float32", engine=ENGINE), ConvergenceError,
+    (lambda: linalg.inverse(np.diag([1.0, 3e-5]), precision="float32", engine=ENGINE), ConvergenceError,
      "the residual is .* on the machine, the limit is 2.4e-04: the matrix has the condition 3.3e[+]04"),
-    (lambda: punchcard.least_squares([[1.0, 2.0]], [1.0]), MatrixError, "1x2, and must have at least as many rows"),
-    (lambda: punchcard.least_squares([[1.0], [2.0]], [1.0]), MatrixError, r"has the shape \(1,\): it must have 2"),
-    (lambda: punchcard.least_squares([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]], [1.0, 2.0, 3.0]), SingularMatrixError,
+    (lambda: linalg.least_squares([[1.0, 2.0]], [1.0]), MatrixError, "1x2, and must have at least as many rows"),
+    (lambda: linalg.least_squares([[1.0], [2.0]], [1.0]), MatrixError, r"has the shape \(1,\): it must have 2"),
+    (lambda: linalg.least_squares([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]], [1.0, 2.0, 3.0]), SingularMatrixError,
      "the columns depend on each other"),
-    (lambda: punchcard.inverse(np.diag([1.0, 1e-7]), engine=ENGINE, check=False), ConvergenceError,
+    (lambda: linalg.inverse(np.diag([1.0, 1e-7]), engine=ENGINE, check=False), ConvergenceError,
      "the matrix, of the condition 1.0e[+]07, is too badly conditioned: that is beyond the most exact machine, float64"),
-    (lambda: punchcard.solve([[1.0, 2.0], [3.0, 1.0]], [1.0, 1.0], 5), MatrixError,
+    (lambda: linalg.solve([[1.0, 2.0], [3.0, 1.0]], [1.0, 1.0], 5), MatrixError,
      "sweeps=5: Gauss-Seidel needs a matrix that is strictly diagonally dominant by rows, .* in row 1 the diagonal is 1 and "
      "the others sum to 3; without sweeps, Newton's iteration is taken"),
-    (lambda: punchcard.solve([[1.0, 2.0], [2.0, 1.0]], [1.0, 1.0], 3), MatrixError, "diagonally dominant"),
-    (lambda: punchcard.solve([[1.0, 2.0], [2.0, 4.0]], [1.0, 1.0]), SingularMatrixError, "the matrix is singular"),
-    (lambda: punchcard.solve([[2.0, 1.0], [1.0, 2.0]], [0.0, 0.0]), MatrixError, "the right side is 0"),
-    (lambda: punchcard.power_iteration([[0.0, 1.0], [1.0, 0.0]], start=[1.0, 0.5]), ConvergenceError,
+    (lambda: linalg.solve([[1.0, 2.0], [2.0, 1.0]], [1.0, 1.0], 3), MatrixError, "diagonally dominant"),
+    (lambda: linalg.solve([[1.0, 2.0], [2.0, 4.0]], [1.0, 1.0]), SingularMatrixError, "the matrix is singular"),
+    (lambda: linalg.solve([[2.0, 1.0], [1.0, 2.0]], [0.0, 0.0]), MatrixError, "the right side is 0"),
+    (lambda: linalg.power_iteration([[0.0, 1.0], [1.0, 0.0]], start=[1.0, 0.5]), ConvergenceError,
      "not settled after 2000 iterations: the two largest eigenvalues are 1 and 1 in size"),
-    (lambda: punchcard.power_iteration([[0.0, 1.0], [0.0, 0.0]], 5, engine=ENGINE), ConvergenceError, "b ends with the"),
-    (lambda: punchcard.power_iteration([[1.0, -1.0], [-1.0, 1.0]], 5, engine=ENGINE), ConvergenceError, "nearly no part"),
-    (lambda: punchcard.power_iteration([[1.0]], 5, start=[1.0, 2.0]), MatrixError, r"start has the shape \(2,\)"),
-    (lambda: punchcard.qr([[1.0, 2.0], [2.0, 4.0]], 6, engine=ENGINE), SingularMatrixError, "column 1 of Q ends with"),
-    (lambda: punchcard.arnoldi([[1.0, 0.0], [0.0, 1.0]], 2, steps=3, engine=ENGINE), SingularMatrixError, "invariant space"),
-    (lambda: punchcard.arnoldi([[1.0]], 2), PunchcardError, "dimension=2: it must be between 1 and 1"),
-    (lambda: punchcard.solve([[1.0, 0.0], [0.0, 1e-9]], [1.0, 1.0]), MatrixError, "the diagonal goes from .* scale"),
-    (lambda: punchcard.lanczos([[1.0, 2.0], [3.0, 1.0]], 2), MatrixError, r"at \(0, 1\) and \(1, 0\) are 2 and 3: take"),
+    (lambda: linalg.power_iteration([[0.0, 1.0], [0.0, 0.0]], 5, engine=ENGINE), ConvergenceError, "b ends with the"),
+    (lambda: linalg.power_iteration([[1.0, -1.0], [-1.0, 1.0]], 5, engine=ENGINE), ConvergenceError, "nearly no part"),
+    (lambda: linalg.power_iteration([[1.0]], 5, start=[1.0, 2.0]), MatrixError, r"start has the shape \(2,\)"),
+    (lambda: linalg.qr([[1.0, 2.0], [2.0, 4.0]], 6, engine=ENGINE), SingularMatrixError, "column 1 of Q ends with"),
+    (lambda: linalg.arnoldi([[1.0, 0.0], [0.0, 1.0]], 2, steps=3, engine=ENGINE), SingularMatrixError, "invariant space"),
+    (lambda: linalg.arnoldi([[1.0]], 2), PunchcardError, "dimension=2: it must be between 1 and 1"),
+    (lambda: linalg.solve([[1.0, 0.0], [0.0, 1e-9]], [1.0, 1.0]), MatrixError, "the diagonal goes from .* scale"),
+    (lambda: linalg.lanczos([[1.0, 2.0], [3.0, 1.0]], 2), MatrixError, r"at \(0, 1\) and \(1, 0\) are 2 and 3: take"),
 ])
 def test_refusals(call: object, error: type[Exception], says: str) -> None:
     assert callable(call)
@@ -361,9 +362,9 @@ def test_refusals(call: object, error: type[Exception], says: str) -> None:
 def test_a_machine_that_does_not_fit_is_refused() -> None:
     machine = FleqMachine(functions=STANDARD_FUNCTIONS, size=2, memory=32, instructions=32, range=2.0)
     with pytest.raises(ProgramError, match="largest operand has 3 rows or columns, the machine's size is 2"):
-        punchcard.inverse(np.eye(3), machine=machine)
+        linalg.inverse(np.eye(3), machine=machine)
     with pytest.raises(PunchcardError, match="heads: options build a machine, and here one is given"):
-        punchcard.inverse(np.eye(2), machine=machine, heads=2)
+        linalg.inverse(np.eye(2), machine=machine, heads=2)
 
 
 @pytest.mark.parametrize("engine", [ENGINE, soaked(None)])
@@ -371,7 +372,7 @@ def test_the_page_is_a_program(engine: str | None, monkeypatch: pytest.MonkeyPat
     """On an engine that need not compile; as printed in the soak."""
     if engine is not None:
         for name in ("inverse", "power_iteration"):
-            monkeypatch.setattr(punchcard, name, partial(getattr(punchcard, name), engine=engine))
+            monkeypatch.setattr(punchcard.linalg, name, partial(getattr(punchcard.linalg, name), engine=engine))
     page = (ROOT / "docs" / "linear-algebra.md").read_text()
     snippets = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(snippets) == 2

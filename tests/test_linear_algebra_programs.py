@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punchcard.errors import ConvergenceError, ProgramError, SourceError
-from punchcard.linear_algebra.newton import inverse_program, least_squares_program
-from punchcard.linear_algebra.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds
-from punchcard.linear_algebra.programs.inverse import newton_rounds, safe_step
-from punchcard.linear_algebra.programs.krylov import arnoldi_program
-from punchcard.linear_algebra.programs.power_iteration import norm_bound, power_program, power_rounds
-from punchcard.linear_algebra.programs.qr import qr_program
+from punchcard.linalg.newton import inverse_program, least_squares_program
+from punchcard.linalg.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds
+from punchcard.linalg.programs.inverse import newton_rounds, safe_step
+from punchcard.linalg.programs.krylov import arnoldi_program
+from punchcard.linalg.programs.power_iteration import norm_bound, power_program, power_rounds
+from punchcard.linalg.programs.qr import qr_program
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.dry_run import dry_run, with_fitting_range

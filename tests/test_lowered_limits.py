@@ -18,7 +18,7 @@ def test_a_transpose_of_the_least_numbers(precision: str) -> None:
     least = float(np.finfo(precision).smallest_subnormal)
     normal = float(np.finfo(precision).smallest_normal)
     for d in (2, 4):
-        program = punchcard.assemble_fleq(f".data\nx matrix {d}x{d}\ny matrix {d}x{d}\n.code\ny = transpose(x)")
+        program = punchcard.assemble(f".data\nx matrix {d}x{d}\ny matrix {d}x{d}\n.code\ny = transpose(x)", "fleq")
         machine = punchcard.FleqMachine.for_program(program, precision=precision)
         for value in (least, 3 * least, 1000 * least, normal, 3.1 * normal, 2 * d * normal, 1.7 * 2 * d * normal):
             x = np.full((d, d), value, dtype=precision).astype(np.float64)

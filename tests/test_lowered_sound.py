@@ -9,8 +9,8 @@ import torch
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Content, Layout, Pattern, Region, RowBlock, holding
 from punchcard.engines import Controls, prepare
+from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import BitFunctions
-from punchcard.engines.lowered.bits.word import Words
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Linear
@@ -171,7 +171,7 @@ def test_values_at_the_ends_of_a_range_that_are_not_on_the_grid() -> None:
 def test_values_that_are_too_fine_stay_numbers() -> None:
     graph = Graph()
     node = graph.node(op.LOAD, (), 0, ends=(0.0, 1e-30), domain=(0.0, 1e-30))
-    assert BitFunctions(Words(), lambda _: None).table(node) is None
+    assert BitFunctions(WordBuilder(), lambda _: None).table(node) is None
 
 
 def thresholds() -> Machine:

@@ -11,8 +11,8 @@ import pytest
 
 import punchcard
 from punchcard.errors import ArgumentError
-from punchcard.view.notebook import Still, answer
-from punchcard.view.server import QUESTIONS
+from punchcard.view.notebook import Still, answer_message
+from punchcard.view.questions import QUESTIONS
 from punchcard.view.session import Session
 from tests.cases import load_subleq
 
@@ -67,7 +67,7 @@ def test_messages_reach_the_session(widget: Any, machine: Any) -> None:
     ({"id": 1, "name": "state", "given": [1, {"more": 2}]}, "more"),
 ])
 def test_what_is_not_a_question_is_answered_with_an_error(machine: Any, question: Any, message: str) -> None:
-    reply = answer(Session(machine, PROGRAM), question)
+    reply = answer_message(Session(machine, PROGRAM), question)
     assert message in reply["error"]
     assert "\n" not in reply["error"]
 
@@ -119,7 +119,7 @@ def test_the_widget_in_a_browser(widget: Any, machine: Any) -> None:
         wrong: list[str] = []
         page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.expose_function("kernel", lambda question: answer(session, question))
+        page.expose_function("kernel", lambda question: answer_message(session, question))
         page.set_content("<!doctype html><title>notebook</title>")
         page.add_style_tag(content=widget._css if isinstance(widget._css, str) else str(widget._css))
         page.evaluate(MODEL, [widget._esm if isinstance(widget._esm, str) else str(widget._esm)])

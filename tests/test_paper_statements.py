@@ -13,7 +13,6 @@ from torch import Tensor
 
 from punchcard.card.encoding import encode_unsigned, pointer_bits
 from punchcard.card.layout import Layout, Region, RowBlock
-from punchcard.engines.scratchpad.engine import active_columns
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, MatrixProduct
 from punchcard.machines.fleq.functions import Function, product_shape, same_shape
 from punchcard.machines.fleq.machine import FleqMachine
@@ -27,6 +26,7 @@ from punchcard.transformer.build import Part, build
 from punchcard.transformer.expression import rows
 from punchcard.transformer.model import LayerShape, TransformerLayer
 from punchcard.transformer.precision import Precision
+from punchcard.transformer.weights import active_columns
 from tests.cases import random_program
 
 F64 = torch.float64

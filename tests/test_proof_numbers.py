@@ -16,7 +16,6 @@ from punchcard.errors import ProofError
 from punchcard.machines.meaning import Addend
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.meaning import operation
-from punchcard.machines.riscv.oracle import OPERATIONS
 from punchcard.proof import arithmetic
 from punchcard.proof.arithmetic import LEMMAS, Lemma, show_lemma
 from punchcard.proof.concrete import SeenColumns
@@ -26,6 +25,7 @@ from punchcard.proof.products import Wholes
 from punchcard.proof.solver import Failed, Solver
 from punchcard.words.word import constant
 from tests.riscv_random import EXTREMES
+from tests.riscv_reference import OPERATIONS
 
 WIDE = ("mul", "mulh", "mulhsu", "mulhu", "div", "divu", "rem", "remu")
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import punchcard
 from punchcard.errors import PunchcardError, SourceError
 from punchcard.machines.streams import reader
+from punchcard.machines.von_neumann.languages.asq.assembler import assemble
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
 from punchcard.python.files import PythonFile, split_call
 from punchcard.python.integers.compiler import CompiledIntegers, compile_function
@@ -62,6 +63,14 @@ def test_the_corpus_is_large_enough() -> None:
     assert len(CORPUS) >= 40
     assert {"sieve", "quicksort", "gcd", "collatz", "queens", "matrix product", "reverse input", "prime factors", "life",
             "fizzbuzz", "ackermann", "calculator"} <= CORPUS.keys()
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_the_listing_assembles_to_the_program(name: str) -> None:
+    """The compiler hands items to the assembler; the text that it shows has the same words."""
+    case = CORPUS[name]
+    code = compile_function(PythonFile.parsed(case.text, "test.py").functions[case.entry], {}, word_bits=20, check=True)
+    assert assemble(code.listing, word_bits=20).words == code.program.words
 
 
 def run_compiled(code: CompiledIntegers) -> tuple[Any, str]:

@@ -19,12 +19,13 @@ from punchcard.machines.riscv.isa import BY_NAME, INSTRUCTIONS, MASK, WORD_BITS,
 from punchcard.machines.riscv.languages import c, elf, elf_writer
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
-from punchcard.machines.riscv.oracle import OPERATIONS, RiscvInterpreter
+from punchcard.machines.riscv.oracle import RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.transformer.build import compile_layer, to_weights
 from punchcard.transformer.expression import Array
 from tests.cases import soaked
 from tests.riscv_cases import CORNERS, program_of, random_words
+from tests.riscv_reference import OPERATIONS
 from tests.riscv_runs import needs_gcc
 from tests.riscv_suite import suite
 

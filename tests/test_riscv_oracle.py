@@ -12,8 +12,9 @@ from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import BY_NAME, INSTRUCTIONS, MASK, encode, immediate_range, operation_of
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
-from punchcard.machines.riscv.oracle import Fault, Misaligned, RiscvInterpreter
+from punchcard.machines.riscv.oracle import Fault, Misaligned, RiscvInterpreter, functions_of
 from tests.riscv_cases import CORNERS, RESULTS, TAKEN, program_of, random_registers, random_words
+from tests.riscv_reference import OPERATIONS, Reference
 
 Make = Callable[..., RiscvInterpreter]
 needs_c = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
@@ -248,6 +249,31 @@ def compared(make: Make, seed: int, words: int, steps: int, *, base: int = 0, mi
     return plain.steps
 
 
+def test_random_programs_as_the_manual_says() -> None:
+    """The interpreter, which executes the table, against one that shares nothing with it, up to the first fault."""
+    made = 0
+    for seed in range(400):
+        size, base = 32 + seed % 64, (0, 0x80000000, 0x1000)[seed % 3]
+        words, registers = random_words(seed, size, base), random_registers(seed, size, base)
+        plain = RiscvInterpreter(program_of(words, base), size)
+        plain.registers[:] = registers
+        reference = Reference(b"".join(word.to_bytes(4, "little") for word in words), registers, base)
+        plain.run(300)
+        assert reference.run(300) == plain.steps, f"seed {seed}"
+        held = bytes(reference.memory), reference.x, reference.counter
+        assert (plain.load(base, 4 * size), list(plain.registers), plain.program_counter) == held, f"seed {seed}"
+        made += plain.steps
+    assert made > 10_000
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_table_is_the_manual(name: str) -> None:
+    for a in CORNERS:
+        for b in CORNERS:
+            found, = functions_of(name).result(0, a, b, 0, 0, 0)
+            assert found == OPERATIONS[name](a, b) % (1 << 32), (a, b)
+
+
 @pytest.mark.parametrize("make", EACH[1:])
 def test_random_programs_on_all_interpreters(make: Make) -> None:
     made = [compared(make, seed, 32 + seed % 64, 600, base=(0, 0x80000000, 0x1000)[seed % 3],
@@ -277,3 +303,13 @@ def test_corner_operands_of_every_operation(make: Make) -> None:
                         run.program_counter = 0
                         run.run(run.steps + 2)
                     assert plain.registers[C] == quick.registers[C], (one.name, a, b)
+
+
+@pytest.mark.parametrize("make", EACH[1:])
+def test_one_operand_is_known_before(make: Make) -> None:
+    for one in INSTRUCTIONS:
+        if one.format == "R":
+            for known, other in ((A, B), (B, A)):
+                words = [encode("addi", known, immediate=-7), encode(one, C, A, B)]
+                plain, quick = (after(each, words, {other: 1000}, 2) for each in (RiscvInterpreter, make))
+                assert plain.registers[C] == quick.registers[C], (one.name, known)

@@ -25,6 +25,7 @@ from punchcard.transformer.expression import rows
 from punchcard.transformer.gate import gated
 from punchcard.transformer.model import LayerShape, LoopedTransformer, TransformerLayer
 from punchcard.transformer.precision import Precision
+from punchcard.transformer.weights import active_columns
 from tests import fleq_cases
 from tests.cases import DESIGNS
 from tests.engine_runs import run_dense, run_scratchpad
@@ -85,7 +86,7 @@ def test_a_machine_from_elsewhere_bit_for_bit() -> None:
 @pytest.mark.parametrize("design", DESIGNS)
 def test_only_the_scratchpad_and_a_few_columns_are_computed(design: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = SubleqMachine(word_bits=8, memory=60, instructions=65, design=design)
-    assert scratchpad.active_columns(machine.model, machine.layout).tolist() == [0]
+    assert active_columns(machine.model, machine.layout).tolist() == [0]
     computed: list[int] = []
     finish = Incremental._finish
 
@@ -163,7 +164,7 @@ def ripple() -> tuple[Layout, LoopedTransformer, Tensor]:
 
 def test_a_change_travels_through_passive_columns() -> None:
     layout, model, card = ripple()
-    assert scratchpad.active_columns(model, layout).tolist() == []
+    assert active_columns(model, layout).tolist() == []
     assert assert_the_equation(model, card, layout) == ()
     after, _ = cards_of(model, card, layout, 20)
     assert after[-1][layout.rows("bit")].squeeze(0).tolist() == [-1.0, 1.0] * 6
@@ -289,7 +290,7 @@ def tags_that_move(counting: bool) -> tuple[Layout, LoopedTransformer, Tensor]:
 @pytest.mark.parametrize("counting", [True, False])
 def test_keys_that_change_outside_the_active_columns(counting: bool) -> None:
     layout, model, card = tags_that_move(counting)
-    assert scratchpad.active_columns(model, layout).tolist() == [0] * counting
+    assert active_columns(model, layout).tolist() == [0] * counting
     seen, notes = cards_of(model, card, layout)
     for loop, found in enumerate(seen):
         card = model(card)

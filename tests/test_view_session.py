@@ -20,7 +20,7 @@ from punchcard.machines.display_values import DisplayValue, number_text
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from punchcard.trace import observe
 from punchcard.transformer.model import TransformerLayer
-from punchcard.view import session as session_module
+from punchcard.view import inspector
 from punchcard.view.column_subset import ColumnSubset
 from punchcard.view.session import Session, session_of
 from punchcard.view.stages import entries_of
@@ -111,10 +111,10 @@ def test_a_large_card_is_computed_in_some_columns_as_in_all(name: str, monkeypat
     def never(*given: Any) -> None:
         raise AssertionError("computed in all columns")
 
-    monkeypatch.setattr(session_module, "in_all_columns", never)
+    monkeypatch.setattr(inspector.LoopInspector, "_in_full", never)
     session = opened(name)
-    session.small = False
-    rounding = 0.0 if session.exact else 1e-12
+    session.inspector.small = False
+    rounding = 0.0 if session.inspector.exact else 1e-12
     for loop in (0, 3, 4):
         card = session.timeline.served(loop).card
         stages = dense(session.machine, entries_of(card))
@@ -127,16 +127,14 @@ def test_a_large_card_is_computed_in_some_columns_as_in_all(name: str, monkeypat
 def test_a_spread_that_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the restricted way is not right, it is noticed, and all columns are computed."""
     session = opened("two-layer")
-    session.small = False
+    session.inspector.small = False
     right = session.card(3)
     monkeypatch.setattr(ColumnSubset, "loop", lambda *given: _wrong(ColumnSubset.__dict__["_closed"], *given))
-    session._inside.clear()
+    session.inspector._kept.clear()
     columns, found = session.card(3)
     assert np.array_equal(found, right[1][:, np.searchsorted(right[0], columns)])
-
-
-    monkeypatch.setattr(session_module, "MOST_IN_FULL", 0)
-    session._inside.clear()
+    monkeypatch.setattr(inspector, "MOST_IN_FULL", 0)
+    session.inspector._kept.clear()
     with pytest.raises(PunchcardError, match="loop 0 of a card of 14 columns cannot be shown layer by layer: the end of"):
         session.card(3)
     columns, found = session.card(4)
@@ -338,7 +336,7 @@ def test_a_long_run_opens_at_once() -> None:
 
 def test_a_run_that_leaves_its_range_says_so() -> None:
     text = ".range 4\n.data\nx scalar 1\ntwo scalar 2\n.code\n" + 3 * "x = mul(x, two)\n" + "halt\n"
-    program = punchcard.assemble_fleq(text)
+    program = punchcard.assemble(text, "fleq")
     session = Session(punchcard.build(program), program)
     assert session.explore(5)["ended"] == "error"
     state = session.state(10**9)
@@ -378,7 +376,7 @@ def test_attention_is_what_observe_sees() -> None:
 @pytest.mark.parametrize("name", ["paper", "fleq", "riscv"])
 def test_large_cards_tell_attention_and_reasons_as_small_ones_do(name: str) -> None:
     small, large = opened(name), opened(name)
-    large.small = False
+    large.inspector.small = False
     moves = {(i, j): weight for i, j, weight, *_ in small.attention(2, 0, 0)["moves"]}
     found = large.attention(2, 0, 0)
     assert found["matrix"] is None

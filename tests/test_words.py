@@ -8,9 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from punchcard.engines.lowered.bits.functions import BitFunctions, aligned
+from punchcard.engines.lowered.bits.builder import Bit, WordBuilder, is_flag
+from punchcard.engines.lowered.bits.functions import BitFunctions
 from punchcard.engines.lowered.bits.packing import alike, family, pack
 from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total, steps_of, table_of_steps
+from punchcard.engines.lowered.bits.sums import aligned
 from punchcard.engines.lowered.bits.table import (
     MOST_BITS,
     ONE,
@@ -23,12 +25,12 @@ from punchcard.engines.lowered.bits.table import (
     scaled,
     without_idle_bits,
 )
-from punchcard.engines.lowered.bits.word import Bit, Word, Words
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.domains import value_of as node_value
 from punchcard.engines.lowered.graph.nodes import BIT, Linear, Node
-from tests.word_values import Leaves, all_values, bit_of, few_value, leaf_words, value_of
+from punchcard.words.word import Word
+from tests.word_values import Leaves, Numbers, all_values, bit_of, leaf_words, table_value, value_of
 
 # Numbers and tables
 
@@ -50,24 +52,25 @@ def test_products_that_are_finer_have_no_table() -> None:
         scaled(exact(2.0**-40), exact(2.0**-40))
 
 
-def random_few(rng: random.Random, bits: list[Bit], most: int = 3, values: tuple[int, ...] = (-1, 0, 1, 2)) -> BitTable:
+def random_table(rng: random.Random, bits: list[Bit], most: int = 3, values: tuple[int, ...] = (-1, 0, 1, 2)) -> BitTable:
     chosen = tuple(sorted(rng.sample(bits, rng.randint(0, most))))
     return without_idle_bits(chosen, [rng.choice(values) for _ in range(1 << len(chosen))])
 
 
 def test_functions_of_few_bits() -> None:
     """Sums and products of tables; what changes nothing is left out; and too many bits are refused."""
-    rng, words = random.Random(1), Words()
+    rng, words = random.Random(1), WordBuilder()
     leaves = leaf_words(words, 2, 3)
-    bits = [Bit(leaf, i) for leaf in leaves for i in range(leaf.width)]
-    settings = list(all_values(leaves))
+    bits = [words.bit(leaf, i) for leaf in leaves for i in range(leaf.width)]
+    every = all_values(leaves)
     for _ in range(60):
-        a, b = random_few(rng, bits), random_few(rng, bits)
+        a, b = random_table(rng, bits), random_table(rng, bits)
         for change in (int.__add__, int.__mul__):
             both = combine(change, a, b)
             assert both is not None
-            for leaf in settings:
-                assert few_value(both, leaf) == change(few_value(a, leaf), few_value(b, leaf))
+            expected = table_value(a, every) + table_value(b, every) if change is int.__add__ else (
+                table_value(a, every) * table_value(b, every))
+            assert np.all(table_value(both, every) == expected)
             for j in range(len(both.bits)):
                 assert any(x != y for x, y in zip(both.values, (both.values[i ^ 1 << j] for i in range(len(both.values))),
                                                   strict=True)), "no bit is idle"
@@ -75,7 +78,7 @@ def test_functions_of_few_bits() -> None:
     total: BitTable | None = constant_table(0)
     for number, flag in enumerate(many):
         assert total is not None
-        total = combine(int.__add__, total, bit_table(Bit(flag, 0), 0, 1))
+        total = combine(int.__add__, total, bit_table(words.bit(flag), 0, 1))
         assert (total is None) == (number == MOST_BITS)
 
 
@@ -109,12 +112,12 @@ def test_steps_of_a_piecewise_linear_function() -> None:
 def random_total(rng: random.Random, leaves: list[Word]) -> Total:
     terms = tuple((rng.choice((-4, -2, -1, 1, 1, 2, 3)), leaf, rng.randrange(1, 1 << leaf.width),
                    rng.choice((0, 0, 1))) for leaf in rng.sample(leaves, rng.randint(1, len(leaves))))
-    values = [total_value(terms, leaf) for leaf in all_values(leaves)]
-    return Total(terms, min(values), max(values))
+    values = total_value(terms, all_values(leaves))
+    return Total(terms, values.min(), values.max())
 
 
-def total_value(terms: tuple[tuple[int, Word, int, int], ...], leaves: Leaves) -> int:
-    return sum(c * ((leaves[word] & mask) >> shift) for c, word, mask, shift in terms)
+def total_value(terms: tuple[tuple[int, Word, int, int], ...], leaves: Leaves) -> Numbers:
+    return sum((c * ((leaves[word] & mask) >> shift) for c, word, mask, shift in terms), start=np.zeros(1, dtype=object))
 
 
 def random_steps(rng: random.Random, low: int, high: int) -> list[tuple[int, int]]:
@@ -139,7 +142,7 @@ def test_steps_as_bits() -> None:
     """Bits of a sum, comparisons and remainders: for every setting of the words that are added up."""
     rng, kinds = random.Random(3), set()
     for _ in range(400):
-        words = Words()
+        words = WordBuilder()
         leaves = leaf_words(words, 3, 2, 1)
         total = random_total(rng, leaves)
         if total.low == total.high:
@@ -147,107 +150,108 @@ def test_steps_as_bits() -> None:
         steps = random_steps(rng, total.low, total.high)
         table = table_of_steps(words, total, steps)
         kinds |= {bit.word.op for bit in table.bits}
-        for leaf in all_values(leaves):
-            at = total_value(total.terms, leaf)
-            assert few_value(table, leaf) == next(v for place, v in reversed(steps) if place <= at)
-    assert kinds >= {"sum", "at least", "below", "leaf"}
+        every = all_values(leaves)
+        expected = [next(v for place, v in reversed(steps) if place <= at) for at in total_value(total.terms, every)]
+        assert np.all(table_value(table, every) == expected)
+    assert kinds >= {"sum", "less", "variable"}
 
 
 def test_the_lowest_bits_of_a_total() -> None:
     rng = random.Random(4)
     for _ in range(300):
-        words = Words()
+        words = WordBuilder()
         leaves = leaf_words(words, 3, 3)
         total, bits, constant, sign = random_total(rng, leaves), rng.randint(1, 6), rng.randint(-9, 9), rng.choice((1, -1))
         word = total.lowest(words, bits, constant, sign)
-        for leaf in all_values(leaves):
-            assert (value_of(word, leaf) - sign * total_value(total.terms, leaf) - constant) % (1 << bits) == 0
-            assert (value_of(total.word(words), leaf) - total_value(total.terms, leaf)) % (1 << 64) == 0
+        every = all_values(leaves)
+        wanted = total_value(total.terms, every)
+        assert np.all((value_of(word, every) - sign * wanted - constant) % (1 << bits) == 0)
+        assert np.all((value_of(total.word(words), every) - wanted) % (1 << 64) == 0)
 
 
 # Packing
 
 
-def random_bits(rng: random.Random, words: Words, leaves: list[Word]) -> list[Bit]:
+def random_bits(rng: random.Random, words: WordBuilder, leaves: list[Word]) -> list[Bit]:
     """Bits of leaves, of sums and of flags."""
     a, b, flag = leaves
     sums = [words.sum([(1, a), (1, b)], rng.randint(0, 2)), words.sum([(1, a), (-1, b)], 0),
             words.sum([(2, b), (1, flag)], 1), words.shifted(a, -1), words.masked(b, 5)]
-    return [Bit(word, i) for word in (a, b, *sums) for i in range(3)] + [
-        Bit(flag, 0), Bit(words.at_least(sums[0], 3), 0), Bit(words.below(sums[1], 2, 1), 0), Bit(words.equal(a, b), 0)]
+    flags = [flag, words.at_least(sums[0], 3), words.below(sums[1], 2, 1), words.equal(a, b)]
+    return [words.bit(word, i) for word in (a, b, *sums) for i in range(3)] + [words.bit(one) for one in flags]
 
 
 def test_packing_bits() -> None:
     """Every place of the word is its function, and so is every home; all other places are 0."""
     rng = random.Random(5)
     for turn in range(70):
-        words = Words()
+        words = WordBuilder()
         leaves = leaf_words(words, 3, 3, 1)
         bits = random_bits(rng, words, leaves)
         wanted: dict[int, BitTable] = {}
         if turn % 2:  # the same function in step, with some others
-            first = random_few(rng, [bit for bit in bits if bit.place == 0], 3, (-1, 1))
-            wanted = {at: BitTable(tuple(Bit(b.word, 0 if b.word.is_flag else at) for b in first.bits), first.values)
+            first = random_table(rng, [bit for bit in bits if bit.place == 0], 3, (-1, 1))
+            wanted = {at: BitTable(tuple(words.bit(b.word, 0 if is_flag(b.word) else at) for b in first.bits), first.values)
                       for at in range(3)}
         for _ in range(rng.randint(0, 5)):
-            table = random_few(rng, bits, 3, (-1, 1))
+            table = random_table(rng, bits, 3, (-1, 1))
             wanted[rng.randrange(8)] = table if table.bits else constant_table(rng.choice((-1, 1)))
         homes: dict[BitTable, Bit] = {}
         word = pack(words, wanted, homes)
-        for leaf in all_values(leaves):
-            expected = sum((few_value(table, leaf) > 0) << at for at, table in wanted.items())
-            assert value_of(word, leaf) == expected
-            for table, home in homes.items():
-                assert bit_of(home, leaf) == few_value(table, leaf)
+        every = all_values(leaves)
+        expected = sum((table_value(table, every) > 0) * (1 << at) for at, table in wanted.items())
+        assert np.all(value_of(word, every) == expected)
+        for table, home in homes.items():
+            assert np.all(bit_of(home, every) == table_value(table, every))
 
 
 def test_families_of_functions() -> None:
     rng = random.Random(6)
     for _ in range(100):
-        words = Words()
+        words = WordBuilder()
         leaves = leaf_words(words, 3, 3, 1)
-        table = random_few(rng, random_bits(rng, words, leaves), 3, (0, 1))
+        table = random_table(rng, random_bits(rng, words, leaves), 3, (0, 1))
         if not table.bits:
             continue
         place = rng.randint(0, 5)
         word = family(words, table, place)
-        for leaf in all_values(leaves):
-            assert bit_of(Bit(word, place), leaf) == few_value(table, leaf)
+        every = all_values(leaves)
+        assert np.all(bit_of(words.bit(word, place), every) == table_value(table, every))
 
 
 def test_functions_that_are_alike() -> None:
     """Never said of functions that differ; and the lowest bit of a sum is the exclusive or."""
     rng, said = random.Random(7), 0
     for _ in range(600):
-        words = Words()
+        words = WordBuilder()
         leaves = leaf_words(words, 2, 2, 1)
         bits = random_bits(rng, words, leaves)
-        a, b = (random_few(rng, bits, 2, (0, 1)) for _ in range(2))
+        a, b = (random_table(rng, bits, 2, (0, 1)) for _ in range(2))
         if alike(a, b):
             said += 1
-            assert all(few_value(a, leaf) == few_value(b, leaf) for leaf in all_values(leaves))
+            assert np.all(table_value(a, all_values(leaves)) == table_value(b, all_values(leaves)))
     assert said > 20
-    words = Words()
+    words = WordBuilder()
     x, y = leaf_words(words, 4, 4)
-    either = BitTable((Bit(x, 0), Bit(y, 0)), (0, 1, 1, 0))
-    assert alike(either, BitTable((Bit(words.sum([(1, x), (1, y)], 0), 0),), (0, 1)))
-    assert not alike(either, BitTable((Bit(words.sum([(1, x), (1, y)], 1), 0),), (0, 1)))
+    either = BitTable((words.bit(x, 0), words.bit(y, 0)), (0, 1, 1, 0))
+    assert alike(either, BitTable((words.bit(words.sum([(1, x), (1, y)], 0), 0),), (0, 1)))
+    assert not alike(either, BitTable((words.bit(words.sum([(1, x), (1, y)], 1), 0),), (0, 1)))
 
 
 def test_sums_in_line_with_others() -> None:
     """What is put in another form is the same sum, and terms that cancel are gone."""
     rng = random.Random(8)
     for _ in range(200):
-        words = Words()
+        words = WordBuilder()
         leaves = leaf_words(words, 2, 2, 1)
         bits = random_bits(rng, words, leaves)
-        functions = [random_few(rng, bits, 2, (0, 1)) for _ in range(4)]
+        functions = [random_table(rng, bits, 2, (0, 1)) for _ in range(4)]
         terms = {table: rng.choice((-2, -1, 1, 2)) << 64 for table in functions if table.bits}
-        after, constant = aligned(terms, 5)
+        after, constant = aligned(words, terms, 5)
         assert all(after.values())
-        for leaf in all_values(leaves):
-            assert sum(c * few_value(table, leaf) for table, c in after.items()) + constant == 5 + sum(
-                c * few_value(table, leaf) for table, c in terms.items())
+        every = all_values(leaves)
+        assert np.all(sum(c * table_value(table, every) for table, c in after.items()) + constant == 5 + sum(
+            c * table_value(table, every) for table, c in terms.items()))
 
 
 # Lifting
@@ -259,13 +263,13 @@ class Bits:
     """Rows of a graph that are the bits of a word."""
 
     def __init__(self) -> None:
-        self.graph, self.words = Graph(), Words()
-        self.word = self.words.leaf("leaf", 0, ROWS)
+        self.graph, self.words = Graph(), WordBuilder()
+        self.word = self.words.leaf("rows", ROWS)
         self.rows = [self.graph.node(op.LOAD, (), row, ends=(-1.0, 1.0), domain=BIT) for row in range(ROWS)]
         self.functions = BitFunctions(self.words, self._leaf)
 
     def _leaf(self, node: Node) -> BitTable:
-        return bit_table(Bit(self.word, node.data), -ONE, ONE)
+        return bit_table(self.words.bit(self.word, node.data), -ONE, ONE)
 
     def form(self, weights: list[float], constant: float = 0.0) -> Linear:
         return Linear({row: w for row, w in zip(self.rows, weights, strict=False) if w}, np.array([constant]))
@@ -278,8 +282,9 @@ class Bits:
         words = range(1 << ROWS)
         known = {row: np.array([2.0 * (w >> i & 1) - 1 for w in words]) for i, row in enumerate(self.rows)}
         values = linear.constant + sum(c * node_value(node, known) for node, c in linear.terms.items())
-        for word, value in zip(words, np.broadcast_to(values, len(words)).tolist(), strict=True):
-            assert Fraction(few_value(table, {self.word: word}), ONE) == Fraction(value)
+        found = np.broadcast_to(table_value(table, all_values([self.word])), len(words))
+        for number, value in zip(found, np.broadcast_to(values, len(words)).tolist(), strict=True):
+            assert Fraction(number, ONE) == Fraction(value)
         return table
 
 
@@ -347,7 +352,7 @@ def test_a_sum_of_gated_bits_is_one_of_words() -> None:
 
 def _logic(word: Word) -> set[Word]:
     """The bitwise operations in a word."""
-    return {word} if word.op == "logic" else {found for arg in word.args for found in _logic(arg)}
+    return {word} if word.op == "logic" else {found for arg in word.arguments for found in _logic(arg)}
 
 
 def test_a_form_and_relus_of_it() -> None:

@@ -14,8 +14,8 @@ from benchmarks.report.section import Figures, Say, Shown, short
 from punchcard.card.layout import Card
 from punchcard.engines import Controls
 from punchcard.learning.planning import plan
-from punchcard.linear_algebra.newton import inverse_program
-from punchcard.linear_algebra.programs.power_iteration import power_program
+from punchcard.linalg.newton import inverse_program
+from punchcard.linalg.programs.power_iteration import power_program
 from punchcard.machines.fleq.blocks.block import MatrixProduct
 from punchcard.machines.fleq.dry_run import dry_run, with_fitting_range
 from punchcard.machines.fleq.functions import MUL

@@ -13,12 +13,13 @@ from punchcard.machines import toolkit as kit
 TITLES = {
     "punchcard.api": "Load, build, run, check",
     "punchcard.machines": "Machines and programs",
-    "punchcard.linear_algebra": "Linear algebra",
+    "punchcard.linalg": "Linear algebra",
     "punchcard.learning": "Learning",
     "punchcard.calculator": "The calculator",
     "punchcard.python": "Python functions as programs",
     "punchcard.arrays": "Functions of array programs",
     "punchcard.view": "Seeing",
+    "punchcard.proof": "Proving",
     "punchcard.export": "Into other tools",
     "punchcard.trace": "Watching",
     "punchcard.transformer": "The model, formulas and precision",
@@ -27,6 +28,7 @@ TITLES = {
     "punchcard.cli": "The command line",
     "punchcard.errors": "Errors",
     "punchcard.budget": "Limits",
+    "punchcard.engines": "Controls of a run",
 }
 """By the beginning of a module's name, in the order of the page."""
 OTHER = "Types"
@@ -48,7 +50,7 @@ def page(title: str, about: str, package: str, homes: dict[str, str]) -> str:
 
 
 def pages() -> dict[str, str]:
-    calls = {name: punchcard._HOMES[name] for name in punchcard.__all__}
+    calls = {name: punchcard.HOMES[name].partition(":")[0] for name in punchcard.__all__}
     parts = {name: getattr(getattr(kit, name), "__module__", "punchcard.primitives") for name in kit.__all__}
     about = "All names of `import punchcard`. What a call refuses, it refuses with a `PunchcardError` in one line."
     written_with = ("All that [a machine of your own](../your-own-machine.md) is written with: "

@@ -7,39 +7,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from punchcard.arguments import checked
 from punchcard.engines import NO_CONTROLS, Controls
 from punchcard.errors import PunchcardError
 from punchcard.machines import checkpoint as checkpoints
-from punchcard.machines import storage
 from punchcard.machines.base import Machine
 from punchcard.machines.checked_run import begin
 from punchcard.machines.checked_run import resume as resume_run
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint, Plan
 from punchcard.machines.comparison import Check
-from punchcard.machines.fleq.text.assembler import assemble as assemble_fleq
 from punchcard.machines.registry import Registry, installed
-from punchcard.machines.result import Report, Result
+from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.machines.streams import Input, Output
-from punchcard.machines.subleq.text import assemble
 
-__all__ = [
-    "Registry",
-    "Report",
-    "Result",
-    "assemble",
-    "assemble_fleq",
-    "build",
-    "check",
-    "disassemble",
-    "kinds",
-    "load",
-    "resume",
-    "run",
-]
+if TYPE_CHECKING:
+    from punchcard.machines.fleq.isa import FleqProgram
+    from punchcard.machines.fleq.machine import FleqMachine
+    from punchcard.machines.riscv.machine import RiscvMachine
+    from punchcard.machines.riscv.program import RiscvProgram
+    from punchcard.machines.subleq.isa import Program
+    from punchcard.machines.subleq.machine import SubleqMachine
+    from punchcard.machines.von_neumann.isa import Image
+    from punchcard.machines.von_neumann.machine import VonNeumannMachine
 
 AnyMachine = Machine[Any, Any]
 kinds = installed
@@ -47,19 +39,27 @@ kinds = installed
 
 @checked
 def load(path: str | Path, *, machines: Registry | None = None, **options: Any) -> Any:
-    """The program in a file; the extension says which language it is.
+    """The program in a file. The extension says which language it is.
 
-    `options` are the language's own, such as `tape` for Brainfuck. Sizes of the machine may be given too: images and their
-    assembly are refused at the place where they do not fit them.
+    `options` are the language's own, such as `tape` for Brainfuck. Sizes of the machine may be given too: then a text that
+    does not fit them is refused, at the place where it does not.
     """
     return (machines or installed()).load(path, **options)
 
 
 @checked
-def load_machine(path: str | Path, *, machines: Registry | None = None, **objects: Any) -> Any:
-    """A saved machine of any kind; `objects` are what no file holds, such as function blocks of your own (`blocks`)."""
-    name = str(storage.load(path)[0].get("machine"))
-    return (machines or installed()).kind(name).machine_class().load(path, **objects)
+def assemble(
+    text: str, language: str = "subleq", *, source: str = "", machines: Registry | None = None, **options: Any
+) -> Any:
+    """The program in a text. `language` is a machine's name, for its assembly language, or the extension of a file.
+
+        punchcard.assemble(text)                                 SUBLEQ
+        punchcard.assemble(text, "fleq", functions={...})        FLEQ, with functions of your own
+        punchcard.assemble(text, ".bf", tape=100)                Brainfuck
+
+    `source` is what errors call the text; `options` are the language's own.
+    """
+    return (machines or installed()).assemble(text, language, source, **options)
 
 
 @checked
@@ -68,11 +68,29 @@ def disassemble(program: Any, *, machines: Registry | None = None) -> str:
     return (machines or installed()).disassemble(program)
 
 
+if TYPE_CHECKING:
+    @overload
+    def build(program: Program, *, machines: Registry | None = None, **options: Any) -> SubleqMachine: ...
+
+    @overload
+    def build(program: FleqProgram, *, machines: Registry | None = None, **options: Any) -> FleqMachine: ...
+
+    @overload
+    def build(program: Image, *, machines: Registry | None = None, **options: Any) -> VonNeumannMachine: ...
+
+    @overload
+    def build(program: RiscvProgram, *, machines: Registry | None = None, **options: Any) -> RiscvMachine: ...
+
+    @overload
+    def build(program: Any, *, machines: Registry | None = None, **options: Any) -> Any: ...
+
+
 @checked
 def build(program: Any, *, machines: Registry | None = None, **options: Any) -> Any:
     """A machine with room for a program. Only the program's sizes are used; its content never reaches the weights.
 
-    `options` are those of the machine; for FLEQ programs `blocks` are function blocks of your own.
+    `options` are those of the machine, such as `design` and `precision`; for FLEQ programs `blocks` are your own function
+    blocks.
     """
     return (machines or installed()).build(program, **options)
 
@@ -93,12 +111,15 @@ def run(
     machines: Registry | None = None,
     **options: Any,
 ) -> Report[Any]:
-    """Run a program on a machine (by default one built to its sizes) and compare it with the interpreter.
+    """Run a program on a machine and compare it with a plain interpreter. Default: a machine of the program's sizes.
 
-    `check` is "end", "lockstep" (after every loop) or False; by default as the machine has it: SUBLEQ runs are compared at
-    their end, every instruction of a FLEQ run with the exact function, and images not at all. A run that is compared
-    after every loop enters Python after every loop; with check=False a fast engine runs undisturbed. `checkpoint` is a
-    file that the run is kept in after every `every` loops, when it is interrupted and at its end: see `resume`.
+    max_steps       instructions after which the run stops, default: set by the machine
+    check           "end": compare at the end; "lockstep": after every loop, which is slow; False: not at all. Default:
+                    SUBLEQ at the end, every instruction of FLEQ with the exact function, the others not at all
+    input, output   what the program reads and writes: bytes, a binary file or a function
+    controls        functions to call between loops
+    checkpoint      a file that the run is kept in, every `every` loops and at its end: see `resume`
+    options         of the machine that is built, such as `design`
     """
     if machine is not None and options:
         raise PunchcardError(f"{', '.join(options)}: options build a machine, and here one is given")
@@ -125,11 +146,11 @@ def resume(
     machines: Registry | None = None,
     **objects: Any,
 ) -> Report[Any]:
-    """Go on with the run in a checkpoint file, to the same last card as if it had never stopped.
+    """Continue the run in a checkpoint file. It ends with the same card as a run that was never stopped.
 
-    What is not given is as it was: the engine, `max_steps` (all loops of the run counted), `check`, `every`, and the file,
-    which is written on. `input` given as bytes is the whole input; what was read is skipped. Function blocks of your own are
-    given again as `blocks`, a machine with weights of your own as `machine`.
+    Default of `engine`, `max_steps` (all loops of the run counted), `check` and `every`: as before. The file is written on,
+    unless `checkpoint` names another. `input` as bytes is the whole input; what was read is skipped. Function blocks of your
+    own are given again as `blocks`, a machine with weights of your own as `machine`.
     """
     if not isinstance(saved, Checkpoint):
         checkpoint = saved if checkpoint is None else checkpoint
@@ -147,5 +168,5 @@ def check(
     program: Any, machine: AnyMachine | None = None, *, engine: str = DEFAULT_ENGINE, max_steps: int | None = 1000,
     **options: Any,
 ) -> Report[Any]:
-    """Run a program in lockstep with the interpreter: the whole state is compared after every loop."""
+    """Run a program and compare the whole state with the interpreter's after every loop."""
     return run(program, machine, engine=engine, max_steps=max_steps, check="lockstep", **options)

@@ -1,8 +1,9 @@
-"""Values in one line, for what people print."""
+"""Values in one line, for what people print, and values as plain data, for JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from punchcard.errors import shortened
@@ -33,3 +34,14 @@ def format_value(value: Any, most: int = LONGEST) -> str:
     text = " ; ".join(" ".join(f"{float(number):.4g}" for number in row[:most]) for row in rows[:most])
     size = " by ".join(map(str, value.shape))
     return f"[{text}]" if len(text) <= most else f"[{text[:most]}...] ({size})"
+
+
+def plain_data(value: object) -> Any:
+    """What JSON can hold: numbers that are not finite, and all other things, as text."""
+    if isinstance(value, Mapping):
+        return {str(name): plain_data(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_data(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

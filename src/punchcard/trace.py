@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from punchcard.above import above
 from punchcard.arguments import checked
 from punchcard.card.layout import Layout
 from punchcard.errors import PunchcardError
@@ -87,17 +86,18 @@ class Snapshot:
 
     def plot(self, *, title: str = "", columns: int = 48, rows: Sequence[str] | None = None) -> Figure:
         """A picture of the card after the layer, with what the layer changed in a frame (see `Machine.plot`)."""
-        figure: Figure = above("view.pictures:card_figure")(
-            self.layout, self.after, before=self.before, names=self.names, columns=columns, rows=rows,
-            title=title or f"after loop {self.loop}, layer {self.layer}")
-        return figure
+        from punchcard.view.pictures import card_figure
+
+        return card_figure(self.layout, self.after, before=self.before, names=self.names, columns=columns, rows=rows,
+                           title=title or f"after loop {self.loop}, layer {self.layer}")
 
     def plot_attention(self, head: int, *, title: str = "", threshold: float = 0.25) -> Figure:
         """A picture of who takes from whom in a head: arrows, and for a small card the matrix."""
-        figure: Figure = above("view.pictures:attention_figure")(
+        from punchcard.view.pictures import attention_figure
+
+        return attention_figure(
             self.layout, self.moves(head, threshold), matrix=self.attention(head).numpy(), names=self.names,
             title=title or f"loop {self.loop}, layer {self.layer}, head {head}: who takes from whom")
-        return figure
 
     def __repr__(self) -> str:
         places = join_some([f"{rows} in {region}" for rows, region in self.changed()], most=4)

@@ -36,7 +36,7 @@ def machines(kind: str) -> object:
 
         def attempt(rng: random.Random) -> None:
             path.write_bytes(damaged(rng, data))
-            punchcard.load_machine(path, machines=samples.registry())
+            punchcard.Machine.load(path, machines=samples.registry())
 
         data = path.read_bytes()
         return attempt

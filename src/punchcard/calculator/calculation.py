@@ -6,7 +6,7 @@
     result.value, result.exact, result.error, result.bound
 
 The machine is built from a list of functions and from sizes, never from an expression: all arithmetic runs on the same
-weights. exp, log, sin, cos, tanh, abs, min, max, real powers, and declared ranges that are wide, add functions to the list.
+weights. Fitted functions, abs, min, max, real powers, and wide declared ranges add functions to the list.
 """
 
 from __future__ import annotations
@@ -16,42 +16,32 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from punchcard.arguments import checked
-from punchcard.calculator.compile import Compiled, compile_expression
-from punchcard.calculator.exact import Interval
-from punchcard.calculator.functions import MAX, MIN, SHIFT, STANDARD, base_name
-from punchcard.calculator.syntax import quotient
+from punchcard.calculator.blocks import RANGES, Blocks
+from punchcard.calculator.compiler import CompiledExpression, compile_expression
+from punchcard.calculator.exact import Exact
+from punchcard.calculator.expression import quotient
+from punchcard.calculator.functions import STANDARD, base_name
 from punchcard.engines import Controls, Watch
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.checked_run import begin, resume
-from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, Formula, MatrixProduct, Scale
-from punchcard.machines.fleq.blocks.catalogue import TERMS, built_in
-from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
-from punchcard.machines.fleq.functions import ABS, MUL, Function
+from punchcard.machines.fleq.blocks.catalogue import TERMS
+from punchcard.machines.fleq.functions import Function
 from punchcard.machines.fleq.isa import FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import disassemble
 from punchcard.machines.result import Report
-from punchcard.transformer.expression import relu
+from punchcard.python.intervals import Interval
 from punchcard.transformer.precision import as_precision
 
 __all__ = ["Calculation", "Number", "calc", "calculator_machine", "compile_calculation"]
 
 Number: TypeAlias = int | float | str | Fraction | Decimal | np.floating[Any]
-REACH = 16.0
-"""The largest product that mul is built for; larger and smaller ones are shifted."""
-RANGES = {53: 2.0**40, 24: 2.0**16}
-"""Every value stays within ± this, by the significand bits of the number format."""
-FORMULAS: Mapping[Function, Formula] = {
-    ABS: lambda a, b, one: relu(a) + relu(-a),
-    MIN: lambda a, b, one: a - relu(a - b),
-    MAX: lambda a, b, one: a + relu(b - a),
-}
 MEMORY, INSTRUCTIONS = 32, 64
 SMALL = 192
 """Columns up to which the dense engine computes, which needs no preparing; beyond it another is several times as fast."""
@@ -87,60 +77,6 @@ class Calculation:
         return program_text(self.expression, self.program)
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """The calculator's function blocks in one number format: what the compiler asks for bounds, and a machine is made of."""
-
-    significand: int
-    heads: int
-    terms: int
-
-    @property
-    def unit(self) -> float:
-        return 2.0**-self.significand
-
-    @property
-    def least(self) -> float:
-        return {53: 1e-300, 24: 1e-37}[self.significand]
-
-    @property
-    def range(self) -> float:
-        return RANGES[self.significand]
-
-    @property
-    def reach(self) -> float:
-        return REACH
-
-    def error(self, function: Function, magnitude: float) -> float:
-        return self.block(function).bound(Scale(1, magnitude, self.unit))
-
-    def rounded(self, value: Fraction) -> float:
-        return float(value) if self.significand == 53 else float(np.float32(float(value)))
-
-    def block(self, function: Function) -> Block:
-        """The weights of one of the calculator's functions."""
-        if function is MUL:
-            return MatrixProduct(MUL, self.heads, REACH)
-        if function in FORMULAS:
-            return Elementwise(function, FORMULAS[function], error=0.0 if function is ABS else 4.0)
-        if function in SHIFT.values():
-            factor = float(function.reference(np.ones(1))[0])
-            return Elementwise(function, lambda a, b, one: factor * a, error=0.0)
-        if function.domain is None:
-            return built_in(function.name)
-        return FittedFunction(function, fitted(function, self.terms, 2 * self.unit))
-
-
-@cache
-def fitted(function: Function, terms: int, rounding: float) -> SigmoidSum:
-    """The sum of sigmoids for a function on its range; tanh is one sigmoid."""
-    low, high = function.domain or (-1.0, 1.0)
-    if base_name(function) == "tanh":
-        two = np.array([2.0])
-        return SigmoidSum(two, np.zeros(1), two, -1.0, low, high, error=0.0)
-    return fit(function.reference, low, high, terms, rounding=rounding)
-
-
 @checked
 def calc(
     expression: str,
@@ -163,8 +99,8 @@ def calc(
 
     Variables are given by name, or in a mapping when a name is also an option's. `ranges` maps variables to (low, high):
     the program is then compiled for all values in them. `heads` is for products, 1 to 3, `terms` for sums of sigmoids,
-    `newton` the number of steps that refine 1/x and sqrt x, by default as many as they need. `progress` is told after every
-    loop how many instructions are done, of how many.
+    `newton` the number of steps that refine 1/x and sqrt x, by default as many as they need. `progress` is called after
+    every loop with how many instructions are done, of how many.
     """
     compiled, blocks = compile_calculation(expression, {**(variables or {}), **named}, ranges=ranges, heads=heads,
                                            terms=terms, precision=precision, newton=newton)
@@ -173,8 +109,8 @@ def calc(
         blocks, compiled.extra_functions, design,
         memory=_room(program.columns, MEMORY), instructions=_room(len(program.instructions), INSTRUCTIONS))
     start = begin(program, machine, engine=engine or ("dense" if machine.layout.columns <= SMALL else "scratchpad"))
-    told = None if progress is None else partial(_told, progress, len(program.instructions) - 1)
-    report = resume(start, controls=Controls(watch=watch, interrupted=interrupted, progress=told))
+    each_loop = None if progress is None else partial(_count_instructions, progress, len(program.instructions) - 1)
+    report = resume(start, controls=Controls(watch=watch, interrupted=interrupted, progress=each_loop))
     value = float(report.result.memory[compiled.result][0, 0])
     error = float(abs(Fraction(value) - compiled.exact)) if math.isfinite(value) else math.inf
     # one rounding more, for those who compare with `exact`, which is a float64 too
@@ -185,7 +121,7 @@ def calc(
 def compile_calculation(
     expression: str, variables: Mapping[str, Number], *, ranges: Mapping[str, Sequence[Number]] | None = None,
     heads: int = HEADS, terms: int = TERMS, precision: str = "float64", newton: int | None = None,
-) -> tuple[Compiled, Blocks]:
+) -> tuple[CompiledExpression, Blocks]:
     """The program of an expression, and the function blocks that it was compiled for."""
     if not isinstance(expression, str):
         raise ProgramError(f"{expression!r}: an expression is a text")
@@ -216,7 +152,7 @@ def calculator_machine(
 
 
 def program_text(expression: str, program: FleqProgram) -> str:
-    """A program as `.fleq` text, with what its functions stand for."""
+    """A program as `.fleq` text, with what its functions approximate."""
     notes = [f"# {' '.join(expression.split())}"]
     for name in program.used_functions():
         function = program.functions[name]
@@ -226,7 +162,7 @@ def program_text(expression: str, program: FleqProgram) -> str:
     return "\n".join([*notes, disassemble(program)])
 
 
-def _told(progress: Callable[[int, int], None], instructions: int, loops: int) -> None:
+def _count_instructions(progress: Callable[[int, int], None], instructions: int, loops: int) -> None:
     """A program without branches executes an instruction a loop, and in one loop more reads its halt."""
     progress(min(loops, instructions), instructions)
 
@@ -250,7 +186,7 @@ def _exact(name: str, value: Number) -> Fraction:
         raise ProgramError(f"{name}={value!r}: a value is a finite number") from None
 
 
-def _interval(name: str, ends: Sequence[Number]) -> Interval:
+def _interval(name: str, ends: Sequence[Number]) -> Exact:
     if isinstance(ends, str) or len(ends) != 2:
         raise ProgramError(f"range {name}={ends!r}: give its two ends, low and high")
     low, high = _exact(name, ends[0]), _exact(name, ends[1])

@@ -1,103 +1,28 @@
-"""Exact values for the calculator: intervals of fractions, and roots and transcendental functions to 60 digits and more.
+"""Exact values for the calculator: intervals of fractions, with roots and transcendental functions to 90 digits.
 
 Sums, products and quotients of fractions are exact, so a divisor that is 0 is seen to be 0. The other functions are
-computed by integer roots and by `decimal`; against the roundoff of a machine's number format their own is nothing.
+mpmath's; against the roundoff of a machine's number format their own is nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from typing import TypeAlias
 
+from mpmath import MPContext, mpf
+
+from punchcard.python.intervals import Interval
+
+Exact: TypeAlias = Interval[Fraction]
 ROOT_BITS = 256
-DIGITS = 80
 LONG = 4096
 """Fractions with more bits than this are rounded to ROOT_BITS significant bits."""
-_DECIMALS = Context(prec=DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN)
-
-
-@dataclass(frozen=True)
-class Interval:
-    """All numbers from low to high."""
-
-    low: Fraction
-    high: Fraction
-
-    @classmethod
-    def point(cls, value: Fraction | int) -> Interval:
-        return cls(Fraction(value), Fraction(value))
-
-    @classmethod
-    def around(cls, *values: Fraction) -> Interval:
-        return cls(short(min(values)), short(max(values)))
-
-    @property
-    def is_point(self) -> bool:
-        return self.low == self.high
-
-    @property
-    def magnitude(self) -> Fraction:
-        """The largest absolute value."""
-        return max(abs(self.low), abs(self.high))
-
-    def __contains__(self, value: Fraction | int) -> bool:
-        return self.low <= value <= self.high
-
-    def __str__(self) -> str:
-        return _shown(self.low) if self.is_point else f"{_shown(self.low)} to {_shown(self.high)}"
-
-    def __neg__(self) -> Interval:
-        return Interval(-self.high, -self.low)
-
-    def __add__(self, other: Interval) -> Interval:
-        return Interval(short(self.low + other.low), short(self.high + other.high))
-
-    def __sub__(self, other: Interval) -> Interval:
-        return self + -other
-
-    def __mul__(self, other: Interval) -> Interval:
-        if self.is_point and other.is_point:
-            return Interval.around(self.low * other.low)
-        return Interval.around(self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high)
-
-    def scaled(self, factor: Fraction) -> Interval:
-        return Interval.around(self.low * factor, self.high * factor)
-
-    def inverse(self) -> Interval:
-        """1 / x, for an interval without 0."""
-        return Interval.around(1 / self.low, 1 / self.high)
-
-    def power(self, exponent: int) -> Interval:
-        """x^n for n > 0; an even power of an interval with 0 in it begins at 0."""
-        ends = [self.low**exponent, self.high**exponent]
-        if exponent % 2 == 0 and 0 in self:
-            ends.append(Fraction(0))
-        return Interval.around(*ends)
-
-    def rising(self, function: Callable[[Fraction], Fraction]) -> Interval:
-        """The values of a function that rises."""
-        if self.is_point:
-            return Interval.point(function(self.low))
-        return Interval.around(function(self.low), function(self.high))
-
-    def sine(self) -> Interval:
-        """sin x: the ends, and ±1 where the interval holds a crest or a trough."""
-        if self.is_point:
-            return Interval.point(sin(self.low))
-        ends = [sin(self.low), sin(self.high)]
-        for value in (1, -1):
-            first = value * pi() / 2
-            turns = math.ceil((self.low - first) / (2 * pi()))
-            if first + turns * 2 * pi() <= self.high:
-                ends.append(Fraction(value))
-        return Interval.around(*ends)
-
-    def cosine(self) -> Interval:
-        return Interval(self.low + pi() / 2, self.high + pi() / 2).sine()
+_CONTEXT = MPContext()
+_CONTEXT.prec = 300
 
 
 def short(value: Fraction) -> Fraction:
@@ -110,69 +35,76 @@ def short(value: Fraction) -> Fraction:
     return Fraction(scaled, 1 << shift) if shift >= 0 else Fraction(scaled << -shift)
 
 
-def sqrt(value: Fraction) -> Fraction:
+def shortened(interval: Exact) -> Exact:
+    """An interval whose ends are not very long."""
+    return Interval(short(interval.low), short(interval.high))
+
+
+def scaled(interval: Exact, factor: Fraction) -> Exact:
+    return shortened(interval * Interval.point(factor))
+
+
+def reciprocal(interval: Exact) -> Exact:
+    """1 / x, for an interval without 0."""
+    return shortened(Interval.around(1 / interval.low, 1 / interval.high))
+
+
+def power(interval: Exact, exponent: int) -> Exact:
+    """x^n for n > 0; an even power of an interval that contains 0 begins at 0."""
+    base = abs(interval) if exponent % 2 == 0 else interval
+    return shortened(Interval(base.low**exponent, base.high**exponent))
+
+
+def image(function: str, interval: Exact) -> Exact:
+    """The values of a function of mpmath on an interval: of sin and cos with ±1 at a crest or trough; others rise."""
+    ends = [value(function, end) for end in {interval.low, interval.high}]
+    if not interval.is_point and function in _FIRST_CREST:
+        for side, crest in ((1, _FIRST_CREST[function]), (-1, _FIRST_CREST[function] + 1)):
+            turns = math.ceil((interval.low - crest * pi()) / (2 * pi()))
+            if (crest + 2 * turns) * pi() <= interval.high:
+                ends.append(Fraction(side))
+    return Interval.around(*ends)
+
+
+_FIRST_CREST = {"sin": Fraction(1, 2), "cos": Fraction(0)}
+"""Where a wave is 1, in units of pi; it is -1 half a turn later."""
+
+
+def value(function: str, x: Fraction) -> Fraction:
+    """A function of mpmath by its name."""
+    return _fraction(getattr(_CONTEXT, function)(_CONTEXT.mpf(x.numerator) / x.denominator))
+
+
+def sqrt(x: Fraction) -> Fraction:
     """The square root of a fraction that is not negative; exact where it is rational."""
-    top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
-    if top**2 == value.numerator and bottom**2 == value.denominator:
-        return Fraction(top, bottom)
-    bits = max(0, ROOT_BITS + (value.denominator.bit_length() - value.numerator.bit_length()) // 2)
-    return Fraction(math.isqrt((value.numerator << 2 * bits) // value.denominator), 1 << bits)
-
-
-def exp(value: Fraction) -> Fraction:
-    return Fraction(_DECIMALS.exp(_decimal(value)))
-
-
-def log(value: Fraction) -> Fraction:
-    return Fraction(_DECIMALS.ln(_decimal(value)))
-
-
-def tanh(value: Fraction) -> Fraction:
-    grown = exp(2 * value)
-    return Fraction(_decimal((grown - 1) / (grown + 1)))
-
-
-def sin(value: Fraction) -> Fraction:
-    """Taylor's series, after whole turns are taken off."""
-    x = value - 2 * pi() * round(value / (2 * pi()))
-    short_x = _decimal(x)
-    minus_square = _DECIMALS.minus(_DECIMALS.multiply(short_x, short_x))
-    total, term, n = Decimal(0), short_x, 1
-    while abs(term) > Decimal(10) ** (-DIGITS):
-        total = _DECIMALS.add(total, term)
-        n += 2
-        term = _DECIMALS.divide(_DECIMALS.multiply(term, minus_square), Decimal(n * (n - 1)))
-    return Fraction(total)
-
-
-@cache
-def e() -> Fraction:
-    return exp(Fraction(1))
+    top, bottom = math.isqrt(x.numerator), math.isqrt(x.denominator)
+    rational = top**2 == x.numerator and bottom**2 == x.denominator
+    return Fraction(top, bottom) if rational else value("sqrt", x)
 
 
 @cache
 def pi() -> Fraction:
-    """Machin's formula, 16 arctan(1/5) - 4 arctan(1/239), with integers."""
-    unit = 10 ** (DIGITS + 10)
-
-    def arctan_of_inverse(n: int) -> int:
-        total, power, k = 0, unit // n, 0
-        while power:
-            total += (-1) ** k * (power // (2 * k + 1))
-            power //= n * n
-            k += 1
-        return total
-
-    return Fraction(16 * arctan_of_inverse(5) - 4 * arctan_of_inverse(239), unit)
+    return _fraction(+_CONTEXT.pi)
 
 
-def _shown(value: Fraction) -> str:
-    """Six digits; not every fraction is a float."""
+@cache
+def e() -> Fraction:
+    return value("exp", Fraction(1))
+
+
+CONSTANTS: Mapping[str, Callable[[], Fraction]] = {"pi": pi, "e": e}
+
+
+def text(interval: Exact) -> str:
+    """An interval or a number in six digits; not every fraction is a float."""
+    if not interval.is_point:
+        return f"{text(Interval.point(interval.low))} to {text(Interval.point(interval.high))}"
     try:
-        return f"{float(value):.6g}"
+        return f"{float(interval.low):.6g}"
     except OverflowError:
-        return f"{_decimal(value):.5e}"
+        return f"{Decimal(interval.low.numerator) / Decimal(interval.low.denominator):.5e}"
 
 
-def _decimal(value: Fraction) -> Decimal:
-    return _DECIMALS.divide(Decimal(value.numerator), Decimal(value.denominator))
+def _fraction(found: mpf) -> Fraction:
+    sign, digits, exponent, _ = found._mpf_
+    return Fraction(-int(digits) if sign else int(digits)) * Fraction(2) ** int(exponent)

@@ -1,36 +1,34 @@
-"""The calculator's functions, declared: the paper's six, exact shifts by powers of two, and functions fitted on bands.
+"""The calculator's functions: the paper's six, exact shifts by powers of two, and FLEQ's fitted functions on bands.
 
-A sum of sigmoids stands for a function on one range, with an error relative to the largest value there. So operands
+A sum of sigmoids approximates a function on one range, with an error relative to the largest value there. So operands
 are brought to a range of their own:
 
     1/x and sqrt x    x is shifted by a power of two into the block's range, and the result is shifted back: exact
     exp, sin, cos     the *band* that holds the operand's range: from and to multiples of 4
     log               the same with log2 x in place of x
-    tanh              2 sigmoid(2 x) - 1, one sigmoid on any range
+    unlimited ones    2 sigmoid(2 x) - 1 and the like: one sigmoid on any range
 
-abs, min and max are formulas of a feed-forward layer, on any range.
-
-Which band is taken depends on the operand's range alone, and a band is never narrower than 4: none is made to a value.
+abs, min and max are formulas of a feed-forward layer, on any range. Which band is taken depends on the operand's range
+alone, and a band is never narrower than 4: none is made to a value.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from punchcard.calculator import exact
-from punchcard.calculator.exact import Interval
+from punchcard.machines.fleq import fitted
 from punchcard.machines.fleq.functions import (
     ADD,
     INVERSE,
     MUL,
     PERCENTAGE,
+    SIGMOID,
     SUB,
-    Array,
     Function,
     same_shape,
     scalar_only,
@@ -55,6 +53,8 @@ STANDARD: tuple[Function, ...] = (ADD, SUB, MUL, PERCENTAGE, INVERSE, SQRT, *SHI
 
 MIN = Function("min", 2, same_shape, np.minimum)
 MAX = Function("max", 2, same_shape, np.maximum)
+CHOICES: Mapping[str, Function] = {"min": MIN, "max": MAX}
+"""Functions of two operands or more."""
 
 WIDE_RUNGS = (8, 10, 12)
 """Blocks of 1/x and sqrt x for wider ranges, 2^-w to 2^w: for a declared range that the standard blocks do not hold."""
@@ -62,33 +62,33 @@ BAND = 4.0
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """A function of one operand: its reference, its values on an interval, a bound of its slope, and where it is allowed."""
+class Domain:
+    """Which operands a fitted function takes, and a bound of its slope between two of them."""
 
-    reference: Callable[[Array], Array]
-    values: Callable[[Interval], Interval]
-    slope: Callable[[float, float], float]
-    low: float
-    high: float
+    low: float = -1000.0
+    high: float = 1000.0
+    slope: Callable[[float, float], float] = lambda low, high: 1.0
     logarithmic: bool = False
 
 
-FITTED: dict[str, Fitted] = {
-    "exp": Fitted(np.exp, lambda x: x.rising(exact.exp), lambda low, high: math.exp(high), -64.0, 32.0),
-    "log": Fitted(np.log, lambda x: x.rising(exact.log), lambda low, high: 1 / low, 2.0**-64, 2.0**64, logarithmic=True),
-    "sin": Fitted(np.sin, lambda x: x.sine(), lambda low, high: 1.0, -1000.0, 1000.0),
-    "cos": Fitted(np.cos, lambda x: x.cosine(), lambda low, high: 1.0, -1000.0, 1000.0),
-    "tanh": Fitted(np.tanh, lambda x: x.rising(exact.tanh), lambda low, high: 1.0, -1000.0, 1000.0),
+DOMAINS: Mapping[str, Domain] = {name: Domain() for name in (*fitted.FITTED, *fitted.UNLIMITED)
+                                 if name not in (INVERSE.name, SQRT.name, SIGMOID.name)} | {
+    "exp": Domain(-64.0, 32.0, lambda low, high: math.exp(high)),
+    "log": Domain(2.0**-64, 2.0**64, lambda low, high: 1 / low, logarithmic=True),
 }
+"""The fitted functions that are not shifted."""
+FUNCTIONS = (SQRT.name, INVERSE.name, *DOMAINS, "abs", *CHOICES)
+"""What an expression may call."""
 
 
 def banded(name: str, low: float, high: float) -> Function:
     """The function of this name on the narrowest band that holds low to high."""
-    if FITTED[name].logarithmic:
+    domain = DOMAINS[name]
+    if domain.logarithmic:
         bottom, top = band(math.log2(low), math.log2(high))
         return fitted_on(name, 2.0**bottom, 2.0**top)
-    if name == "tanh":
-        return fitted_on(name, FITTED[name].low - BAND, FITTED[name].high + BAND)
+    if name in fitted.UNLIMITED:
+        return fitted_on(name, domain.low - BAND, domain.high + BAND)
     return fitted_on(name, *band(low, high))
 
 
@@ -106,10 +106,10 @@ def wide(function: Function, rung: int) -> Function:
 @cache
 def fitted_on(name: str, low: float, high: float) -> Function:
     """A declaration whose name tells the range, as in exp_m4_0 for -4 to 0 and log_2m4_2p0 for 2^-4 to 2^0."""
-    references = {"inverse": np.reciprocal, "sqrt": np.sqrt} | {key: f.reference for key, f in FITTED.items()}
-    powers = name in ("inverse", "sqrt", "log")
+    rule = fitted.FITTED.get(name) or fitted.UNLIMITED[name]
+    powers = name not in DOMAINS or DOMAINS[name].logarithmic
     ends = [_power_name(math.log2(x)) if powers else _number_name(x) for x in (low, high)]
-    return Function(f"{name}_{ends[0]}_{ends[1]}", 1, scalar_only, references[name], domain=(low, high))
+    return Function(f"{name}_{ends[0]}_{ends[1]}", 1, scalar_only, rule.reference, domain=(low, high))
 
 
 def base_name(function: Function) -> str:

@@ -14,10 +14,11 @@ import math
 from fractions import Fraction
 
 from punchcard.calculator.code import GOOD, UP, Code, Term
-from punchcard.calculator.exact import Interval, sqrt
+from punchcard.calculator.exact import Exact, reciprocal, scaled, sqrt, text
 from punchcard.calculator.functions import SQRT, WIDE_RUNGS, wide
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.functions import ADD, INVERSE, MUL, SUB, Function
+from punchcard.python.intervals import Interval
 
 MOST_STEPS = 3
 LEAST_OFFSET = 2.0**-80
@@ -40,43 +41,40 @@ def fitting(function: Function, low: float, high: float, multiple: int) -> tuple
                        f"2^{2 * WIDE_RUNGS[-1]}; declare a narrower one")
 
 
-def inverse(code: Code, x: Term, keep: tuple[Term, ...] = ()) -> Term:
+def inverse(code: Code, x: Term) -> Term:
     """1/x for an interval without 0."""
     if x.exact.high < 0:
-        return code.negative(inverse(code, code.negative(x, keep)))
+        return code.negative(inverse(code, code.negative(x)))
     if x.least <= 0:
-        raise ProgramError(f"division by {x.exact}, which cannot be told from 0: its error may be {x.error:.1e}")
-    if x.exact.low * Fraction(code.accuracy.range) < 1:
-        raise ProgramError(f"1 / {x.exact}: the calculator's numbers stay within ±{code.accuracy.range:g}")
+        raise ProgramError(f"division by {text(x.exact)}, which cannot be told from 0: its error may be {x.error:.1e}")
+    if x.exact.low * Fraction(code.blocks.range) < 1:
+        raise ProgramError(f"1 / {text(x.exact)}: the calculator's numbers stay within ±{code.blocks.range:g}")
     function, power = code.decide(lambda: fitting(INVERSE, x.least, x.most, 1))
-    z = code.shift(x, power, keep)
+    z = code.shift(x, power)
     steps = code.decide(lambda: _inverse_steps(code, function, z))
-    held = (*keep, z) if steps else keep
-    exact, operand = z.exact.inverse(), z.error / (z.least * float(z.exact.low))
+    exact, operand = reciprocal(z.exact), z.error / (z.least * float(z.exact.low))
     error = code.error(function, 1 / z.least)
-    y = code.call(function, z, exact=exact, error=error + operand, keep=held)
-    for step in range(steps):
-        y, error = _refined(code, z, y, error, operand, held if step + 1 < steps else keep)
+    y = code.call(function, z, exact=exact, error=error + operand)
+    for _ in range(steps):
+        y, error = _refined(code, z, y, error, operand)
     return code.shift(y, power)
 
 
-def _refined(code: Code, z: Term, y: Term, error: float, operand: float, keep: tuple[Term, ...]) -> tuple[Term, float]:
+def _refined(code: Code, z: Term, y: Term, error: float, operand: float) -> tuple[Term, float]:
     """y + y (1 - z y), and its error; `error` is that of y."""
     off = z.most * error
-    product = code.call(MUL, z, y, exact=_around(1, off), error=code.error(MUL, 1 + off), keep=(z, y))
+    product = code.call(MUL, z, y, exact=_around(1, off), error=code.error(MUL, 1 + off))
     residual = code.call(SUB, code.constant(Fraction(1)), product, exact=_around(0, off), error=product.error)
     size = _correction(code, z.most, 1 / z.least, error)
     power = code.decide(lambda: _correction_shift(code, size))
     residual = code.shift(residual, power)
-    scaled = size * 2.0**power
-    change = code.call(MUL, y, residual, exact=_around(0, scaled), error=0.0, keep=(y,))
+    change = code.call(MUL, y, residual, exact=_around(0, size * 2.0**power), error=0.0)
     change = code.shift(change, -power)
     error = _next_error(code, z.most, 1 / z.least, error, power)
-    code.drop(z, keep)
-    return code.call(ADD, y, change, exact=z.exact.inverse(), error=error + operand), error
+    return code.call(ADD, y, change, exact=reciprocal(z.exact), error=error + operand), error
 
 
-def _around(middle: int, radius: float) -> Interval:
+def _around(middle: int, radius: float) -> Exact:
     return Interval(middle - Fraction(radius), middle + Fraction(radius))
 
 
@@ -86,12 +84,12 @@ def _correction(code: Code, x: float, y: float, error: float) -> float:
 
 
 def _correction_shift(code: Code, size: float) -> int:
-    return max(0, 4 * math.floor(math.log2(code.accuracy.reach / size) / 4))
+    return max(0, 4 * math.floor(math.log2(code.blocks.reach / size) / 4))
 
 
 def _next_error(code: Code, x: float, y: float, error: float, power: int) -> float:
     """The error of y + y (1 - x y): x e^2, y times the error of 1 - x y, that of the last product, and rounding."""
-    reach = code.accuracy.reach
+    reach = code.blocks.reach
     return (x * error**2 + (y + error) * code.error(MUL, 2.0) + code.error(MUL, reach) * 2.0**-power
             + code.error(ADD, y + error)) * UP
 
@@ -118,19 +116,20 @@ def _inverse_steps(code: Code, function: Function, z: Term) -> int:
     return best_steps
 
 
-def root(code: Code, x: Term, keep: tuple[Term, ...] = ()) -> Term:
+def root_interval(interval: Exact) -> Exact:
+    return Interval.around(sqrt(interval.low), sqrt(interval.high))
+
+
+def root(code: Code, x: Term) -> Term:
     """sqrt x for an interval that is not negative.
 
     Where x may be 0, a small number is added first, since no sum of sigmoids is as steep as the root at 0.
     """
-    if x.exact.low < 0:
-        raise ProgramError(f"square root of a negative number, {x.exact}")
     offset = code.decide(lambda: _offset(code, x))
     steps = code.decide(lambda: _root_steps(code, x, offset))
-    held = (*keep, x) if steps else keep
-    z = code.add(x, code.constant(Fraction(offset)), held) if offset else x
+    z = code.add(x, code.constant(Fraction(offset))) if offset else x
     function, power = code.decide(lambda: fitting(SQRT, z.least, z.most, 2))
-    w = code.shift(z, power, held)
+    w = code.shift(z, power)
     error = code.error(function, math.sqrt(w.most)) * 2.0 ** (-power / 2)
     # of what is on the card: the fit's error, and by how much the offset makes the root larger
     least = max(0.0, x.least)
@@ -138,39 +137,35 @@ def root(code: Code, x: Term, keep: tuple[Term, ...] = ()) -> Term:
     if offset:
         error += (offset + z.error) / (math.sqrt(least + offset) + math.sqrt(least))
     operand = x.error / (math.sqrt(float(x.exact.low)) + math.sqrt(least)) if least > 0 else math.sqrt(x.error)
-    exact = x.exact.rising(sqrt)
+    exact = root_interval(x.exact)
     scale = Fraction(2) ** (power // 2)
-    y = code.call(function, w, exact=exact.scaled(scale), error=(error + operand) * float(scale), keep=held)
+    y = code.call(function, w, exact=scaled(exact, scale), error=(error + operand) * float(scale))
     y = code.shift(y, -(power // 2))
-    for step in range(steps):
-        y, error = _heron(code, x, y, error, operand, least_root, held if step + 1 < steps else keep)
+    for _ in range(steps):
+        y, error = _heron(code, x, y, error, operand, least_root)
         least_root = max(math.sqrt(least) - error, least_root / 2)
     return y
 
 
-def _heron(
-    code: Code, x: Term, y: Term, error: float, operand: float, least: float, keep: tuple[Term, ...]
-) -> tuple[Term, float]:
+def _heron(code: Code, x: Term, y: Term, error: float, operand: float, least: float) -> tuple[Term, float]:
     """(y + x / y) / 2, and its error; `error` is that of y, and y is `least` or more."""
     here = Interval(Fraction(max(least, y.least)), Fraction(y.most))
-    on_card = Term(here, 0.0, y.place, y.temporary)
-    value = Term(Interval(max(Fraction(0), Fraction(x.least)), Fraction(x.most)), 0.0, x.place, x.temporary)
-    reciprocal = inverse(code, on_card, (on_card,))
+    on_card = Term(here, 0.0, y.operand)
+    value = Term(Interval(max(Fraction(0), Fraction(x.least)), Fraction(x.most)), 0.0, x.operand)
     # x / y is near the root: the interval of a quotient would be much wider than what occurs
-    quotient = code.product(value, reciprocal, Interval(Fraction(0), 2 * here.high), keep=(value,))
-    code.drop(x, keep)
+    quotient = code.product(value, inverse(code, on_card), Interval(Fraction(0), 2 * here.high))
     total = code.add(on_card, quotient)
     half = code.shift(total, -1)
     error = error**2 / (2 * float(here.low)) + half.error
     if x.least < 0:  # what is on the card may be negative by its error
         error += x.error / (2 * float(here.low))
-    return Term(x.exact.rising(sqrt), (error + operand) * UP, half.place, temporary=True), error
+    return Term(root_interval(x.exact), (error + operand) * UP, half.operand), error
 
 
 def _offset(code: Code, x: Term) -> float:
     """What is added to x before the root: 0 where x is far enough from 0 for its range."""
     widest = 2.0 ** (2 * WIDE_RUNGS[-1] - 2)  # the power of two that brings x into the range is even
-    if x.least > code.accuracy.least and x.most / x.least < widest:
+    if x.least > code.blocks.least and x.most / x.least < widest:
         return 0.0
     return 2.0 ** math.ceil(math.log2(max(4 * x.error, 2 * x.most / widest, LEAST_OFFSET)))
 
@@ -184,7 +179,7 @@ def _root_steps(code: Code, x: Term, offset: float) -> int:
     function, power = fitting(SQRT, x.least, x.most, 2)
     w = x.least * 2.0**power
     error = code.error(function, math.sqrt(x.most * 2.0**power)) / math.sqrt(w)
-    floor = 64 * code.accuracy.error(MUL, code.accuracy.reach) / code.accuracy.reach
+    floor = 64 * code.blocks.error(MUL, code.blocks.reach) / code.blocks.reach
     steps = 0
     while error > GOOD and error**2 / 2 + floor < error / 2 and steps < MOST_STEPS:
         error, steps = error**2 / 2 + floor, steps + 1

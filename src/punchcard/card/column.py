@@ -18,7 +18,7 @@ from punchcard.card.contents import Truths, read_numbers, word_size
 from punchcard.card.encoding import Words, pointer_bits
 from punchcard.errors import LayoutError
 from punchcard.words.integers import evaluate_arrays
-from punchcard.words.word import Word, any_of, variable
+from punchcard.words.word import Word, any_of, variable, variables_of
 
 if TYPE_CHECKING:
     from punchcard.card.layout import Card, Layout
@@ -73,15 +73,7 @@ Predicate: TypeAlias = Callable[[ColumnWords], Word]
 
 def rows_of(condition: Word) -> set[str]:
     """The rows that a condition is about."""
-    found, pending, seen = set[str](), [condition], set[Word]()
-    while pending:
-        word = pending.pop()
-        if word not in seen:
-            seen.add(word)
-            pending += word.arguments
-            if word.op == "variable" and word.data != OWN_NUMBER:
-                found.add(str(word.data))
-    return found
+    return {str(name) for name in variables_of(condition) if name != OWN_NUMBER}
 
 
 class _Numbers(dict[Hashable, Words]):

@@ -92,6 +92,6 @@ def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: 
         if name in ("design", "dtype") or name.startswith("given_"):
             raise PunchcardError(f"{spelling}: {str(file)!r} is a saved machine, which is as it was built")
 
-    from punchcard.api import load_machine
+    from punchcard.machines.base import Machine
 
-    return load_machine(file, machines=registry)
+    return Machine.load(file, machines=registry)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines.base import Engine, Run, Runner
@@ -13,39 +10,27 @@ from punchcard.engines.batch import BatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls, NoCopyWatch, Port, Watch
 from punchcard.engines.engine_cache import EngineCache
 from punchcard.errors import PunchcardError, did_you_mean
+from punchcard.lazy import LazyFunction
 from punchcard.transformer.weights import Model, as_module
 
-
-@dataclass(frozen=True)
-class Later:
-    """An engine that is imported when it is first used: most of them need torch."""
-
-    module: str
-    name: str
-    takes_packed: bool = False
-
-    def __call__(self, *given: Any, **how: Any) -> Any:
-        return getattr(import_module(self.module), self.name)(*given, **how)
-
-
 ENGINES: dict[str, Engine] = {
-    "dense": Later("punchcard.engines.dense", "Dense"),
-    "scratchpad": Later("punchcard.engines.scratchpad", "Scratchpad"),
-    "lowered": Later("punchcard.engines.lowered", "Lowered", takes_packed=True),
-    "auto": Later("punchcard.engines.auto", "prepare", takes_packed=True),
+    "dense": LazyFunction("punchcard.engines.dense:Dense"),
+    "scratchpad": LazyFunction("punchcard.engines.scratchpad:Scratchpad"),
+    "lowered": LazyFunction("punchcard.engines.lowered:Lowered", takes_packed=True),
+    "auto": LazyFunction("punchcard.engines.auto:prepare", takes_packed=True),
 }
-BATCH_ENGINES: dict[str, Later] = {
-    "lowered": Later("punchcard.engines.lowered.batch_runner", "LoweredBatchRunner"),
-    "auto": Later("punchcard.engines.auto", "batch"),
+BATCH_ENGINES: dict[str, LazyFunction] = {
+    "lowered": LazyFunction("punchcard.engines.lowered.batch_runner:LoweredBatchRunner"),
+    "auto": LazyFunction("punchcard.engines.auto:batch"),
 }
 """Engines with a way of their own to run many cards; others run them one after the other."""
 DEVICES = ("cpu", "cuda")
-GPU_BATCH_ENGINES: dict[str, Later] = {
-    "lowered": Later("punchcard.engines.lowered.gpu.batch_runner", "GpuBatchRunner"),
-    "auto": Later("punchcard.engines.auto", "gpu_batch"),
+GPU_BATCH_ENGINES: dict[str, LazyFunction] = {
+    "lowered": LazyFunction("punchcard.engines.lowered.gpu.batch_runner:GpuBatchRunner"),
+    "auto": LazyFunction("punchcard.engines.auto:gpu_batch"),
 }
 """The same with `device="cuda"`."""
-LOWERED_OR_SLOWER = Later("punchcard.engines.auto", "lowered_or_slower", takes_packed=True)
+LOWERED_OR_SLOWER = LazyFunction("punchcard.engines.auto:lowered_or_slower", takes_packed=True)
 
 __all__ = [
     "ENGINES",

@@ -10,21 +10,22 @@ Modules are imported when they are first used, and what they need is an extra: s
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from punchcard.lazy import lazy_names
 
-_HOMES = {"TARGETS": "targets", "Target": "targets", "write": "targets"}
-_MODULES = ("circuit", "counterfactual", "disguise", "evaluator", "ground_truth", "hugging_face", "layer", "names", "onnx",
-            "safetensors", "targets", "transformer_lens")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"punchcard.export.{name}")
-    if name in _HOMES:
-        return getattr(import_module(f"punchcard.export.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'punchcard.export' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES, *_MODULES])
+__getattr__, __dir__, _HOMES = lazy_names("punchcard.export", (
+    "punchcard.export.circuit",
+    "punchcard.export.counterfactual",
+    "punchcard.export.disguise",
+    "punchcard.export.evaluator",
+    "punchcard.export.ground_truth",
+    "punchcard.export.hugging_face",
+    "punchcard.export.layer",
+    "punchcard.export.names",
+    "punchcard.export.onnx",
+    "punchcard.export.safetensors",
+    "punchcard.export.targets",
+    "punchcard.export.targets:TARGETS",
+    "punchcard.export.targets:Target",
+    "punchcard.export.targets:write",
+    "punchcard.export.transformer_lens",
+))

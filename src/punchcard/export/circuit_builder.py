@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.export.circuit import CausalVariable, Circuit, CircuitEdge, CircuitNode, EdgeKind, Entry
 from punchcard.export.coverage import count_covered
 from punchcard.export.names import LayerNames, Naming, formula_name, head_name, unit_name
 from punchcard.machines.base import Machine
-from punchcard.transformer.build import Head, Part, compile_layer
 from punchcard.transformer.formula_text import vector_text
 
 EQUATION = ("X + sum_h V_h X softmax(temperature_h (K_h X)^T (Q_h X)), softmax down each column; "
             "then X + W2 relu(W1 X + b1) + b2; layer by layer, and the last card is the first of the next loop")
 
 
+Rounding: TypeAlias = Callable[[AnyArray], AnyArray]
+"""To the machine's number format."""
+
+
+@checked
 def circuit(machine: Machine[Any, Any]) -> Circuit:
-    """The circuit of a machine. That it explains the machine's weights, each once and all of them, is checked."""
+    """A `Circuit`: what every row block, head, formula and hidden unit of a machine is and computes, as plain data.
+
+    That it explains all of the machine's weights, each once, is checked. See docs/ground-truth.md.
+    """
     naming, layout = Naming(machine), machine.layout
     owner = _owners(layout)
     rounded = machine.weights.format.rounded
     nodes, edges = [_rows(layout, name, block) for name, block in _spans(layout)], list[CircuitEdge]()
     for number, layer in enumerate(naming.layers):
         temperatures = machine.weights.layers[number].temperature
-        for i, head in enumerate(layer.part.heads):
-            node = _head(head, layer.heads[i], number, i, float(temperatures[i]), rounded, naming)
-            nodes.append(node)
-            edges += _edges(node, owner)
-        for node in [*_formulas(layer, number, rounded, naming), *_units(layer, number, rounded)]:
+        for node in [*_heads(layer, number, temperatures, rounded, naming), *_formulas(layer, number, rounded, naming),
+                     *_units(layer, number, rounded)]:
             nodes.append(node)
             edges += _edges(node, owner)
     about = {**machine.summary(), "precision": machine.precision.describe(), "equation": EQUATION, "row_names": naming.rows,
@@ -67,49 +72,38 @@ def _rows(layout: Layout, name: str, block: RowBlock) -> CircuitNode:
     return CircuitNode(name, "rows", None, place.start, f"{name}: {block.about}" if block.about else name, {}, about)
 
 
-def _head(head: Head, text: str, layer: int, number: int, temperature: float, rounded: Callable[[AnyArray], AnyArray],
-          naming: Naming) -> CircuitNode:
-    value = np.zeros((head.into.width, head.into.width))
-    value[head.into.numbers] = head.value.linear
-    weights: dict[str, list[Entry]] = {
-        "key": _entries(rounded(head.key.linear)), "query": _entries(rounded(head.query.linear)),
-        "value": _entries(rounded(value)), "temperature": [[temperature]]}
-    about = {"query": vector_text(head.query, naming.spans), "key": vector_text(head.key, naming.spans),
-             "value": vector_text(head.value, naming.spans),
-             "into": [naming.rows[row] for row in head.into.numbers.tolist()], "gap": head.gap, "winners": head.winners}
-    return CircuitNode(head_name(layer, number), "head", layer, number, text, weights, about)
-
-
-def _formulas(layer: LayerNames, number: int, rounded: Callable[[AnyArray], AnyArray], naming: Naming) -> list[CircuitNode]:
+def _heads(layer: LayerNames, number: int, temperatures: AnyArray, rounded: Rounding, naming: Naming) -> list[CircuitNode]:
     found = []
-    for i, (assignment, text) in enumerate(zip(layer.part.assignments, layer.formulas, strict=True)):
+    for i, (head, text) in enumerate(zip(layer.weights.part.heads, layer.heads, strict=True)):
+        weights: dict[str, list[Entry]] = {name: _entries(rounded(getattr(layer.weights, name)[i]))
+                                           for name in ("key", "query", "value")}
+        about = {"query": vector_text(head.query, naming.spans), "key": vector_text(head.key, naming.spans),
+                 "value": vector_text(head.value, naming.spans),
+                 "into": [naming.rows[row] for row in head.into.numbers.tolist()], "gap": head.gap, "winners": head.winners}
+        weights["temperature"] = [[float(temperatures[i])]]
+        found.append(CircuitNode(head_name(number, i), "head", number, i, text, weights, about))
+    return found
+
+
+def _formulas(layer: LayerNames, number: int, rounded: Rounding, naming: Naming) -> list[CircuitNode]:
+    found = []
+    for i, (assignment, text) in enumerate(zip(layer.weights.part.assignments, layer.formulas, strict=True)):
         rows = assignment.target.numbers
-        constants = np.zeros(assignment.target.width)
-        constants[rows] = assignment.value.constant
+        constants = np.zeros_like(layer.weights.b2)
+        constants[rows] = layer.weights.b2[rows]
         about = {"sets": [naming.rows[row] for row in rows.tolist()],
-                 "units": [unit_name(number, unit) for unit, served in enumerate(layer.members) if i in served]}
+                 "units": [unit_name(number, unit) for unit, served in enumerate(layer.weights.serves) if i in served]}
         weights = {"b2": _entries(rounded(constants))}
         found.append(CircuitNode(formula_name(number, i), "formula", number, i, text, weights, about))
     return found
 
 
-def _units(layer: LayerNames, number: int, rounded: Callable[[AnyArray], AnyArray]) -> list[CircuitNode]:
-    """Each formula is compiled by itself; hidden units that several formulas share add up what each of them writes."""
-    outer = np.zeros_like(layer.weights.w2)
-    place = {unit: i for i, unit in enumerate(_relus(layer.weights.w1, layer.weights.b1))}
-    for assignment in layer.part.assignments:
-        alone = compile_layer(Part(assignments=(assignment,)), len(outer))
-        for unit, column in zip(_relus(alone.w1, alone.b1), alone.w2.T, strict=True):
-            outer[:, place[unit]] += column
-    inner, bias, outer = map(rounded, (layer.weights.w1, layer.weights.b1, outer))
+def _units(layer: LayerNames, number: int, rounded: Rounding) -> list[CircuitNode]:
+    inner, bias, outer = map(rounded, (layer.weights.w1, layer.weights.b1, layer.weights.w2))
     return [CircuitNode(unit_name(number, i), "unit", number, i, text,
-                 {"w1": _entries(inner[i]), "b1": _entries(bias[i : i + 1])[:1], "w2": _entries(outer[:, i])},
-                 {"serves": [formula_name(number, formula) for formula in layer.members[i]]})
+                        {"w1": _entries(inner[i]), "b1": _entries(bias[i : i + 1])[:1], "w2": _entries(outer[:, i])},
+                        {"serves": [formula_name(number, formula) for formula in layer.weights.serves[i]]})
             for i, text in enumerate(layer.units)]
-
-
-def _relus(inner: AnyArray, bias: AnyArray) -> list[bytes]:
-    return [unit.tobytes() for unit in np.hstack([inner, bias[:, None]]) + 0.0]
 
 
 def _entries(array: AnyArray) -> list[Entry]:

@@ -18,9 +18,11 @@ import numpy as np
 
 from punchcard.card.formats import FORMATS, AnyArray
 from punchcard.errors import PunchcardError
-from punchcard.export.circuit import Circuit, CircuitNode
+from punchcard.export.circuit import Circuit
 from punchcard.export.coverage import claimed_weights
-from punchcard.export.names import formula_name, head_name
+from punchcard.export.names import head_name
+from punchcard.transformer import equation
+from punchcard.transformer.equation import Output
 from punchcard.transformer.weights import LayerArrays, Weights
 
 
@@ -45,11 +47,11 @@ class Evaluator:
 
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
-        self.rows: dict[str, AnyArray] = {
-            node.id: np.array([index[name] for name in node.about["sets"]], dtype=np.intp)
-            for index in [{name: row for row, name in enumerate(circuit.about["row_names"])}]
-            for node in circuit.of_kind("formula")}
-        """The rows that each formula sets."""
+        rows = {name: row for row, name in enumerate(circuit.about["row_names"])}
+        self.sets: list[dict[str, AnyArray]] = [
+            {node.id: np.array([rows[name] for name in node.about["sets"]], dtype=np.intp)
+             for node in circuit.of_kind("formula", layer)} for layer in range(int(circuit.about["layers"]))]
+        """For each layer the rows that each formula sets."""
 
     @cached_property
     def layers(self) -> tuple[LayerArrays, ...]:
@@ -59,55 +61,28 @@ class Evaluator:
     def loop(self, card: AnyArray, patches: Mapping[str, AnyArray] | None = None) -> Evaluation:
         """One loop. `patches` are outputs of nodes that are taken instead of what the nodes compute."""
         patches = patches or {}
-        for name in patches:
-            node = self.circuit.node(name)
+        patched = [self.circuit.node(name) for name in patches]
+        for node in patched:
             if node.kind == "rows":
-                raise PunchcardError(f"{name!r} is a block of rows: heads, formulas and hidden units are patched")
-        seen = Evaluation([card])
-        for number, layer in enumerate(self.layers):
-            seen.cards.append(self._attention(number, layer, seen, patches))
-            seen.cards.append(self._feed_forward(number, layer, seen, patches))
+                raise PunchcardError(f"{node.id!r} is a block of rows: heads, formulas and hidden units are patched")
+        seen = Evaluation([])
+
+        def hook(place: Output, computed: AnyArray) -> AnyArray:
+            if place.part == "head":
+                name = head_name(place.layer, place.number)
+                seen.outputs[name] = computed = patches.get(name, computed)
+            elif place.part == "hidden":
+                for node in patched:
+                    if (node.kind, node.layer) == ("unit", place.layer):
+                        computed[node.number] = patches[node.id]
+                seen.hidden.append(computed)
+            else:
+                for name, rows in self.sets[place.layer].items():
+                    computed[rows] = seen.outputs[name] = patches.get(name, computed[rows])
+            return computed
+
+        seen.cards.extend(equation.stages(self.layers, card, hook))
         return seen
-
-    def loops(self, card: AnyArray, count: int) -> list[AnyArray]:
-        """The cards after each of so many loops, the given one first."""
-        found = [card]
-        for _ in range(count):
-            found.append(self.loop(found[-1]).end)
-        return found
-
-    def _attention(self, number: int, layer: LayerArrays, seen: Evaluation, patches: Mapping[str, AnyArray]) -> AnyArray:
-        card = seen.cards[-1]
-        attended = card
-        for head in range(layer.heads):
-            name = head_name(number, head)
-            scores = layer.temperature[head] * ((layer.key[head] @ card).T @ (layer.query[head] @ card))
-            powers = np.exp(scores - scores.max(axis=0))
-            added = patches[name] if name in patches else layer.value[head] @ card @ (powers / powers.sum(axis=0))
-            seen.outputs[name] = added
-            attended = attended + added
-        return attended
-
-    def _feed_forward(self, number: int, layer: LayerArrays, seen: Evaluation, patches: Mapping[str, AnyArray]) -> AnyArray:
-        card = seen.cards[-1]
-        hidden = np.maximum(layer.w1 @ card + layer.b1, 0)
-        for name in patches:
-            node = self.circuit.node(name)
-            if node.kind == "unit" and node.layer == number:
-                hidden[node.number] = patches[name]
-        seen.hidden.append(hidden)
-        added = layer.w2 @ hidden + layer.b2
-        for node in self._formulas[number]:
-            name, rows = formula_name(number, node.number), self.rows[node.id]
-            if name in patches:
-                added[rows] = patches[name]
-            seen.outputs[name] = added[rows]
-        found: AnyArray = card + added
-        return found
-
-    @cached_property
-    def _formulas(self) -> list[list[CircuitNode]]:
-        return [self.circuit.of_kind("formula", layer) for layer in range(len(self.layers))]
 
 
 def _empty(circuit: Circuit) -> Weights:

@@ -31,7 +31,15 @@ def as_layer(
     machine: Machine[Any, Any], program: Any, inputs: Sequence[str], outputs: Sequence[str], *,
     engine: str = DEFAULT_ENGINE, max_steps: int | None = None, checkpoint: bool = True,
 ) -> ProgramLayer:
-    """See `Machine.as_layer`."""
+    """A program as a layer of another network: a tensor for each input, a tensor or a tuple out, and gradients.
+
+    inputs, outputs   names of the program's variables; those that are not named keep the program's own values
+    engine            what runs the program without gradients, and counts the loops with them
+    max_steps         instructions after which a run that has not halted is an error
+    checkpoint        compute cards again for the gradient, so that memory grows with the square root of the loops
+
+    See docs/gradients.md.
+    """
     return ProgramLayer(machine, program, inputs, outputs, engine=engine, max_steps=max_steps, checkpoint=checkpoint)
 
 

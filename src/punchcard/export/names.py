@@ -13,10 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from punchcard.machines.base import Machine
-from punchcard.transformer.build import Assignment, LayerWeights, Part, compile_layer
+from punchcard.transformer.build import LayerWeights
 from punchcard.transformer.formula_text import RowNames, assignment_text, head_text, row_names, unit_text
 
 WHOLE = 1 << 20
@@ -40,34 +38,26 @@ def formula_name(layer: int, formula: int) -> str:
 
 @dataclass(frozen=True)
 class LayerNames:
-    """A layer as it was written and as it was compiled, with the text of its heads, formulas and hidden units.
+    """A layer as it was compiled, with the text of its heads, formulas and hidden units."""
 
-    `members[unit]` are the formulas that a hidden unit serves: formulas that need the same relu share it.
-    """
-
-    part: Part
     weights: LayerWeights
     heads: list[str]
     formulas: list[str]
     units: list[str]
-    members: list[list[int]]
 
 
 class Naming:
-    """The names of a machine. The formulas are those of its design, worked out anew from its sizes."""
+    """The names of a machine. The formulas are those of its design, worked out from its sizes."""
 
     def __init__(self, machine: Machine[Any, Any]) -> None:
-        layout = machine.layout
-        self.rows = row_names(layout)
-        self.spans = RowNames(layout)
-        self.layers = [self._layer(part, layout.width) for part in machine.formulas()]
+        self.rows = row_names(machine.layout)
+        self.spans = RowNames(machine.layout)
+        self.layers = [self._layer(weights) for weights in machine.compile(machine.sizes)]
 
-    def _layer(self, part: Part, width: int) -> LayerNames:
-        weights = compile_layer(part, width)
+    def _layer(self, weights: LayerWeights) -> LayerNames:
         units = [unit_text(row, float(bias), self.spans, WHOLE) for row, bias in zip(weights.w1, weights.b1, strict=True)]
-        return LayerNames(part, weights, [head_text(head, self.spans, WHOLE) for head in part.heads],
-                          [assignment_text(each, self.spans, WHOLE).text for each in part.assignments], units,
-                          _members(part.assignments, weights))
+        return LayerNames(weights, [head_text(head, self.spans, WHOLE) for head in weights.part.heads],
+                          [assignment_text(each, self.spans, WHOLE).text for each in weights.part.assignments], units)
 
     def plain(self) -> dict[str, Any]:
         """All names as plain data, for the metadata of files."""
@@ -77,21 +67,7 @@ class Naming:
                 "heads": [{"name": head_name(i, n), "formula": text} for n, text in enumerate(layer.heads)],
                 "formulas": [{"name": formula_name(i, n), "formula": text} for n, text in enumerate(layer.formulas)],
                 "units": [{"name": unit_name(i, n), "formula": text,
-                           "serves": [formula_name(i, formula) for formula in layer.members[n]]}
+                           "serves": [formula_name(i, formula) for formula in layer.weights.serves[n]]}
                           for n, text in enumerate(layer.units)],
             } for i, layer in enumerate(self.layers)],
         }
-
-
-def _members(assignments: tuple[Assignment, ...], weights: LayerWeights) -> list[list[int]]:
-    """For each hidden unit of a layer the assignments that, compiled alone, have the same relu."""
-    places = {unit: number for number, unit in enumerate(_relus(weights))}
-    found: list[list[int]] = [[] for _ in places]
-    for number, assignment in enumerate(assignments):
-        for unit in _relus(compile_layer(Part(assignments=(assignment,)), weights.w2.shape[0])):
-            found[places[unit]].append(number)
-    return found
-
-
-def _relus(weights: LayerWeights) -> list[bytes]:
-    return [unit.tobytes() for unit in np.hstack([weights.w1, weights.b1[:, None]]) + 0.0]

@@ -1,4 +1,4 @@
-"""The export to safetensors: the machine's own file, which `punchcard.load_machine` reads, with names and a card beside it.
+"""The export to safetensors: the machine's own file, which `punchcard.Machine.load` reads, with names and a card beside it.
 
 The arrays have the names of the equation: `layers.0.key` is K of all heads of the first layer, (heads, key size, rows).
 """
@@ -46,7 +46,7 @@ for loops in range(1, 10_000):
 print("loops", loops)
 ```
 
-With Punchcard, `punchcard.load_machine("model.safetensors")` is the machine again.
+With Punchcard, `punchcard.Machine.load("model.safetensors")` is the machine again.
 '''
 
 

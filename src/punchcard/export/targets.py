@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from punchcard.arguments import checked
 from punchcard.errors import PunchcardError, StorageError, did_you_mean
+from punchcard.lazy import import_name
 from punchcard.machines.base import Machine
 from punchcard.machines.kind import Option
 
@@ -98,8 +98,7 @@ def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: Any 
         machine.check_fits(program)
     machine.layout.check_room(" for an export")
     place = made(folder)
-    module, _, function = target.write.partition(":")
-    getattr(import_module(module), function)(machine, program, place, **options)
+    import_name(target.write)(machine, program, place, **options)
     return sorted(path.name for path in place.iterdir())
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeV
 
 import numpy as np
 
-from punchcard.above import above
 from punchcard.arguments import checked
 from punchcard.budget import building, require, running, running_packed
 from punchcard.card.formats import FormatName, as_array
@@ -45,8 +44,12 @@ from punchcard.transformer.weights import Weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from torch import Tensor, nn
+    from torch import Tensor
 
+    from punchcard.export.circuit import Circuit
+    from punchcard.export.layer import ProgramLayer
+    from punchcard.machines.registry import Registry
+    from punchcard.proof.certificate import Certificate
     from punchcard.trace import Observed, Snapshot
     from punchcard.transformer.model import LoopedTransformer
 
@@ -294,26 +297,17 @@ class Machine(ABC, Generic[Program, State]):
     def as_layer(
         self, program: Program, inputs: Sequence[str], outputs: Sequence[str], *, engine: str = DEFAULT_ENGINE,
         max_steps: int | None = None, checkpoint: bool = True,
-    ) -> nn.Module:
-        """A program as a layer of another network: a tensor for each input, a tensor or a tuple out, and gradients.
+    ) -> ProgramLayer:
+        """A program as a layer of another network, with gradients: see `punchcard.as_layer`."""
+        from punchcard.export.layer import as_layer
 
-        inputs, outputs   names of the program's variables; those that are not named keep the program's own values
-        engine            what runs the program where no gradient is wanted, and counts the loops where one is
-        max_steps         instructions after which a run that has not halted is an error
-        checkpoint        make cards again for the gradient, so that memory grows with the square root of the loops
+        return as_layer(self, program, inputs, outputs, engine=engine, max_steps=max_steps, checkpoint=checkpoint)
 
-        See docs/gradients.md.
-        """
-        options = {"engine": engine, "max_steps": max_steps, "checkpoint": checkpoint}
-        layer: nn.Module = above("export.layer:as_layer")(self, program, inputs, outputs, **options)
-        return layer
+    def circuit(self) -> Circuit:
+        """What every row block, head, formula and hidden unit is and computes: see `punchcard.circuit`."""
+        from punchcard.export.circuit_builder import circuit
 
-    def circuit(self) -> Any:
-        """A `Circuit`: what every row block, head, formula and hidden unit is and computes, as plain data.
-
-        See docs/ground-truth.md.
-        """
-        return above("export.circuit_builder:circuit")(self)
+        return circuit(self)
 
     def meaning(self, card: Meaning) -> None:
         """Say what a loop does, for a proof: see `punchcard.machines.meaning` and docs/proof.md.
@@ -326,16 +320,11 @@ class Machine(ABC, Generic[Program, State]):
                 if block.holds.get(region) == "bits":
                     card.leave(block.name, region)
 
-    def prove(self, *, seconds: float | None = None, progress: Callable[[str, int], None] | None = None) -> Any:
-        """A `Certificate`: for every card on which the layout's facts hold, one loop of these weights is the machine's step.
+    def prove(self, *, seconds: float | None = None, progress: Callable[[str, int], None] | None = None) -> Certificate:
+        """Prove that one loop of these weights is the machine's step, for every card: see `punchcard.prove`."""
+        from punchcard.proof.prover import prove
 
-        seconds    the most that one question of the solver may take; None: as long as it needs
-        progress   is called with each claim as it begins, and how many questions were asked so far
-
-        A claim that fails gives a counterexample: a card, run by the model. Needs z3 (`pip install 'punchcard[proof]'`).
-        See docs/proof.md.
-        """
-        return above("proof.prover:prove")(self, seconds=seconds, progress=progress)
+        return prove(self, seconds=seconds, progress=progress)
 
     def stages(self) -> Sequence[Stage]:
         """How a proof of a loop is cut into stages and cases, each with a meaning of its own; without any, it is not."""
@@ -557,29 +546,22 @@ class Machine(ABC, Generic[Program, State]):
     def plot(
         self, shown: Program | Card, *, title: str = "", columns: int = 48, rows: Sequence[str] | None = None
     ) -> Figure:
-        """A picture of a program's card, or of any card, with matplotlib: row blocks as bands, regions as groups of columns.
+        """A picture of a program's card, or of any card, with matplotlib: see `punchcard.plot`."""
+        from punchcard.view.pictures import plot
 
-        At most about so many columns are shown, those that hold something first; `rows` are row blocks by name.
-        """
-        card: Any = shown
-        program: Any = shown if self.kind.is_for(shown) else None
-        if program is not None:
-            card = self.pack(program)
-        elif not hasattr(shown, "ndim"):
-            self.check_type(shown)
-        figure: Figure = above("view.pictures:card_figure")(
-            self.layout, card, names=lambda column: self.column_name(column, program), title=title, columns=columns,
-            rows=rows)
-        return figure
+        return plot(self, shown, title=title, columns=columns, rows=rows)
 
-    def view(self, program: Program, *, input: bytes = b"", max_steps: int | None = None) -> Any:
+    def view(self, program: Program, *, input: bytes = b"", max_steps: int | None = None) -> object:
         """In a notebook: a widget that steps through a run, by loops, layers and heads; without anywidget, a picture."""
+        from punchcard.view.notebook import view
+
         self.check_type(program)
-        return above("view.notebook:view")(self, program, input=input, max_steps=max_steps)
+        return view(self, program, input=input, max_steps=max_steps)
 
     def _repr_html_(self) -> str:
-        html: str = above("view.tables:machine_html")(self)
-        return html
+        from punchcard.view.tables import machine_html
+
+        return machine_html(self)
 
     # Files
 
@@ -593,13 +575,21 @@ class Machine(ABC, Generic[Program, State]):
         storage.save(path, self.weights, self.describe())
 
     @classmethod
-    def load(cls, path: str | Path, **objects: Any) -> Self:
-        """A machine from its file: description and weights must fit each other and this version's layout.
+    def load(cls, path: str | Path, *, machines: Registry | None = None, **objects: Any) -> Self:
+        """The machine in a file that `save` wrote. `Machine.load` takes a file of any kind of machine.
 
-        `objects` are what no file holds because it is code, such as function blocks of your own.
+        machines   a registry with kinds of your own;  objects   what no file holds because it is code, such as your own
+                   function blocks (`blocks`)
+
+        Description and weights must fit each other and this version's layout.
         """
         description, tensors = storage.load(path)
-        machine = cls.from_description(description, str(path), **objects)
+        found = cls
+        if cls is Machine:
+            from punchcard.machines.registry import installed
+
+            found = (machines or installed()).kind(str(description.get("machine"))).machine_class()  # type: ignore[assignment]
+        machine = found.from_description(description, str(path), **objects)
         storage.fill(machine.weights, tensors, str(path))
         return machine
 

@@ -11,28 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from punchcard.arguments import is_number
 from punchcard.errors import PunchcardError, SizeError
+from punchcard.lazy import import_name
 
 if TYPE_CHECKING:
     from punchcard.machines.base import Machine
-
-
-def found_at(place: str | Any) -> Any:
-    """What stands at "module:name", imported now; what is not text is what it is."""
-    if not isinstance(place, str):
-        return place
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
-
-
-def later(place: str) -> Callable[..., Any]:
-    """A function at "module:name" that is imported when it is first called, so that a command line starts at once."""
-    return lambda *given, **named: found_at(place)(*given, **named)
 
 
 @dataclass(frozen=True)
@@ -105,6 +92,17 @@ class Language:
     sizes_itself: bool = False
     """Whether the program says what machine it needs, so that only sizes that are given are for `assemble`."""
 
+    def read(self, content: str | bytes, source: str, options: Mapping[str, Any], folder: Path | None = None) -> Any:
+        """The program in a text or in bytes; of `options` those that the language takes. `folder` is where its file lies."""
+        known = {option.name for option in self.options} | set(self.takes)
+        given: dict[str, Any] = {name: value for name, value in options.items() if name in known and value is not None}
+        for option in self.options:
+            if option.name in given:
+                option.check(given[option.name])
+        if "folder" in self.takes and folder is not None:
+            given["folder"] = folder
+        return self.assemble(content, source, **given)
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -137,7 +135,7 @@ class Timing:
     rival: str = "python"
 
     def each(self, design: str, columns: int) -> Iterator[Workload | str]:
-        yield from found_at(self.workloads)(design, columns)
+        yield from import_name(self.workloads)(design, columns)
 
 
 @dataclass(frozen=True)
@@ -178,7 +176,12 @@ class Kind:
         """The class of its machines; imported now, if it was not before."""
         if not self.machine:
             raise PunchcardError(f"the kind {self.name!r} does not say what its machines are: name the class as `machine`")
-        found: type[Machine[Any, Any]] = found_at(self.machine)
+        found: type[Machine[Any, Any]] = import_name(self.machine) if isinstance(self.machine, str) else self.machine
+        return found
+
+    def program_class(self) -> type:
+        """The class of its programs; imported now, if it was not before."""
+        found: type = import_name(self.program) if isinstance(self.program, str) else self.program
         return found
 
     def is_for(self, program: Any) -> bool:
@@ -195,14 +198,3 @@ class Kind:
         """The language of files with this extension."""
         return next((language for language in self.languages if suffix in language.extensions), None)
 
-
-def read_program(language: Language, content: str | bytes, path: Path, options: Mapping[str, Any]) -> Any:
-    """The program in a file's text or bytes; of `options` those that the language takes."""
-    known = {option.name for option in language.options} | set(language.takes)
-    given: dict[str, Any] = {name: value for name, value in options.items() if name in known and value is not None}
-    for option in language.options:
-        if option.name in given:
-            option.check(given[option.name])
-    if "folder" in language.takes:
-        given["folder"] = path.parent
-    return language.assemble(content, str(path), **given)

@@ -17,7 +17,7 @@ from punchcard.arguments import checked
 from punchcard.errors import ProgramError, PunchcardError, did_you_mean
 from punchcard.files import read_whole
 from punchcard.machines.fleq.kind import FLEQ
-from punchcard.machines.kind import Kind, Language, read_program
+from punchcard.machines.kind import Kind, Language
 from punchcard.machines.riscv.kind import RISCV
 from punchcard.machines.source import read_text
 from punchcard.machines.subleq.kind import SUBLEQ
@@ -101,13 +101,8 @@ class Registry:
         `options` are what the text would be read with.
         """
         suffix = Path(path).suffix.lower()
-        if len(sharing := self._sharing.get(suffix, ())) > 1:
-            text = read_text(path)
-            for kind, language in sharing:
-                own = {option.name for option in language.options}
-                given = {name: value for name, value in (options or {}).items() if name in own}
-                if language.owns is not None and language.owns(text, str(path), **given):
-                    return kind, language
+        if len(self._sharing.get(suffix, ())) > 1:
+            return self._choose(suffix, read_text(path), str(path), options or {})
         if suffix not in self._languages:
             data = read_whole(path, "program", error=ProgramError)  # a file that is not there, or a folder, says so first
             for kind in self:
@@ -120,16 +115,35 @@ class Registry:
                                f"{known}")
         return self._languages[suffix]
 
+    def _choose(self, extension: str, text: str, source: str, options: Mapping[str, Any]) -> tuple[Kind, Language]:
+        """Of the languages that share an extension, the one that a text is of."""
+        for kind, language in self._sharing[extension]:
+            own = {option.name for option in language.options}
+            given = {name: value for name, value in options.items() if name in own}
+            if language.owns is None or language.owns(text, source, **given):
+                return kind, language
+        return self._languages[extension]
+
     def load(self, path: str | Path, **options: Any) -> Any:
         """The program in a file. `options` are the language's own, and sizes that the text must fit."""
         kind, language = self.language_of(path, options)
-        known = {o.name for o in (*language.options, *kind.options)} | {*language.takes, "design", "precision"}
-        for name in options:
-            if name not in known:
-                raise ProgramError(f"{name} is not an option for {language.about} ({Path(path).suffix})"
-                                   f"{did_you_mean(name, known)}")
         content = read_whole(path, "program", error=ProgramError) if language.binary else read_text(path)
-        return read_program(language, content, Path(path), options)
+        _check_options(kind, language, Path(path).suffix, options)
+        return language.read(content, str(path), options, Path(path).parent)
+
+    def assemble(self, text: str, language: str, source: str = "", **options: Any) -> Any:
+        """The program in a text of a machine's own language, by the machine's name, or of the language of an extension."""
+        if language in self._kinds:
+            kind, found = self._kinds[language], self._kinds[language].languages[0]
+        elif language.lower() in self._sharing:
+            kind, found = self._choose(language.lower(), text, source, options)
+        else:
+            known = (*self._kinds, *self._sharing)
+            raise ProgramError(f"unknown language {language!r}{did_you_mean(language, known)}: there are {', '.join(known)}")
+        if found.binary:
+            raise ProgramError(f"{found.about} ({language}) is not text: load it from a file")
+        _check_options(kind, found, language, options)
+        return found.read(text, source, options)
 
     def disassemble(self, program: Any) -> str:
         """A program as text that assembles to the same program."""
@@ -138,6 +152,14 @@ class Registry:
     def build(self, program: Any, **options: Any) -> Machine[Any, Any]:
         """A machine with room for a program. Only its sizes are used; its content never reaches the weights."""
         return self.kind_of(program).machine_class().for_program(program, **options)
+
+
+def _check_options(kind: Kind, language: Language, name: str, options: Mapping[str, Any]) -> None:
+    """Refuse what neither the language nor its machine has."""
+    known = {o.name for o in (*language.options, *kind.options)} | {*language.takes, "design", "precision"}
+    for option in options:
+        if option not in known:
+            raise ProgramError(f"{option} is not an option for {language.about} ({name}){did_you_mean(option, known)}")
 
 
 @cache

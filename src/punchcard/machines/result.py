@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
-from punchcard.above import above
 from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError, shortened
@@ -93,9 +92,10 @@ class Result(CardHolder, Generic[State]):
         """A picture of the last card (see `Machine.plot`)."""
         if self.layout is None:
             raise PunchcardError("this result has no layout, which names its rows: use machine.plot(result.card)")
-        figure: Figure = above("view.pictures:card_figure")(
-            self.layout, self.raw_card, names=self.names, title=title or self.summary(), columns=columns, rows=rows)
-        return figure
+        from punchcard.view.pictures import card_figure
+
+        return card_figure(self.layout, self.raw_card, names=self.names, title=title or self.summary(), columns=columns,
+                           rows=rows)
 
     def summary(self) -> str:
         """How the run ended, in words."""
@@ -111,8 +111,9 @@ class Result(CardHolder, Generic[State]):
         return f"<Result: {self.summary()} on the {self.engine} engine{fault}{values}{written}>"
 
     def _repr_html_(self) -> str:
-        html: str = above("view.tables:result_html")(self)
-        return html
+        from punchcard.view.tables import result_html
+
+        return result_html(self)
 
 
 @dataclass(frozen=True)
@@ -205,5 +206,6 @@ class Report(Generic[State]):
         return f"<Report: {self.summary()}; {self.result!r}>"
 
     def _repr_html_(self) -> str:
-        html: str = above("view.tables:report_html")(self)
-        return html
+        from punchcard.view.tables import report_html
+
+        return report_html(self)

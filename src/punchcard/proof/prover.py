@@ -5,14 +5,18 @@ from __future__ import annotations
 import importlib.util
 import math
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
+from punchcard.arguments import checked
 from punchcard.errors import ProofError, StorageError
 from punchcard.machines import storage
 from punchcard.machines.base import Machine
 from punchcard.machines.registry import Registry
 from punchcard.transformer.weights import Weights
+
+if TYPE_CHECKING:
+    from punchcard.proof.certificate import Certificate
 
 INSTALL = "pip install 'punchcard[proof]'"
 
@@ -23,10 +27,20 @@ def require_solver() -> None:
         raise ProofError(f"a proof needs the solver z3, which is not installed: {INSTALL}")
 
 
+@checked
 def prove(
-    machine: Machine[Any, Any], *, weights: Weights | None = None, seconds: float | None = None, progress: Any = None,
-) -> Any:
-    """The certificate of a machine: see `Machine.prove`. `weights` are others than its own."""
+    machine: Machine[Any, Any], *, weights: Weights | None = None, seconds: float | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Certificate:
+    """A `Certificate`: for every card on which the layout's facts hold, one loop of these weights is the machine's step.
+
+    weights    other weights than the machine's own
+    seconds    timeout of one solver query, default: none; the proof stops at the first timeout
+    progress   called with each claim as it begins, and the number of queries so far
+
+    A false claim comes with a counterexample: a card, run by the model. Needs z3 (`pip install 'punchcard[proof]'`). See
+    docs/proof.md.
+    """
     require_solver()
     if seconds is not None and not 0 < seconds < math.inf:
         raise ProofError(f"seconds={seconds}: it must be a positive number, or None: as long as it needs")

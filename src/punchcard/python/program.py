@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from punchcard.errors import ProgramError
+from punchcard.lazy import import_name
 from punchcard.python.source import FunctionSource
 
-HOMES = {"fleq": ("punchcard.python.arrays.program", "ArrayProgram"),
-         "von-neumann": ("punchcard.python.integers.program", "IntegerProgram")}
+HOMES = {"fleq": "punchcard.python.arrays.program:ArrayProgram",
+         "von-neumann": "punchcard.python.integers.program:IntegerProgram"}
 """The kinds of programs; each is made from a FunctionSource, the function object (or None) and the options."""
 INTEGER_TYPES = ("int", "bool", "str", "list[int]", "List[int]")
 INTEGER_CALLS = ("print", "input")
@@ -39,8 +39,7 @@ def of_source(
     kind = machine_for(source) if machine is None else machine
     if kind not in HOMES:
         raise ProgramError(f"program: machine={machine!r}: it must be 'fleq' or 'von-neumann'")
-    module, name = HOMES[kind]
-    return getattr(import_module(module), name)(source, function, **options)
+    return import_name(HOMES[kind])(source, function, **options)
 
 
 def machine_for(source: FunctionSource) -> str:

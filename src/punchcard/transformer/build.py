@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from punchcard.errors import FormulaError, PrecisionError
 from punchcard.transformer.expression import Array, Expression, Rows
@@ -106,7 +107,11 @@ def clear(target: Rows) -> Part:
 
 @dataclass(frozen=True)
 class LayerWeights:
-    """The matrices of one layer in float64, before they are cast to the machine's number format."""
+    """The matrices of one layer in float64, before they are cast to the machine's number format.
+
+    part     what the layer was compiled from: head i of the matrices is `part.heads[i]`
+    serves   for each hidden unit the numbers of the assignments that use it: formulas with the same relu share a unit
+    """
 
     key: Array
     query: Array
@@ -118,6 +123,8 @@ class LayerWeights:
     b1: Array
     w2: Array
     b2: Array
+    part: Part = Part()
+    serves: tuple[tuple[int, ...], ...] = ()
 
     @property
     def hidden(self) -> int:
@@ -139,7 +146,8 @@ def compile_layer(part: Part, width: int) -> LayerWeights:
         value[i, head.into.numbers] = head.value.linear
     gaps, winners = np.array([(h.gap, h.winners) for h in heads], dtype=np.float64).reshape(-1, 2).T
     temperatures = tuple(h.temperature for h in heads)
-    return LayerWeights(key, query, value, gaps, winners, temperatures, *_compile_feed_forward(part.assignments, width))
+    w1, b1, w2, b2, serves = _compile_feed_forward(part.assignments, width)
+    return LayerWeights(key, query, value, gaps, winners, temperatures, w1, b1, w2, b2, part, serves)
 
 
 def build(parts: Sequence[Part], width: int, precision: Precision) -> LoopedTransformer:
@@ -171,11 +179,16 @@ def _check_scores(weights: LayerWeights, temperatures: Array, precision: Precisi
                                  f"{limit:g}: use a lower one")
 
 
-def _compile_feed_forward(assignments: Sequence[Assignment], width: int) -> tuple[Array, Array, Array, Array]:
+FeedForward: TypeAlias = tuple[Array, Array, Array, Array, tuple[tuple[int, ...], ...]]
+"""W1, b1, W2, b2, and for each hidden unit the assignments that use it."""
+
+
+def _compile_feed_forward(assignments: Sequence[Assignment], width: int) -> FeedForward:
     inner, bias, outer = [np.zeros((0, width))], [np.zeros(0)], [np.zeros((width, 0))]
     b2 = np.zeros(width)
     written: dict[int, str] = {}
-    for assignment in assignments:
+    owners: list[int] = []
+    for owner, assignment in enumerate(assignments):
         target = assignment.target
         for number in target.numbers:
             if int(number) in written:
@@ -196,13 +209,14 @@ def _compile_feed_forward(assignments: Sequence[Assignment], width: int) -> tupl
         inner.append(change.inner)
         bias.append(change.bias)
         outer.append(weights)
-    return _share_units(np.vstack(inner), np.concatenate(bias), np.hstack(outer), b2)
+        owners += [owner] * (sum(map(len, bias)) - len(owners))
+    return _share_units(np.vstack(inner), np.concatenate(bias), np.hstack(outer), b2, owners)
 
 
-def _share_units(w1: Array, b1: Array, w2: Array, b2: Array) -> tuple[Array, Array, Array, Array]:
+def _share_units(w1: Array, b1: Array, w2: Array, b2: Array, owners: Sequence[int]) -> FeedForward:
     """Merge hidden units that compute the same relu, and drop those that nothing uses."""
     if len(b1) == 0:
-        return w1, b1, w2, b2
+        return w1, b1, w2, b2, ()
     units = np.hstack([w1, b1[:, None]]) + 0.0  # -0.0 and 0.0 are the same weight
     places: dict[bytes, int] = {}  # in the order in which the formulas were written
     member = np.array([places.setdefault(unit.tobytes(), len(places)) for unit in units])
@@ -212,4 +226,17 @@ def _share_units(w1: Array, b1: Array, w2: Array, b2: Array) -> tuple[Array, Arr
         merged[:, member[unit]] += w2[:, unit]
     kept = merged.any(axis=0)
     unique = units[first][kept]
-    return unique[:, :-1], unique[:, -1], merged[:, kept], b2
+    serves = _assignments_served(member, owners, w2)
+    return unique[:, :-1], unique[:, -1], merged[:, kept], b2, tuple(serves[unit] for unit in np.flatnonzero(kept))
+
+
+def _assignments_served(member: NDArray[np.intp], owners: Sequence[int], w2: Array) -> list[tuple[int, ...]]:
+    """For each merged unit the assignments to whose rows it adds something."""
+    added: dict[tuple[int, int], list[int]] = {}
+    for unit in np.flatnonzero(w2.any(axis=0)).tolist():
+        added.setdefault((int(member[unit]), owners[unit]), []).append(unit)
+    found: list[list[int]] = [[] for _ in range(int(member.max()) + 1)]
+    for (place, owner), units in added.items():
+        if len(units) == 1 or w2[:, units].sum(axis=1).any():  # what an assignment adds twice may cancel
+            found[place].append(owner)
+    return [tuple(sorted(each)) for each in found]

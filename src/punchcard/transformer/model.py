@@ -11,7 +11,7 @@ branch on content. This file needs nothing but torch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -52,19 +52,30 @@ class TransformerLayer(nn.Module):
 
     def attention(self, card: Tensor, head: int) -> Tensor:
         """softmax(lambda (K X)^T (Q X)): entry (i, j) is how much column j takes from column i."""
-        scores = (self.key[head] @ card).transpose(-1, -2) @ (self.query[head] @ card)
+        return self._weights(self.key[head] @ card, card, head)
+
+    def _weights(self, keys: Tensor, card: Tensor, head: int) -> Tensor:
+        scores = keys.transpose(-1, -2) @ (self.query[head] @ card)
         return torch.softmax(self.temperature[head] * scores, dim=-2)
 
-    def attend(self, card: Tensor) -> Tensor:
-        """Attn(X)."""
+    def offers(self, card: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """K X and V X of each head: what the columns are found by, and what they give."""
+        return ((self.key[head] @ card, self.value[head] @ card) for head in range(self.shape.heads))
+
+    def attend(self, card: Tensor, offers: Iterable[tuple[Tensor, Tensor]] | None = None) -> Tensor:
+        """Attn(X). With the offers of another card, the columns of X take from its columns: X may be a part of it."""
         attended = card
-        for head in range(self.shape.heads):
-            attended = attended + self.value[head] @ card @ self.attention(card, head)
+        for head, (keys, values) in enumerate(self.offers(card) if offers is None else offers):
+            attended = attended + values @ self._weights(keys, card, head)
         return attended
+
+    def activation(self, hidden: Tensor) -> Tensor:
+        """relu."""
+        return torch.relu(hidden)
 
     def feed_forward(self, card: Tensor) -> Tensor:
         """X + W2 relu(W1 X + b1 1^T) + b2 1^T."""
-        return card + self.w2 @ torch.relu(self.w1 @ card + self.b1) + self.b2
+        return card + self.w2 @ self.activation(self.w1 @ card + self.b1) + self.b2
 
     def forward(self, card: Tensor) -> Tensor:
         return self.feed_forward(self.attend(card))
@@ -90,6 +101,15 @@ class LoopedTransformer(nn.Module):
         for layer in self.layers:
             card = layer(card)
         return card
+
+    def stages(self, card: Tensor) -> list[Tensor]:
+        """The card before each layer and after its attention, and after the last layer."""
+        found = [card]
+        for layer in self.layers:
+            assert isinstance(layer, TransformerLayer)
+            found.append(layer.attend(found[-1]))
+            found.append(layer.feed_forward(found[-1]))
+        return found
 
     @property
     def shapes(self) -> tuple[LayerShape, ...]:

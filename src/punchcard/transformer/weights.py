@@ -12,8 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from punchcard.card.formats import FORMATS, AnyArray, NumberFormat, as_array, name_of
+from punchcard.card.layout import Layout
 from punchcard.formatting import plural
 
 if TYPE_CHECKING:
@@ -124,6 +126,18 @@ class Weights:
             found.update(repr(array.shape).encode())
             found.update(raw_bytes(array, self.dtype))
         return found.digest()
+
+
+def active_columns(model: Model, layout: Layout) -> NDArray[np.intp]:
+    """The columns of the regions in which a row that some head matches by may change: where the computation happens."""
+    matched = np.zeros(layout.width, dtype=bool)
+    for layer in Weights.of(model).layers:
+        matched |= layer.key.any(axis=(0, 1)) | layer.query.any(axis=(0, 1))
+    regions = {region for block in layout.blocks if matched[layout.rows(block.name)].any() for region in block.changes}
+    busy = np.zeros(layout.columns, dtype=bool)
+    for region in regions:
+        busy[layout.region(region)] = True
+    return np.flatnonzero(busy)
 
 
 def raw_bytes(array: AnyArray, dtype: str) -> bytes:

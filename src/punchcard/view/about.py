@@ -1,17 +1,16 @@
-"""What of a machine and its program does not change in a run, as `about` tells it."""
+"""What does not change in a run: the reply to `about`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, cast
 
 from punchcard.card.layout import Layout, RowBlock
+from punchcard.formatting import plain_data
 from punchcard.machines.base import Machine
 from punchcard.machines.display_values import DisplayValue
 from punchcard.machines.listing import ListedInstruction, Listing
 from punchcard.view.protocol import (
+    AboutReply,
     BlockReply,
     ContentKind,
     InstructionReply,
@@ -21,8 +20,33 @@ from punchcard.view.protocol import (
     ShownReply,
 )
 
+if TYPE_CHECKING:
+    from punchcard.view.session import Session
+
 MOST_LINES = 20_000
 MOST_INSTRUCTIONS = 20_000
+
+
+def about_reply(session: Session) -> AboutReply:
+    """The machine, the program, and what there is to see."""
+    machine, layout, timeline = session.machine, session.layout, session.timeline
+    names = {column: name for column in session.columns_shown.tolist()
+             if (name := machine.column_name(column, session.program)) != layout.column_name(column)}
+    layers, end = layers_reply(machine), timeline.end
+    if not machine.keeps_weights:  # else the formulas take long to work out: they come when somebody asks
+        for number, layer in enumerate(layers):
+            found = session.formula_texts.layer(number)
+            layer["heads"], layer["formulas"] = found["heads"], found["formulas"]
+    return {
+        "title": machine.title(), "machine": machine.kind.name, "design": machine.design.name,
+        "dtype": machine.precision.name, "facts": plain_data(machine.summary()),
+        "layout": layout_reply(layout), "layers": layers, "program": program_reply(session.name, session.listing),
+        "shown": [shown_reply(layout, shown) for shown in session.shown],
+        "counter": None if session.counter is None else shown_reply(layout, session.counter),
+        "columns_shown": session.columns_shown.tolist(), "column_names": names,
+        "loops": None if end is None else end.loops, "ended": None if end is None else end.reason,
+        "known_loops": timeline.known, "ports": machine.has_ports, "input": session.input.decode("utf-8", "replace"),
+    }
 
 
 def layout_reply(layout: Layout) -> LayoutReply:
@@ -70,15 +94,3 @@ def program_reply(name: str, listing: Listing) -> ProgramReply:
 
 def _instruction(listed: ListedInstruction) -> InstructionReply:
     return {"number": listed.number, "line": listed.line, "text": listed.text}
-
-
-def active_columns(machine: Machine[Any, Any]) -> Sequence[int]:
-    """The columns of the regions in which a row that some head matches by may change: where the computation happens."""
-    layout, matched = machine.layout, set[int]()
-    for layer in machine.weights.layers:
-        used = np.abs(layer.key).sum((0, 1)) + np.abs(layer.query).sum((0, 1))
-        matched |= set(np.flatnonzero(used).tolist())
-    regions = {region for block in layout.blocks for region in block.changes
-               if matched & set(range(*layout.rows(block.name).indices(layout.width)))}
-    return [column for region in layout.regions if region.name in regions
-            for column in range(*layout.region(region.name).indices(layout.columns))]

@@ -20,15 +20,13 @@ import numpy as np
 from punchcard.card.formats import FORMATS, AnyArray
 from punchcard.card.layout import Card, Layout
 from punchcard.card.packed import PackedCard
-from punchcard.errors import PunchcardError
+from punchcard.transformer import equation
 from punchcard.transformer.softmax import Scores, hard_lead
 from punchcard.transformer.weights import LayerArrays, Weights
-from punchcard.view.stages import Columns, LoopStages, entries_of, feed_forward, one_thread, softmax
+from punchcard.view.stages import Columns, LoopStages, differing_columns, entries_of
 
 MOST_COLUMNS = 1024
 """Beyond so many columns that need one another, the loop is computed in all of them."""
-AT_ONCE = 1 << 22
-"""Scores that are held at a time."""
 WITNESSES = (0, 1, -1)
 """Columns of each region that are always computed."""
 
@@ -72,7 +70,7 @@ class ColumnSubset:
         """A loop from a card, in the wanted columns and all that they need."""
         self.take(card)
         columns = np.union1d(wanted, self.witnesses).astype(np.intp)
-        with one_thread():
+        with equation.one_thread():
             return self._closed(card, columns)
 
     def _closed(self, card: Card, columns: Columns) -> LoopStages:
@@ -92,7 +90,7 @@ class ColumnSubset:
             attended, missing = self._attend(number, layer, card, columns)
             if len(missing):
                 return LoopStages(columns, stages), missing
-            card = feed_forward(layer, attended)
+            card = equation.feed_forward(layer, attended)
             self._check_witnesses(number, card, columns)
             stages += [attended, card]
         return LoopStages(columns, stages), np.zeros(0, np.intp)
@@ -101,12 +99,8 @@ class ColumnSubset:
         """The card after the attention, or the columns that are missing for it."""
         attended, missing = card.copy(), [np.zeros(0, np.intp)]
         for head in range(layer.heads):
-            rows = np.flatnonzero(layer.value[head].any(axis=1))
-            source = np.flatnonzero(layer.value[head].any(axis=0))
-            values = layer.value[head][np.ix_(rows, source)] @ card[source]
-            step = max(1, AT_ONCE // self.layout.columns)
-            for first in range(0, len(columns), step):
-                part = slice(first, first + step)
+            rows, values = equation.moved(layer, head, card)
+            for part in equation.columns_at_once(len(columns), self.layout.columns):
                 sources, weights, _ = self.weights_of(number, head, card, columns, part)
                 place = np.searchsorted(columns, sources)
                 known = (place < len(columns)) & (columns[np.minimum(place, len(columns) - 1)] == sources)
@@ -131,7 +125,7 @@ class ColumnSubset:
                          Scores(largest, self.weights.width + len(keys.dimensions)))
         near = (scores >= scores.max(axis=0) - lead).T
         sources = np.unique(np.concatenate([np.flatnonzero(row) for row in near]))
-        weights = softmax(layer.temperature[head] * scores[sources])
+        weights = equation.softmax(layer.temperature[head] * scores[sources])
         weights = np.where(weights < self._least, 0, weights)
         used = weights.any(axis=1)
         return sources[used], weights[used], scores
@@ -173,7 +167,7 @@ class ColumnSubset:
 
     def _changed(self, card: Card) -> Columns | None:
         """The columns in which a card differs from the last one; None: in all."""
-        return None if self._card is None else differing(self._card, card)
+        return None if self._card is None else differing_columns(self._card, card)
 
     def _rows(self, card: Card, rows: Columns) -> AnyArray:
         """Some rows of all columns."""
@@ -187,37 +181,3 @@ class ColumnSubset:
                 entries = card.entries(block.name, region)
                 found[there, self.layout.region(region)] = entries[rows[there] - place.start]
         return found
-
-
-def differing(one: Card, other: Card) -> Columns:
-    """The columns in which two cards of one layout differ."""
-    if isinstance(one, PackedCard) and isinstance(other, PackedCard):
-        differs = np.zeros(one.layout.columns, bool)
-        for name, field in one.fields.items():
-            if field is not other.fields[name]:
-                unequal = field != other.fields[name]
-                differs |= unequal if unequal.ndim == 1 else unequal.any(axis=1)
-        return np.flatnonzero(differs)
-    return np.flatnonzero((entries_of(one) != entries_of(other)).any(axis=0))
-
-
-def in_all_columns(weights: Weights, layout: Layout, card: Card, columns: Columns) -> LoopStages:
-    """The loop in all columns, some columns at a time; what is kept of it are a few. It takes long."""
-    whole, stages = entries_of(card), []
-    if whole.nbytes > 1 << 30:
-        raise PunchcardError(f"a loop of {layout.width} rows and {layout.columns} columns cannot be shown layer by layer: "
-                             "it would take too much memory")
-    stages.append(whole[:, columns])
-    for layer in weights.layers:
-        keys = [layer.key[head] @ whole for head in range(layer.heads)]
-        attended = whole.copy()
-        step = max(1, AT_ONCE // layout.columns)
-        for first in range(0, layout.columns, step):
-            part = slice(first, first + step)
-            for head in range(layer.heads):
-                scores = keys[head].T @ (layer.query[head] @ whole[:, part])
-                rows = np.flatnonzero(layer.value[head].any(axis=1))
-                attended[rows, part] += layer.value[head][rows] @ whole @ softmax(layer.temperature[head] * scores)
-        whole = feed_forward(layer, attended)
-        stages += [attended[:, columns], whole[:, columns]]
-    return LoopStages(columns, stages)

@@ -5,7 +5,6 @@ With the model inside the page computes the equation in float64. So the machine 
 
 from __future__ import annotations
 
-import base64
 import math
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
 from punchcard.view import page
 from punchcard.view.page import data
+from punchcard.view.protocol import decoded, encoded
 from punchcard.view.session import Session
 from punchcard.view.stages import SMALL, entries_of
 
@@ -78,7 +78,7 @@ def _recorded(session: Session, first: int, last: int) -> dict[str, Any]:
     before: tuple[list[int], AnyArray] | None = None
     for moment in range(first * session.per_loop, last * session.per_loop + 1):
         state: dict[str, Any] = dict(session.state(moment))
-        entries = np.frombuffer(base64.b64decode(state["entries"]), "<f8").reshape(-1, session.layout.width).T
+        entries = decoded(state["entries"], session.layout.width)
         if before is not None:
             state["changes"] = changes(_carried(*before, state["columns"]), entries, state["columns"])
             del state["entries"]
@@ -136,7 +136,7 @@ def _computed(session: Session, last: int | None) -> dict[str, Any]:
     if end is not None and end.loops == reached and end.message is not None:
         facts.setdefault(reached, {})["message"] = end.message
     card = entries_of(session.timeline.served(0).card).astype(np.float64)
-    return {"kind": "computed", "about": about, "model": data.model(machine.weights), "card": data.card(card),
+    return {"kind": "computed", "about": about, "model": data.model(machine.weights), "card": encoded(card),
             "loops": facts, "formulas": _formulas(session)}
 
 

@@ -6,12 +6,11 @@ arguments. The reply is {id, reply} or {id, error}.
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import PunchcardError, shortened
 from punchcard.view import page
-from punchcard.view.server import QUESTIONS
+from punchcard.view.questions import QUESTIONS, answer
 from punchcard.view.session import Session
 
 if TYPE_CHECKING:
@@ -41,23 +40,15 @@ export default { render({ model, el }) { mount(el.appendChild(document.createEle
 """
 
 
-def answer(session: Session, question: Any) -> dict[str, Any]:
-    """The reply to a message; what cannot be answered is told in a line."""
+def answer_message(session: Session, question: Any) -> dict[str, Any]:
+    """The reply to a message, or one line that says why there is none."""
     number = question.get("id") if isinstance(question, dict) else None
     try:
         if not isinstance(question, dict) or question.get("name") not in QUESTIONS:
             raise PunchcardError(f"{shortened(question)} is not a question: there are {', '.join(QUESTIONS)}")
         given = list(question.get("given") or [])
         more = given.pop() if given and isinstance(given[-1], dict) else {}
-        ask = getattr(session, question["name"])
-        try:
-            inspect.signature(ask).bind(*given, **more)
-        except TypeError as error:
-            raise PunchcardError(f"{question['name']}: {error}") from None
-        reply = ask(*given, **more)
-        if question["name"] == "find":
-            reply = {"moment": reply, "searched": session.searched}
-        return {"id": number, "reply": reply}
+        return {"id": number, "reply": answer(session, question["name"], given, more)}
     except PunchcardError as error:
         return {"id": number, "error": str(error)}
 
@@ -77,7 +68,7 @@ def widget(session: Session) -> AnyWidget:
         def __init__(self) -> None:
             super().__init__()
             self.session = session
-            self.on_msg(lambda _, question, buffers: self.send(answer(session, question)))
+            self.on_msg(lambda _, question, buffers: self.send(answer_message(session, question)))
 
     return View()
 

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError
+from punchcard.machines.base import Machine
 from punchcard.view.colours import ABOVE, BELOW, CHANGED, FAINT, INK, ZERO
 from punchcard.view.excerpt import MOST, CardExcerpt, entries_at, excerpt
 
@@ -53,6 +55,22 @@ def new_figure(width: float, height: float) -> Figure:
             return data.getvalue()
 
     return Picture(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+@checked
+def plot(
+    machine: Machine[Any, Any], shown: Any, *, title: str = "", columns: int = MOST, rows: Sequence[str] | None = None
+) -> Figure:
+    """A picture of a program's card, or of any card, with matplotlib: row blocks as bands, regions as groups of columns.
+
+    columns   about how many are drawn; those that hold something come first
+    rows      row blocks by name, default: all
+    """
+    program = shown if machine.kind.is_for(shown) else None
+    if program is None and not hasattr(shown, "ndim"):
+        machine.check_type(shown)
+    return card_figure(machine.layout, shown if program is None else machine.pack(program), title=title, columns=columns,
+                       rows=rows, names=lambda column: machine.column_name(column, program))
 
 
 def card_figure(

@@ -22,7 +22,12 @@ after the other.
 
 from __future__ import annotations
 
+import base64
 from typing import Literal, TypedDict
+
+import numpy as np
+
+from punchcard.card.formats import AnyArray
 
 ContentKind = Literal["bits", "one", "real", "fixed", "mixed", "empty"]
 """What a row block holds when a loop begins; "mixed": different things in different regions; "empty": 0 everywhere."""
@@ -297,3 +302,13 @@ class ErrorReply(TypedDict):
     """A question that could not be answered, in one line."""
 
     error: str
+
+
+def encoded(entries: AnyArray) -> str:
+    """Columns one after the other, as base64 of little-endian float64."""
+    return base64.b64encode(np.ascontiguousarray(entries.T, dtype="<f8").tobytes()).decode("ascii")
+
+
+def decoded(text: str, width: int) -> AnyArray:
+    """The entries again: rows by columns."""
+    return np.frombuffer(base64.b64decode(text), "<f8").reshape(-1, width).T

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from punchcard.card.formats import as_array
 from punchcard.card.layout import Card
-from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError, did_you_mean
-from punchcard.machines.display_values import UNREADABLE
 from punchcard.view.stages import entries_of
 
 if TYPE_CHECKING:
@@ -104,57 +102,22 @@ def _port_before(session: Session, moment: int) -> int | None:
     return high
 
 
-def counter_of(session: Session, card: Card) -> int | None:
-    """The program counter on a card."""
-    counter = session.counter
-    assert counter is not None
-    if isinstance(card, PackedCard):
-        rows = session.layout.place(counter.rows)
-        return counter.unsigned(card.word(rows, counter.column), rows.size)
-    column = as_array(card)[:, counter.column].tolist()
-    text = counter.text(session.layout, lambda number: column)
-    return None if text == UNREADABLE else int(text)
-
-
 def _by_counter(session: Session, loop: int, hits: Callable[[int | None, int | None], bool], deadline: float,
                 forward: bool, moment: int) -> int | None:
     """The next loop, or the last one before, at which the program counter is as wanted."""
     if forward:
-        return _scan(session, loop, 1 << 61, hits, deadline, first=True)
+        return _scan(session, loop, 1 << 61, session.counter_on, hits, deadline, first=True)
     high = -(-moment // session.per_loop) - 1  # the last loop that begins before the moment
-    while high >= 0 and time.monotonic() < deadline:
-        low = max(0, high - PART)
-        found = _scan(session, low, high, hits, deadline, first=False)
-        session.searched = low
-        if found is not None or low == 0:
-            return 0 if found is None and hits(None, counter_of(session, session.timeline.served(0).card)) else found
-        high = low
-    return None
-
-
-def _scan(session: Session, begin: int, end: int, hits: Callable[[int | None, int | None], bool], deadline: float, *,
-          first: bool) -> int | None:
-    """The first or the last loop after `begin`, and up to `end`, at which the program counter is as wanted."""
-    before = counter_of(session, session.timeline.served(begin).card)
-    found: int | None = None
-
-    def look(loop: int, card: Card) -> bool:
-        nonlocal before, found
-        if loop > end:
-            return True
-        now = counter_of(session, card)
-        if hits(before, now):
-            found = loop
-        before = now
-        return first and found is not None
-
-    session.searched = session.timeline.watch(begin, end, look, max(0.0, deadline - time.monotonic()))
+    found = _last_before(session, high, session.counter_on, hits, deadline)
+    if found is None and high >= 0 and session.searched == 0 and hits(
+            None, session.counter_on(session.timeline.served(0).card)):
+        return 0
     return found
 
 
 def _change(session: Session, moment: int, rows: str, column: int, deadline: float, *, forward: bool) -> int | None:
     """The moment at which rows of a column change: first the loop, then the stage in it."""
-    place = session.layout.rows(rows)
+    place, per_loop = session.layout.rows(rows), session.per_loop
     session.state(moment, [column])
 
     def content(card: Card) -> bytes:
@@ -162,55 +125,55 @@ def _change(session: Session, moment: int, rows: str, column: int, deadline: flo
 
     def stages(loop: int) -> list[int]:
         """The stages of a loop after which the rows are others, counted from 1; the last is the loop's end."""
-        inside = session.inside(loop)
-        at = int(np.searchsorted(inside.columns, column))
-        cards = [stage[place, at] for stage in inside.stages]
+        cards = [stage[place, 0] for stage in session.inside(loop).only(np.array([column])).stages]
         return [i for i in range(1, len(cards)) if not np.array_equal(cards[i - 1], cards[i])]
 
     loop, stage = session.place(moment)
     if forward:
-        if not session._over(loop):
+        if not session.inspector.has_ended(loop):
             inner = [i for i in stages(loop) if i > stage]
             if inner:
-                return loop * session.per_loop + inner[0]
-        begin = loop + 1
-        found = _changed_loop(session, begin, 1 << 61, content, deadline, first=True)
-        if found is None:
-            return None
-        inner = stages(found - 1)
-        return (found - 1) * session.per_loop + (inner[0] if inner else session.per_loop)
+                return loop * per_loop + inner[0]
+        found = _scan(session, loop + 1, 1 << 61, content, operator.ne, deadline, first=True)
+        return None if found is None else (found - 1) * per_loop + (stages(found - 1) or [per_loop])[0]
+    if stage == 0 and loop:
+        loop, stage = loop - 1, per_loop
     inner = [i for i in stages(loop) if i < stage] if stage else []
     if inner:
-        return loop * session.per_loop + inner[-1]
-    high = loop
-    if stage == 0 and loop:
-        inner = [i for i in stages(loop - 1) if i < session.per_loop]
-        if inner:
-            return (loop - 1) * session.per_loop + inner[-1]
-        high = loop - 1
+        return loop * per_loop + inner[-1]
+    found = _last_before(session, loop, content, operator.ne, deadline)
+    return None if found is None else (found - 1) * per_loop + (stages(found - 1) or [per_loop])[-1]
+
+
+Content = TypeVar("Content")
+
+
+def _last_before(session: Session, high: int, read: Callable[[Card], Content], hits: Callable[[Content, Content], bool],
+                 deadline: float) -> int | None:
+    """The last loop up to `high` that hits, looked for part by part from there back."""
+    session.searched = high
     while high > 0 and time.monotonic() < deadline:
         low = max(0, high - PART)
-        found = _changed_loop(session, low, high, content, deadline, first=False)
+        found = _scan(session, low, high, read, hits, deadline, first=False)
         session.searched = low
         if found is not None:
-            inner = stages(found - 1)
-            return (found - 1) * session.per_loop + (inner[-1] if inner else session.per_loop)
+            return found
         high = low
     return None
 
 
-def _changed_loop(session: Session, begin: int, end: int, content: Callable[[Card], bytes], deadline: float, *,
-                  first: bool) -> int | None:
-    """The first or last loop after `begin` and up to `end` after which the content is another than before it."""
-    before = content(session.timeline.served(begin).card)
+def _scan(session: Session, begin: int, end: int, read: Callable[[Card], Content],
+          hits: Callable[[Content, Content], bool], deadline: float, *, first: bool) -> int | None:
+    """The first or last loop after `begin` and up to `end` that hits, by what is read off the cards before and after it."""
+    before = read(session.timeline.served(begin).card)
     found: int | None = None
 
     def look(loop: int, card: Card) -> bool:
         nonlocal before, found
         if loop > end:
             return True
-        now = content(card)
-        if now != before:
+        now = read(card)
+        if hits(before, now):
             found = loop
         before = now
         return first and found is not None

@@ -8,7 +8,6 @@ POST /api/NAME asks the session.
 from __future__ import annotations
 
 import errno
-import inspect
 import json
 import threading
 from collections.abc import Callable, Mapping
@@ -18,7 +17,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from punchcard.errors import PunchcardError, did_you_mean
+from punchcard.formatting import plain_data
 from punchcard.view import page
+from punchcard.view.questions import QUESTIONS, answer
 from punchcard.view.session import Session
 
 LOOPBACK = "127.0.0.1"
@@ -27,7 +28,6 @@ LONGEST_REQUEST = 1 << 16
 PATIENCE = 10.0
 """Seconds for the rest of a request."""
 API = "/api/"
-QUESTIONS = ("about", "formulas", "state", "attention", "explain", "weights", "explore", "find")
 FILES: Mapping[str, tuple[str, Callable[[], str]]] = {
     "/": ("text/html; charset=utf-8", page.served),
     "/page.js": ("text/javascript; charset=utf-8", page.module),
@@ -90,18 +90,12 @@ class ViewServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that went away: there is nobody to tell."""
 
-    def answer(self, name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def answer(self, name: str, named: Mapping[str, Any]) -> Mapping[str, Any]:
         """The reply to a question."""
         if name not in QUESTIONS:
             raise _Refused(HTTPStatus.NOT_FOUND, f"unknown question {name[:40]!r}{did_you_mean(name, QUESTIONS)}: there are "
                                                  f"{', '.join(QUESTIONS)}")
-        ask = getattr(self.session, name)
-        try:
-            inspect.signature(ask).bind(**given)
-        except TypeError as error:
-            raise PunchcardError(f"{name}: {error}") from None
-        found = ask(**given)
-        return {"moment": found, "searched": self.session.searched} if name == "find" else found
+        return answer(self.session, name, named=named)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -162,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             text = json.dumps(reply, allow_nan=False)
         except ValueError:  # JSON has no infinities: a card that left its range shows them as text
-            text = json.dumps(_finite(reply))
+            text = json.dumps(plain_data(reply))
         return "application/json", text.encode()
 
     def _question(self) -> dict[str, Any]:
@@ -202,14 +196,3 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _error(text: str) -> bytes:
     return json.dumps({"error": text}).encode()
-
-
-def _finite(value: Any) -> Any:
-    """Numbers that JSON has not, as text."""
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
-        return str(value)
-    return value

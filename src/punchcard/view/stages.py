@@ -1,29 +1,23 @@
-"""What happens inside one loop: the card before each layer and after its attention.
+"""The stages of one loop: the card before each layer, after its attention, and after the last layer.
 
-A small card is computed in full, as the dense engine computes it: with torch where numbers are real, and with NumPy where
-no sum is rounded, so that the order of a sum makes no difference and torch need not be imported. A large card is computed
-in some columns only (`column_subset.py`).
+A small card is computed in full, as the dense engine computes it: with torch if numbers are real, and with NumPy if no sum
+is rounded, so that the order of a sum makes no difference and torch need not be imported. A large card is computed in some
+columns only (`column_subset.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
-from punchcard.transformer.weights import LayerArrays, Weights
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from punchcard.transformer import equation
+from punchcard.transformer.weights import Weights
 
 Columns = NDArray[np.intp]
 SMALL = 512
@@ -32,17 +26,15 @@ SMALL = 512
 
 @dataclass(frozen=True)
 class LoopStages:
-    """One loop in some columns: `stages` are the card before each layer and after its attention, and after the last layer.
-
-    All of them are matrices of all rows and these columns.
-    """
+    """One loop in some columns: each of the `stages` is a matrix of all rows and these columns."""
 
     columns: Columns
     stages: Sequence[AnyArray]
 
-    def at(self, stage: int, columns: Columns) -> AnyArray:
-        """Some of its columns at a stage."""
-        return self.stages[stage][:, np.searchsorted(self.columns, columns)]
+    def only(self, columns: Columns) -> LoopStages:
+        """The same in fewer columns."""
+        places = np.searchsorted(self.columns, columns)
+        return LoopStages(columns, [stage[:, places] for stage in self.stages])
 
 
 def entries_of(card: Card, columns: Columns | None = None) -> AnyArray:
@@ -53,65 +45,28 @@ def entries_of(card: Card, columns: Columns | None = None) -> AnyArray:
     return found if columns is None else found[:, columns]
 
 
-def softmax(scores: AnyArray) -> AnyArray:
-    """Down each column."""
-    powers = np.exp(scores - scores.max(axis=0))
-    found: AnyArray = powers / powers.sum(axis=0)
-    return found
+def differing_columns(one: Card, other: Card) -> Columns:
+    """The columns in which two cards of one layout differ."""
+    if isinstance(one, PackedCard) and isinstance(other, PackedCard):
+        differs = np.zeros(one.layout.columns, bool)
+        for name, field in one.fields.items():
+            if field is not other.fields[name]:
+                unequal = field != other.fields[name]
+                differs |= unequal if unequal.ndim == 1 else unequal.any(axis=1)
+        return np.flatnonzero(differs)
+    return np.flatnonzero((entries_of(one) != entries_of(other)).any(axis=0))
 
 
-def taken(layer: LayerArrays, head: int, card: AnyArray, weights: AnyArray) -> tuple[Columns, AnyArray]:
-    """The rows that a head writes, and what it adds there."""
-    rows = np.flatnonzero(layer.value[head].any(axis=1))
-    return rows, layer.value[head][rows] @ card @ weights
-
-
-def feed_forward(layer: LayerArrays, card: AnyArray) -> AnyArray:
-    """X + W2 relu(W1 X + b1 1^T) + b2 1^T."""
-    found: AnyArray = card + layer.w2 @ np.maximum(layer.w1 @ card + layer.b1, 0) + layer.b2
-    return found
-
-
-@cache
-def _threads() -> Any:
-    """What sets NumPy's threads; to look for it takes a while."""
-    return ThreadpoolController()
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """Let NumPy use one thread: for small matrices two are slower, ten times so where other programs are at work."""
-    limited: AbstractContextManager[Any] = _threads().limit(limits=1)
-    return limited
-
-
-def whole(weights: Weights, card: AnyArray, *, exact: bool) -> LoopStages:
+def stages_in_full(weights: Weights, card: AnyArray, *, exact: bool) -> LoopStages:
     """A loop in all columns. `exact`: no sum is rounded."""
-    if not exact:
-        return _with_torch(weights, card)
-    stages = [card]
-    with one_thread():
-        for layer in weights.layers:
-            attended = card.copy()
-            for head in range(layer.heads):
-                scores = (layer.key[head] @ card).T @ (layer.query[head] @ card)
-                rows, added = taken(layer, head, card, softmax(layer.temperature[head] * scores))
-                attended[rows] += added
-            card = feed_forward(layer, attended)
-            stages += [attended, card]
-    return LoopStages(np.arange(card.shape[1]), stages)
+    if exact:
+        with equation.one_thread():
+            found = equation.stages(weights.layers, card)
+    else:
+        import torch
 
+        from punchcard.engines.stepping import threads
 
-def _with_torch(weights: Weights, card: AnyArray) -> LoopStages:
-    """The equation as the model has it."""
-    import torch
-
-    from punchcard.engines.stepping import threads
-    from punchcard.transformer.model import TransformerLayer
-
-    stages: list[Tensor] = [torch.from_numpy(card).to(weights.module.dtype)]
-    with torch.no_grad(), threads(1):
-        for layer in weights.module.layers:
-            assert isinstance(layer, TransformerLayer)
-            attended = layer.attend(stages[-1])
-            stages += [attended, layer.feed_forward(attended)]
-    return LoopStages(np.arange(card.shape[1]), [as_array(stage) for stage in stages])
+        with torch.no_grad(), threads(1):
+            found = [as_array(stage) for stage in weights.module.stages(torch.from_numpy(card).to(weights.module.dtype))]
+    return LoopStages(np.arange(card.shape[1]), found)

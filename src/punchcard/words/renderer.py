@@ -21,6 +21,9 @@ class Renderer(Generic[Value]):
         done, pending = self._rendered, [word]
         while pending:
             top = pending[-1]
+            if top in done:
+                pending.pop()
+                continue
             known = self._table.get(top.op)
             parts = top.arguments if known else (written_out(top),)
             missing = [part for part in parts if part not in done]
@@ -31,6 +34,10 @@ class Renderer(Generic[Value]):
             values = [done[part] for part in parts]
             done[top] = known(top, *values) if known else values[0]
         return done[word]
+
+    def rename(self, word: Word, value: Value) -> None:
+        """From here on, a word becomes this."""
+        self._rendered[word] = value
 
 
 def written_out(word: Word) -> Word:

@@ -5,10 +5,11 @@ C computes in uint32_t for words of up to 32 bits, and in uint64_t for those of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from punchcard.words.renderer import Renderer
-from punchcard.words.word import Word
+from punchcard.words.word import Word, parts_of, whole_width
 
 Table = Mapping[str, Callable[..., str]]
 
@@ -26,6 +27,20 @@ def python_function(names: Sequence[str], words: Sequence[Word]) -> Callable[...
     return made
 
 
+def python_lines(word: Word, leaf: Callable[[Word], str]) -> tuple[list[str], str]:
+    """A word as a Python expression, after lines that give names to what is needed more than once in it."""
+    uses = Counter(argument for part in parts_of(word) for argument in part.arguments if argument.arguments)
+    text, lines = python_text(leaf), list[str]()
+    for i, shared in enumerate(sorted((found for found, count in uses.items() if count > 1), key=_depth)):
+        lines.append(f"t{i} = {text(shared)}")
+        text.rename(shared, f"t{i}")
+    return lines, text(word)
+
+
+def _depth(word: Word) -> int:
+    return 1 + max(map(_depth, word.arguments), default=0)
+
+
 def c_text(leaf: Callable[[Word], str]) -> Renderer[str]:
     """Words as C expressions, in brackets; `leaf` gives that of a variable, of the type of its size."""
     return Renderer(C, leaf)
@@ -38,26 +53,30 @@ def c_type(size: int) -> str:
 
 def _table(
     number: Callable[[int, int], str], cut: Callable[[int, str], str], widen: Callable[[int, str], str],
-    pick: Callable[[str, str, str], str], signed: Callable[[Word, str], str], logic: Mapping[str, str], slash: str,
+    pick: Callable[[str, str, str], str], signed: Callable[[Word, str], str], ordered: Callable[[Word, str], str],
+    logic: Mapping[str, str], slash: str,
 ) -> Table:
-    """The operations, by what a number is, the lowest bits of an expression, a wider one, a choice, and a signed number."""
+    """The operations, by what a number is, the lowest bits of an expression, a wider one, a choice, and a signed number.
+
+    `ordered` is what compares as signed numbers do.
+    """
+
+    def modulo(sign: str) -> Callable[[Word, str, str], str]:
+        return lambda w, x, y: (cut(w.size, f"{x} {sign} {y}") if whole_width(w.op, w.arguments) > w.size
+                                else f"({x} {sign} {y})")
 
     def combined(op: str, sign: str) -> Callable[[Word, str, str], str]:
         return lambda w, x, y: f"({x} {logic[op] if w.size == 1 else sign} {y})"
 
-    def flipped(word: Word, text: str) -> str:
-        """With the sign bit changed: signed numbers compare as these do."""
-        return f"({text} ^ {number(1 << word.size - 1, word.size)})"
-
     def less(w: Word, x: str, y: str) -> str:
         a, b = w.arguments
-        return f"({flipped(a, x)} < {flipped(b, y)})" if w.data else f"({x} < {y})"
+        return f"({ordered(a, x)} < {ordered(b, y)})" if w.data else f"({x} < {y})"
 
     def extend(w: Word, x: str) -> str:
         source = w.arguments[0]
-        wide = widen(w.size, x) if source.size > 1 else pick(x, number(1, w.size), number(0, w.size))
-        half = number(1 << source.size - 1, w.size)
-        return cut(w.size, f"({wide} ^ {half}) - {half}") if w.data else wide
+        if source.size == 1:
+            return pick(x, number((1 << w.size) - 1 if w.data else 1, w.size), number(0, w.size))
+        return cut(w.size, signed(source, x)) if w.data else widen(w.size, x)
 
     def bits(w: Word, x: str) -> str:
         source, first = w.arguments[0], int(str(w.data))
@@ -65,16 +84,16 @@ def _table(
 
     return {
         "constant": lambda w: number(w.data, w.size),
-        "add": lambda w, x, y: cut(w.size, f"{x} + {y}"),
+        "add": modulo("+"),
         "subtract": lambda w, x, y: cut(w.size, f"{x} - {y}"),
-        "multiply": lambda w, x, y: cut(w.size, f"{x} * {y}"),
+        "multiply": modulo("*"),
         "quotient": lambda w, x, y: pick(y, f"({x} {slash} {y})", number((1 << w.size) - 1, w.size)),
         "remainder": lambda w, x, y: pick(y, f"({x} % {y})", x),
         "and_": combined("and", "&"),
         "or_": combined("or", "|"),
         "xor": lambda w, x, y: f"({x} ^ {y})",
         "not_": lambda w, x: f"({logic['not']} {x})" if w.size == 1 else f"({x} ^ {number((1 << w.size) - 1, w.size)})",
-        "shift_left": lambda w, x, by: cut(w.size, f"{x} << {by}"),
+        "shift_left": modulo("<<"),
         "shift_right": lambda w, x, by: cut(w.size, f"{signed(w, x)} >> {by}") if w.data else f"({x} >> {by})",
         "equal": lambda w, x, y: f"({x} == {y})",
         "less": less,
@@ -96,6 +115,7 @@ _PLAIN: Table = _table(
     lambda value, size: str(value), lambda size, text: f"({text} & {(1 << size) - 1})", lambda size, text: text,
     lambda condition, yes, no: f"({yes} if {condition} else {no})",
     lambda word, text: f"(({text} ^ {1 << word.size - 1}) - {1 << word.size - 1})",
+    lambda word, text: f"({text} ^ {1 << word.size - 1})",
     {"and": "and", "or": "or", "not": "not"}, "//")
 PYTHON: Table = {**_PLAIN, "less": _python_less}
 
@@ -120,4 +140,4 @@ def _c_signed(word: Word, text: str) -> str:
 
 
 C: Table = _table(_c_number, _c_cut, _c_widen, lambda condition, yes, no: f"({condition} ? {yes} : {no})",
-                  _c_signed, {"and": "&&", "or": "||", "not": "!"}, "/")
+                  _c_signed, _c_signed, {"and": "&&", "or": "||", "not": "!"}, "/")

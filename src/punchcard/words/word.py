@@ -25,12 +25,14 @@ words are one object, so `==` compares expressions; `x.equals(y)` is the truth t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import reduce
 from operator import and_, or_
 from threading import Lock
 from typing import TypeAlias
 from weakref import WeakValueDictionary
+
+from punchcard.words.operations import INTEGERS
 
 Number: TypeAlias = "Word | int"
 
@@ -57,9 +59,14 @@ class Word:
         with _LOCK:
             found = _WORDS.get(name)
             if found is None:
-                _WORDS[name] = found = super().__new__(cls)
-                found.op, found.arguments, found.size, found.data, found.width = op, arguments, size, data, known
+                _WORDS[name] = found = cls._made(op, arguments, size, data, known)
         return found
+
+    @classmethod
+    def _made(cls, op: str, arguments: tuple[Word, ...], size: int, data: Hashable, width: int) -> Word:
+        made = super().__new__(cls)
+        made.op, made.arguments, made.size, made.data, made.width = op, arguments, size, data, width
+        return made
 
     def __repr__(self) -> str:
         if not self.arguments:
@@ -70,7 +77,7 @@ class Word:
     @property
     def value(self) -> int | None:
         """The number of a constant, or None."""
-        return self.data if self.op == "constant" and isinstance(self.data, int) else None
+        return self.data if self.op == "constant" else None  # type: ignore[return-value]
 
     def _with(self, op: str, other: Number, size: int | None = None, data: Hashable = None) -> Word:
         """An operation on this word and another of its size, or a number."""
@@ -242,12 +249,34 @@ def logic(table: Sequence[int], words: Sequence[Word]) -> Word:
     return Word("logic", tuple(words), words[0].size, tuple(table))
 
 
+def parts_of(word: Word) -> Iterator[Word]:
+    """A word, and all words that it is made of, each once."""
+    pending, seen = [word], {word}
+    while pending:
+        yield (top := pending.pop())
+        new = [argument for argument in dict.fromkeys(top.arguments) if argument not in seen]
+        seen.update(new)
+        pending += new
+
+
+def variables_of(word: Word) -> set[Hashable]:
+    """The names of the variables in a word."""
+    return {part.data for part in parts_of(word) if part.op == "variable"}
+
+
 def _simpler(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) -> Word | None:
     """The same number said with fewer words, where a look at the arguments shows it, or None."""
     first, last = arguments[0], arguments[-1]
+    if op in INTEGERS and None not in (values := [word.value for word in arguments]):
+        return constant(INTEGERS[op](Word._made(op, arguments, size, data, size), *values), size)
     match op:
+        case "add" | "subtract" if last.value is not None and first.op in ("add", "subtract") and (
+                first.arguments[1].value is not None):
+            return first.arguments[0] + (_addend(first) + (last.value if op == "add" else -last.value))
         case "add" if last.value is not None and 2 * last.value >= 1 << size:
             return first - -last.value
+        case "add" if last.op == "subtract" and last.arguments[0].value == 0:
+            return first - last.arguments[1]
         case "add" | "or_" | "xor" | "and_" if first.value is not None and last.value is None:
             return Word(op, (last, first), size)
         case "add" | "subtract" | "or_" | "xor" | "shift_left" | "shift_right" if last.value == 0:
@@ -267,11 +296,19 @@ def _simpler(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) ->
     return None
 
 
+def _addend(word: Word) -> int:
+    """The constant that a word adds, which may be negative."""
+    value = word.arguments[1].value or 0
+    return value if word.op == "add" else -value
+
+
 def _width(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) -> int:
     """How many of the lowest bits may be set."""
     widths = [word.width for word in arguments]
     by = arguments[1].value if len(arguments) > 1 else None
     match op:
+        case "add" | "multiply" | "shift_left":
+            return min(size, whole_width(op, arguments))
         case "constant":
             assert isinstance(data, int)
             return data.bit_length()
@@ -281,14 +318,21 @@ def _width(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) -> i
             return max(widths[1:])
         case "shift_right" if by is not None and not data:
             return max(0, widths[0] - by)
-        case "shift_left" if by is not None:
-            return min(size, widths[0] + by)
         case "bits":
             assert isinstance(data, int)
             return max(0, min(size, widths[0] - data))
         case "extend" if not data or widths[0] < arguments[0].size:
             return widths[0]
     return size
+
+
+def whole_width(op: str, arguments: tuple[Word, ...]) -> int:
+    """How many bits the number has before it is taken modulo 2^size."""
+    x, y = (word.width for word in arguments)
+    if op == "shift_left":
+        by = arguments[1].value
+        return x + (by if by is not None else (1 << y) - 1)
+    return max(x, y) + 1 if op == "add" else x + y
 
 
 TRUE, FALSE = constant(1, 1), constant(0, 1)

@@ -18,6 +18,7 @@ from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.scratchpad.incremental import Incremental, TooLarge
 from punchcard.engines.stepping import Stepping
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
+from punchcard.transformer.weights import active_columns
 
 FEW_COLUMNS = 1 << 14
 """Up to here one thread is faster: a loop is many small steps."""
@@ -32,7 +33,7 @@ class Scratchpad(Stepping):
         super().__init__("scratchpad", layout, card, one_thread=card.numel() // card.shape[-2] <= FEW_COLUMNS)
         self._model, self._whole, self._loops = model, card, 0
         self._incremental: Incremental | None = None
-        active = None if layout is None else active_columns(model, layout).to(card.device)
+        active = None if layout is None else torch.from_numpy(active_columns(model, layout)).to(card.device)
         if active is None:
             self._in_full = "no facts about the card: full softmax in all heads"
         elif len(active) == card.shape[-1]:
@@ -69,20 +70,6 @@ class Scratchpad(Stepping):
         return (self._in_full,) if self._incremental is None else self._incremental.notes
 
 
-def active_columns(model: LoopedTransformer, facts: Layout) -> Tensor:
-    """The columns of the regions in which a row that some head matches by may change."""
-    matched = torch.zeros(facts.width, dtype=torch.bool)
-    for layer in model.layers:
-        if isinstance(layer, TransformerLayer):
-            matched |= (layer.key.any(0).any(0) | layer.query.any(0).any(0)).cpu()
-    active = torch.zeros(facts.columns, dtype=torch.bool)
-    for block in facts.blocks:
-        if bool(matched[facts.rows(block.name)].any()):
-            for region in block.changes:
-                active[facts.region(region)] = True
-    return active.nonzero().squeeze(1)
-
-
 def whole_loop(model: LoopedTransformer, card: Tensor) -> Tensor:
     """The equation for all columns, a few columns at a time where all would need too much memory."""
     step = max(1, SCORES_AT_ONCE // max(1, card.numel() // card.shape[-2]))
@@ -91,13 +78,6 @@ def whole_loop(model: LoopedTransformer, card: Tensor) -> Tensor:
         return found
     for layer in model.layers:
         if isinstance(layer, TransformerLayer):
-            keys, values = ([w @ card for w in weights] for weights in (layer.key, layer.value))
-            parts = []
-            for part in torch.split(card, step, -1):
-                attended = part
-                for head in range(layer.shape.heads):
-                    scores = keys[head].transpose(-1, -2) @ (layer.query[head] @ part)
-                    attended = attended + values[head] @ torch.softmax(layer.temperature[head] * scores, dim=-2)
-                parts.append(layer.feed_forward(attended))
-            card = torch.cat(parts, -1)
+            offers = list(layer.offers(card))
+            card = torch.cat([layer.feed_forward(layer.attend(part, offers)) for part in torch.split(card, step, -1)], -1)
     return card

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from punchcard.machines.kind import Kind, Language, Option, Timing, later
+from punchcard.lazy import LazyFunction
+from punchcard.machines.kind import Kind, Language, Option, Timing
 
-HOME = "punchcard.machines.fleq"
 DESIGNS = ("compact", "three-layer", "paper")
 
 FLEQ = Kind(
-    "fleq", "matrices, function blocks, and pointers that programs change", f"{HOME}.isa:FleqProgram",
+    "fleq", "matrices, function blocks, and pointers that programs change", "punchcard.machines.fleq.isa:FleqProgram",
     languages=(
-        Language("FLEQ text", (".fleq",), later(f"{HOME}.text.assembler:assemble"), takes=("folder", "functions")),
-        Language("Python, arrays", (".py",), later("punchcard.python.files:assemble_arrays"),
+        Language("FLEQ text", (".fleq",), LazyFunction("punchcard.machines.fleq.text.assembler:assemble"),
+                 takes=("folder", "functions")),
+        Language("Python, arrays", (".py",), LazyFunction("punchcard.python.files:assemble_arrays"),
                  options=(Option("call", "the function to run, and its arguments", str),),
-                 owns=later("punchcard.python.files:is_for_arrays"), sizes_itself=True),
+                 owns=LazyFunction("punchcard.python.files:is_for_arrays"), sizes_itself=True),
     ),
-    disassemble=later(f"{HOME}.text.writer:disassemble"),
-    write=later(f"{HOME}.text.writer:with_comments"),
+    disassemble=LazyFunction("punchcard.machines.fleq.text.writer:disassemble"),
+    write=LazyFunction("punchcard.machines.fleq.text.writer:with_comments"),
     options=(
         Option("functions", "the functions that are plugged in", str, many=True),
         Option("size", "d, rows and columns of the largest operand", least=1),
@@ -27,8 +28,9 @@ FLEQ = Kind(
         Option("anchors", "mul as the paper has it, with anchors", bool),
     ),
     designs=DESIGNS,
-    parse_value=later(f"{HOME}.text.values:parse_value"),
+    parse_value=LazyFunction("punchcard.machines.fleq.text.values:parse_value"),
     timing=Timing("FLEQ, float64, one thread; csr is the equation with sparse weights, numpy executes decoded instructions",
-                  f"{HOME}.workloads:workloads", columns=(150, 1000), designs=("compact",), quick="compact", rival="numpy"),
-    machine=f"{HOME}.machine:FleqMachine",
+                  "punchcard.machines.fleq.workloads:workloads", columns=(150, 1000), designs=("compact",), quick="compact",
+                  rival="numpy"),
+    machine="punchcard.machines.fleq.machine:FleqMachine",
 )

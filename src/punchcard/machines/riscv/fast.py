@@ -8,16 +8,19 @@ interpreter, so both stop at the same instruction. A store to a word that was tr
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import NamedTuple, TypeAlias
 
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, decode, operation_of, signed
-from punchcard.machines.riscv.oracle import OPERATIONS, Misaligned, RiscvInterpreter
+from punchcard.machines.riscv.isa import MASK, WORD_BITS, WORD_BYTES, Decoded, decode
+from punchcard.machines.riscv.oracle import Misaligned, RiscvInterpreter, functions_of
 from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.riscv.semantics import OPERANDS
+from punchcard.words.text import python_lines
+from punchcard.words.word import constant, variable, variables_of
 
 Block: TypeAlias = Callable[[int], tuple[int, int]]
 """Executes at most so many instructions: the next program counter, and how many are left.
@@ -29,22 +32,8 @@ LONGEST = 100
 MOST_CHANGES = 8
 """A word that changed more often while it was translated is left to the plain interpreter."""
 NO_BLOCK: tuple[None, int] = (None, 0)
-
-SIGNED = {"slt": "<", "blt": "<", "bge": ">="}
-UNSIGNED = {"sltu": "<", "bltu": "<", "bgeu": ">=", "beq": "==", "bne": "!="}
-EXPRESSIONS: Mapping[str, str] = {
-    "add": "{a} + {b} & M", "sub": "{a} - {b} & M", "xor": "{a} ^ {b}", "or": "{a} | {b}", "and": "{a} & {b}",
-    "sll": "{a} << ({b} & 31) & M", "srl": "{a} >> ({b} & 31)", "sra": "({a} ^ H) - H >> ({b} & 31) & M",
-    "slt": "1 if {a} ^ H < {b} ^ H else 0", "sltu": "1 if {a} < {b} else 0", "mul": "{a} * {b} & M",
-    "mulh": "(({a} ^ H) - H) * (({b} ^ H) - H) >> 32 & M", "mulhsu": "(({a} ^ H) - H) * {b} >> 32 & M",
-    "mulhu": "{a} * {b} >> 32", "divu": "{a} // {b} if {b} else M", "remu": "{a} % {b} if {b} else {a}",
-    "div": "div({a}, {b}) & M", "rem": "rem({a}, {b}) & M",
-}
-"""What rd becomes, from unsigned words. H is the sign bit: (x ^ H) - H is x as a signed number."""
-
-
-def _constant(match: re.Match[str]) -> str:
-    return str(MASK if match.group() == "M" else 1 << 31)
+HELD = "m[a >> 2]"
+"""The word of the memory that a load reads."""
 
 
 class Changed(Exception):
@@ -70,7 +59,7 @@ class _Path:
 
     @property
     def loops(self) -> bool:
-        return any(one.instruction.format in ("B", "J") and (at + one.immediate) & MASK == self.start
+        return any(one.instruction.format in ("B", "J") and target_of(at, one) == self.start
                    for at, one in zip(self.counters, self.decoded, strict=True))
 
 
@@ -128,7 +117,7 @@ class QuickRiscv(RiscvInterpreter):
             text, lines = _Writer(path, self._addresses.start).text()
             names: dict[str, object] = {
                 "x": self.registers, "m": self.memory, "c": self._translated, "drop": self._drop, "Changed": Changed,
-                "div": OPERATIONS["div"], "rem": OPERATIONS["rem"], "lines": lines, "counters": path.counters}
+                "lines": lines, "counters": path.counters}
             exec(compile(text, f"<block {start:#x}>", "exec"), names)
             found = names["block"], len(path.decoded)  # type: ignore[assignment]
             for counter in path.counters:
@@ -151,8 +140,9 @@ class QuickRiscv(RiscvInterpreter):
             decoded = decode(self.memory[word])
             if decoded is None or decoded.instruction.format == "system" or self._changes[word] == MOST_CHANGES:
                 break
-            instruction, target = decoded.instruction, (counter + decoded.immediate) & MASK
+            instruction = decoded.instruction
             jumps = instruction.format in ("B", "J")
+            target = target_of(counter, decoded) if jumps else 0
             if instruction.extension not in self._extensions or (jumps and target % WORD_BYTES):
                 break
             seen.add(counter)
@@ -200,7 +190,7 @@ class _Writer:
         self._add("  drop(i)")
         self._add("  at = lines[why.__traceback__.tb_lineno]")
         self._add("  return counters[at] + 4, n - at - 1")
-        return re.sub(r"\b[MH]\b", _constant, "\n".join(self._lines)), [0, *self._index_of]
+        return "\n".join(self._lines), [0, *self._index_of]
 
     def _add(self, line: str) -> None:
         self._lines.append(line)
@@ -224,112 +214,79 @@ class _Writer:
         self._save(self._indent[:-1] + indent)
         self._put(f"{indent}return {target}, n - {count}")
 
-    def _value(self, number: int) -> str:
+    def _register(self, number: int) -> str:
         return str(self._known[number]) if number in self._known else f"r{number}"
-
-    def _set(self, number: int, expression: str, value: int | None = None) -> None:
-        """A register becomes what an expression gives; `value` where that is known."""
-        if not number:
-            return
-        if value is None:
-            self._known.pop(number, None)
-            self._put(f"r{number} = {expression}")
-        else:
-            self._known[number] = value & MASK
-            self._put(f"r{number} = {value & MASK}")
 
     def _instruction(self, counter: int, decoded: Decoded) -> None:
         instruction, after = decoded.instruction, self._index + 1
-        match instruction.opcode:
-            case isa.LUI:
-                self._set(decoded.rd, "", decoded.immediate)
-            case isa.AUIPC:
-                self._set(decoded.rd, "", counter + decoded.immediate)
-            case isa.JAL:
-                self._set(decoded.rd, "", counter + WORD_BYTES)
-            case isa.JALR:
-                self._put(f"t = {self._sum(decoded.rs1, decoded.immediate)} & -2")
-                self._put("if t & 2: raise IndexError")
-                self._set(decoded.rd, "", counter + WORD_BYTES)
-                self._leave("t", after, "")
-            case isa.BRANCH:
-                self._put(f"if {self._condition(decoded)}:")
-                self._leave((counter + decoded.immediate) & MASK, after, " ")
-            case isa.LOAD:
-                self._load(decoded)
-            case isa.STORE:
-                self._store(decoded)
-            case isa.OP | isa.OP_IMM:
-                self._operation(decoded)
+        immediate = decoded.immediate - (self._base if instruction.access_bytes else 0)
+        names = {"x": self._register(decoded.rs1), "y": self._register(decoded.rs2), "immediate": str(abs(immediate))}
+        text = written(instruction.name, names["x"] == "0", names["y"] == "0", (immediate > 0) - (immediate < 0))
+        for line in text.lines:
+            self._put(line.format(**names))
+        if decoded.rd and text.result:
+            self._set(counter, decoded, text, names)
+        elif instruction.reads_memory:
+            self._put(HELD)
+        if instruction.opcode == isa.JALR:
+            self._leave("t", after, "")
+        elif instruction.opcode == isa.BRANCH:
+            self._put(f"if {text.taken.format(**names)}:")
+            self._leave(target_of(counter, decoded), after, " ")
 
-    def _sum(self, number: int, immediate: int) -> str:
-        """A register and a number, modulo 2^32."""
-        if number in self._known:
-            return str((self._known[number] + immediate) & MASK)
-        return f"(r{number} {'-' if immediate < 0 else '+'} {abs(immediate)} & M)" if immediate else f"r{number}"
-
-    def _condition(self, decoded: Decoded) -> str:
-        name, a, b = decoded.instruction.name, self._value(decoded.rs1), self._value(decoded.rs2)
-        if name in UNSIGNED:
-            return f"{a} {UNSIGNED[name]} {b}"
-        if decoded.rs2 == 0:
-            return f"{a} {'>' if name == 'blt' else '<='} {MASK >> 1}"
-        return f"{self._flipped(decoded.rs1)} {SIGNED[name]} {self._flipped(decoded.rs2)}"
-
-    def _flipped(self, number: int) -> str:
-        """A register with its sign bit changed, so that signed numbers compare as unsigned ones."""
-        return str(self._known[number] ^ 1 << 31) if number in self._known else f"(r{number} ^ H)"
-
-    def _operation(self, decoded: Decoded) -> None:
-        instruction = decoded.instruction
-        name, plain = operation_of(instruction), instruction.opcode == isa.OP_IMM
-        known = decoded.immediate & MASK if plain else self._known.get(decoded.rs2)
-        if decoded.rs1 in self._known and known is not None:
-            self._set(decoded.rd, "", int(OPERATIONS[name](self._known[decoded.rs1], known)))
-        elif name == "add" and known is not None:
-            self._set(decoded.rd, self._sum(decoded.rs1, signed(known)))
-        elif name in ("sll", "srl", "sra") and known is not None:
-            self._set(decoded.rd, self._shifted(name, self._value(decoded.rs1), known & 31))
-        elif name == "slt":
-            flipped = str(known ^ 1 << 31) if known is not None else self._flipped(decoded.rs2)
-            self._set(decoded.rd, f"1 if {self._flipped(decoded.rs1)} < {flipped} else 0")
+    def _set(self, counter: int, decoded: Decoded, text: Written, names: Mapping[str, str]) -> None:
+        """A register becomes what an expression gives: a number, if all that is in it is known."""
+        x, y = (self._known.get(number) for number in (decoded.rs1, decoded.rs2))
+        if HELD in text.needs or ("{x}" in text.needs and x is None) or ("{y}" in text.needs and y is None):
+            self._known.pop(decoded.rd, None)
+            self._put(f"r{decoded.rd} = {text.result.format(**names)}")
         else:
-            b = self._value(decoded.rs2) if known is None else str(known)
-            self._set(decoded.rd, EXPRESSIONS[name].format(a=self._value(decoded.rs1), b=b))
+            value, = functions_of(decoded.instruction.name).result(counter, x or 0, y or 0, decoded.immediate & MASK, 0, 0)
+            self._known[decoded.rd] = value
+            self._put(f"r{decoded.rd} = {value}")
 
-    @staticmethod
-    def _shifted(name: str, a: str, amount: int) -> str:
-        forms = {"sll": f"{a} << {amount} & M", "srl": f"{a} >> {amount}", "sra": f"({a} ^ H) - H >> {amount} & M"}
-        return forms[name]
 
-    def _place(self, decoded: Decoded) -> Iterator[str]:
-        """Lines that make the place of an access, from the base on, in `a`; a misaligned one is left to the interpreter."""
-        yield f"a = {self._sum(decoded.rs1, decoded.immediate - self._base)}"
-        if decoded.instruction.access_bytes > 1:
-            yield f"if a & {decoded.instruction.access_bytes - 1}: raise IndexError"
+class Written(NamedTuple):
+    """An instruction as Python text, with {x}, {y} and {immediate} for its operands, the last without its sign.
 
-    def _load(self, decoded: Decoded) -> None:
-        for line in self._place(decoded):
-            self._put(line)
-        form = {
-            "lw": "m[a >> 2]", "lbu": "m[a >> 2] >> ((a & 3) << 3) & 255", "lhu": "m[a >> 2] >> ((a & 2) << 3) & 65535",
-            "lb": "((m[a >> 2] >> ((a & 3) << 3) & 255) ^ 128) - 128 & M",
-            "lh": "((m[a >> 2] >> ((a & 2) << 3) & 65535) ^ 32768) - 32768 & M",
-        }[decoded.instruction.name]
-        if decoded.rd:
-            self._set(decoded.rd, form)
-        else:
-            self._put("m[a >> 2]")
+    `lines` come first. `result` is what rd becomes, or empty; it `needs` these variables. `taken`: whether it branches.
+    """
 
-    def _store(self, decoded: Decoded) -> None:
-        for line in self._place(decoded):
-            self._put(line)
-        value = self._value(decoded.rs2)
-        self._put("i = a >> 2")
-        if decoded.instruction.name == "sw":
-            self._put(f"m[i] = {value}")
-        else:
-            mask, lanes = (255, 3) if decoded.instruction.name == "sb" else (65535, 2)
-            self._put(f"a = (a & {lanes}) << 3")
-            self._put(f"m[i] = m[i] & ~({mask} << a) | ({value} & {mask}) << a")
-        self._put("if c[i]: raise Changed")
+    lines: list[str]
+    result: str
+    needs: set[Hashable]
+    taken: str
+
+
+@cache
+def written(name: str, x_is_zero: bool, y_is_zero: bool, sign: int) -> Written:
+    """The instruction with this name, whose immediate has this sign.
+
+    A load or store leaves the place of its access, from the base on, in `a`. The base is a multiple of four, so the place is
+    in the same lane as the address. What is misaligned or outside the memory is left to the interpreter.
+    """
+    instruction, zero, immediate = isa.BY_NAME[name], constant(0, WORD_BITS), variable("{immediate}", WORD_BITS)
+    given = replace(OPERANDS, x=zero if x_is_zero else variable("{x}", WORD_BITS),
+                    y=zero if y_is_zero else variable("{y}", WORD_BITS), immediate=(zero, immediate, -immediate)[sign])
+    given, lines, size = replace(given, address=given.x + given.immediate), list[str](), instruction.access_bytes
+    if size:
+        lines = [f"a = {python_lines(given.address, str)[1]}"]
+        lines += [f"if a & {size - 1}: raise IndexError"] if size > 1 else []
+        lines += ["i = a >> 2"] if instruction.writes_memory else []
+        held = variable("m[i]" if instruction.writes_memory else HELD, WORD_BITS)
+        given = replace(given, address=variable("a", WORD_BITS), loaded=held)
+    outcome = instruction.semantics(given)
+    result, needs = "", set[Hashable]()
+    if outcome.result is not None:
+        before, result = python_lines(outcome.result, str)
+        lines, needs = lines + before, variables_of(outcome.result)
+    if instruction.writes_memory:
+        lines, result = [*lines, f"m[i] = {result}", "if c[i]: raise Changed"], ""
+    if instruction.opcode == isa.JALR:
+        lines += [f"t = {python_lines(outcome.target, str)[1]}", "if t & 2: raise IndexError"]
+    return Written(lines, result, needs, python_lines(outcome.taken, str)[1])
+
+
+def target_of(counter: int, decoded: Decoded) -> int:
+    """Where a jump or branch leads that does not depend on a register."""
+    return functions_of(decoded.instruction.name).target(counter, 0, 0, decoded.immediate & MASK, 0, 0)[0]

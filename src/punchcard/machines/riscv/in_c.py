@@ -12,23 +12,16 @@ from collections.abc import Iterator
 from punchcard.machines.in_c import compiled
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.isa import IMMEDIATES, INSTRUCTIONS, Format, Instruction, operation_of
+from punchcard.machines.riscv.isa import IMMEDIATES, INSTRUCTIONS, Format, Instruction
 from punchcard.machines.riscv.oracle import Misaligned, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.riscv.semantics import AT_BYTES, OPERANDS
+from punchcard.words.text import c_text
+from punchcard.words.word import FALSE
 
-OPERATIONS = {
-    "add": "a + b", "sub": "a - b", "xor": "a ^ b", "or": "a | b", "and": "a & b", "sll": "a << (b & 31)",
-    "srl": "a >> (b & 31)", "sra": "(int32_t)a >> (b & 31)", "slt": "(int32_t)a < (int32_t)b", "sltu": "a < b",
-    "mul": "a * b", "mulh": "(int64_t)(int32_t)a * (int32_t)b >> 32", "mulhu": "(uint64_t)a * b >> 32",
-    "mulhsu": "(int64_t)(int32_t)a * (int64_t)b >> 32", "divu": "b ? a / b : ~0u", "remu": "b ? a % b : a",
-    "div": "b == 0 ? ~0u : b == ~0u ? 0 - a : (uint32_t)((int32_t)a / (int32_t)b)",
-    "rem": "b == 0 ? a : b == ~0u ? 0 : (uint32_t)((int32_t)a % (int32_t)b)",
-}
-"""What rd becomes; dividing by -1 is done apart, since C does not say what the least number divided by it is."""
-CONDITIONS = {"beq": "a == b", "bne": "a != b", "blt": "(int32_t)a < (int32_t)b", "bge": "(int32_t)a >= (int32_t)b",
-              "bltu": "a < b", "bgeu": "a >= b"}
-TYPES = {"lb": "int8_t", "lh": "int16_t", "lw": "uint32_t", "lbu": "uint8_t", "lhu": "uint16_t", "sb": "uint8_t",
-         "sh": "uint16_t", "sw": "uint32_t"}
+LEAVES = {"counter": "counter", "x": "a", "y": "b", "immediate": "immediate", "address": "(a + immediate)",
+          "loaded": "value"}
+"""The operands of an instruction in C."""
 MANY = 1 << 62
 
 
@@ -42,33 +35,20 @@ def _immediate(format: Format) -> str:
 
 def _body(instruction: Instruction) -> str:
     """What an instruction does; `stop` leaves it to Python."""
-    size = instruction.access_bytes
-    place = (f"const uint32_t at = a + immediate - base; if (at % {size} || at >= bytes || bytes - at < {size}) goto stop;"
-             if size else "")
-    name = instruction.name
-    match instruction.opcode:
-        case isa.LUI:
-            return "x[rd] = immediate;"
-        case isa.AUIPC:
-            return "x[rd] = counter + immediate;"
-        case isa.JAL:
-            return "next = counter + immediate; if (next & 3) goto stop; x[rd] = counter + 4;"
-        case isa.JALR:
-            return "next = (a + immediate) & ~1u; if (next & 3) goto stop; x[rd] = counter + 4;"
-        case isa.BRANCH:
-            return f"if ({CONDITIONS[name]}) {{ next = counter + immediate; if (next & 3) goto stop; }}"
-        case isa.LOAD:
-            return f"{place} {TYPES[name]} value; memcpy(&value, (const char *)memory + at, {size}); x[rd] = value;"
-        case isa.STORE:
-            return f"{place} const {TYPES[name]} value = b; memcpy((char *)memory + at, &value, {size});"
-        case isa.OP_IMM:
-            return f"{{ const uint32_t b = immediate; x[rd] = {OPERATIONS[operation_of(instruction)]}; }}"
-        case isa.OP:
-            return f"{'if (!multiply) goto stop; ' if instruction.extension == 'M' else ''}x[rd] = {OPERATIONS[name]};"
-        case isa.MISC_MEM:
-            return ";"
-        case _:
-            return "goto stop;"
+    if instruction.format == "system":
+        return "goto stop;"
+    text, size = c_text(lambda word: LEAVES[str(word.data)]), instruction.access_bytes
+    outcome = instruction.semantics(AT_BYTES if size else OPERANDS)
+    body = "if (!multiply) goto stop; " if instruction.extension == "M" else ""
+    if size:
+        body += ("const uint32_t at = a + immediate - base; "
+                 f"if (at % {size} || at >= bytes || bytes - at < {size}) goto stop; "
+                 f"uint{8 * size}_t value; void *place = (char *)memory + at; memcpy(&value, place, {size}); ")
+    if outcome.taken is not FALSE:
+        body += f"if ({text(outcome.taken)}) {{ next = {text(outcome.target)}; if (next & 3) goto stop; }} "
+    if outcome.result is not None:
+        body += f"{'value' if instruction.writes_memory else 'x[rd]'} = {text(outcome.result)}; "
+    return f"{body}memcpy(place, &value, {size});" if instruction.writes_memory else body
 
 
 def _cases() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""RV32IM as a table: each instruction is declared once, by the bits that tell it from the others.
+"""RV32IM as a table: each instruction is declared once, by the bits that tell it from the others and by what it does.
 
     format   bits 31 to 25   24 to 20    19 to 15   14 to 12   11 to 7      6 to 0
     R        funct7          rs2         rs1        funct3     rd           opcode
@@ -11,27 +11,43 @@
     fence    ignored                                funct3     ignored      opcode
     system   imm[11:0], a number of its own     0   funct3     0            opcode
 
-Interpreters, assembler, disassembler, the layers' decode literals and the docs read this table.
+Interpreters, assembler, disassembler, proofs, the layers' decode literals and the docs read this table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from punchcard.errors import ProgramError
+from punchcard.machines.riscv.semantics import WORD_BITS as WORD_BITS
+from punchcard.machines.riscv.semantics import WORD_BYTES as WORD_BYTES
+from punchcard.machines.riscv.semantics import (
+    Operation,
+    Semantics,
+    branch,
+    combine,
+    combine_immediate,
+    compute,
+    high_product,
+    jump,
+    load,
+    nothing,
+    store,
+    truth,
+)
 
 Format: TypeAlias = Literal["R", "I", "shift", "S", "B", "U", "J", "fence", "system"]
 Extension: TypeAlias = Literal["I", "M", "Zifencei"]
 
-WORD_BITS = 32
-WORD_BYTES = 4
 MASK = 0xFFFFFFFF
 
 LOAD, MISC_MEM, OP_IMM, AUIPC, STORE, OP = 0x03, 0x0F, 0x13, 0x17, 0x23, 0x33
 LUI, BRANCH, JALR, JAL, SYSTEM = 0x37, 0x63, 0x67, 0x6F, 0x73
+WIDTHS = {"b": 1, "h": 2, "w": 4}
+"""The bytes of a load or store, by a letter of its name."""
 
 
 class Piece(NamedTuple):
@@ -62,7 +78,10 @@ USES: Mapping[Format, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction by its fixed bits; None where a format has no such field. `number` is that of a system instruction."""
+    """An instruction by its fixed bits; None if a format has no such field. `number` is that of a system instruction.
+
+    `semantics` gives what it does, as words of its operands.
+    """
 
     name: str
     format: Format
@@ -71,6 +90,7 @@ class Instruction:
     funct7: int | None = None
     extension: Extension = "I"
     number: int | None = None
+    semantics: Semantics = field(default=nothing, compare=False)
 
     @property
     def mask(self) -> int:
@@ -103,30 +123,77 @@ class Instruction:
         return 1 << ((self.funct3 or 0) & 3) if self.opcode in (LOAD, STORE) else 0
 
 
-def _family(format: Format, opcode: int, funct7: int | None, names: str, extension: Extension = "I") -> list[Instruction]:
-    """Instructions that differ in funct3 alone, from 0 on; `-` leaves a number out."""
-    return [Instruction(name, format, opcode, number, funct7, extension)
+OPERATIONS: Mapping[str, Operation] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "sll": lambda x, y: x << (y & 31),
+    "slt": truth(lambda x, y: x.less(y, signed=True)),
+    "sltu": truth(lambda x, y: x.less(y)),
+    "xor": lambda x, y: x ^ y,
+    "srl": lambda x, y: x >> (y & 31),
+    "sra": lambda x, y: x.signed_shift(y & 31),
+    "or": lambda x, y: x | y,
+    "and": lambda x, y: x & y,
+    "mul": lambda x, y: x * y,
+    "mulh": high_product(True, True),
+    "mulhsu": high_product(True, False),
+    "mulhu": high_product(False, False),
+    "div": lambda x, y: x.divide(y, signed=True),
+    "divu": lambda x, y: x.divide(y),
+    "rem": lambda x, y: x.remainder(y, signed=True),
+    "remu": lambda x, y: x.remainder(y),
+}
+"""What the arithmetic unit computes."""
+CONDITIONS: Mapping[str, Operation] = {
+    "beq": lambda x, y: x.equals(y),
+    "bne": lambda x, y: x.differs(y),
+    "blt": lambda x, y: x.less(y, signed=True),
+    "bge": lambda x, y: x.at_least(y, signed=True),
+    "bltu": lambda x, y: x.less(y),
+    "bgeu": lambda x, y: x.at_least(y),
+}
+"""When a branch is taken."""
+
+
+def _family(format: Format, opcode: int, funct7: int | None, names: str, semantics: Callable[[str], Semantics],
+            extension: Extension = "I") -> list[Instruction]:
+    """Instructions that differ in funct3 alone, from 0 on; `-` leaves a number out. `semantics` says what each does."""
+    return [Instruction(name, format, opcode, number, funct7, extension, semantics=semantics(name))
             for number, name in enumerate(names.split()) if name != "-"]
 
 
+def _by_registers(name: str) -> Semantics:
+    return combine(OPERATIONS[name])
+
+
+def _by_immediate(name: str) -> Semantics:
+    return combine_immediate(OPERATIONS[_without_immediate(name)])
+
+
+def _without_immediate(name: str) -> str:
+    """The operation of an instruction with an immediate has its name without the i."""
+    return name.replace("i", "")
+
+
 INSTRUCTIONS: tuple[Instruction, ...] = (
-    Instruction("lui", "U", LUI),
-    Instruction("auipc", "U", AUIPC),
-    Instruction("jal", "J", JAL),
-    Instruction("jalr", "I", JALR, 0),
-    *_family("B", BRANCH, None, "beq bne - - blt bge bltu bgeu"),
-    *_family("I", LOAD, None, "lb lh lw - lbu lhu"),
-    *_family("S", STORE, None, "sb sh sw"),
-    *_family("I", OP_IMM, None, "addi - slti sltiu xori - ori andi"),
-    *_family("shift", OP_IMM, 0x00, "- slli - - - srli"),
-    *_family("shift", OP_IMM, 0x20, "- - - - - srai"),
-    *_family("R", OP, 0x00, "add sll slt sltu xor srl or and"),
-    *_family("R", OP, 0x20, "sub - - - - sra"),
+    Instruction("lui", "U", LUI, semantics=compute(lambda given: given.immediate)),
+    Instruction("auipc", "U", AUIPC, semantics=compute(lambda given: given.counter + given.immediate)),
+    Instruction("jal", "J", JAL, semantics=jump(lambda given: given.counter + given.immediate)),
+    Instruction("jalr", "I", JALR, 0, semantics=jump(lambda given: given.address & ~1)),
+    *_family("B", BRANCH, None, "beq bne - - blt bge bltu bgeu", lambda name: branch(CONDITIONS[name])),
+    *_family("I", LOAD, None, "lb lh lw", lambda name: load(WIDTHS[name[1]], signed=True)),
+    *_family("I", LOAD, None, "- - - - lbu lhu", lambda name: load(WIDTHS[name[1]])),
+    *_family("S", STORE, None, "sb sh sw", lambda name: store(WIDTHS[name[1]])),
+    *_family("I", OP_IMM, None, "addi - slti sltiu xori - ori andi", _by_immediate),
+    *_family("shift", OP_IMM, 0x00, "- slli - - - srli", _by_immediate),
+    *_family("shift", OP_IMM, 0x20, "- - - - - srai", _by_immediate),
+    *_family("R", OP, 0x00, "add sll slt sltu xor srl or and", _by_registers),
+    *_family("R", OP, 0x20, "sub - - - - sra", _by_registers),
     Instruction("fence", "fence", MISC_MEM, 0),
     Instruction("fence.i", "fence", MISC_MEM, 1, extension="Zifencei"),
     Instruction("ecall", "system", SYSTEM, 0, number=0),
     Instruction("ebreak", "system", SYSTEM, 0, number=1),
-    *_family("R", OP, 0x01, "mul mulh mulhsu mulhu div divu rem remu", "M"),
+    *_family("R", OP, 0x01, "mul mulh mulhsu mulhu div divu rem remu", _by_registers, "M"),
 )
 BY_NAME: Mapping[str, Instruction] = {instruction.name: instruction for instruction in INSTRUCTIONS}
 
@@ -164,10 +231,8 @@ def find(word: int) -> Instruction | None:
 
 
 def operation_of(instruction: Instruction) -> str:
-    """The operation of an instruction of two registers; of one with an immediate, that of its relative with registers."""
-    relative = find(OP | (instruction.funct3 or 0) << 12 | (instruction.funct7 or 0) << 25)
-    assert relative is not None
-    return relative.name
+    """The operation of an instruction of two registers, or of a register and an immediate."""
+    return _without_immediate(instruction.name) if instruction.opcode == OP_IMM else instruction.name
 
 
 @lru_cache(maxsize=1 << 16)

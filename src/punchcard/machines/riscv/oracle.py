@@ -1,23 +1,27 @@
 """A plain interpreter of RV32IM, one instruction after the other. It knows nothing of cards, tensors or transformers.
 
-It is written to be read, and to be compared with. `fast` is the quick one.
+What an instruction computes is in the table (`isa`); here are memory, faults and system calls. `fast` is the quick one. The
+tests have a second interpreter, which shares nothing with the table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, MutableSequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from functools import cache
+from typing import Literal, NamedTuple, TypeAlias
 
 from punchcard.errors import PunchcardError
 from punchcard.formatting import join_some, plural
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, decode, operation_of, signed
+from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, decode
 from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.riscv.semantics import NAMES, OPERANDS
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.streams import reader
+from punchcard.words.text import python_function
 
 FaultKind: TypeAlias = Literal[
     "illegal instruction", "breakpoint", "fetch out of range", "misaligned fetch", "load out of range", "misaligned load",
@@ -75,45 +79,21 @@ class RiscvState:
                 f"{plural(len(self.memory), 'word')} of memory>")
 
 
-def _divide(a: int, b: int) -> int:
-    """The quotient, rounded towards zero; -1 where the divisor is 0."""
-    return -1 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+class Functions(NamedTuple):
+    """An instruction of the table as functions of its operands, in the order of `NAMES`. `result` gives a number or none."""
+
+    next: Callable[..., tuple[int, ...]]
+    target: Callable[..., tuple[int, ...]]
+    result: Callable[..., tuple[int, ...]]
 
 
-def _remainder(a: int, b: int) -> int:
-    """What is left, with the sign of the dividend; the dividend where the divisor is 0."""
-    return a if b == 0 else abs(a) % abs(b) * (1 if a >= 0 else -1)
-
-
-OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "sll": lambda a, b: a << (b & 31),
-    "slt": lambda a, b: signed(a) < signed(b),
-    "sltu": lambda a, b: a < b,
-    "xor": lambda a, b: a ^ b,
-    "srl": lambda a, b: a >> (b & 31),
-    "sra": lambda a, b: signed(a) >> (b & 31),
-    "or": lambda a, b: a | b,
-    "and": lambda a, b: a & b,
-    "mul": lambda a, b: a * b,
-    "mulh": lambda a, b: signed(a) * signed(b) >> 32,
-    "mulhsu": lambda a, b: signed(a) * b >> 32,
-    "mulhu": lambda a, b: a * b >> 32,
-    "div": lambda a, b: _divide(signed(a), signed(b)),
-    "divu": lambda a, b: _divide(a, b),
-    "rem": lambda a, b: _remainder(signed(a), signed(b)),
-    "remu": lambda a, b: _remainder(a, b),
-}
-"""What rd becomes, modulo 2^32, from two unsigned words."""
-CONDITIONS: dict[str, Callable[[int, int], bool]] = {
-    "beq": lambda a, b: a == b,
-    "bne": lambda a, b: a != b,
-    "blt": lambda a, b: signed(a) < signed(b),
-    "bge": lambda a, b: signed(a) >= signed(b),
-    "bltu": lambda a, b: a < b,
-    "bgeu": lambda a, b: a >= b,
-}
+@cache
+def functions_of(name: str) -> Functions:
+    """The instruction with this name."""
+    outcome = isa.BY_NAME[name].semantics(OPERANDS)
+    results = [] if outcome.result is None else [outcome.result]
+    return Functions(*(python_function(NAMES, words)
+                       for words in ([outcome.next(OPERANDS.counter)], [outcome.target], results)))
 
 
 class RiscvInterpreter(Interpreter[RiscvState]):
@@ -243,48 +223,32 @@ class RiscvInterpreter(Interpreter[RiscvState]):
 
     # What an instruction does.
 
+    def _operands(self, decoded: Decoded, address: int = 0, loaded: int = 0) -> tuple[int, ...]:
+        """In the order of `NAMES`."""
+        return (self.program_counter, self.registers[decoded.rs1], self.registers[decoded.rs2], decoded.immediate & MASK,
+                address, loaded)
+
     def _target(self, decoded: Decoded) -> int:
         """The program counter after an instruction."""
-        instruction, counter, immediate = decoded.instruction, self.program_counter, decoded.immediate
-        if instruction.opcode == isa.JALR:
-            return (self.registers[decoded.rs1] + immediate) & MASK & ~1
-        taken = instruction.opcode == isa.JAL or (instruction.opcode == isa.BRANCH and self._taken(decoded))
-        return (counter + (immediate if taken else WORD_BYTES)) & MASK
-
-    def _taken(self, decoded: Decoded) -> bool:
-        return CONDITIONS[decoded.instruction.name](self.registers[decoded.rs1], self.registers[decoded.rs2])
+        return functions_of(decoded.instruction.name).next(*self._operands(decoded, self._address(decoded)))[0]
 
     def _execute(self, decoded: Decoded) -> None:
-        instruction, target = decoded.instruction, self._target(decoded)
-        if instruction.name == "ecall":
-            self.serve()
-        elif instruction.writes_memory:
-            data = self.registers[decoded.rs2].to_bytes(WORD_BYTES, "little")
+        """The memory has bytes: those at an address are the lowest of a word that is loaded or stored."""
+        instruction, target, loaded = decoded.instruction, self._target(decoded), 0
+        if instruction.reads_memory:
+            loaded = int.from_bytes(self.load(self._address(decoded), instruction.access_bytes), "little")
+        results = functions_of(instruction.name).result(*self._operands(decoded, 0, loaded))
+        if instruction.writes_memory:
+            data = results[0].to_bytes(WORD_BYTES, "little")
             self.store(self._address(decoded), data[: instruction.access_bytes])
-        elif "rd" in instruction.uses:
-            self.set_register(decoded.rd, self._result(decoded))
+        elif results:
+            self.set_register(decoded.rd, results[0])
+        elif instruction.name == "ecall":
+            self.serve()
         self.program_counter = target
 
     def _address(self, decoded: Decoded) -> int:
         return (self.registers[decoded.rs1] + decoded.immediate) & MASK
-
-    def _result(self, decoded: Decoded) -> int:
-        """What rd becomes, modulo 2^32."""
-        instruction, first = decoded.instruction, self.registers[decoded.rs1]
-        match instruction.opcode:
-            case isa.LUI:
-                return decoded.immediate
-            case isa.AUIPC:
-                return self.program_counter + decoded.immediate
-            case isa.JAL | isa.JALR:
-                return self.program_counter + WORD_BYTES
-            case isa.LOAD:
-                data = self.load(self._address(decoded), instruction.access_bytes)
-                return int.from_bytes(data, "little", signed=instruction.name in ("lb", "lh"))
-            case isa.OP_IMM:
-                return OPERATIONS[operation_of(instruction)](first, decoded.immediate & MASK)
-            case _:
-                return OPERATIONS[instruction.name](first, self.registers[decoded.rs2])
 
 
 def default_calls(program: RiscvProgram, addresses: range, written: bytearray) -> Calls:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from punchcard.machines.kind import Kind, Language, Option, Timing, later
+from punchcard.lazy import LazyFunction
+from punchcard.machines.kind import Kind, Language, Option, Timing
 from punchcard.machines.source import parse_integer
 from punchcard.machines.von_neumann.isa import DIALECTS, Image, find_dialect
 from punchcard.machines.von_neumann.languages import brainfuck, images
@@ -32,10 +33,10 @@ VON_NEUMANN = Kind(
             Option("eof", "what the end of the input does", str, choices=brainfuck.ENDS_OF_INPUT),
             Option("tape", "cells of the tape", least=1, most=MAX_CELLS),
         ), takes=("word_bits", "memory", "dialect")),
-        Language("Python, integers", (".py",), later("punchcard.python.files:assemble"), options=(
+        Language("Python, integers", (".py",), LazyFunction("punchcard.python.files:assemble"), options=(
             Option("call", "the function to run, and its arguments", str),
             Option("check_overflow", "a result that does not fit a word is an error", bool),
-        ), takes=("word_bits", "memory"), owns=later("punchcard.python.files:is_for_integers"), sizes_itself=True),
+        ), takes=("word_bits", "memory"), owns=LazyFunction("punchcard.python.files:is_for_integers"), sizes_itself=True),
     ),
     disassemble=writer.disassemble,
     write=lambda image: image.listing or images.write(image),

@@ -51,7 +51,7 @@ class Live:
 
 
 def drop_unread(items: list[Item], results: Iterable[StorageSlot]) -> list[Item]:
-    """Drop computations whose results nobody reads, also in circles."""
+    """Drop computations whose results are never read, also if they only read each other."""
     kept_results = list(results)
     while True:
         needed = set(kept_results)
@@ -139,7 +139,7 @@ class Sharing:
                     self.apart[b].add(a)
 
     def group(self, slot: StorageSlot) -> StorageSlot:
-        """The slot that stands for all that share with this one."""
+        """The slot that represents all that share with this one."""
         while slot in self.parent:
             slot = self.parent[slot]
         return slot

@@ -6,22 +6,20 @@ arrays are data: they are punched on the card, so other values run on the same m
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from punchcard.arguments import real_array
 from punchcard.errors import ProgramError, shortened
 
 
-def is_constant(value: Any) -> bool:
+def is_constant(value: object) -> bool:
     """Whether an argument is a constant of the program."""
     if isinstance(value, tuple):
         return all(is_constant(item) for item in value)
     return value is None or isinstance(value, bool | str | int | np.integer)
 
 
-def typed(name: str, value: Any) -> np.ndarray:
+def typed(name: str, value: object) -> np.ndarray:
     """An argument that is data as NumPy takes it: float64, int64 or bool. Less precise numbers become float64."""
     array = np.array(value)
     if array.dtype.kind in "iu" and array.dtype != np.int64:
@@ -30,7 +28,7 @@ def typed(name: str, value: Any) -> np.ndarray:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def as_data(name: str, value: Any) -> np.ndarray:
+def as_data(name: str, value: object) -> np.ndarray:
     """An argument that is punched: real numbers, finite, in at most two dimensions."""
     try:
         array: np.ndarray = real_array(value)

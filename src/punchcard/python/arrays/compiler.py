@@ -10,12 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from punchcard.python.arrays.arithmetic import matrix_shape
 from punchcard.python.arrays.dead_code import drop_dead_code
 from punchcard.python.arrays.dtypes import REAL, Kinds
-from punchcard.python.arrays.for_loops import Function
+from punchcard.python.arrays.function import ArrayFunction
 from punchcard.python.arrays.ir import Operand, Ref, Register, Statement
 from punchcard.python.arrays.operation_builder import OperationBuilder
 from punchcard.python.arrays.values import ArrayValue, Known, NeedsConstant, Shape, TupleValue, Value
@@ -34,7 +33,7 @@ class LoweredFunction:
 
 
 def lower(source: FunctionSource, shapes: Mapping[str, Shape], kinds: Mapping[str, Kinds],
-            constants: Mapping[str, Any]) -> LoweredFunction:
+            constants: Mapping[str, object]) -> LoweredFunction:
     """The operations of a function for data of these shapes and types, and these constants."""
     builder = OperationBuilder()
     parameters: dict[str, Register] = {}
@@ -44,7 +43,7 @@ def lower(source: FunctionSource, shapes: Mapping[str, Shape], kinds: Mapping[st
         parameters[name] = builder.register(rows, columns, name=name, integral=kinds[name] != REAL)
         arguments[name] = ArrayValue(Ref(parameters[name]), shape, kinds=kinds[name])
     arguments |= {name: Known(value) for name, value in constants.items()}
-    function = Function(source, builder, [])
+    function = ArrayFunction(source, builder, [])
     try:
         value = function.compile(arguments)
     except NeedsConstant as need:
@@ -62,7 +61,8 @@ def lower(source: FunctionSource, shapes: Mapping[str, Shape], kinds: Mapping[st
         moves.append((builder.register(rows, columns, name="result" if len(reals) == 1 else f"result{number + 1}"),
                       real.operand))
     returns = [node for node in ast.walk(source.node) if isinstance(node, ast.Return)]
-    builder.moves(moves, function.line(returns[-1] if returns else last))
+    builder.moves(moves, function.frame.line(returns[-1] if returns else last))
     drop_dead_code(builder.code, [register for register, _ in moves])
+    several = isinstance(value, TupleValue) or (isinstance(value, Known) and isinstance(value.value, tuple))
     return LoweredFunction(builder.code, parameters, [register for register, _ in moves], [real.shape for real in reals],
-                   not isinstance(value, TupleValue) and not (isinstance(value, Known) and isinstance(value.value, tuple)))
+                           not several)

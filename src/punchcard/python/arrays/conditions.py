@@ -12,17 +12,19 @@ import ast
 import numpy as np
 
 from punchcard.python.arrays.arithmetic import Arithmetic
-from punchcard.python.arrays.expressions import Expressions
+from punchcard.python.arrays.expressions import ArrayExpressions
 from punchcard.python.arrays.ir import Compound, Condition, Const, Negation, Statement, Test
-from punchcard.python.arrays.subscripts import Parts
 from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, shown
 from punchcard.python.constructs import COMPARISONS
 
 
-class Conditions(Parts):
-    """Adds conditions to expressions."""
+class ArrayConditions:
+    """Conditions of one function."""
 
-    def condition(self, node: ast.expr, *, first: bool = True) -> Condition | bool:
+    def __init__(self, expressions: ArrayExpressions) -> None:
+        self.expressions, self.frame = expressions, expressions.frame
+
+    def compile(self, node: ast.expr, *, first: bool = True) -> Condition | bool:
         """A condition, or what it is known to be when the function is compiled.
 
         The `first` comparison is made in any case, so what it computes is written before the branch, and is known after it.
@@ -30,14 +32,14 @@ class Conditions(Parts):
         if isinstance(node, ast.BoolOp):
             return self._joined(node, first=first)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            inner = self.condition(node.operand, first=first)
+            inner = self.compile(node.operand, first=first)
             return not inner if isinstance(inner, bool) else Negation(inner)
         if isinstance(node, ast.Compare) and len(node.ops) > 1:
             return self._chain(node, first=first)
         work: list[Statement] = []
         if first:
             return self._simple(node, work)
-        with self.builder.scope(work, certain=False):
+        with self.frame.builder.scope(work, certain=False):
             return self._simple(node, work)
 
     def _joined(self, node: ast.BoolOp, *, first: bool) -> Condition | bool:
@@ -45,12 +47,12 @@ class Conditions(Parts):
         any_of = isinstance(node.op, ast.Or)
         parts: list[Condition] = []
         for value in node.values:
-            part = self.condition(value, first=first)
+            part = self.compile(value, first=first)
             first = False
             if part is any_of:
                 if not parts:
                     return any_of
-                parts.append(_known(any_of, self, value))
+                parts.append(Test([], Const.of(float(any_of)), self.frame.line(value)))
                 break
             if not isinstance(part, bool):
                 parts.append(part)
@@ -64,36 +66,36 @@ class Conditions(Parts):
 
     def _simple(self, node: ast.expr, work: list[Statement]) -> Condition | bool:
         if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
-            left, right = self.evaluate(node.left), self.evaluate(node.comparators[0])
+            left, right = self.expressions.evaluate(node.left), self.expressions.evaluate(node.comparators[0])
             sign, compute = COMPARISONS[type(node.ops[0])]
             if isinstance(left, Known) and isinstance(right, Known):
-                return self._truth(self._folded(node, sign, compute, left.value, right.value), node)
+                return self._truth(self.expressions.fold(node, sign, compute, left.value, right.value), node)
             sides = [self._scalar(value, node) for value in (left, right)]
-            self.arithmetic.line = self.line(node)
+            self.frame.at(node)
             return self._compared(node, sign, sides[0], sides[1], work)
-        value = self.evaluate(node)
+        value = self.expressions.evaluate(node)
         if isinstance(value, Known):
             return self._truth(value, node)
         scalar = self._scalar(value, node)
         if scalar.boolean:
-            return Test(work, scalar.operand, self.line(node))
+            return Test(work, scalar.operand, self.frame.line(node))
         return self._compared(node, "!=", scalar, ArrayValue(Const.of(0.0), ()), work)
 
     def _truth(self, value: object, node: ast.AST) -> bool:
         try:
             return bool(getattr(value, "value", value))
         except ValueError:
-            self.fail(node, "a condition of an array: it must be a scalar")
+            self.frame.fail(node, "a condition of an array: it must be a scalar")
 
     def _scalar(self, value: Known | ArrayValue | LoopVariable | object, node: ast.AST) -> ArrayValue:
-        real = self.real(value, node)  # type: ignore[arg-type]
+        real = self.expressions.real(value, node)  # type: ignore[arg-type]
         if int(np.prod(real.shape)) != 1:
-            self.fail(node, f"a condition of an array, {shown(real.shape)}: it must be a scalar",
-                      "use np.where, sum or norm")
+            self.frame.fail(node, f"a condition of an array, {shown(real.shape)}: it must be a scalar",
+                            "use np.where, sum or norm")
         return ArrayValue(real.operand, (), kinds=real.kinds)
 
     def _compared(self, node: ast.AST, sign: str, a: ArrayValue, b: ArrayValue, work: list[Statement]) -> Condition:
-        arithmetic, line = self.arithmetic, self.line(node)
+        arithmetic, line = self.frame.arithmetic, self.frame.line(node)
 
         def test(flag: ArrayValue) -> Condition:
             return Test(work, flag.operand, line)
@@ -111,21 +113,18 @@ class Conditions(Parts):
                     first = arithmetic.add(first, one)
             return test(_difference(arithmetic, first, second))
         if sign in ("==", "!="):
-            self.fail(node, f"{sign} of real numbers: the machine computes them with errors", "write np.abs(a - b) < 1e-6")
+            self.frame.fail(node, f"{sign} of real numbers: the machine computes them with errors",
+                            "write np.abs(a - b) < 1e-6")
         first, second = (a, b) if sign in (">", "<=") else (b, a)
         found = test(arithmetic.positive(_difference(arithmetic, first, second)))
         return found if sign in (">", "<") else Negation(found)
 
     def _above(self, a: ArrayValue, b: ArrayValue, node: ast.AST) -> Condition:
         work: list[Statement] = []
-        with self.builder.scope(work, certain=False):
-            flag = _difference(self.arithmetic, a, b)
-        return Test(work, flag.operand, self.line(node))
+        with self.frame.builder.scope(work, certain=False):
+            flag = _difference(self.frame.arithmetic, a, b)
+        return Test(work, flag.operand, self.frame.line(node))
 
 
 def _difference(arithmetic: Arithmetic, a: ArrayValue, b: ArrayValue) -> ArrayValue:
     return arithmetic.elementwise("sub", ArrayValue(a.operand, ()), ArrayValue(b.operand, ()), "-")
-
-
-def _known(value: bool, expressions: Expressions, node: ast.AST) -> Condition:
-    return Test([], Const.of(float(value)), expressions.line(node))

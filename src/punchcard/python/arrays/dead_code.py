@@ -7,18 +7,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from punchcard.python.arrays.ir import (
-    Condition,
     If,
     Loop,
     Moves,
-    Negation,
     Op,
     Operand,
     Ref,
     Region,
     Register,
     Statement,
-    Test,
+    tests,
     walk,
 )
 
@@ -34,7 +32,7 @@ def drop_dead_code(code: list[Statement], results: Iterable[Register]) -> None:
             for target, value in statement.pairs:
                 makers.setdefault(target, []).append(value)
         elif isinstance(statement, If):
-            needed |= set(_flags(statement.condition))
+            needed |= {test.flag.register for test in tests(statement.condition) if isinstance(test.flag, Ref)}
         elif isinstance(statement, Loop) and isinstance(statement.count, Ref):
             needed.add(statement.count.register)
     left = list(needed)
@@ -44,17 +42,6 @@ def drop_dead_code(code: list[Statement], results: Iterable[Register]) -> None:
                 needed.add(operand.register)
                 left.append(operand.register)
     _drop(code, needed)
-
-
-def _flags(condition: Condition) -> Iterable[Register]:
-    if isinstance(condition, Test):
-        if isinstance(condition.flag, Ref):
-            yield condition.flag.register
-    elif isinstance(condition, Negation):
-        yield from _flags(condition.inner)
-    else:
-        for part in condition.parts:
-            yield from _flags(part)
 
 
 def _drop(code: list[Statement], needed: set[Register]) -> None:
@@ -67,7 +54,8 @@ def _drop(code: list[Statement], needed: set[Register]) -> None:
             if not statement.pairs:
                 continue
         elif isinstance(statement, If):
-            _drop_in(statement.condition, needed)
+            for test in tests(statement.condition):
+                _drop(test.work, needed)
             _drop(statement.then, needed)
             _drop(statement.other, needed)
         elif isinstance(statement, Loop):
@@ -79,13 +67,3 @@ def _drop(code: list[Statement], needed: set[Register]) -> None:
             _drop(statement.body, needed)
         kept.append(statement)
     code[:] = kept
-
-
-def _drop_in(condition: Condition, needed: set[Register]) -> None:
-    if isinstance(condition, Test):
-        _drop(condition.work, needed)
-    elif isinstance(condition, Negation):
-        _drop_in(condition.inner, needed)
-    else:
-        for part in condition.parts:
-            _drop_in(part, needed)

@@ -34,7 +34,7 @@ from punchcard.python.arrays.ir import (
     walk,
 )
 from punchcard.python.arrays.operation_builder import computed
-from punchcard.python.arrays.operations import EXACT, FITTED
+from punchcard.python.arrays.operations import EXACT, LIMITED
 
 MOST_STATEMENTS = 5_000_000
 
@@ -79,15 +79,15 @@ def dry_run(code: list[Statement], given: Mapping[Register, Array]) -> Ran:
     """Run code from the values of the parameters."""
     largest = max((float(np.abs(v).max()) for v in given.values()), default=0.0)
     run = _Run(Ran(dict(given), largest), inexact(code))
-    for statement in walk(code):  # constants of ways that are not taken stand on the card, too
+    for statement in walk(code):  # constants of branches that are not taken are on the card, too
         if isinstance(statement, Op | Moves):
             operands = statement.operands if isinstance(statement, Op) else [value for _, value in statement.pairs]
             for operand in operands:
                 if isinstance(operand, Const):
                     run.size(operand.value, statement.line)
     run.statements(code)
-    for statement in walk(code):  # functions of ways that are not taken must be there, too
-        if isinstance(statement, Op) and statement.function in FITTED:
+    for statement in walk(code):  # functions of branches that are not taken must be there, too
+        if isinstance(statement, Op) and statement.function in LIMITED:
             run.ran.domains.setdefault(statement.function, Extent(1.0, 1.0, statement.line, 1.0))
     return run.ran
 
@@ -183,7 +183,7 @@ class _Run:
                                     f"index {index} of an axis of {values[0].shape[1]} entries, which are counted "
                                     "from 0")
         result = computed(op.function, values, index)
-        if op.function in FITTED:
+        if op.function in LIMITED:
             extent = self.ran.domains.setdefault(op.function, Extent(math.inf, -math.inf, op.line))
             extent.take(values[0], op.line)
         if op.function == "positive":
@@ -199,7 +199,7 @@ class _Run:
         largest = float(np.abs(value).max())
         if not largest <= 1e12:
             what = "values grow beyond 1e12" if largest > 1e12 else "not a number"
-            if op is not None and op.function in FITTED:
+            if op is not None and op.function in LIMITED:
                 what = f"{'1 / x' if op.function == 'inverse' else op.function} of a number that it is not defined for"
             line.source.fail(line.node, f"{what} in this line", "the machine needs values in a range that it can hold")
         if largest > self.ran.largest:

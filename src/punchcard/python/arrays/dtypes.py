@@ -7,7 +7,7 @@ refused. A value that is an integer on one way of control flow and a real number
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def least(kinds: Kinds) -> str:
     return NAMES[min(kinds, key=ORDER.index)]
 
 
-def kinds_of(value: Any) -> Kinds | None:
+def kinds_of(value: object) -> Kinds | None:
     """The types of a number or an array; None where NumPy would round its results, or wrap them around."""
     dtype = np.asarray(value).dtype
     if isinstance(value, int | np.integer):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
 
-from punchcard.python.arrays.arithmetic import BINARY, Arithmetic
+from punchcard.python.arrays.arithmetic import BINARY
 from punchcard.python.arrays.dtypes import TRUTH, WHOLE, Kinds, kinds_of
-from punchcard.python.arrays.intrinsics import Intrinsics
-from punchcard.python.arrays.ir import Const, Ref, SourceLine
-from punchcard.python.arrays.operation_builder import OperationBuilder
+from punchcard.python.arrays.frame import Frame
+from punchcard.python.arrays.ir import Const, Ref
 from punchcard.python.arrays.values import (
     ArrayValue,
     Known,
@@ -25,31 +25,22 @@ from punchcard.python.arrays.values import (
     Value,
 )
 from punchcard.python.constructs import COMPARISONS, OPERATORS, SIGNS, name_of
-from punchcard.python.source import FunctionSource
 
-BUILTINS: dict[str, Any] = {"len": len, "range": range, "abs": abs, "float": float, "int": int, "max": max, "min": min,
+BUILTINS: dict[str, object] = {"len": len, "range": range, "abs": abs, "float": float, "int": int, "max": max, "min": min,
                             "zip": zip, "enumerate": enumerate, "sum": sum, "tuple": tuple, "round": round, "bool": bool,
                             "True": True, "False": False, "None": None}
 NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 MOST_EXPONENT = 1024
 
 
-class Expressions:
-    """The expressions of one function; `env` has its variables."""
+class ArrayExpressions:
+    """The expressions of one function. `handlers` compile the kinds of nodes; other parts of the compiler add theirs."""
 
-    def __init__(self, source: FunctionSource, builder: OperationBuilder, frames: list[dict[str, Value]]) -> None:
-        self.source, self.builder = source, builder
-        self.arithmetic = Arithmetic(builder)
-        self.intrinsics = Intrinsics(self.arithmetic)
-        self.env: dict[str, Value] = {}
-        self.frames = frames
-        """The variables of the functions that called this one, and its own."""
-
-    def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
-        self.source.fail(node, message, instead)
-
-    def line(self, node: ast.AST) -> SourceLine:
-        return SourceLine(self.source, node)
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.handlers: dict[type[ast.expr], Callable[..., Value]] = {
+            ast.Constant: self._constant, ast.Name: self._name, ast.Tuple: self._tuple, ast.List: self._tuple,
+            ast.UnaryOp: self._unary, ast.BinOp: self._binary, ast.Compare: self._comparison}
 
     # Values
 
@@ -60,84 +51,87 @@ class Expressions:
         if isinstance(value, Known):
             given = value.value
             if isinstance(given, np.ndarray) and given.dtype.kind in "buif" and given.size > 0 and given.ndim <= 2:
-                return ArrayValue(Const.of(given), given.shape, frozenset([id(given)]), self._kinds(given, node))
+                return ArrayValue(Const.of(given), given.shape, frozenset([id(given)]), self.kinds(given, node))
             if isinstance(given, NUMBERS):
                 if not abs(float(given)) <= 1e300:
-                    self.fail(node, f"{given!r} is not a finite number that the machine can hold")
-                return ArrayValue(Const.of(float(given)), (), kinds=self._kinds(given, node))
-            self.fail(node, f"{described(given)} is not a number or an array of at most two dimensions")
+                    self.frame.fail(node, f"{given!r} is not a finite number that the machine can hold")
+                return ArrayValue(Const.of(float(given)), (), kinds=self.kinds(given, node))
+            self.frame.fail(node, f"{described(given)} is not a number or an array of at most two dimensions")
         if isinstance(value, LoopVariable):
             return self.index(value)
         if isinstance(value, TupleValue):
             return self.vector(value, node)
         return self.missing(value, node)
 
-    def _kinds(self, given: Any, node: ast.AST) -> Kinds:
+    def kinds(self, given: object, node: ast.AST) -> Kinds:
         """The types of a constant; NumPy rounds numbers of less precision, and wraps smaller integers around."""
         found = kinds_of(given)
         if found is None:
-            self.fail(node, f"{described(given)} of {given.dtype}: NumPy computes with that precision",
-                      "make it with dtype=float")
+            self.frame.fail(node, f"{described(given)} of {np.asarray(given).dtype}: NumPy computes with that precision",
+                            "make it with dtype=float")
         return found
 
     def vector(self, value: TupleValue, node: ast.AST) -> ArrayValue:
-        self.fail(node, "a tuple or list is not an array",
-                  "use one variable for each item, or give the array as an argument")
+        self.frame.fail(node, "a tuple or list is not an array",
+                        "use one variable for each item, or give the array as an argument")
 
     def missing(self, value: Missing, node: ast.AST) -> NoReturn:
-        self.fail(node, value.why)
+        self.frame.fail(node, value.why)
 
     def index(self, value: LoopVariable) -> ArrayValue:
         """The value of a loop variable: a scalar that the loop counts up."""
         loop = value.loop
         if loop.index is None:
-            loop.index = self.builder.register(1, 1, name="i", integral=True)
-            loop.index.level = 1 + next(i for i, (other, _) in enumerate(self.builder.loops) if other is loop)
+            loop.index = self.frame.builder.register(1, 1, name="i", integral=True)
+            loop.index.level = 1 + next(i for i, (other, _) in enumerate(self.frame.builder.loops) if other is loop)
         times = value.step / loop.step
         counted = ArrayValue(Ref(loop.index), (), kinds=WHOLE)
         if times != 1:
-            counted = self.arithmetic.scaled(Const.of(times), counted, WHOLE)
-        return self.arithmetic.add(counted, ArrayValue(Const.of(value.first - times * loop.start), (), kinds=WHOLE))
+            counted = self.frame.arithmetic.scaled(Const.of(times), counted, WHOLE)
+        return self.frame.arithmetic.add(counted, ArrayValue(Const.of(value.first - times * loop.start), (), kinds=WHOLE))
 
     def evaluate(self, node: ast.expr) -> Value:
-        self.arithmetic.line = self.line(node)
-        method = getattr(self, f"_{type(node).__name__}", None)
-        if method is None:
-            self.fail(node, f"{name_of(node)} is not in the subset", _INSTEAD.get(type(node), ""))
-        try:
-            found: Value = method(node)
-        except Refusal as refusal:
-            self.fail(node, refusal.message, refusal.instead)
-        return found
+        self.frame.at(node)
+        handler = self.handlers.get(type(node))
+        if handler is None:
+            self.frame.fail(node, f"{name_of(node)} is not in the subset", _INSTEAD.get(type(node), ""))
+        with self.refusing(node):
+            return handler(node)
 
-    def _Constant(self, node: ast.Constant) -> Value:
+    @contextmanager
+    def refusing(self, node: ast.AST) -> Iterator[None]:
+        """What is refused is refused at a node."""
+        try:
+            yield
+        except Refusal as refusal:
+            self.frame.fail(node, refusal.message, refusal.instead)
+
+    def _constant(self, node: ast.Constant) -> Value:
         if not isinstance(node.value, bool | int | float | str | types.NoneType):
-            self.fail(node, f"{node.value!r} is not a real number")
+            self.frame.fail(node, f"{node.value!r} is not a real number")
         return Known(node.value)
 
-    def _Name(self, node: ast.Name) -> Value:
-        if node.id in self.env:
-            found = self.env[node.id]
+    def _name(self, node: ast.Name) -> Value:
+        if node.id in self.frame.env:
+            found = self.frame.env[node.id]
             if isinstance(found, Missing):
                 self.missing(found, node)
             return found
-        if node.id in self.source.names:
-            return Known(self.source.names[node.id])
+        if node.id in self.frame.source.names:
+            return Known(self.frame.source.names[node.id])
         if node.id in BUILTINS:
             return Known(BUILTINS[node.id])
-        raise self.source.unknown(node, [*self.env])
+        raise self.frame.source.unknown(node, [*self.frame.env])
 
-    def _Tuple(self, node: ast.Tuple | ast.List) -> Value:
+    def _tuple(self, node: ast.Tuple | ast.List) -> Value:
         items = tuple(self.evaluate(item) for item in node.elts)
         if all(isinstance(item, Known) for item in items):
             return Known(tuple(item.value for item in items if isinstance(item, Known)))
         return TupleValue(items)
 
-    _List = _Tuple
-
-    def _UnaryOp(self, node: ast.UnaryOp) -> Value:
+    def _unary(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
-            self.fail(node, "not as a value", "use it in the condition of if or while")
+            self.frame.fail(node, "not as a value", "use it in the condition of if or while")
         value = self.evaluate(node.operand)
         if isinstance(value, Known) and isinstance(value.value, int | float | np.number) and (
                 not isinstance(node.op, ast.Invert)):
@@ -145,71 +139,79 @@ class Expressions:
         real = self.real(value, node)
         if isinstance(node.op, ast.Invert):
             if not real.boolean or isinstance(value, Known):  # ~ of Python's own False is -1
-                self.fail(node, "~ is for comparisons only", "write not, in a condition")
-            return self.arithmetic.inverted(real)
+                self.frame.fail(node, "~ is for comparisons only", "write not, in a condition")
+            return self.frame.arithmetic.inverted(real)
         if isinstance(node.op, ast.UAdd) and real.kinds & TRUTH:
-            self.fail(node, "+ of a comparison: NumPy has no plus for True and False", "multiply it by 1.0")
-        return self.arithmetic.negative(real) if isinstance(node.op, ast.USub) else real
+            self.frame.fail(node, "+ of a comparison: NumPy has no plus for True and False", "multiply it by 1.0")
+        return self.frame.arithmetic.negative(real) if isinstance(node.op, ast.USub) else real
 
-    def _BinOp(self, node: ast.BinOp) -> Value:
-        left, right = self.evaluate(node.left), self.evaluate(node.right)
-        self.arithmetic.line = self.line(node)
-        return self.combine(node, type(node.op), left, right)
+    def _binary(self, node: ast.BinOp) -> Value:
+        """An operator, and before it those on its left, one by one: a sum may have any number of terms."""
+        chain = [node]
+        while isinstance(chain[-1].left, ast.BinOp):
+            chain.append(chain[-1].left)
+        value = self.evaluate(chain[-1].left)
+        for each in reversed(chain):
+            with self.refusing(each):
+                right = self.evaluate(each.right)
+                self.frame.at(each)
+                value = self.combine(each, type(each.op), value, right)
+        return value
 
     def combine(self, node: ast.AST, kind: type, left: Value, right: Value) -> Value:
         """A binary operator: in Python for constants, on the card for the rest."""
         if kind in (ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor):
-            self.fail(node, f"{SIGNS[kind]} is not an operator of arrays")
+            self.frame.fail(node, f"{SIGNS[kind]} is not an operator of arrays")
         sign, compute = OPERATORS[kind]
         if isinstance(left, Known) and isinstance(right, Known):
-            return self._folded(node, sign, compute, left.value, right.value)
+            return self.fold(node, sign, compute, left.value, right.value)
         if isinstance(left, Known | LoopVariable) and isinstance(right, Known | LoopVariable):
             moved = _shifted(sign, left, right)
             if moved is not None:
                 return moved
         if sign == "**":
             if not isinstance(right, Known):
-                self.fail(node, "** with a computed exponent", "write np.exp(p * np.log(x))")
-            return self.arithmetic.power(self.real(left, node), right.value)
+                self.frame.fail(node, "** with a computed exponent", "write np.exp(p * np.log(x))")
+            return self.frame.arithmetic.power(self.real(left, node), right.value)
         if sign not in BINARY:
             for value in (left, right):
                 if isinstance(value, LoopVariable):
                     raise NeedsConstant(value.loop, sign)
-            self.fail(node, f"{sign} of real numbers", "use it for integers in a function of integers")
+            self.frame.fail(node, f"{sign} of real numbers", "use it for integers in a function of integers")
         a, b = self.real(left, node), self.real(right, node)
-        self.arithmetic.line = self.line(node)
-        return BINARY[sign](self.arithmetic, a, b)
+        self.frame.at(node)
+        return BINARY[sign](self.frame.arithmetic, a, b)
 
-    def _folded(self, node: ast.AST, sign: str, compute: Callable[[Any, Any], Any], a: Any, b: Any) -> Value:
+    def fold(self, node: ast.AST, sign: str, compute: Callable[[Any, Any], Any], a: Any, b: Any) -> Value:
         plain = (*NUMBERS, np.ndarray, tuple, str)
         if not isinstance(a, plain) or not isinstance(b, plain):
-            self.fail(node, f"{sign} of {described(a)} and {described(b)}")
+            self.frame.fail(node, f"{sign} of {described(a)} and {described(b)}")
         if sign == "**" and isinstance(b, int) and abs(b) > MOST_EXPONENT:
-            self.fail(node, f"** {b}: the exponent of a constant is at most {MOST_EXPONENT}")
+            self.frame.fail(node, f"** {b}: the exponent of a constant is at most {MOST_EXPONENT}")
         if isinstance(a, tuple | str) or isinstance(b, tuple | str):
             sizes = [x if isinstance(x, int) else len(x) if isinstance(x, tuple | str) else 0 for x in (a, b)]
             if sign not in "+*" or abs(sizes[0] * sizes[1]) > 1 << 16:
-                self.fail(node, f"{sign} of {described(a)} and {described(b)}")
+                self.frame.fail(node, f"{sign} of {described(a)} and {described(b)}")
         try:
             with np.errstate(all="ignore"):
                 return Known(compute(a, b))
         except Exception as error:
-            self.fail(node, f"{sign} of {described(a)} and {described(b)}: {error}")
+            self.frame.fail(node, f"{sign} of {described(a)} and {described(b)}: {error}")
 
-    def _Compare(self, node: ast.Compare) -> Value:
+    def _comparison(self, node: ast.Compare) -> Value:
         if len(node.ops) != 1:
-            self.fail(node, "a chain of comparisons as a value", "multiply two comparisons")
+            self.frame.fail(node, "a chain of comparisons as a value", "multiply two comparisons")
         left, right = self.evaluate(node.left), self.evaluate(node.comparators[0])
-        self.arithmetic.line = self.line(node)
+        self.frame.at(node)
         kind = type(node.ops[0])
         if kind not in COMPARISONS:
             if isinstance(left, Known) and isinstance(right, Known) and kind in (ast.Is, ast.IsNot):
                 return Known((left.value is right.value) == (kind is ast.Is))
-            self.fail(node, f"{SIGNS[kind]} is not a comparison of numbers")
+            self.frame.fail(node, f"{SIGNS[kind]} is not a comparison of numbers")
         sign, compute = COMPARISONS[kind]
         if isinstance(left, Known) and isinstance(right, Known):
-            return self._folded(node, sign, compute, left.value, right.value)
-        return self.arithmetic.compare(sign, self.real(left, node), self.real(right, node))
+            return self.fold(node, sign, compute, left.value, right.value)
+        return self.frame.arithmetic.compare(sign, self.real(left, node), self.real(right, node))
 
 
 def _shifted(sign: str, left: Known | LoopVariable, right: Known | LoopVariable) -> Value | None:
@@ -232,7 +234,7 @@ def _shifted(sign: str, left: Known | LoopVariable, right: Known | LoopVariable)
     return None
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of the shape {value.shape}"
     text = repr(value)

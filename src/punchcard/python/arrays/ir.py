@@ -1,7 +1,7 @@
 """The intermediate form: operations on registers, in structured code.
 
-A register holds a matrix of known size; a vector is a column, a scalar is 1x1. A reference may be flipped: it then
-stands for the transposed matrix, at no cost, since every register can be stored either way round (see `orientation`). A
+A register holds a matrix of known size; a vector is a column, a scalar is 1x1. A reference may be flipped: it is
+then the transposed matrix, at no cost, since every register can be stored either way round (see `orientation`). A
 register that one operation sets is a value. A register that `Moves` set is a variable of the source at a place where
 control flow meets.
 """
@@ -23,7 +23,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SourceLine:
-    """Where something stands in the source."""
+    """A place in the source."""
 
     source: FunctionSource = field(repr=False)
     node: ast.AST = field(repr=False)
@@ -38,7 +38,7 @@ class SourceLine:
 
 @dataclass(eq=False)
 class Register:
-    """A place for a matrix. `level` is how many loops stand around what sets it; `name` is the variable that it is for."""
+    """A place for a matrix. `level` is how many loops are around what sets it; `name` is the variable that it is for."""
 
     number: int
     rows: int
@@ -207,15 +207,15 @@ class Leave:
 Statement: TypeAlias = Op | Moves | If | Loop | Region | Leave
 
 
-def inside(condition: Condition) -> Iterator[list[Statement]]:
-    """The lists of statements in a condition."""
+def tests(condition: Condition) -> Iterator[Test]:
+    """The tests that a condition is made of."""
     if isinstance(condition, Test):
-        yield condition.work
+        yield condition
     elif isinstance(condition, Negation):
-        yield from inside(condition.inner)
+        yield from tests(condition.inner)
     else:
         for part in condition.parts:
-            yield from inside(part)
+            yield from tests(part)
 
 
 def walk(statements: list[Statement]) -> Iterator[Statement]:
@@ -223,8 +223,8 @@ def walk(statements: list[Statement]) -> Iterator[Statement]:
     for statement in statements:
         yield statement
         if isinstance(statement, If):
-            for work in inside(statement.condition):
-                yield from walk(work)
+            for test in tests(statement.condition):
+                yield from walk(test.work)
             yield from walk(statement.then)
             yield from walk(statement.other)
         elif isinstance(statement, Loop):

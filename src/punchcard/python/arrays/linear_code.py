@@ -57,7 +57,7 @@ class JumpTarget:
 
 @dataclass(eq=False)
 class Instr:
-    """target = function(operands); if flag <= 0 goto goto. `depth` is how many loops stand around it."""
+    """target = function(operands); if flag <= 0 goto goto. `depth` is how many loops are around it."""
 
     line: SourceLine
     function: str | None = None

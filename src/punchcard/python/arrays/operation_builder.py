@@ -7,18 +7,34 @@ outside the loops around it is written before the outermost loop for which that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from punchcard.errors import ProgramError
-from punchcard.python.arrays.ir import Const, Index, Loop, Moves, Op, Operand, Pointer, Ref, Register, SourceLine, Statement
-from punchcard.python.arrays.operations import COMMUTE, INTEGRAL, OPERATIONS
+from punchcard.python.arrays.ir import (
+    Array,
+    Const,
+    Index,
+    Loop,
+    Moves,
+    Op,
+    Operand,
+    Pointer,
+    Ref,
+    Register,
+    SourceLine,
+    Statement,
+)
+from punchcard.python.arrays.operations import COMMUTE, INTEGRAL, LIMITED, OPERATIONS
 
 MOST_OPERATIONS = 20_000
+
+Expression: TypeAlias = tuple[str, tuple[Operand, ...], Index | None]
+"""An operation without its target: a function, operands and the column."""
 
 
 @dataclass
@@ -28,7 +44,7 @@ class Scope:
     into: list[Statement]
     level: int
     certain: bool
-    known: dict[Any, Operand] = field(default_factory=dict)
+    known: dict[Expression, Operand] = field(default_factory=dict)
 
 
 class OperationBuilder:
@@ -38,7 +54,7 @@ class OperationBuilder:
         self.code: list[Statement] = []
         self.scopes = [Scope(self.code, 0, certain=True)]
         self.loops: list[tuple[Loop, int]] = []
-        """Open loops, and the number of the scope that each stands in."""
+        """Open loops, and the number of the scope that each is in."""
         self.registers = 0
 
     @property
@@ -108,40 +124,42 @@ class OperationBuilder:
         return Ref(target)
 
     def _outermost(self, function: str, operands: tuple[Operand, ...], index: Index | None) -> tuple[Loop, int] | None:
-        """The outermost loop, with the scope it stands in, before which an operation can be done."""
+        """The outermost loop, with its scope, before which an operation can be done."""
         level = max((operand.register.level for operand in operands if isinstance(operand, Ref)), default=0)
         if isinstance(index, Pointer):
             level = max(level, 1 + next(i for i, (loop, _) in enumerate(self.loops) if loop is index.loop))
         if level >= self.level:
             return None
         found = self.loops[level]
-        limited = function in OPERATIONS and OPERATIONS[function].limited
-        return None if limited and not all(scope.certain for scope in self.scopes[found[1] + 1 :]) else found
+        return None if function in LIMITED and not all(scope.certain for scope in self.scopes[found[1] + 1 :]) else found
 
     # Trying
 
-    def mark(self) -> Any:
-        """The state of all that is open, to come back to."""
+    def mark(self) -> Callable[[], None]:
+        """A function that goes back to the state of all that is open now."""
         lists = [scope.into for scope in self.scopes] + [loop.before for loop, _ in self.loops]
-        return [(into, len(into)) for into in lists], [dict(scope.known) for scope in self.scopes], self.registers
+        lengths, registers = [len(into) for into in lists], self.registers
+        known = [dict(scope.known) for scope in self.scopes]
 
-    def back_to(self, mark: Any) -> None:
-        lists, known, self.registers = mark
-        for into, length in lists:
-            del into[length:]
-        for scope, before in zip(self.scopes, known, strict=True):
-            scope.known = before
+        def go_back() -> None:
+            self.registers = registers
+            for into, length in zip(lists, lengths, strict=True):
+                del into[length:]
+            for scope, before in zip(self.scopes, known, strict=True):
+                scope.known = before
+
+        return go_back
 
 
-def computed(function: str, values: list[Any], index: Index | None = None) -> Any:
+def computed(function: str, values: list[Array], index: Index | None = None) -> Array:
     """An operation on matrices; the column of a pointer is given as a number."""
-    if function == "column":
-        return values[0][:, [index]]
-    if function == "update":
+    if isinstance(index, int):
+        if function == "column":
+            return values[0][:, [index]]
         changed = np.array(values[0])
-        changed[:, [int(index)]] = values[1]  # type: ignore[arg-type]
+        changed[:, [index]] = values[1]
         return changed
-    return OPERATIONS[function].compute(*values)
+    return OPERATIONS[function](*values)
 
 
 def simplified(function: str, operands: tuple[Operand, ...]) -> Operand | None:

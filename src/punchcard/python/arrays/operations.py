@@ -1,25 +1,17 @@
-"""The operations of the intermediate form: what each computes on matrices, and how many operands have the result's shape."""
+"""The operations of the intermediate form on matrices: FLEQ's functions, and those that differ from its own or are added."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from punchcard.machines.fleq.functions import sigmoid
+from punchcard.machines.fleq.fitted import FITTED as FITTED_BY_NAME
+from punchcard.machines.fleq.fitted import UNLIMITED
+from punchcard.machines.fleq.functions import ABS, ADD, MAXIMUM, MINIMUM, POSITIVE, RELU, SIGMOID, SUB, Array
 
-Array: TypeAlias = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ArrayOperation:
-    """`limited`: the function is fitted over a domain, so it must not be computed where the source does not."""
-
-    compute: Callable[..., Array]
-    limited: bool = False
+LIMITED = (*FITTED_BY_NAME, *(name for name in UNLIMITED if name != SIGMOID.name))
+"""Functions that are fitted over a domain, or are among them: they must not be computed where the source does not."""
 
 
 def _silent(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -30,28 +22,17 @@ def _silent(function: Callable[..., Array]) -> Callable[..., Array]:
     return compute
 
 
-OPERATIONS: Mapping[str, ArrayOperation] = {
-    "matmul": ArrayOperation(_silent(np.matmul)),
-    "add": ArrayOperation(_silent(np.add)),
-    "sub": ArrayOperation(_silent(np.subtract)),
-    "hadamard": ArrayOperation(_silent(np.multiply)),
-    "scale": ArrayOperation(_silent(lambda s, a: s[0, 0] * a)),
-    "maximum": ArrayOperation(_silent(np.maximum)),
-    "minimum": ArrayOperation(_silent(np.minimum)),
-    "relu": ArrayOperation(_silent(lambda a: np.maximum(a, 0.0))),
-    "abs": ArrayOperation(_silent(np.abs)),
-    "sigmoid": ArrayOperation(sigmoid),
-    "positive": ArrayOperation(_silent(lambda a: (a > 0).astype(np.float64))),
-    "copy": ArrayOperation(lambda a: a),
-    "inverse": ArrayOperation(_silent(np.reciprocal), limited=True),
-    "sqrt": ArrayOperation(_silent(np.sqrt), limited=True),
-    "exp": ArrayOperation(_silent(np.exp), limited=True),
-    "log": ArrayOperation(_silent(np.log), limited=True),
-    "sin": ArrayOperation(_silent(np.sin), limited=True),
-    "cos": ArrayOperation(_silent(np.cos), limited=True),
-    "tanh": ArrayOperation(_silent(np.tanh), limited=True),
+OPERATIONS: Mapping[str, Callable[..., Array]] = {
+    "matmul": _silent(np.matmul),
+    "hadamard": _silent(np.multiply),
+    "scale": _silent(lambda s, a: s[0, 0] * a),
+    "copy": lambda a: a,
+    **{function.name: _silent(function.reference)
+       for function in (ADD, SUB, MAXIMUM, MINIMUM, RELU, ABS, POSITIVE, *UNLIMITED.values())},
+    **{name: _silent(rule.reference) for name, rule in FITTED_BY_NAME.items()},
 }
-FITTED = tuple(name for name, operation in OPERATIONS.items() if operation.limited)
+ENTRYWISE = (*(name for name in LIMITED if name != "inverse"), SIGMOID.name, RELU.name, ABS.name)
+"""Functions of every entry that a program may call."""
 INTEGRAL = ("matmul", "add", "sub", "hadamard", "scale", "maximum", "minimum", "relu", "abs", "copy", "column", "update")
 """What gives integers from integers."""
 EXACT = ("add", "sub", "relu", "abs", "positive", "copy", "column", "update")

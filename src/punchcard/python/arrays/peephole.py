@@ -121,7 +121,7 @@ def _thread_jumps(items: list[Item]) -> list[Item]:
 
 
 def _follows(items: list[Item], i: int, label: JumpTarget) -> bool:
-    """Whether a label stands right after a place."""
+    """Whether a label follows a place directly."""
     for item in items[i + 1:]:
         if item is label:
             return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from punchcard.python.source import FunctionSource
 if TYPE_CHECKING:
     from torch import nn
 
-    from punchcard.export.layer import ProgramLayer
 
 @dataclass(frozen=True)
 class ArrayOptions(RunOptions):
@@ -125,7 +124,7 @@ class ArrayProgram(PythonProgram[ArrayOptions, ArrayCall]):
             call.program, [stored[p.name].variable for p in parameters], list(dict.fromkeys(end.variable for end in ends)),
             engine=self.options.engine, checkpoint=checkpoint,
             max_steps=self.options.max_steps or max(call.steps, machine.default_max_steps or 0))
-        return ArrayLayer(cast("ProgramLayer", layer), parameters, results, one=call.code.one)
+        return ArrayLayer(layer, parameters, results, one=call.code.one)
 
     def expected(self, *given: object, **named: object) -> Any:
         """What the plain function returns in NumPy, or None if the function was only parsed."""

@@ -1,9 +1,11 @@
-"""What an expression of the source stands for while it is compiled."""
+"""The value of an expression while it is compiled."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from numpy.typing import ArrayLike
 
 from punchcard.python.arrays.dtypes import REAL, TRUTH, Kinds
 from punchcard.python.arrays.ir import Const, Loop, Operand
@@ -58,7 +60,7 @@ class TupleValue:
 
 @dataclass(frozen=True)
 class Missing:
-    """A variable that has a value on some ways to this place only, or values that do not go together; `why` says it."""
+    """A variable that has a value on some paths to this place only, or values that do not fit; `why` is the message."""
 
     why: str
 
@@ -67,7 +69,7 @@ Value: TypeAlias = ArrayValue | Known | LoopVariable | TupleValue | Missing
 
 
 class Refusal(Exception):
-    """An operation that cannot be done, with a message for the place where it stands in the source."""
+    """An operation that cannot be done, with a message; the caller adds the place in the source."""
 
     def __init__(self, message: str, instead: str = "") -> None:
         super().__init__(message)
@@ -87,5 +89,5 @@ def shown(shape: Shape) -> str:
     return "a scalar" if shape == () else f"shape {shape}"
 
 
-def constant(value: Any, shape: Shape) -> ArrayValue:
+def constant(value: ArrayLike, shape: Shape) -> ArrayValue:
     return ArrayValue(Const.of(value), shape)

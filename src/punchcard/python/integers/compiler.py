@@ -1,9 +1,8 @@
-"""A function and all that it calls, as the `.asq` text of one program."""
+"""A function and all that it calls, as one program for the von Neumann machine."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -11,14 +10,29 @@ from typing import Any
 from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq import assembler
+from punchcard.machines.von_neumann.languages.asq.items import (
+    MADE,
+    AsqText,
+    Cell,
+    Expression,
+    Item,
+    Label,
+    Pool,
+    constant,
+    name,
+    number,
+)
+from punchcard.machines.von_neumann.languages.asq.writer import write_data
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
-from punchcard.python.integers.analysis import Analysis
-from punchcard.python.integers.forms import cell
-from punchcard.python.integers.functions import Function, Functions
-from punchcard.python.integers.generator import GENERAL, characters
-from punchcard.python.integers.runtime import GO, routine
-from punchcard.python.integers.statements import Statements
-from punchcard.python.integers.values import Value
+from punchcard.python.integers.analysis import analyse
+from punchcard.python.integers.assembly import Assembly, items_of, text_of
+from punchcard.python.integers.findings import Findings
+from punchcard.python.integers.functions import Functions, IntegerFunction
+from punchcard.python.integers.generator import CodeGenerator
+from punchcard.python.integers.routines import GENERAL, Routine, find_routine
+from punchcard.python.integers.storage import message_items
+from punchcard.python.integers.sums import ERROR, cell
+from punchcard.python.integers.values import AbstractValue
 from punchcard.python.outside import Snapshot, snapshot
 from punchcard.python.source import FunctionSource
 
@@ -36,12 +50,12 @@ class CompiledIntegers:
 
     listing: str
     program: Image
-    result: Value | None
+    result: AbstractValue | None
     places: tuple[str, ...]
     errors: Mapping[str, str]
     word_bits: int
     memory: int
-    parameters: Mapping[str, tuple[str, Value]]
+    parameters: Mapping[str, tuple[str, AbstractValue]]
     """The cell and the kind of each parameter."""
     outside: tuple[tuple[FunctionSource, Snapshot], ...] = ()
     """The functions of the program, and what their names outside meant."""
@@ -59,8 +73,7 @@ class CompiledIntegers:
         words = {}
         for parameter, value in arguments.items():
             cell_name, kind = self.parameters[parameter]
-            check_number(f"{name}(): {parameter}", value, kind, self.word_bits)
-            words[cell_name] = int(value)
+            words[cell_name] = check_number(f"{name}(): {parameter}", value, kind, self.word_bits)
         return replace(self, program=self.program.with_values(words))
 
 
@@ -88,174 +101,196 @@ def compile_function(
     functions = Functions()
     entry = functions.add(source)
     try:
-        analysis = Analysis(functions, bits, check=check)
-        analysis.run(entry)
-        return _Program(analysis, entry, bits, cells).made(arguments, show=show)
+        return _Program(analyse(functions, entry, bits, check=check), entry, bits, cells).made(arguments, show=show)
     except RecursionError:
         raise ProgramError(f"{source.file}: {source.name}() is nested too deeply to be compiled") from None
 
 
 class _Program:
-    """The parts of a program's text."""
+    """The parts of a program."""
 
-    def __init__(self, analysis: Analysis, entry: Function, bits: int, memory: int) -> None:
-        self.code, self.entry, self.bits, self.memory = Statements(analysis, bits), entry, bits, memory
-        self.functions = [function for function in analysis.functions if _is_called(function, entry)]
+    def __init__(self, findings: Findings, entry: IntegerFunction, bits: int, memory: int) -> None:
+        self.code, self.entry, self.bits, self.memory = CodeGenerator(findings, bits), entry, bits, memory
+        self.functions = [function for function in findings.functions if _is_called(function, entry)]
 
     def made(self, arguments: Mapping[str, Any], *, show: bool) -> CompiledIntegers:
         code, entry = self.code, self.entry
-        data = self._parameters(arguments)
+        parameters = self._parameters(arguments)
         inline = not any(entry in function.calls for function in self.functions)
-        code.function, code.prefix = entry, entry.name
+        code.frame.function, code.out.prefix = entry, entry.name
         if inline:
-            code.body(entry, inline=True)
+            code.statements.body(entry, inline=True)
         else:
-            code.call(entry.name)
+            code.out.call(entry.name)
         places = self._places()
         if show and entry.result is not None:
-            self._show(places)
-        code.put("@halt", leaves="-")
+            self._show(places, entry.result)
+        code.out.macro("halt", leaves="-")
         for function in self.functions:
             if function is not entry or not inline:
-                code.comment("")
-                code.comment(f"{function.name}({', '.join(function.parameters)})")
-                code.body(function, inline=False)
-        return self._assembled(data, places)
+                code.out.comment("")
+                code.out.comment(f"{function.name}({', '.join(function.parameters)})")
+                code.statements.body(function, inline=False)
+        return self._assembled(parameters, places)
 
     def _places(self) -> tuple[str, ...]:
+        """The labels of the results."""
         result = self.entry.result
         if result is None or result.kind == "none":
             return ()
         count = len(result.results) if result.kind == "results" else 1
-        return tuple(self.code.result_cell(self.entry, at) for at in range(count))
+        return tuple(self.code.storage.result_label(self.entry, at) for at in range(count))
 
-    def _show(self, places: tuple[str, ...]) -> None:
-        result = self.entry.result
-        assert result is not None
+    def _show(self, places: tuple[str, ...], result: AbstractValue) -> None:
+        """Write what the function returns."""
+        printing = self.code.printing
         several = result.kind == "results"
         values = result.results if several else (result,) if places else ()
         if several:
-            self.code.write_bytes(b"(")
+            printing.write_bytes(b"(")
         for at, (place, value) in enumerate(zip(places, values, strict=True)):
             if at:
-                self.code.write_bytes(b", ")
+                printing.write_bytes(b", ")
             if value.kind in ("number", "mixed"):
-                self.code.fail(self.entry.node, f"{self.entry.source.name}() returns an int or a bool: it cannot be written",
-                               "write int(...) or bool(...)")
-            self.code.write_value(value, cell(place))
+                self.entry.source.fail(self.entry.node, f"{self.entry.source.name}() returns an int or a bool: it cannot be "
+                                       "written", "write int(...) or bool(...)")
+            printing.write_value(value, cell(name(place)))
         if places:
-            self.code.write_bytes(b")\n" if several else b"\n")
+            printing.write_bytes(b")\n" if several else b"\n")
 
-    def _parameters(self, arguments: Mapping[str, Any]) -> list[str]:
-        """The cells of the function's parameters, with what is given."""
+    def _parameters(self, arguments: Mapping[str, Any]) -> dict[str, Expression]:
+        """The first values of the parameters' cells, by label."""
         entry = self.entry
-        lines = []
-        seen: dict[int, str] = {}  # a list that is given twice is one list
-        for name in entry.parameters:
-            kind = entry.given[name]
-            if name in arguments:
-                value = arguments[name]
-            elif name in entry.defaults:
-                value = entry.default(name).value
+        found: dict[str, Expression] = {}
+        seen: dict[int, Expression] = {}  # a list that is given twice is one list
+        for parameter in entry.parameters:
+            kind = entry.given[parameter]
+            if parameter in arguments:
+                value = arguments[parameter]
+            elif parameter in entry.defaults:
+                value = entry.default(parameter).value
             else:
                 value = {"list": [], "str": ""}.get(kind.kind, 0)
-            argument = self._argument(name, value, kind)
+            first = self._argument(parameter, value, kind)
             if kind.kind == "list":
-                argument = seen.setdefault(id(value), argument)
-            lines.append(f". {self.code.cell_of(entry, name)}:{argument}")
-        return lines
+                first = seen.setdefault(id(value), first)
+            found[self.code.storage.label_of(entry, parameter)] = first
+        return found
 
-    def _argument(self, name: str, value: Any, kind: Value) -> str:
-        code = self.code
-        what = f"{self.entry.source.name}(): {name}={str(value)[:60]!r}" if isinstance(value, str) else (
-            f"{self.entry.source.name}(): {name}={str(value)[:60]}")
+    def _argument(self, parameter: str, value: object, kind: AbstractValue) -> Expression:
+        storage = self.code.storage
+        what = f"{self.entry.source.name}(): {parameter}"
+        shown = f"{what}={str(value)[:60]!r}" if isinstance(value, str) else f"{what}={str(value)[:60]}"
         if kind.kind == "str":
             if not isinstance(value, str) or not value.isascii() or "\0" in value:
-                raise ProgramError(f"{what}: it must be a text of ASCII characters")
-            return code.text_object(value)
+                raise ProgramError(f"{shown}: it must be a text of ASCII characters")
+            return name(storage.text_object(value))
         if kind.kind == "list":
             if not isinstance(value, list | tuple) or not all(isinstance(item, int) for item in value):
-                raise ProgramError(f"{what}: it must be a list of integers")
+                raise ProgramError(f"{shown}: it must be a list of integers")
             item_kind = kind.items.root.item if kind.items is not None else None
             for item in value:
-                check_number(what, item, item_kind or Value("int"), self.bits)
-            return code.list_object(list(value))
-        check_number(f"{self.entry.source.name}(): {name}", value, kind, self.bits)
-        return f"({int(value)})"
+                check_number(shown, item, item_kind or AbstractValue("int"), self.bits)
+            return name(storage.list_object(list(value)))
+        return number(check_number(what, value, kind, self.bits))
 
-    def _assembled(self, parameters: list[str], places: tuple[str, ...]) -> CompiledIntegers:
-        code = self.code
-        body = code.text()
+    def _assembled(self, parameters: Mapping[str, Expression], places: tuple[str, ...]) -> CompiledIntegers:
+        entry, storage = self.entry, self.code.storage
+        body = self.code.out.finish()
         routines = self._routines()
-        stack = self.memory // STACK_SHARE if "stack" in code.needed else 0
-        frame = max([len(f.locals) + 8 for f in self.functions], default=8)
-        known = {line.partition(":")[0][2:] for line in parameters}
-        cells = [place for _, _, place in code.variables() if place not in known]
-        parts = [f"# {self.entry.name}({', '.join(self.entry.parameters)}) of {self.entry.source.file}, for words of "
-                 f"{self.bits} bits", "", body, *routines, "# variables", *parameters,
-                 *(f". {place}:0" for place in cells), *self._errors(), "@pool", *code.data]
-        if stack:
-            parts.append(f". stack_top:-{self.memory - stack} depth:{stack // frame}")
-        if "heap" in code.needed:
-            parts.append(f". heap_limit:{self.memory - stack} heap_free:heap")
-            parts.append("heap:")
-        text = "\n".join(parts) + "\n"
+        cells = [label for label in storage.cells() if label not in parameters]
+        variables = [_data(label, parameters.get(label, number(0))) for label in (*parameters, *cells)]
+        errors = [part for label, message in storage.messages.items() for part in _error(label, message)]
+        stack = self.memory // STACK_SHARE if "stack" in storage.needed else 0
+        ends = self._ends(stack)
+        parsed = AsqText(entry.source.file, [*items_of(body)])
+        for routine in routines:
+            parsed.items += routine.parsed.items
+            parsed.macros.update(routine.parsed.macros)
+        parts: list[list[Item]] = [*variables, *(each.items for each in errors), [Pool(MADE)], *storage.data, *ends]
+        parsed.items += [item for part in parts for item in part]
         try:
-            listed = assembler.listing(text, self.entry.source.file, word_bits=self.bits)
+            placed = assembler.place(parsed, word_bits=self.bits)
         except SourceError as error:
             if "does not fit a word" not in str(error):
                 raise
-            raise ProgramError(f"{self.entry.source.file}: words of {self.bits} bits cannot address this program: use "
-                               "longer words (word_bits=, --bits)") from None
-        if len(listed.words) > self.memory - stack:
-            raise ProgramError(f"{self.entry.source.file}: the program has {len(listed.words)} words, and the memory has "
+            raise ProgramError(f"{entry.source.file}: words of {self.bits} bits cannot address this program: use longer "
+                               "words (word_bits=, --bits)") from None
+        if len(placed.words) > self.memory - stack:
+            raise ProgramError(f"{entry.source.file}: the program has {len(placed.words)} words, and the memory has "
                                f"{self.memory - stack} for them: use a larger memory")
-        entry = self.entry
-        cells_of = {name: (code.cell_of(entry, name), entry.given[name]) for name in entry.parameters}
-        outside = tuple((function.source, snapshot(function.source)) for function in code.analysis.functions)
-        return CompiledIntegers(text, self._named(text, listed, cells), entry.result, places, dict(code.error_texts),
-                                self.bits, self.memory, cells_of, outside)
+        listing = "\n".join([
+            f"# {entry.name}({', '.join(entry.parameters)}) of {entry.source.file}, for words of {self.bits} bits", "",
+            text_of(body), *(routine.text for routine in routines), "# variables", *map(write_data, variables),
+            *(each.text for each in errors), "@pool", *map(write_data, (*storage.data, *ends))]) + "\n"
+        kinds = {parameter: (storage.label_of(entry, parameter), entry.given[parameter]) for parameter in entry.parameters}
+        outside = tuple((function.source, snapshot(function.source)) for function in self.code.facts.functions)
+        image = self._image(placed, {*cells, *parameters, *storage.needed, *storage.messages, "error",
+                                     *(function.name for function in self.functions)})
+        return CompiledIntegers(listing, image, entry.result, places, dict(storage.messages), self.bits, self.memory, kinds,
+                                outside)
 
-    def _named(self, text: str, listed: assembler.LabelledWords, cells: list[str]) -> Image:
-        """The image with the names that a reader of its source knows, and those of errors."""
-        known = {*cells, *self.code.needed, *self.code.error_texts, "error", *(f.name for f in self.functions),
-                 *(self.code.cell_of(self.entry, name) for name in self.entry.parameters)}
-        labels = {name: place for name, place in listed.labels.items() if name in known and place < len(listed.words)}
-        messages = {labels[label]: message for label, message in self.code.error_texts.items() if label in labels}
-        return Image(listed.words, self.entry.source.file, labels, _lines(text, listed.lines), messages=messages)
-
-    def _routines(self) -> list[str]:
-        found: list[str] = [GO]
-        ahead, seen = list(self.code.needed), set()
-        while ahead:
-            name = ahead.pop(0)
-            if name in seen:
-                continue
-            seen.add(name)
-            self.code.need(name)
-            if name in GENERAL:
-                self._general(name)
-                ahead.append("failed")
-            elif name != "heap":
-                text, uses = routine(name, self.bits)
-                found.append(text)
-                ahead += uses
+    def _ends(self, stack: int) -> list[list[Item]]:
+        """The stack and the heap, which begins behind everything else."""
+        found: list[list[Item]] = []
+        if stack:
+            frame = max([len(function.locals) + 8 for function in self.functions], default=8)
+            found.append([*_data("stack_top", number(stack - self.memory)), *_data("depth", number(stack // frame))])
+        if "heap" in self.code.storage.needed:
+            found.append([*_data("heap_limit", number(self.memory - stack)), *_data("heap_free", name("heap")),
+                          Label(MADE, "heap")])
         return found
 
-    def _general(self, name: str) -> None:
-        self.code.error_texts[name + "_text"] = f"{self.entry.source.file}: {GENERAL[name]}"
+    def _image(self, placed: assembler.LabelledWords, known: set[str]) -> Image:
+        """The image with the names that a reader of its source knows, and those of errors."""
+        labels = {label: place for label, place in placed.labels.items() if label in known and place < len(placed.words)}
+        messages = {labels[label]: message for label, message in self.code.storage.messages.items() if label in labels}
+        return Image(placed.words, self.entry.source.file, labels, placed.lines, messages=messages)
 
-    def _errors(self) -> list[str]:
-        lines = []
-        for label, message in self.code.error_texts.items():
-            place = label.removesuffix("_text") if label.endswith("_text") else "error_" + label
-            lines += [f"{place}: $error; =-{label} $error; @jump failed",
-                      f". {label}:{characters(chr(10).encode() + message.encode() + b'%c' % 10)} 0"]
-        return lines
+    def _routines(self) -> list[Routine]:
+        """The routines that the program uses, and those that they use."""
+        storage = self.code.storage
+        found = [find_routine("go", self.bits)]
+        ahead, seen = list(storage.needed), set()
+        while ahead:
+            needed = ahead.pop(0)
+            if needed in seen:
+                continue
+            seen.add(needed)
+            storage.need(needed)
+            if needed in GENERAL:
+                storage.messages[f"{needed}_text"] = f"{self.entry.source.file}: {GENERAL[needed]}"
+                ahead.append("failed")
+            elif needed != "heap":
+                found.append(find_routine(needed, self.bits))
+                ahead += found[-1].uses
+        return found
 
 
-def check_number(what: str, value: Any, kind: Value, bits: int) -> None:
-    """Refuse what is not a number of the word size, or not a truth where one is wanted."""
+@dataclass(frozen=True)
+class _ErrorPart:
+    items: list[Item]
+    text: str
+
+
+def _error(label: str, message: str) -> tuple[_ErrorPart, _ErrorPart]:
+    """What is done for an error: its text is chosen and written; and that text."""
+    out = Assembly(0)
+    out.label(label.removesuffix("_text") if label.endswith("_text") else "error_" + label)
+    out.clear(ERROR)
+    out.sub(constant(name(label, -1)), ERROR)
+    out.jump("failed")
+    data = message_items(label, message)
+    return _ErrorPart([*items_of(out.entries)], text_of(out.entries)), _ErrorPart(data, write_data(data))
+
+
+def _data(label: str, value: Expression) -> list[Item]:
+    """A cell with a label."""
+    return [Label(MADE, label), Cell(value, MADE)]
+
+
+def check_number(what: str, value: object, kind: AbstractValue, bits: int) -> int:
+    """A number as the word that it is; what is not a number of the word size, or not a truth, is refused."""
     shown = f"{what}={str(value)[:60]!r}" if isinstance(value, str) else f"{what}={str(value)[:60]}"
     if not isinstance(value, int) or (kind.kind == "bool" and value not in (0, 1)):
         raise ProgramError(f"{shown}: it must be {'True or False' if kind.kind == 'bool' else 'an integer'}")
@@ -263,21 +298,8 @@ def check_number(what: str, value: Any, kind: Value, bits: int) -> None:
     if not low <= value <= high:
         raise ProgramError(f"{shown} does not fit a word of {bits} bits, {low} to {high}; use longer words (word_bits=, "
                            "--bits)")
+    return int(value)
 
 
-def _is_called(function: Function, entry: Function) -> bool:
+def _is_called(function: IntegerFunction, entry: IntegerFunction) -> bool:
     return function is entry or function.result is not None or bool(function.given)
-
-
-def _lines(text: str, written: Sequence[int]) -> list[int]:
-    """The line of the source of each word, by way of the written text's lines; 0: none, as in a routine.
-
-    A comment such as `# 3: while b:` stands above what became of a line; any other, or an empty line, begins something else.
-    """
-    found, line = [0], 0
-    for each in map(str.strip, text.split("\n")):
-        if not each or each.startswith("#"):
-            place = re.match(r"# (\d+): ", each)
-            line = int(place[1]) if place else 0
-        found.append(line)
-    return [found[number] for number in written]

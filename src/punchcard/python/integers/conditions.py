@@ -3,78 +3,71 @@
 from __future__ import annotations
 
 import ast
-from abc import abstractmethod
 
-from punchcard.python.integers.forms import Form, cell, constant
-from punchcard.python.integers.generator import Generator
-from punchcard.python.integers.values import Value
+from punchcard.python.integers.generator import Part
+from punchcard.python.integers.sums import CellSum, P, Q, R, V, Z, cell, constant
+from punchcard.python.integers.values import AbstractValue, number
+
+DIGITS = ord("0"), ord("9")
 
 
-class Conditions(Generator):
+class ConditionCode(Part):
     """Jumps by conditions: to `yes` or to `no`, of which `following` comes next."""
 
-    def condition(self, node: ast.expr, yes: str, no: str, following: str) -> None:
+    def branch(self, node: ast.expr, yes: str, no: str, following: str) -> None:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            self.condition(node.operand, no, yes, following)
+            self.branch(node.operand, no, yes, following)
         elif isinstance(node, ast.BoolOp):
             self._several(node, yes, no, following)
         elif isinstance(node, ast.Compare):
             self._comparisons(node, yes, no, following)
         else:
-            self.truth(self.value(node), self.form(node), yes, no, following)
+            self.truth(self.facts.value(node), self.code.expressions.evaluate(node), yes, no, following)
 
-    def go(self, target: str, following: str) -> None:
+    def _go(self, target: str, following: str) -> None:
         if target != following:
-            self.jump(target)
+            self.out.jump(target)
 
     def _several(self, node: ast.BoolOp, yes: str, no: str, following: str) -> None:
         is_and = isinstance(node.op, ast.And)
         for operand in node.values[:-1]:
-            ahead = self.fresh("and" if is_and else "or")
-            if operand not in self.values:
+            ahead = self.out.fresh("and" if is_and else "or")
+            if not self.facts.is_reached(operand):
                 return
-            self.condition(operand, ahead if is_and else yes, no if is_and else ahead, ahead)
-            self.label(ahead)
-        self.condition(node.values[-1], yes, no, following)
+            self.branch(operand, ahead if is_and else yes, no if is_and else ahead, ahead)
+            self.out.label(ahead)
+        self.branch(node.values[-1], yes, no, following)
 
-    def truth(self, value: Value, form: Form, yes: str, no: str, following: str) -> None:
+    def truth(self, value: AbstractValue, form: CellSum, yes: str, no: str, following: str) -> None:
         """A value as a condition."""
         if value.kind == "char":
-            self.go(yes, following)
+            self._go(yes, following)
         elif value.kind in ("str", "list"):
-            self.jump_by_zero(self.length(value, form), no, yes, following, 0, self.word.high)
+            self.out.jump_by_zero(self.code.lists.length(value, form), no, yes, following, 0, self.facts.word.high)
         else:
-            self.jump_by_zero(form, no, yes, following, value.low, value.high)
-
-    @abstractmethod
-    def length(self, value: Value, form: Form) -> Form:
-        """How many items or characters there are."""
-
-    @abstractmethod
-    def as_text(self, node: ast.expr) -> Form:
-        """A value as a whole text."""
+            self.out.jump_by_zero(form, no, yes, following, value.low, value.high)
 
     def _comparisons(self, node: ast.Compare, yes: str, no: str, following: str) -> None:
-        known = self.value(node).constant
-        if known is not None and self.is_plain(node):
-            self.go(yes if known else no, following)
+        known = self.facts.constant(node)
+        if known is not None:
+            self._go(yes if known else no, following)
             return
         left: ast.expr = node.left
-        form: Form | None = None
+        form: CellSum | None = None
         for at, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
             last = at == len(node.ops) - 1
-            ahead = self.fresh("and")
+            ahead = self.out.fresh("and")
             places = (yes, no, following) if last else (ahead, no, ahead)
-            form = self._one(node, op, left, form, right, *places, keep=not last)
-            self.label(ahead)
+            form = self._comparison(op, left, form, right, *places, keep=not last)
+            self.out.label(ahead)
             left = right
 
-    def _one(self, node: ast.Compare, op: ast.cmpop, left: ast.expr, form: Form | None, right: ast.expr, yes: str, no: str,
-             following: str, *, keep: bool) -> Form:
-        """One comparison; `form` is the left value where it was computed before. Gives the right one."""
+    def _comparison(self, op: ast.cmpop, left: ast.expr, form: CellSum | None, right: ast.expr, yes: str, no: str,
+                    following: str, *, keep: bool) -> CellSum:
+        """One comparison; `form` is the left value if it was computed before. Gives the right one."""
         if isinstance(op, ast.NotEq | ast.NotIn):
             yes, no = no, yes
-        a, b = self.value(left), self.value(right)
+        a, b = self.facts.value(left), self.facts.value(right)
         if isinstance(op, ast.In | ast.NotIn):
             self._membership(left, right, yes, no, following)
             return constant(0)
@@ -82,80 +75,91 @@ class Conditions(Generator):
             self._same_text(left, right, yes, no, following)
             return constant(0)
         if form is None:
-            form, other = self.forms([left, right])
+            form, other = self.code.expressions.evaluate_all([left, right])
         else:
-            other = self.form(right)
+            other = self.code.expressions.evaluate(right)
         if keep:
-            other = self.steady(other)
+            other = self.code.expressions.steady(other)
         self.compare(op, form, a, other, b, yes, no, following)
         return other
 
-    def compare(self, op: ast.cmpop, left: Form, a: Value, right: Form, b: Value, yes: str, no: str,
+    def compare(self, op: ast.cmpop, left: CellSum, a: AbstractValue, right: CellSum, b: AbstractValue, yes: str, no: str,
                 following: str) -> None:
         """Jump by the order of two numbers, or by whether they are equal."""
         if isinstance(op, ast.Eq | ast.NotEq):
-            difference = self.word if self._wide(a, b, 0) else a.interval - b.interval
-            self.jump_by_zero(left.plus(right, -1), yes, no, following, difference.low, difference.high)
+            difference = self.facts.word if self._wide(a, b, 0) else a.interval - b.interval
+            self.out.jump_by_zero(left.plus(right, -1), yes, no, following, difference.low, difference.high)
             return
         if isinstance(op, ast.Gt | ast.GtE):
             left, a, right, b = right, b, left, a
         self.jump_if_ordered(left, a, right, b, int(isinstance(op, ast.Lt | ast.Gt)), yes, no, following)
 
-    def jump_if_ordered(self, left: Form, a: Value, right: Form, b: Value, strict: int, yes: str, no: str,
-                        following: str) -> None:
-        """Jump by a < b, where `strict` is 1, or a <= b, where it is 0."""
+    def jump_if_ordered(self, left: CellSum, a: AbstractValue, right: CellSum, b: AbstractValue, strict: int, yes: str,
+                        no: str, following: str) -> None:
+        """Jump by a < b, if `strict` is 1, or a <= b, if it is 0."""
         if self._wide(a, b, strict) and a.low >= 1 - strict and b.low <= 0:
-            right = self.steady(right)
-            self.jump_if_low(right, no, b.low)  # a is not below a number that is 0 or less
-            b = Value("int", 1, max(1, b.high))
+            right = self.code.expressions.steady(right)
+            self.out.jump_if_low(right, no, b.low)  # a is not below a number that is 0 or less
+            b = number(1, max(1, b.high))
         elif self._wide(a, b, strict) and (b.low >= 1 or (b.low >= 0 and not strict)):
-            left = self.steady(left)
-            self.jump_if_low(left, yes, a.low)  # 0 or less is below b
-            a = Value("int", 1, max(1, a.high))
+            left = self.code.expressions.steady(left)
+            self.out.jump_if_low(left, yes, a.low)  # 0 or less is below b
+            a = number(1, max(1, a.high))
         if self._wide(a, b, strict):
             self._by_signs(left, right, strict, yes, no, following)
             return
         low, high = a.low - b.high + strict, a.high - b.low + strict
         difference = left.plus(right, -1).plus(constant(strict))
-        if following == yes and 1 - low <= self.word.high:
-            self.jump_if_low(constant(1).plus(difference, -1), no, 1 - high)
+        if following == yes and 1 - low <= self.facts.word.high:
+            self.out.jump_if_low(constant(1).plus(difference, -1), no, 1 - high)
         else:
-            self.jump_if_low(difference, yes, low)
-            self.go(no, following)
+            self.out.jump_if_low(difference, yes, low)
+            self._go(no, following)
 
-    def _wide(self, a: Value, b: Value, strict: int) -> bool:
+    def _wide(self, a: AbstractValue, b: AbstractValue, strict: int) -> bool:
         """Whether a - b may leave the word."""
-        return a.low - b.high + strict < self.word.low or a.high - b.low + strict > self.word.high
+        return a.low - b.high + strict < self.facts.word.low or a.high - b.low + strict > self.facts.word.high
 
-    def _by_signs(self, left: Form, right: Form, strict: int, yes: str, no: str, following: str) -> None:
-        self.need("order")
+    def _by_signs(self, left: CellSum, right: CellSum, strict: int, yes: str, no: str, following: str) -> None:
+        self.storage.need("order")
         if strict:  # a < b unless b <= a
             left, right, yes, no = right, left, no, yes
-        first, second, made = self.tested(left), self.tested(right), self.temporary()
-        self.put(f"@order {first} {second} {made}")
-        self.sub("$z", made, yes)
-        self.go(no, following)
+        first, second, made = self.out.tested(left), self.out.tested(right), self.out.temporary()
+        self.out.macro("order", first, second, made)
+        self.out.sub(Z, made, yes)
+        self._go(no, following)
+
+    def digit(self, character: CellSum, yes: str, no: str) -> None:
+        """Jump by whether a character is a digit; `yes` comes next."""
+        good = self.out.fresh("digit")
+        low, high = DIGITS
+        self.jump_if_ordered(character, number(0, 127), constant(low - 1), number(low - 1), 0, no, good, good)
+        self.out.label(good)
+        self.jump_if_ordered(character, number(low, 127), constant(high), number(high), 0, yes, no, yes)
+        self.out.label(yes)
 
     def _same_text(self, left: ast.expr, right: ast.expr, yes: str, no: str, following: str) -> None:
-        first = self.kept(self.as_text(left))
-        self.assign("$q", self.as_text(right))
-        self.assign("$p", first)
+        first = self.code.expressions.kept(self.code.expressions.as_text(left))
+        self.out.assign(Q, self.code.expressions.as_text(right))
+        self.out.assign(P, first)
         self.routine("same_text")
-        self.jump_by_zero(cell("$r"), yes, no, following, 0, 1)
+        self.out.jump_by_zero(cell(R), yes, no, following, 0, 1)
 
     def _membership(self, left: ast.expr, right: ast.expr, yes: str, no: str, following: str) -> None:
+        expressions = self.code.expressions
         if isinstance(right, ast.Constant) and isinstance(right.value, str) and len(right.value) <= 8:
-            character = self.steady(self.form(left))
-            value = self.value(left)
+            character = expressions.steady(expressions.evaluate(left))
+            value = self.facts.value(left)
             for each in right.value:
-                ahead = self.fresh("next")
-                code = Value("char", ord(each), ord(each))
+                ahead = self.out.fresh("next")
+                code = AbstractValue("char", ord(each), ord(each))
                 self.compare(ast.Eq(), character, value, constant(ord(each)), code, yes, ahead, ahead)
-                self.label(ahead)
-            self.go(no, following)
+                self.out.label(ahead)
+            self._go(no, following)
             return
-        item = self.kept(self.form(left))
-        self.assign("$p", self.as_text(right) if self.value(right).kind in ("str", "char") else self.form(right))
-        self.assign("$v", item)
+        item = expressions.kept(expressions.evaluate(left))
+        as_text = self.facts.value(right).kind in ("str", "char")
+        self.out.assign(P, expressions.as_text(right) if as_text else expressions.evaluate(right))
+        self.out.assign(V, item)
         self.routine("contains")
-        self.jump_by_zero(cell("$r"), no, yes, following, 0, 1)
+        self.out.jump_by_zero(cell(R), no, yes, following, 0, 1)

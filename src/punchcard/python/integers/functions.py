@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from punchcard.python.integers.values import Value
+from punchcard.python.integers.values import AbstractValue
 from punchcard.python.parameters import defaults_of, parameters_of
 from punchcard.python.source import FunctionSource
 
@@ -29,7 +29,7 @@ yes zero
 
 
 @dataclass(eq=False)
-class Function:
+class IntegerFunction:
     """A function of the program, and what the analysis has found out about it."""
 
     source: FunctionSource
@@ -38,9 +38,9 @@ class Function:
     defaults: Mapping[str, ast.expr]
     texts: set[str]
     locals: set[str]
-    given: dict[str, Value] = field(default_factory=dict)
-    result: Value | None = None
-    calls: set[Function] = field(default_factory=set)
+    given: dict[str, AbstractValue] = field(default_factory=dict)
+    result: AbstractValue | None = None
+    calls: set[IntegerFunction] = field(default_factory=set)
     recursive: bool = False
     updates: int = 0
 
@@ -49,6 +49,17 @@ class Function:
     @property
     def node(self) -> ast.FunctionDef:
         return self.source.node
+
+    def reached(self) -> set[IntegerFunction]:
+        """The functions that it calls, and those that they call."""
+        found: set[IntegerFunction] = set()
+        ahead = list(self.calls)
+        while ahead:
+            other = ahead.pop()
+            if other not in found:
+                found.add(other)
+                ahead += other.calls
+        return found
 
     def default(self, name: str) -> ast.Constant:
         """A default as the constant that it is; a name may hold something else by now, so it must be written out."""
@@ -68,11 +79,11 @@ class Functions:
     """Functions by what names mean: a name in a function is looked up in that function's own surroundings."""
 
     def __init__(self) -> None:
-        self._found: dict[ast.FunctionDef, Function] = {}
+        self._found: dict[ast.FunctionDef, IntegerFunction] = {}
         self._of_objects: dict[int, FunctionSource] = {}
         self.labels: set[str] = set()
 
-    def add(self, source: FunctionSource) -> Function:
+    def add(self, source: FunctionSource) -> IntegerFunction:
         if source.node not in self._found:
             self._found[source.node] = _made(source, self._unused(source.name))
         return self._found[source.node]
@@ -80,7 +91,7 @@ class Functions:
     def __iter__(self) -> Any:
         return iter(list(self._found.values()))
 
-    def called(self, function: Function, call: ast.Call) -> Function | None:
+    def called(self, function: IntegerFunction, call: ast.Call) -> IntegerFunction | None:
         """The function of the program that a call is of; None where it is built in."""
         if not isinstance(call.func, ast.Name):
             function.source.fail(call, f"{ast.unparse(call.func)}(...) is not in the integer subset",
@@ -120,23 +131,16 @@ class Functions:
     def mark_recursive(self) -> None:
         """Functions that may be called again while they run."""
         for function in self:
-            reached: set[Function] = set()
-            ahead = list(function.calls)
-            while ahead:
-                other = ahead.pop()
-                if other not in reached:
-                    reached.add(other)
-                    ahead += other.calls
-            function.recursive = function in reached
+            function.recursive = function in function.reached()
 
 
-def _made(source: FunctionSource, name: str) -> Function:
+def _made(source: FunctionSource, name: str) -> IntegerFunction:
     given = parameters_of(source)
     if source.node.args.kwonlyargs:
         source.fail(source.node, "keyword-only parameters are not in the integer subset", "take the * away")
     parameters = [parameter.arg for parameter in given]
     texts = {p.arg for p in given if p.annotation is not None and ast.unparse(p.annotation) == "str"}
-    return Function(source, name, parameters, defaults_of(source), texts | _texts(source.node),
+    return IntegerFunction(source, name, parameters, defaults_of(source), texts | _texts(source.node),
                     {*parameters, *_assigned(source)})
 
 

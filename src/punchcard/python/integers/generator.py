@@ -1,198 +1,68 @@
-"""What all parts of the code generator share: cells of variables, routines that are used, data, errors, forms of nodes."""
+"""The code generator: its parts, and what they share.
+
+    out           instructions in order                  storage       cells, data and messages
+    facts         what is known of expressions           frame         the function that is compiled
+    expressions   values of expressions                  operators     arithmetic
+    conditions    jumps by conditions                    lists         lists and texts
+    calls         functions of the program               builtins      functions of Python
+    printing      print                                  loops         for loops and comprehensions
+    statements    the body of a function
+"""
 
 from __future__ import annotations
 
 import ast
-from abc import ABC
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from punchcard.python.integers.analysis import Analysis
-from punchcard.python.integers.forms import Form, address, cell, constant
-from punchcard.python.integers.functions import Function
-from punchcard.python.integers.values import Value
-from punchcard.python.integers.writer import Writer
+from punchcard.machines.von_neumann.languages.asq.items import Expression
+from punchcard.python.integers.assembly import Assembly
+from punchcard.python.integers.findings import Findings
+from punchcard.python.integers.functions import IntegerFunction
+from punchcard.python.integers.storage import Storage
+from punchcard.python.integers.sums import ERROR, CellSum, P, Q, address
+from punchcard.python.integers.values import AbstractValue
 from punchcard.python.intervals import binary
 
-GENERAL = {"no_room": "MemoryError: the memory is full", "no_input": "EOFError: the input has ended",
-           "too_deep": "RecursionError: the stack is full",
-           "not_ascii": "UnicodeError: the input has a character that is not ASCII"}
-"""Errors of routines that serve many places."""
-LINEAR = (ast.Add, ast.Sub, ast.USub, ast.UAdd, ast.Invert)
+OVERFLOW = "OverflowError: the result does not fit a word of {} bits"
+_LINEAR = (ast.Add, ast.Sub, ast.USub, ast.UAdd, ast.Invert)
 
 
-class Generator(Writer, ABC):
-    """The text of a program in the making."""
+class ExpressionFacts:
+    """What the analysis has found out about expressions. `check`: a result that does not fit a word is an error."""
 
-    def __init__(self, analysis: Analysis, word_bits: int) -> None:
-        super().__init__(word_bits)
-        self.analysis, self.values, self.check = analysis, analysis.values, analysis.check
-        self.word = analysis.word
-        self.needed: dict[str, None] = {}
-        self.data: list[str] = []
-        self.error_texts: dict[str, str] = {}
-        self._errors: dict[tuple[str, str], str] = {}
-        self._cells: dict[tuple[Function, str], str] = {}
-        self._taken: set[str] = {name + end for name in analysis.functions.labels for end in ("", "_back")}
-        self._texts: dict[str, str] = {}
-        self._lists: dict[int, str] = {}
-        self.hidden: list[dict[str, str]] = []
-        self.fixed: dict[str, Form] = {}
-        self.loop_cells: list[str] = []
-        self.loop_nodes: list[ast.AST] = []
-        self.function: Function
-        self.once = False
-        self.statement: ast.AST
-        self.early: dict[ast.AST, Form] = {}
-        self.quotients = constant(0), constant(0)
-        self.written_texts: dict[bytes, str] = {}
+    def __init__(self, findings: Findings) -> None:
+        self.functions = findings.functions
+        self.values, self.word, self.check = findings.values, findings.word, findings.check
 
-    def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
-        self.function.source.fail(node, message, instead)
+    def value(self, node: ast.AST) -> AbstractValue:
+        return self.values.get(node) or AbstractValue("int", 0, 0)
 
-    def need(self, routine: str) -> None:
-        self.needed[routine] = None
+    def is_reached(self, node: ast.AST) -> bool:
+        return node in self.values
 
-    def routine(self, name: str) -> None:
-        """Call a routine, which is then part of the program."""
-        self.need(name)
-        self.call(name)
-
-    # Cells
-
-    def variable(self, name: str) -> str:
-        for names in reversed(self.hidden):
-            if name in names:
-                return names[name]
-        return self.cell_of(self.function, name)
-
-    def cell_of(self, function: Function, name: str) -> str:
-        key = function, name
-        if key not in self._cells:
-            plain = name if name.isascii() else "v" + "".join(f"{ord(c):x}" for c in name)
-            self._cells[key] = self.unused(f"{function.name}_{plain}")
-        return self._cells[key]
-
-    def variables(self) -> Iterator[tuple[Function, str, str]]:
-        for (function, name), place in self._cells.items():
-            yield function, name, place
-
-    def unused(self, name: str) -> str:
-        chosen, count = name, 2
-        while chosen in self._taken or self._is_temporary(chosen):
-            chosen = f"{name}_{count}"
-            if self._is_temporary(chosen):
-                chosen = f"{name}_n{count}"
-            count += 1
-        self._taken.add(chosen)
-        return chosen
-
-    def _is_temporary(self, name: str) -> bool:
-        """Whether a name may be that of a temporary cell: of a function `f` these are `f_1`, `f_2` and so on."""
-        front, _, number = name.rpartition("_")
-        return number.isdigit() and front in self.analysis.functions.labels
-
-    def result_cell(self, function: Function, index: int = 0) -> str:
-        """A result has a cell of its own: no variable can have the name of its key."""
-        key = function, f"return {index}"
-        if key not in self._cells:
-            self._cells[key] = self.unused(f"{function.name}_result{index or ''}")
-        return self._cells[key]
-
-    def lasting(self, what: str) -> str:
-        """A cell that lasts as long as a loop."""
-        return "$" + self.unused(f"{self.prefix}_{what}")
-
-    @contextmanager
-    def lived(self, *cells: str) -> Iterator[None]:
-        """Cells of a loop, which a call of the function itself must leave as they are."""
-        self.loop_cells += cells
-        try:
-            yield
-        finally:
-            del self.loop_cells[len(self.loop_cells) - len(cells):]
-
-    # Data
-
-    def text_object(self, text: str) -> str:
-        """The label of a text in the data, its length before it."""
-        if text not in self._texts:
-            self._texts[text] = self.unused("text")
-            self.data.append(f". {len(text)} {self._texts[text]}:{characters(text.encode())}".rstrip()
-                             if text else f". 0 {self._texts[text]}:0")
-        return self._texts[text]
-
-    def list_object(self, items: Sequence[Any]) -> str:
-        """The label of a list in the data, its length before it."""
-        whole = any(isinstance(item, str) and len(item) != 1 for item in items)
-        shown = " ".join(f"({self._datum(item, whole)})" for item in items)
-        label = self.unused("list")
-        self.data.append(f". {len(items)} {label}:{shown or 0}")
-        return label
-
-    def _datum(self, item: Any, whole: bool) -> str:
-        if isinstance(item, str):
-            return self.text_object(item) if whole else str(ord(item))
-        if isinstance(item, list | tuple):
-            return self.outside(item).constant_sum()  # the same list in two places is one list
-        return str(int(item))
-
-    def outside(self, value: Any) -> Form:
-        """A constant from outside the functions."""
-        if isinstance(value, str):
-            return constant(ord(value)) if len(value) == 1 else address(self.text_object(value))
-        if isinstance(value, list | tuple):
-            if id(value) not in self._lists:
-                self._lists[id(value)] = self.list_object(value)
-            return address(self._lists[id(value)])
-        return constant(int(value))
-
-    # Errors
-
-    def error(self, node: ast.AST, message: str) -> str:
-        """The label of an error at a place; what leads there is written at the end."""
-        self.need("failed")
-        return "error_" + self.error_text(node, message)
-
-    def error_text(self, node: ast.AST, message: str) -> str:
-        source = self.function.source
-        where = f"{source.file}:{source.line(node)}"
-        key = where, message
-        if key not in self._errors:
-            self._errors[key] = self.unused("message")
-            self.error_texts[self._errors[key]] = f"{where}: {message}"
-        return self._errors[key]
-
-    def set_error(self, node: ast.AST, message: str) -> None:
-        """Say what is written if the routine that is called next goes wrong."""
-        self.need("failed")
-        self.assign("$error", address(self.error_text(node, message)))
-
-    # Values
-
-    def value(self, node: ast.AST) -> Value:
-        return self.values.get(node) or Value("int", 0, 0)
-
-    def fits(self, op: ast.operator, left: Value, right: Value) -> bool:
+    def fits(self, op: ast.operator, left: AbstractValue, right: AbstractValue) -> bool:
         """Whether the result of an operation is a word, whatever the values are."""
         found = binary(op, left.interval, right.interval, self.word)
         return found is not None and found in self.word
+
+    def may_wrap(self, op: ast.operator, left: AbstractValue, right: AbstractValue) -> bool:
+        """Whether a result need not be checked: it fits, or words wrap."""
+        return not self.check or self.fits(op, left, right)
 
     def is_plain(self, node: ast.AST) -> bool:
         """Whether an expression has no effect but its value: it cannot fail, print or call."""
         if isinstance(node, ast.Name | ast.Constant):
             return True
         if isinstance(node, ast.BinOp):
-            right = self.value(node.right)
+            left, right = self.value(node.left), self.value(node.right)
             good = True
             if isinstance(node.op, ast.FloorDiv | ast.Mod):
-                good = not right.low <= 0 <= right.high
+                good = 0 not in right.interval
             elif isinstance(node.op, ast.LShift | ast.RShift | ast.Pow):
                 good = right.low >= 0
-            whole = not self.check or self.fits(node.op, self.value(node.left), self.value(node.right))
-            return good and whole and self.is_plain(node.left) and self.is_plain(node.right)
+            return good and self.may_wrap(node.op, left, right) and self.is_plain(node.left) and self.is_plain(node.right)
         if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
             return True
         if isinstance(node, ast.UnaryOp):
@@ -201,61 +71,119 @@ class Generator(Writer, ABC):
             return all(map(self.is_plain, (node.left, *node.comparators)))
         return isinstance(node, ast.BoolOp) and all(map(self.is_plain, node.values))
 
+    def constant(self, node: ast.AST) -> int | None:
+        """The value of an expression that is the same in every run and has no effect, or None."""
+        return self.value(node).constant if self.is_plain(node) else None
+
     def is_busy(self, node: ast.AST) -> bool:
         """Whether computing an expression may use cells of routines, or change items of lists."""
-        if self.value(node).constant is not None and self.is_plain(node):
+        if self.constant(node) is not None or isinstance(node, ast.Name | ast.Constant):
             return False
-        if isinstance(node, ast.Name | ast.Constant):
-            return False
-        if isinstance(node, ast.BinOp) and isinstance(node.op, LINEAR):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, _LINEAR):
             return self.is_busy(node.left) or self.is_busy(node.right)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, LINEAR):
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, _LINEAR):
             return self.is_busy(node.operand)
         return True
 
-    def form(self, node: ast.expr) -> Form:
-        """The value of an expression, computed as far as it must be."""
-        value = self.values.get(node)
-        if value is None:
-            return constant(0)  # nothing leads here
-        if value.constant is not None and self.is_plain(node):
-            return constant(value.constant)
-        found: Form = getattr(self, "_" + type(node).__name__)(node)
-        return self.as_word(found)
 
-    def as_word(self, form: Form) -> Form:
-        """A constant sum as the word that it is."""
-        return form if form.known is None else constant(self.wrapped(form.known))
+class Frame:
+    """The function that is compiled, and where in it.
 
-    def forms(self, nodes: Sequence[ast.expr]) -> list[Form]:
-        """Several values, each kept while the next ones are computed."""
-        found = []
-        for at, node in enumerate(nodes):
-            form = self.form(node)
-            if form.passing and any(map(self.is_busy, nodes[at + 1 :])):
-                form = self.kept(form)
-            found.append(form)
-        return found
+    statement     what is compiled;  once  whether it is executed once at most, so that its lists can be in the image
+    fixed         variables that never change after they are set to an address;  hidden  those of comprehensions
+    loop_nodes    the loops around the statement;  loop_cells  the cells that they need
+    """
 
-    def kept(self, form: Form) -> Form:
-        """The same value in a cell that nothing else uses."""
-        return form if form.is_constant else cell(self.own(form))
+    function: IntegerFunction
+    statement: ast.AST
 
-    def steady(self, form: Form) -> Form:
-        return self.kept(form) if form.passing else replace(form, passing=False)
+    def __init__(self) -> None:
+        self.once = False
+        self.fixed: dict[str, CellSum] = {}
+        self.hidden: list[dict[str, Expression]] = []
+        self.loop_nodes: list[ast.AST] = []
+        self.loop_cells: list[Expression] = []
+
+    @contextmanager
+    def inside(self, loop: ast.AST) -> Iterator[None]:
+        """In a loop, whose body is executed many times."""
+        once, self.once = self.once, False
+        self.loop_nodes.append(loop)
+        yield
+        self.loop_nodes.pop()
+        self.once = once
+
+    @contextmanager
+    def alive(self, *cells: Expression) -> Iterator[None]:
+        """Cells of a loop, which a call of the function itself must leave as they are."""
+        self.loop_cells += cells
+        yield
+        del self.loop_cells[len(self.loop_cells) - len(cells):]
 
 
-def characters(data: bytes) -> str:
-    """Bytes as cells of a data line: texts where they can be, numbers where not."""
-    parts: list[str] = []
-    for byte in data:
-        char = chr(byte)
-        safe = 32 <= byte < 127 and char not in '"\\'
-        written = char if safe else {"\n": "\\n", '"': '\\"', "\\": "\\\\"}.get(char)
-        if written is None:
-            parts.append(str(byte))
-        elif parts and parts[-1].startswith('"'):
-            parts[-1] = parts[-1][:-1] + written + '"'
-        else:
-            parts.append(f'"{written}"')
-    return " ".join(parts)
+class CodeGenerator:
+    """The parts, made once for a program."""
+
+    def __init__(self, findings: Findings, word_bits: int) -> None:
+        from punchcard.python.integers.builtin_calls import BuiltinCode
+        from punchcard.python.integers.calls import CallCode
+        from punchcard.python.integers.conditions import ConditionCode
+        from punchcard.python.integers.expressions import ExpressionCode
+        from punchcard.python.integers.lists import ListCode
+        from punchcard.python.integers.loops import LoopCode
+        from punchcard.python.integers.operators import OperatorCode
+        from punchcard.python.integers.printing import PrintCode
+        from punchcard.python.integers.statements import StatementCode
+
+        self.out, self.storage = Assembly(word_bits), Storage(findings.functions)
+        self.facts, self.frame = ExpressionFacts(findings), Frame()
+        self.operators, self.conditions, self.lists = OperatorCode(self), ConditionCode(self), ListCode(self)
+        self.calls, self.builtins, self.printing = CallCode(self), BuiltinCode(self), PrintCode(self)
+        self.loops = LoopCode(self)
+        self.expressions, self.statements = ExpressionCode(self), StatementCode(self)
+
+
+class Part:
+    """A part of the code generator."""
+
+    def __init__(self, code: CodeGenerator) -> None:
+        self.code = code
+        self.out, self.storage, self.facts, self.frame = code.out, code.storage, code.facts, code.frame
+
+    def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
+        self.frame.function.source.fail(node, message, instead)
+
+    def variable(self, variable: str) -> Expression:
+        """The cell of a variable of the function, or of the comprehension around."""
+        for cells in reversed(self.frame.hidden):
+            if variable in cells:
+                return cells[variable]
+        return self.storage.cell_of(self.frame.function, variable)
+
+    def lasting(self, what: str) -> Expression:
+        return self.storage.lasting(self.frame.function, what)
+
+    def error(self, node: ast.AST, message: str) -> str:
+        return self.storage.error(self.frame.function, node, message)
+
+    def overflow(self, node: ast.AST) -> str:
+        return self.error(node, OVERFLOW.format(self.out.word_bits))
+
+    def routine(self, routine: str, entry: str = "") -> None:
+        """Call a routine, which is then part of the program."""
+        self.storage.need(routine)
+        self.out.call(routine, entry)
+
+    def set_error(self, node: ast.AST, message: str) -> None:
+        """Choose what is written if the routine that is called next fails."""
+        self.out.assign(ERROR, address(self.storage.error_message(self.frame.function, node, message)))
+
+    def pass_operands(self, left: CellSum, right: CellSum | None = None) -> None:
+        """Put values where routines find them; neither may be lost on the way."""
+        if right is not None and P in right.terms:
+            right = self.code.expressions.kept(right)
+        if right is not None and Q in left.terms and P in left.terms:
+            left = self.code.expressions.kept(left)
+        self.out.assign(P, left)
+        if right is not None:
+            self.out.assign(Q, right)

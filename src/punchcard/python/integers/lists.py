@@ -7,160 +7,165 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from punchcard.python.integers.expressions import Expressions
-from punchcard.python.integers.forms import Form, address, cell, constant
-from punchcard.python.integers.values import Value, number
+from punchcard.machines.von_neumann.languages.asq.items import MADE, Cell, CellRun, Expression, Item, name
+from punchcard.python.integers.assembly import Patched
+from punchcard.python.integers.generator import Part
+from punchcard.python.integers.sums import CellSum, P, Q, R, V, Z, address, cell, constant
+from punchcard.python.integers.values import AbstractValue, number
 
 MOST_STATIC = 4096
-"""Items of a list that stands in the image itself."""
+"""Items of a list that is in the image itself."""
 INDEX = "IndexError: index out of range"
 
 
-class Lists(Expressions):
+class ListCode(Part):
     """Items, stores, lengths, and lists that are made."""
 
-    def place(self, node: ast.Subscript) -> Form:
+    def place(self, node: ast.Subscript) -> CellSum:
         """The address of an item."""
-        base, index = self.forms([node.value, node.slice])
-        value, at = self.value(node.value), self.value(node.slice)
-        low, high = (value.items.root.low, value.items.root.high) if value.items is not None else (0, self.word.high)
-        if at.low >= 0 and at.high < low:
+        out, expressions = self.out, self.code.expressions
+        base, index = expressions.evaluate_all([node.value, node.slice])
+        value, at = self.facts.value(node.value), self.facts.value(node.slice)
+        count = value.items.root.count if value.items is not None else number(0, self.facts.word.high)
+        if at.low >= 0 and at.high < count.low:
             return base.plus(index)
-        base = self.steady(base)
-        if at.high < 0 and -at.low <= low:
+        base = expressions.steady(base)
+        if at.high < 0 and -at.low <= count.low:
             return base.plus(index).plus(self.length(value, base))
-        wrong, fine = self.error(node, INDEX), self.fresh("index")
-        index = self.steady(index) if at.low >= 0 else cell(self.own(index))
-        length = self.steady(self.length(value, base))
+        wrong, fine = self.error(node, INDEX), out.fresh("index")
+        index = expressions.steady(index) if at.low >= 0 else cell(out.own(index))
+        length = expressions.steady(self.length(value, base))
         if at.low < 0:
-            place = self.held(index)
-            positive = self.fresh("positive")
-            self.put(f"@jgez {place} {positive}")
-            self.assign(place, index.plus(length))
-            self.put(f"@jltz {place} {wrong}")
-            self.label(positive)
-        if not (at.high < low):
-            self.jump_if_ordered(index, number(0, max(at.high, 0)), length, number(low, high), 1, fine, wrong, fine)
-        self.label(fine)
+            place, positive = out.held(index), out.fresh("positive")
+            out.macro("jgez", place, positive)
+            out.assign(place, index.plus(length))
+            out.macro("jltz", place, wrong)
+            out.label(positive)
+        if not at.high < count.low:
+            self.code.conditions.jump_if_ordered(index, number(0, max(at.high, 0)), length, count, 1, fine, wrong, fine)
+        out.label(fine)
         return base.plus(index)
 
-    def _Subscript(self, node: ast.Subscript) -> Form:
+    def item(self, node: ast.Subscript) -> CellSum:
         if isinstance(node.slice, ast.Slice):
-            self.given(self.form(node.value))
+            self.pass_operands(self.code.expressions.evaluate(node.value))
             self.routine("reversed")
-            return cell("$r", passing=True)
+            return cell(R, passing=True)
         return self.load(self.place(node))
 
-    def load(self, place: Form) -> Form:
-        """What stands at an address."""
+    def load(self, place: CellSum) -> CellSum:
+        """What is at an address."""
         if place.is_constant:
-            return cell(place.constant_sum(), passing=True)
-        here, made = self.fresh("at"), self.temporary()
-        self.assign(here, place)
-        self.clear(made)
-        self.put(f"{here}:0 {made}")
-        return Form({made: -1})
+            return cell(place.constant_part(), passing=True)
+        here, made = self.out.fresh("at"), self.out.temporary()
+        self.out.assign(name(here), place)
+        return self.load_from(here, made)
 
-    def store(self, place: Form, value: Form) -> None:
+    def store(self, place: CellSum, value: CellSum) -> None:
         """Put a value at an address."""
+        out = self.out
         if place.is_constant:
-            self.assign(place.constant_sum(), value)
+            out.assign(place.constant_part(), value)
             return
-        negative = self.negative(value) if value.known != 0 else ""
-        places = [self.fresh("at") for _ in range(3 if negative else 2)]
+        negative = out.held(value.times(-1)) if value.known != 0 else None
+        places = [out.fresh("at") for _ in range(2 if negative is None else 3)]
         added, taken = place.lists()
         if taken:
-            added = [self.held(place)]
+            added = [out.held(place)]
             place = cell(added[0])
-        for name in added:
-            self.sub(name, "$z")
+        for each in added:
+            out.sub(each, Z)
         if place.has_constant:
-            self.sub(place.constant(), "$z")
-        for each in places:
-            self.clear(each)
-        for each in places:
-            self.sub("$z", each)
-        self.clear("$z")
-        self.put(f"{places[0]}:0 {places[1]}:0")
-        if negative:
-            self.put(f"{negative} {places[2]}:0")
+            out.sub(place.constant_operand(), Z)
+        for label in places:
+            out.clear(name(label))
+        for label in places:
+            out.sub(Z, name(label))
+        out.clear(Z)
+        out.sub(Patched(places[0]), Patched(places[1]))
+        if negative is not None:
+            out.sub(negative, Patched(places[2]))
 
-    def change(self, place: Form, by: Form, sign: int) -> None:
-        """Add to what stands at an address, or subtract from it."""
+    def change(self, place: CellSum, by: CellSum, sign: int) -> None:
+        """Add to what is at an address, or subtract from it."""
         if place.is_constant:
-            name = place.constant_sum()
-            self.assign(name, cell(name).plus(by, sign))
+            target = place.constant_part()
+            self.out.assign(target, cell(target).plus(by, sign))
             return
-        taken = self.negative(by) if sign > 0 else self.held(by)
-        here = self.fresh("at")
-        self.assign(here, place)
-        self.put(f"{taken} {here}:0")
+        taken = self.out.held(by.times(-1) if sign > 0 else by)
+        here = self.out.fresh("at")
+        self.out.assign(name(here), place)
+        self.out.sub(taken, Patched(here))
 
-    def length(self, value: Value, form: Form) -> Form:
+    def length(self, value: AbstractValue, form: CellSum) -> CellSum:
+        """How many items or characters there are."""
         known = value.items.root.length if value.items is not None else None
-        if known is not None:
-            return constant(known)
-        return self.load(form.plus(constant(-1)))
+        return constant(known) if known is not None else self.load(form.plus(constant(-1)))
+
+    def load_from(self, here: str, found: Expression) -> CellSum:
+        """What is at the address in the instruction that is written here, in a cell that holds minus that."""
+        self.out.clear(found)
+        self.out.sub(Patched(here), found)
+        return CellSum({found: -1})
 
     # Lists that are made
 
-    def _List(self, node: ast.List | ast.Tuple) -> Form:
-        return self._made_of(node.elts, node)
+    def allocate(self, count: CellSum) -> CellSum:
+        """A new list of so many items, all 0."""
+        self.pass_operands(count)
+        self.routine("allocate")
+        return cell(self.out.own(cell(R)))
 
-    _Tuple = _List
-
-    def _item(self, node: ast.expr, inside: Value) -> Form:
+    def item_value(self, node: ast.expr, inside: AbstractValue) -> CellSum:
         """An item as a list of such items holds it."""
         wanted = inside.items.root.item if inside.items is not None else None
-        return self.as_text(node) if wanted is not None and wanted.kind == "str" else self.form(node)
+        expressions = self.code.expressions
+        as_text = wanted is not None and wanted.kind == "str"
+        return expressions.steady(expressions.as_text(node) if as_text else expressions.evaluate(node))
 
-    def _made_of(self, items: Sequence[ast.expr], node: ast.expr) -> Form:
-        value = self.value(node)
-        if self.once:
-            forms = []
-            for item in items:
-                forms.append(self.steady(self._item(item, value)))
-            label = self.unused("list")
-            cells = " ".join(f"({form.constant_sum() if form.is_constant else 0})" for form in forms)
-            self.data.append(f". {len(items)} {label}:{cells}")
+    def made_of(self, node: ast.List | ast.Tuple) -> CellSum:
+        return self._made_of(node.elts, node)
+
+    def _made_of(self, items: Sequence[ast.expr], node: ast.expr) -> CellSum:
+        forms = [self.item_value(item, self.facts.value(node)) for item in items]
+        if self.frame.once:
+            label = self._static([Cell((form if form.is_constant else constant(0)).constant_part(), MADE) for form in forms],
+                                 len(items))
             for at, form in enumerate(forms):
                 if not form.is_constant:
-                    self.assign(f"{label}+{at}", form)
+                    self.out.assign(address(label).plus(constant(at)).constant_part(), form)
             return address(label)
-        kept = [self.steady(self._item(item, value)) for item in items]
-        self.given(constant(len(items)))
-        self.routine("allocate")
-        made = cell(self.own(cell("$r")))
-        for at, form in enumerate(kept):
+        made = self.allocate(constant(len(items)))
+        for at, form in enumerate(forms):
             if form.known != 0:
                 self.store(made.plus(constant(at)), form)
         return made
 
-    def repeated(self, node: ast.BinOp) -> Form:
+    def _static(self, items: Sequence[Item], length: int) -> str:
+        """The label of a list in the image."""
+        return self.storage.add_object("list", length, items)
+
+    def repeated(self, node: ast.BinOp) -> CellSum:
         """[0] * n."""
-        items, count = (node.left, node.right) if self.value(node.left).kind == "list" else (node.right, node.left)
+        is_left = self.facts.value(node.left).kind == "list"
+        items, count = (node.left, node.right) if is_left else (node.right, node.left)
         if not isinstance(items, ast.List | ast.Tuple):
             self.fail(node, "only a list that is written out can be repeated", "write [0] * n")
-        assert isinstance(items, ast.List | ast.Tuple)
-        times = self.value(count).constant if self.is_plain(count) else None
+        times = self.facts.constant(count)
         if len(items.elts) > 1:
-            if times is None or times * len(items.elts) > MOST_STATIC or not all(map(self.is_plain, items.elts)):
+            if times is None or times * len(items.elts) > MOST_STATIC or not all(map(self.facts.is_plain, items.elts)):
                 self.fail(node, "a list of several items is repeated by a constant only", "write a loop")
-            assert times is not None
             return self._made_of(list(items.elts) * times, node)
-        item = self.steady(self._item(items.elts[0], self.value(node)))
-        if self.once and times is not None and item.is_constant and times <= MOST_STATIC:
-            label = self.unused("list")
-            self.data.append(f". {max(times, 0)} {label}:" + (
-                f"[{max(times, 1)}]" if item.known == 0 else " ".join([f"({item.constant_sum()})"] * max(times, 1))))
-            return address(label)
-        size = self.kept(self.form(count))
-        self.given(size)
-        self.routine("allocate")
-        made = self.own(cell("$r"))
+        item = self.item_value(items.elts[0], self.facts.value(node))
+        if self.frame.once and times is not None and item.is_constant and times <= MOST_STATIC:
+            cells: list[Item] = [Cell(item.constant_part(), MADE)] * max(times, 1)
+            zeros: list[Item] = [CellRun(MADE, max(times, 1))]
+            return address(self._static(zeros if item.known == 0 else cells, max(times, 0)))
+        size = self.code.expressions.kept(self.code.expressions.evaluate(count))
+        made = self.allocate(size)
         if item.known != 0:
-            self.assign("$p", cell(made))
-            self.assign("$q", size)
-            self.assign("$v", item)
+            self.out.assign(P, made)
+            self.out.assign(Q, size)
+            self.out.assign(V, item)
             self.routine("fill")
-        return cell(made)
+        return made

@@ -17,7 +17,7 @@ from punchcard.machines.result import Report
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.python.front_end import PythonProgram, RunOptions
 from punchcard.python.integers.compiler import CompiledIntegers, compile_function, machine_of, sizes
-from punchcard.python.integers.values import Value
+from punchcard.python.integers.values import AbstractValue
 from punchcard.python.report import IntegerReport
 from punchcard.python.source import FunctionSource
 
@@ -134,7 +134,7 @@ class IntegerProgram(PythonProgram[IntegerOptions, CompiledIntegers]):
         found = [self._value(value, memory[place], done) for value, place in zip(values, code.places, strict=True)]
         return tuple(found) if code.result.kind == "results" else found[0]
 
-    def _value(self, value: Value, word: int, done: Report[Any]) -> Any:
+    def _value(self, value: AbstractValue, word: int, done: Report[Any]) -> Any:
         """A word of the memory as the value of Python that it means."""
         if value.kind == "bool":
             return bool(word)

@@ -24,14 +24,14 @@ class Unreached(Exception):
 
 
 @dataclass(frozen=True)
-class Value:
+class AbstractValue:
     """A value of the program; `unbound` where a name may have no value at all."""
 
     kind: Kind
     low: int = 0
     high: int = 0
-    items: ListInfo | None = field(default=None, compare=False)
-    results: tuple[Value, ...] = ()
+    items: AbstractList | None = field(default=None, compare=False)
+    results: tuple[AbstractValue, ...] = ()
     unbound: bool = False
 
     @property
@@ -52,23 +52,27 @@ class Value:
             return "a tuple"
         return WORDS[self.kind]
 
+    def between(self, interval: Interval[int]) -> AbstractValue:
+        """The same kind of value in another interval."""
+        return replace(self, low=interval.low, high=interval.high)
+
     def within(self, low: int, high: int) -> bool:
         return low <= self.low and self.high <= high
 
 
-class ListInfo:
+class AbstractList:
     """What is known of all lists that may stand in one place: their items, and how many there are.
 
     Lists that meet in one variable are merged, so that a store through either is seen by both.
     """
 
-    def __init__(self, item: Value | None, low: int, high: int, *, is_tuple: bool = False) -> None:
-        self._same: ListInfo | None = None
+    def __init__(self, item: AbstractValue | None, low: int, high: int, *, is_tuple: bool = False) -> None:
+        self._same: AbstractList | None = None
         self.item, self.low, self.high, self.is_tuple = item, low, high, is_tuple
         self.updates = 0
 
     @property
-    def root(self) -> ListInfo:
+    def root(self) -> AbstractList:
         found = self
         while found._same is not None:
             found = found._same
@@ -80,7 +84,12 @@ class ListInfo:
         root = self.root
         return root.low if root.low == root.high else None
 
-    def merge(self, other: ListInfo) -> bool:
+    @property
+    def count(self) -> AbstractValue:
+        """How many items there may be."""
+        return number(self.root.low, self.root.high)
+
+    def merge(self, other: AbstractList) -> bool:
         """Make the two one; whether that is news."""
         one, two = self.root, other.root
         if one is two:
@@ -94,48 +103,55 @@ class ListInfo:
         return True
 
 
-def number(low: int, high: int | None = None) -> Value:
-    return Value("int", low, low if high is None else high)
+def number(low: int, high: int | None = None) -> AbstractValue:
+    return AbstractValue("int", low, low if high is None else high)
 
 
-def truth(low: int = 0, high: int = 1) -> Value:
-    return Value("bool", low, high)
+def truth(low: int = 0, high: int = 1) -> AbstractValue:
+    return AbstractValue("bool", low, high)
 
 
-NONE = Value("none")
-CHARACTER = Value("char", 0, 127)
-TEXT = Value("str")
+NONE = AbstractValue("none")
+CHARACTER = AbstractValue("char", 0, 127)
+TEXT = AbstractValue("str")
 
 
-def join(one: Value, two: Value) -> Value:
+def join(one: AbstractValue, two: AbstractValue) -> AbstractValue:
     """What both can be."""
     unbound = one.unbound or two.unbound
     if one.kind == two.kind == "list":
         assert one.items is not None
         assert two.items is not None
         if one.items.root.is_tuple != two.items.root.is_tuple:
-            return Value("mixed", unbound=unbound)  # they are printed differently, and only one can be changed
+            return AbstractValue("mixed", unbound=unbound)  # they are printed differently, and only one can be changed
         one.items.merge(two.items)
         return replace(one, unbound=unbound)
     if one.kind == two.kind == "results":
         if len(one.results) != len(two.results):
-            return Value("mixed", unbound=unbound)
-        return Value("results", results=tuple(map(join, one.results, two.results)), unbound=unbound)
+            return AbstractValue("mixed", unbound=unbound)
+        return AbstractValue("results", results=tuple(map(join, one.results, two.results)), unbound=unbound)
     kind: Kind = one.kind
     if one.kind != two.kind:
         kind = "number" if one.is_number and two.is_number else "mixed"
-    return Value(kind, min(one.low, two.low), max(one.high, two.high), unbound=unbound)
+    return AbstractValue(kind, min(one.low, two.low), max(one.high, two.high), unbound=unbound)
 
 
-def join_all(values: Iterable[Value]) -> Value:
-    found: Value | None = None
+def join_all(values: Iterable[AbstractValue]) -> AbstractValue:
+    found: AbstractValue | None = None
     for value in values:
         found = value if found is None else join(found, value)
     assert found is not None
     return found
 
 
-Names: TypeAlias = dict[str, Value]
+def whole_texts(items: list[AbstractValue]) -> list[AbstractValue]:
+    """Items of one list: if one is a text, single characters are texts as well."""
+    if any(item.kind == "str" for item in items):
+        return [TEXT if item.kind == "char" else item for item in items]
+    return items
+
+
+Names: TypeAlias = dict[str, AbstractValue]
 
 
 def join_names(one: Names | None, two: Names | None) -> Names | None:

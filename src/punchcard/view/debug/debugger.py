@@ -10,14 +10,12 @@ All that it knows it asks of a session, so it works for every machine.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
 from punchcard.card.formats import AnyArray
 from punchcard.errors import PunchcardError, did_you_mean
+from punchcard.view.protocol import decoded
 from punchcard.view.session import Session
 
 Aim: TypeAlias = Literal["halt", "port", "branch", "breakpoint", "change"]
@@ -229,9 +227,7 @@ class Debugger:
 
     def card(self) -> tuple[list[int], AnyArray]:
         """The columns that are shown, and their entries: columns by rows."""
-        columns = list(self.state["columns"])
-        entries = np.frombuffer(base64.b64decode(self.state["entries"]), dtype="<f8")
-        return columns, entries.reshape(len(columns), -1)
+        return list(self.state["columns"]), decoded(self.state["entries"], self.about["layout"]["width"]).T
 
     @property
     def heads(self) -> int:

@@ -1,4 +1,4 @@
-"""What a file with the model inside carries: the first card and the weights, which JavaScript reads bit for bit."""
+"""The weights in a file with the model inside, which JavaScript reads bit for bit."""
 
 from __future__ import annotations
 
@@ -9,16 +9,7 @@ import numpy as np
 
 from punchcard.card.formats import AnyArray
 from punchcard.transformer.weights import LayerArrays, Weights
-
-
-def numbers(array: AnyArray) -> str:
-    """Numbers as base64 of float64, row by row, the lowest byte first."""
-    return base64.b64encode(np.ascontiguousarray(array, dtype="<f8").tobytes()).decode("ascii")
-
-
-def card(array: AnyArray) -> str:
-    """A card as base64, column by column, as in a state."""
-    return numbers(array.T)
+from punchcard.view.protocol import encoded
 
 
 def sparse(array: AnyArray) -> dict[str, Any]:
@@ -26,7 +17,7 @@ def sparse(array: AnyArray) -> dict[str, Any]:
     flat = np.ravel(array)
     at = np.flatnonzero(flat)
     return {"shape": list(array.shape), "at": base64.b64encode(at.astype("<u4").tobytes()).decode("ascii"),
-            "values": numbers(flat[at])}
+            "values": encoded(flat[at])}
 
 
 def model(weights: Weights) -> dict[str, Any]:

@@ -13,10 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
-from punchcard.engines.lowered.bits.packing import alike, family, pack, pack_any
+from punchcard.engines.lowered.bits.builder import Bit, WordBuilder
+from punchcard.engines.lowered.bits.node_rules import NODES
+from punchcard.engines.lowered.bits.packing import family, pack, pack_any
 from punchcard.engines.lowered.bits.steps import Total, steps_of, table_of_steps
+from punchcard.engines.lowered.bits.sums import Sum, Units, aligned, needed_terms, odd_and_power, without_gates
 from punchcard.engines.lowered.bits.table import (
     MOST_BITS,
     ONE,
@@ -31,9 +35,9 @@ from punchcard.engines.lowered.bits.table import (
     split_sum,
     without_idle_bits,
 )
-from punchcard.engines.lowered.bits.word import Bit, Word, Words
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.nodes import Linear, Node
+from punchcard.words.word import Word
 
 FEW_BITS = 3
 """A table of so many bits is as good as a bit of a sum."""
@@ -42,9 +46,14 @@ FEW_FLAGS = 2
 LARGEST = 1 << 62
 MOST_GATES = 4
 Terms = dict[Node, int]
-Sum = dict[BitTable, int]
-Units = list[tuple[int, int, int]]
-Line = tuple[tuple[Word, ...], tuple[int, ...], tuple[int, ...], int, int]
+
+
+@dataclass(frozen=True)
+class Above:
+    """The name of a flag: whether a number that has two values is the greater one."""
+
+    node: Node
+    middle: float
 
 
 class BitFunctions:
@@ -53,9 +62,9 @@ class BitFunctions:
     `leaf` gives a row of the card as a function of bits, or None; `given` is what stands behind given nodes.
     """
 
-    def __init__(self, words: Words, leaf: Callable[[Node], BitTable | None],
+    def __init__(self, words: WordBuilder, leaf: Callable[[Node], BitTable | None],
                  given: Mapping[Node, BitTable | None] | None = None) -> None:
-        self.words, self._leaf, self._given = words, leaf, given or {}
+        self.words, self.leaf, self.given = words, leaf, given or {}
         self._tables: dict[Node, BitTable | None] = {}
         self._flat: dict[Node, tuple[Terms, int]] = {}
         self._sums: dict[Node, tuple[Sum, int] | None] = {}
@@ -97,11 +106,7 @@ class BitFunctions:
             for part in self._made_of(node):
                 self.table(part)
         try:
-            terms: Terms = {}
-            constant = exact(float(linear.constant[0]))
-            for node, c in linear.terms.items():
-                constant += self._add_flat(terms, node, exact(c))
-            return self._sum(terms, constant)
+            return self._sum(*self._flat_form(linear))
         except Inexact:
             return None
 
@@ -127,7 +132,7 @@ class BitFunctions:
             return None
         table: BitTable | None = None
         with suppress(Inexact):
-            table = self._known(node)
+            table = NODES.first(self, node)
         if table is None and node.domain is not None and len(node.domain) == 2:
             with suppress(Inexact):
                 table = self._tested(node, *node.domain)
@@ -135,32 +140,15 @@ class BitFunctions:
 
     def _tested(self, node: Node, low: float, high: float) -> BitTable:
         """A number with two values, by a comparison."""
-        return bit_table(Bit(self.words.leaf("above", (node, (low + high) / 2), 1), 0), exact(low), exact(high))
+        return bit_table(self.words.bit(self.words.flag(Above(node, (low + high) / 2))), exact(low), exact(high))
 
-    def _known(self, node: Node) -> BitTable | None:
-        if node.op is op.CONSTANT:
-            return constant_table(exact(float(node.data[0])))
-        if node.op in (op.STATE, op.GATHER, op.LOAD):
-            return self._leaf(node)
-        if node.op is op.GIVEN:
-            return self._given.get(node)
-        if node.op is op.MATCH:
-            equal = self.words.equal(*map(self.code, node.args))
-            return bit_table(Bit(equal, 0), 0, exact(float(node.data[0])))
-        if node.op is op.BITS:
-            if node.data is not None and node not in self._packed:
-                self._put_together(self.families.get(node.data[0], {node.data[1]: node}))
-            if node in self._packed:
-                return self._packed[node]
-            table = self.table(node.args[0])
-            return table if table is not None and set(table.values) <= {-ONE, ONE} else None
-        if node.op is op.MUL:
-            x, y = map(self.table, node.args)
-            return None if x is None or y is None else combine(scaled, x, y)
-        if node.op in (op.FMA, op.SAME, op.RELU):
-            terms: Terms = {}
-            return self._sum(terms, self._add_flat(terms, node, ONE))
-        return None
+    def checked_bit(self, node: Node) -> BitTable | None:
+        """A row that is checked to be ±1: a bit of the word of its block, or what it is a function of."""
+        if node.data is not None and node not in self._packed:
+            self._put_together(self.families.get(node.data[0], {node.data[1]: node}))
+        if node in self._packed:
+            return self._packed[node]
+        return _signs(self.table(node.args[0]))
 
     def _put_together(self, family: Mapping[int, Node]) -> None:
         """Rows that stand together become the bits of one word: what follows depends on one bit for each of them."""
@@ -181,17 +169,14 @@ class BitFunctions:
                 several[place] = other if other is not None and other.bits in choices else table
         if several:
             word = pack_any(self.words, several, self.homes)
-            self._packed.update({family[place]: bit_table(Bit(word, place), -ONE, ONE) for place in several})
+            self._packed.update({family[place]: bit_table(self.words.bit(word, place), -ONE, ONE) for place in several})
 
     def _split(self, linear: Linear) -> SplitTable | None:
         """A linear form as a function that is split by a few bits."""
         if len(linear.constant) > 1 or any(node.width > 1 for node in linear.terms):
             return None
         try:
-            terms: Terms = {}
-            constant = exact(float(linear.constant[0]))
-            for node, c in linear.terms.items():
-                constant += self._add_flat(terms, node, exact(c))
+            terms, constant = self._flat_form(linear)
             parts = list(self._parts(terms))
             found = [part for part in parts if part is not None]
             return split_sum([constant_table(constant), *found]) if len(found) == len(parts) else None
@@ -199,6 +184,14 @@ class BitFunctions:
             return None
 
     # Sums
+
+    def _flat_form(self, linear: Linear) -> tuple[Terms, int]:
+        """A form as what its sums are made of, and the constant."""
+        terms: Terms = {}
+        constant = exact(float(linear.constant[0]))
+        for node, c in linear.terms.items():
+            constant += self._add_flat(terms, node, exact(c))
+        return terms, constant
 
     def _add_flat(self, into: Terms, node: Node, factor: int) -> int:
         """Add a node as what its sums are made of; returns the constant."""
@@ -224,6 +217,10 @@ class BitFunctions:
             else:
                 self._flat[node] = {node: ONE}, 0
         return self._flat[node]
+
+    def sum_of(self, node: Node) -> BitTable | None:
+        """A sum or a ReLU as a function of few bits."""
+        return self._sum(*self._flat_form(Linear({node: 1.0})))
 
     def _sum(self, terms: Terms, constant: int) -> BitTable | None:
         """A sum of leaves and ReLUs."""
@@ -303,8 +300,8 @@ class BitFunctions:
         summed = self._affine(base)
         if summed is None:
             return None
-        parted = _gated(summed[0])
-        needed = _needed(*summed, parted[1] or summed[0], units)
+        parted = without_gates(summed[0])
+        needed = needed_terms(*summed, parted[1] or summed[0], units)
         found = self._where_all(needed, summed, units, value) if len(needed) > 1 else None
         if found is not None and len(found.bits) <= FEW_FLAGS:
             return found
@@ -333,14 +330,14 @@ class BitFunctions:
             if len(function.bits) == 1:
                 bit, on = function.bits[0], function.values[wanted]
             else:
-                bit, on = self.homes.get(function) or Bit(family(self.words, function, 0), 0), wanted
+                bit, on = self.homes.get(function) or self.words.bit(family(self.words, function, 0)), wanted
             mask, pattern = masks.get(bit.word, (0, 0))
             masks[bit.word] = mask | 1 << bit.place, pattern | on << bit.place
         for word, (mask, pattern) in masks.items():
             if mask & (mask - 1):
-                literal = bit_table(Bit(self.words.matches(word, mask, pattern), 0), 0, 1)
+                literal = bit_table(self.words.bit(self.words.matches(word, mask, pattern)), 0, 1)
             else:
-                literal = bit_table(Bit(word, mask.bit_length() - 1), *((0, 1) if pattern else (1, 0)))
+                literal = bit_table(self.words.bit(word, mask.bit_length() - 1), *((0, 1) if pattern else (1, 0)))
             flags = None if flags is None else combine(int.__mul__, flags, literal)
         return flags
 
@@ -356,7 +353,7 @@ class BitFunctions:
                       parted: tuple[Sum, Sum] | None) -> BitTable | None:
         """Bits that stand alone in a sum are gates: all their settings are tried."""
         summed = terms, constant
-        total, gates = parted or _gated(terms)
+        total, gates = parted or without_gates(terms)
         if len(gates) > MOST_GATES:
             return None
         found: BitTable | None = None
@@ -412,7 +409,7 @@ class BitFunctions:
             constant += scaled(part[1], factor)
             for function, c in part[0].items():
                 total[function] = total.get(function, 0) + scaled(c, factor)
-        return aligned({function: c for function, c in total.items() if c}, constant)
+        return aligned(self.words, {function: c for function, c in total.items() if c}, constant)
 
     def _total(self, terms: Sum, constant: int) -> tuple[Total, int, int] | None:
         """An integer T, and unit and start: the sum is unit T + start."""
@@ -431,9 +428,10 @@ class BitFunctions:
             low, high = low + min(count, 0), high + max(count, 0)
             at = (count & -count).bit_length() - 1
             if len(function.bits) == 1:
-                word, place = function.bits[0]
+                _, word, place = function.bits[0]
             else:
-                word, place = self.homes.get(function) or (family(self.words, function, at), at)
+                home = self.homes.get(function)
+                word, place = (family(self.words, function, at), at) if home is None else (home.word, home.place)
             name = (word, count >> at, place - at)
             groups[name] = groups.get(name, 0) | 1 << place
         if max(-low, high) >= LARGEST:
@@ -452,67 +450,12 @@ class BitFunctions:
         for function, c in terms.items():
             if c and len(function.bits) > 1:
                 name = function.values, tuple(bit.word for bit in function.bits)
-                same.setdefault(name, {}).setdefault(_split(c // unit)[1], function)
+                same.setdefault(name, {}).setdefault(odd_and_power(c // unit)[1], function)
         for places in same.values():
             if len(places) > 1 and any(function not in self.homes for function in places.values()):
                 pack(self.words, places, self.homes)
 
 
-def _needed(terms: Sum, constant: int, alone: Sum, units: Units) -> Sum:
-    """The functions, of some that stand alone in a sum, without each of which every ReLU of it is closed."""
-    upwards = units[0][1] > 0
-    if any((factor > 0) != upwards for _, factor, _ in units):
-        return {}
-    most = constant + sum(c for c in terms.values() if (c > 0) == upwards)
-    return {function: c for function, c in alone.items()
-            if all(scaled(factor, most - (abs(c) if upwards else -abs(c))) + bias <= 0 for _, factor, bias in units)}
-
-
-def _gated(terms: Sum) -> tuple[Sum, Sum]:
-    """A sum without the bits that stand alone in it, and these: where other bits stand in line."""
-    lines: dict[Line, list[BitTable]] = {}
-    for function, c in terms.items():
-        lines.setdefault(_line(function, c), []).append(function)
-    several = {function: terms[function] for line in lines.values() if len(line) > 1 for function in line}
-    if not several:
-        return terms, {}
-    return several, {function: c for function, c in terms.items() if function not in several}
-
-
-def _line(function: BitTable, c: int) -> Line:
-    """What bits have in common that are the bits of a word, or of the same function of words, with weights 2^i."""
-    place = function.bits[0].place
-    odd, power = _split(c)
-    if len(function.bits) == 1:
-        return (function.bits[0].word,), function.values, (0,), odd, power - place
-    words = tuple(bit.word for bit in function.bits)
-    return words, function.values, tuple(0 if b.word.is_flag else b.place - place for b in function.bits), odd, power - place
-
-
-def _split(c: int) -> tuple[int, int]:
-    """An odd number and the power of 2 that it is multiplied by."""
-    power = (c & -c).bit_length() - 1
-    return c >> power, power
-
-
-def aligned(terms: Sum, constant: int) -> tuple[Sum, int]:
-    """A sum in which bits that are the lowest of another word's stand in line with the others of that word."""
-    lines = {(line[0][0], line[3], line[4]): None for line in (_line(function, c) for function, c in terms.items()
-             if len(function.bits) == 1 and function.bits[0].word.op == "sum")}
-    if not lines:
-        return terms, constant
-    result: Sum = {}
-    for function, c in terms.items():
-        (odd, power), found, count = _split(c), function, c
-        for word, other, less in lines:
-            bit = BitTable((Bit(word, power - less),), (0, 1))
-            if abs(odd) != abs(other) or power < less or bit in terms:
-                continue
-            same = odd == other
-            values = function.values if same else tuple(1 - value for value in function.values)
-            if alike(BitTable(function.bits, values), bit):
-                found, count = bit, c if same else -c
-                constant += 0 if same else c
-                break
-        result[found] = result.get(found, 0) + count
-    return {function: c for function, c in result.items() if c}, constant
+def _signs(table: BitTable | None) -> BitTable | None:
+    """A function that is -1 or 1 for all settings of its bits, or None."""
+    return table if table is not None and set(table.values) <= {-ONE, ONE} else None

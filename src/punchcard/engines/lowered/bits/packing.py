@@ -8,29 +8,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import product
+from typing import NamedTuple, TypeAlias, cast
 
+from punchcard.engines.lowered.bits.builder import FULL, Bit, WordBuilder, is_flag
 from punchcard.engines.lowered.bits.table import MOST_BITS, BitTable, SplitTable, restrict
-from punchcard.engines.lowered.bits.word import Bit, Input, Word, Words
+from punchcard.words.word import Word, constant
 
-IDENTITY, NEGATION = (0, 1), (1, 0)
+IDENTITY = (0, 1)
+Place: TypeAlias = tuple[Word, int]
+"""A bit: a place in a word."""
 
 
-def family(words: Words, table: BitTable, place: int) -> Word:
+def family(words: WordBuilder, table: BitTable, place: int) -> Word:
     """A word whose bit at `place` is a two-valued function; its other bits are the same function of other places.
 
     A flag counts in all places; all other words go in step.
     """
-    inputs = [Input(bit.word, 0 if bit.word.is_flag else bit.place - place, bit.word.is_flag) for bit in table.bits]
+    inputs = [Input(bit.word, 0, True) if is_flag(bit.word) else Input(bit.word, bit.place - place, False)
+              for bit in table.bits]
     return _bitwise(words, table.truth, inputs)
 
 
-def _bitwise(words: Words, table: tuple[int, ...], inputs: list[Input]) -> Word:
-    if table == IDENTITY and not inputs[0].everywhere:
-        return words.shifted(inputs[0].word, inputs[0].shift)
-    return words.logic(table, inputs)
+class Input(NamedTuple):
+    """A word that a bitwise function takes: shifted right by so many places, or one bit of it in all places."""
+
+    word: Word
+    shift: int
+    everywhere: bool
 
 
-def pack_any(words: Words, bits: Mapping[int, BitTable | SplitTable], homes: dict[BitTable, Bit]) -> Word:
+def _bitwise(words: WordBuilder, table: tuple[int, ...], inputs: list[Input]) -> Word:
+    placed = [words.everywhere(word, shift) if everywhere else words.shifted(word, shift)
+              for word, shift, everywhere in inputs]
+    return placed[0] if table == IDENTITY and not inputs[0].everywhere else words.logic(table, placed)
+
+
+def pack_any(words: WordBuilder, bits: Mapping[int, BitTable | SplitTable], homes: dict[BitTable, Bit]) -> Word:
     """The same where some of the functions are split by a few bits: a word for each setting, and one of them is chosen."""
     splits = {place: table for place, table in bits.items() if isinstance(table, SplitTable)}
     plain = {place: table for place, table in bits.items() if isinstance(table, BitTable)}
@@ -59,26 +72,26 @@ def _signed(bits: Mapping[int, BitTable]) -> dict[int, BitTable]:
     return {place: table.each(lambda value: int(value > 0)) for place, table in bits.items()}
 
 
-def pack(words: Words, bits: Mapping[int, BitTable], homes: dict[BitTable, Bit]) -> Word:
+def pack(words: WordBuilder, bits: Mapping[int, BitTable], homes: dict[BitTable, Bit]) -> Word:
     """The word with a two-valued function in each of some places: 1 for the greater value.
 
     Functions that are put into one word together have their home there, for whoever wants them again.
     """
     alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
     ones = 0
-    for place, table in _as_sums(bits).items():
+    for place, table in _as_sums(words, bits).items():
         if table.bits:
-            alike.setdefault((table.truth, tuple(bit.word.number for bit in table.bits)), []).append(place)
+            alike.setdefault((table.truth, tuple(bit.number for bit in table.bits)), []).append(place)
             bits = {**bits, place: table}
         elif table.values[0] > 0:
             ones |= 1 << place
-    parts = [words.constant(ones)] if ones else []
+    parts = [constant(ones, FULL)] if ones else []
     for places in alike.values():
         for group, inputs in _in_step(bits, places):
             word = _bitwise(words, bits[group[0]].truth, inputs)
             parts.append(words.masked(word, sum(1 << place for place in group)))
             if len(group) > 1:
-                homes.update({BitTable(bits[place].bits, bits[place].truth): Bit(word, place) for place in group})
+                homes.update({BitTable(bits[place].bits, bits[place].truth): words.bit(word, place) for place in group})
     return words.union(parts)
 
 
@@ -90,7 +103,7 @@ def _in_step(bits: Mapping[int, BitTable], places: list[int]) -> Iterable[tuple[
         second = bits[left[1]].bits if len(left) > 1 else first
         inputs = []
         for j, bit in enumerate(first):
-            stays = bit.word.is_flag or (len(left) > 1 and second[j].place == bit.place)
+            stays = is_flag(bit.word) or (len(left) > 1 and second[j].place == bit.place)
             inputs.append(Input(bit.word, bit.place if stays else bit.place - left[0], stays))
         group = [place for place in left if all(bit.place == (i.shift if i.everywhere else i.shift + place)
                                                 for bit, i in zip(bits[place].bits, inputs, strict=True))]
@@ -98,17 +111,18 @@ def _in_step(bits: Mapping[int, BitTable], places: list[int]) -> Iterable[tuple[
         left = [place for place in left if place not in group]
 
 
-def _as_sums(bits: Mapping[int, BitTable]) -> dict[int, BitTable]:
+def _as_sums(words: WordBuilder, bits: Mapping[int, BitTable]) -> dict[int, BitTable]:
     """Functions at low places in the form that those at higher places have, where that is the same function."""
     result = dict(bits)
     forms: dict[tuple[tuple[int, ...], tuple[tuple[Word, int], ...]], int] = {}
     for place in sorted(bits, reverse=True):
         table = bits[place]
-        form = table.values, tuple((bit.word, 0 if bit.word.is_flag else bit.place - place) for bit in table.bits)
+        form = table.values, tuple((bit.word, 0 if is_flag(bit.word) else bit.place - place) for bit in table.bits)
         if form in forms:
             continue
         for values, inputs in forms:
-            other = BitTable(tuple(Bit(word, shift if word.is_flag else shift + place) for word, shift in inputs), values)
+            moved = (words.bit(word, shift if is_flag(word) else shift + place) for word, shift in inputs)
+            other = BitTable(tuple(moved), values)
             if all(bit.place >= 0 for bit in other.bits) and alike(table, other):
                 result[place] = other
                 break
@@ -122,52 +136,67 @@ def alike(a: BitTable, b: BitTable) -> bool:
     if set(a.values) != set(b.values):
         return False
     for deep in (False, True):
-        sources: set[Bit] = set()
-        if all(_sources(bit, sources, deep) for bit in {*a.bits, *b.bits}) and _agree(a, b, sorted(sources), deep):
+        sources: dict[Place, None] = {}
+        if all(_sources(bit.word, bit.place, sources, deep) for bit in {*a.bits, *b.bits}) and _agree(a, b, sources, deep):
             return True
     return False
 
 
-def _agree(a: BitTable, b: BitTable, sources: list[Bit], deep: bool) -> bool:
-    for setting in product((0, 1), repeat=len(sources)):
-        known = dict(zip(sources, setting, strict=True))
-        found = (table.values[sum(_value(bit, known, deep) << j for j, bit in enumerate(table.bits))] for table in (a, b))
+def _agree(a: BitTable, b: BitTable, sources: Iterable[Place], deep: bool) -> bool:
+    places = list(sources)
+    for setting in product((0, 1), repeat=len(places)):
+        known = dict(zip(places, setting, strict=True))
+        found = (table.values[sum(_value(bit.word, bit.place, known, deep) << j for j, bit in enumerate(table.bits))]
+                 for table in (a, b))
         if next(found) != next(found):
             return False
     return True
 
 
-def _sources(bit: Bit, into: set[Bit], deep: bool) -> bool:
+def _same_bit(word: Word, place: int) -> Place | None:
+    """The bit of another word that a bit is, where a word only moves bits; None where it is 0."""
+    by = word.arguments[1].value if len(word.arguments) > 1 else None
+    while place >= 0 and (word.op in ("extend", "bits") or (word.op in ("shift_left", "shift_right") and by is not None)):
+        inner = word.arguments[0]
+        if word.op == "extend":
+            place = min(place, inner.size - 1) if word.data else place if place < inner.size else -1
+        elif word.op == "bits":
+            assert isinstance(word.data, int)
+            place += word.data
+        else:
+            assert by is not None
+            place += by if word.op == "shift_right" else -by
+        word = inner
+        by = word.arguments[1].value if len(word.arguments) > 1 else None
+    return (word, place) if 0 <= place < word.width else None
+
+
+def _sources(word: Word, place: int, into: dict[Place, None], deep: bool) -> bool:
     """The bits that a bit comes from; false where they are many."""
-    word, place = bit
-    if place >= 0:
+    bit = _same_bit(word, place)
+    if bit is not None:
+        word, place = bit
         if word.op == "sum":
-            if place * len(word.args) > MOST_BITS:
+            if place * len(word.arguments) > MOST_BITS:
                 return False
-            return all(_sources(Bit(arg, i), into, deep) for arg in word.args for i in range(place + 1))
-        if word.op == "shift":
-            return _sources(Bit(word.args[0], place + word.data), into, deep)
+            return all(_sources(arg, i, into, deep) for arg in word.arguments for i in range(place + 1))
         if word.op == "logic" and deep:
-            return all(_sources(Bit(arg, shift if everywhere else place + shift), into, deep)
-                       for arg, (shift, everywhere) in zip(word.args, word.data[1], strict=True))
-        if place < word.width:
-            into.add(bit)
+            return all(_sources(arg, place, into, deep) for arg in word.arguments)
+        into[bit] = None
     return len(into) <= MOST_BITS
 
 
-def _value(bit: Bit, known: Mapping[Bit, int], deep: bool) -> int:
-    word, place = bit
-    if place < 0:
+def _value(word: Word, place: int, known: Mapping[Place, int], deep: bool) -> int:
+    bit = _same_bit(word, place)
+    if bit is None:
         return 0
+    word, place = bit
     if word.op == "sum":
-        coefficients, constant = word.data
-        total = constant + sum(c * sum(_value(Bit(arg, i), known, deep) << i for i in range(place + 1))
-                               for c, arg in zip(coefficients, word.args, strict=True))
-        return int(total >> place & 1)
-    if word.op == "shift":
-        return _value(Bit(word.args[0], place + word.data), known, deep)
+        coefficients, constant = cast(tuple[tuple[int, ...], int], word.data)
+        total = constant + sum(c * sum(_value(arg, i, known, deep) << i for i in range(place + 1))
+                               for c, arg in zip(coefficients, word.arguments, strict=True))
+        return total >> place & 1
     if word.op == "logic" and deep:
-        at = sum(_value(Bit(arg, shift if everywhere else place + shift), known, deep) << j
-                 for j, (arg, (shift, everywhere)) in enumerate(zip(word.args, word.data[1], strict=True)))
-        return int(word.data[0][at])
-    return known.get(bit, 0)
+        at = sum(_value(arg, place, known, deep) << j for j, arg in enumerate(word.arguments))
+        return cast(tuple[int, ...], word.data)[at]
+    return known[bit]

@@ -13,11 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
+from punchcard.engines.lowered.bits.builder import FULL, WordBuilder
 from punchcard.engines.lowered.bits.table import BitTable, bit_table, constant_table, without_idle_bits
-from punchcard.engines.lowered.bits.word import FULL, Bit, Word, Words
+from punchcard.engines.lowered.rules import RuleTable
+from punchcard.words.word import Word
 
 MOST_STEPS = 6
+Steps: TypeAlias = list[tuple[int, int]]
+"""From where on a function has which value, in order; the first place is its least argument."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +33,11 @@ class Total:
     low: int
     high: int
 
-    def word(self, words: Words) -> Word:
+    def word(self, words: WordBuilder) -> Word:
         """The integer as it is."""
         return words.sum(((c, words.shifted(words.masked(w, mask), shift)) for c, w, mask, shift in self.terms), 0)
 
-    def lowest(self, words: Words, bits: int, constant: int, sign: int = 1) -> Word:
+    def lowest(self, words: WordBuilder, bits: int, constant: int, sign: int = 1) -> Word:
         """A word that agrees with the integer or its negative, plus a constant, in its lowest bits.
 
         Higher bits of its terms may come in.
@@ -56,8 +61,7 @@ class Total:
         return None
 
 
-def steps_of(low: int, high: int, kinks: Sequence[tuple[int, int]], value: Callable[[int], int],
-             ) -> list[tuple[int, int]] | None:
+def steps_of(low: int, high: int, kinks: Sequence[tuple[int, int]], value: Callable[[int], int]) -> Steps | None:
     """Where a piecewise linear function of an integer takes which value, if it has steps alone: (from, value) in order.
 
     `kinks` are fractions, between which the function is linear.
@@ -66,7 +70,7 @@ def steps_of(low: int, high: int, kinks: Sequence[tuple[int, int]], value: Calla
     for numerator, denominator in kinks:
         below = numerator // denominator
         places |= {place for place in (below, below + 1) if low <= place <= high}
-    found: list[tuple[int, int]] = []
+    found: Steps = []
     before = low
     for place in sorted(places):
         now = value(place)
@@ -80,60 +84,102 @@ def steps_of(low: int, high: int, kinks: Sequence[tuple[int, int]], value: Calla
     return found
 
 
-def table_of_steps(words: Words, total: Total, steps: list[tuple[int, int]]) -> BitTable:
+def table_of_steps(words: WordBuilder, total: Total, steps: Steps) -> BitTable:
     """The function of `steps_of`, over bits."""
-    if len(steps) == 1:
-        return constant_table(steps[0][1])
-    values = sorted({value for _, value in steps})
-    places = [place for place, _ in steps[1:]]
-    if len(values) == 2:
-        found = _periodic(words, total, places, steps[0][1], next(v for v in values if v != steps[0][1]))
-        if found is not None:
-            return found
-    flags = tuple(sorted(Bit(words.at_least(total.word(words), place), 0) for place in places))
-    table = []
-    for setting in range(1 << len(flags)):
-        reached = [place for place in places if setting >> flags.index(_flag(words, total, place)) & 1]
-        table.append(steps[places.index(reached[-1]) + 1][1] if reached else steps[0][1])
-    return without_idle_bits(flags, table)
+    found = STEPS.first(words, total, steps)
+    assert found is not None  # the last rule always applies
+    return found
 
 
-def _flag(words: Words, total: Total, place: int) -> Bit:
-    return Bit(words.at_least(total.word(words), place), 0)
+STEPS: RuleTable[[WordBuilder, Total, Steps], BitTable] = RuleTable("steps")
+"""A function of an integer, flat but for steps, as a function of bits."""
 
 
-def _periodic(words: Words, total: Total, places: list[int], outside: int, inside: int) -> BitTable | None:
-    """Two values that alternate: `inside` from the first place to the second, and so on with one period."""
-    first = places[0]
-    if len(places) == 1:
-        word = total.plain
-        if word is not None and total.low == 0 and first & (first - 1) == 0 and total.high < 2 * first:
-            return bit_table(Bit(word, first.bit_length() - 1), outside, inside)
+@STEPS
+def tabulate_one_value(words: WordBuilder, total: Total, steps: Steps) -> BitTable | None:
+    """Without a step it is a constant."""
+    return constant_table(steps[0][1]) if len(steps) == 1 else None
+
+
+@STEPS
+def take_highest_bit(words: WordBuilder, total: Total, steps: Steps) -> BitTable | None:
+    """One step, at 2^p, of part of a word that is below 2^(p + 1): bit p of the word."""
+    word = total.plain
+    if len(steps) != 2 or word is None or total.low != 0:
         return None
-    length = places[1] - first
-    if len(places) == 2:
-        bits = max(first - total.low + length, total.high - first + 1).bit_length()
-        bits -= max(first - total.low + length, total.high - first + 1) == 1 << bits - 1
+    first = steps[1][0]
+    if first & (first - 1) or total.high >= 2 * first:
+        return None
+    return bit_table(words.bit(word, first.bit_length() - 1), steps[0][1], steps[1][1])
+
+
+@STEPS
+def take_bit_of_sum(words: WordBuilder, total: Total, steps: Steps) -> BitTable | None:
+    """Two values that alternate every 2^p from k on: bit p of T - k + 2^p, or its complement, that of T - k.
+
+    The bits of -T - k - 1 are the complement of those of T + k: of the four sums, the one with the least constant is taken.
+    """
+    found = _period(total, steps)
+    if found is None or 2 * found.length != 1 << found.bits:
+        return None
+    first, length, bits = found
+    plain, turned = (_least(k, bits) for k in (length - first, -first))
+    options = [(abs(k), off, of, k) for k, off, of in (
+        (plain, 0, 1), (turned, 1, 1), (-turned - 1, 0, -1), (-plain - 1, 1, -1))]
+    _, off, sign, constant = min(options, key=lambda option: (option[0], option[1], -option[2]))
+    bit = words.bit(total.lowest(words, bits, constant, sign), bits - 1)
+    outside, inside = steps[0][1], steps[1][1]
+    return bit_table(bit, *((inside, outside) if off else (outside, inside)))
+
+
+@STEPS
+def compare_remainder(words: WordBuilder, total: Total, steps: Steps) -> BitTable | None:
+    """Two values that alternate with the period 2^p, one of them for `length` from k on: (T - k) mod 2^p < length."""
+    found = _period(total, steps)
+    if found is None:
+        return None
+    first, length, bits = found
+    flag = words.below(total.lowest(words, bits, _least(-first, bits)), bits, length)
+    return bit_table(words.bit(flag), steps[0][1], steps[1][1])
+
+
+@STEPS
+def compare_with_steps(words: WordBuilder, total: Total, steps: Steps) -> BitTable | None:
+    """The last step that T has reached says which value it is: a flag for each step."""
+    values = dict(steps)
+    flags = {place: words.bit(words.at_least(total.word(words), place)) for place, _ in steps[1:]}
+    ordered = tuple(sorted(flags.values()))
+    table = []
+    for setting in range(1 << len(ordered)):
+        reached = [place for place, flag in flags.items() if setting >> ordered.index(flag) & 1]
+        table.append(values[reached[-1]] if reached else steps[0][1])
+    return without_idle_bits(ordered, table)
+
+
+class Period(NamedTuple):
+    """Where the second of two values begins, for how long it lasts, and that it begins again after 2^bits."""
+
+    first: int
+    length: int
+    bits: int
+
+
+def _period(total: Total, steps: Steps) -> Period | None:
+    """The period of a function with two values that alternate, from the least to the greatest T."""
+    places = [place for place, _ in steps[1:]]
+    if len({value for _, value in steps}) != 2 or len(places) < 2:
+        return None
+    first, length = places[0], places[1] - places[0]
+    if len(places) == 2:  # any period that is long enough
+        most = max(first - total.low + length, total.high - first + 1)
+        bits = (most - 1).bit_length()
     else:
         bits = (places[2] - first).bit_length() - 1
     period = 1 << bits
-    if bits >= FULL - 1 or first - total.low > period - length:
+    ends = [first + k // 2 * period + k % 2 * length for k in range(len(places) + 1)]
+    if bits >= FULL - 1 or first - total.low > period - length or places != ends[:-1] or total.high >= ends[-1]:
         return None
-    if any(place != first + (k // 2) * period + (k % 2) * length for k, place in enumerate(places)):
-        return None
-    following = first + (len(places) // 2) * period + (len(places) % 2) * length
-    if total.high >= following:
-        return None
-    if 2 * length == period:
-        plain, turned = (_least(k, bits) for k in (length - first, -first))
-        # the bit of T + k, or of -T - k - 1, which has all bits turned
-        options = [(abs(k), off, of, k) for k, off, of in (
-            (plain, 0, 1), (turned, 1, 1), (-turned - 1, 0, -1), (-plain - 1, 1, -1))]
-        _, off, sign, constant = min(options, key=lambda option: (option[0], option[1], -option[2]))
-        bit = Bit(total.lowest(words, bits, constant, sign), bits - 1)
-        return bit_table(bit, *((inside, outside) if off else (outside, inside)))
-    flag = words.below(total.lowest(words, bits, _least(-first, bits)), bits, length)
-    return bit_table(Bit(flag, 0), outside, inside)
+    return Period(first, length, bits)
 
 
 def _least(number: int, bits: int) -> int:

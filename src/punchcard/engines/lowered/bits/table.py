@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 
-from punchcard.engines.lowered.bits.word import Bit, exclusive, implies
+from punchcard.engines.lowered.bits.builder import Bit
+from punchcard.engines.lowered.bits.rules import IMPOSSIBLE
 
 MOST_BITS = 7
 SCALE = 64
@@ -95,15 +97,13 @@ def combine(change: Callable[[int, int], int], a: BitTable, b: BitTable) -> BitT
 
 def _possible(bits: tuple[Bit, ...], values: list[int]) -> list[int]:
     """Values for settings of flags that never occur: those of a setting that does, with one flag less."""
-    flags = [j for j, bit in enumerate(bits) if bit.word.op in ("matches", "at least")]
-    for one in flags:
-        for other in flags:
-            a, b = bits[one].word, bits[other].word
-            both, first = 1 << one | 1 << other, 1 << one
-            if one < other and exclusive(a, b):
-                values = [values[i & ~first] if i & both == both else value for i, value in enumerate(values)]
-            elif one != other and implies(a, b):
-                values = [values[i & ~first] if i & both == first else value for i, value in enumerate(values)]
+    flags = [j for j, bit in enumerate(bits) if bit.word.op in ("equal", "less")]
+    for one, other in permutations(flags, 2):
+        never = IMPOSSIBLE.first(bits[one].word, bits[other].word)
+        if never is not None and (one < other or never != (1, 1)):
+            first, both = 1 << one, 1 << one | 1 << other
+            setting = never[0] << one | never[1] << other
+            values = [values[i & ~first] if i & both == setting else value for i, value in enumerate(values)]
     return values
 
 

@@ -6,22 +6,24 @@ Where the card's fields and the active columns' states lie is the memory's matte
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.buffer_layout import CHUNK, BufferLayout, Field
+from punchcard.engines.lowered.analysis.buffer_layout import CHUNK, BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.tables import DirectLookup
-from punchcard.engines.lowered.bits.functions import BitFunctions
+from punchcard.engines.lowered.bits.builder import WordBuilder
+from punchcard.engines.lowered.bits.functions import Above, BitFunctions
 from punchcard.engines.lowered.bits.packing import pack_any
 from punchcard.engines.lowered.bits.table import ONE, SCALE, BitTable, SplitTable, bit_table, combine, scaled
-from punchcard.engines.lowered.bits.word import Bit, Word, Words
+from punchcard.engines.lowered.codegen.leaves import FieldBits, FieldPresence, FormSign, StateBits
 from punchcard.engines.lowered.codegen.memory import Memory
-from punchcard.engines.lowered.codegen.words import WordEmitter
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, reachable
 from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
+from punchcard.words.llvm import llvm_code
+from punchcard.words.word import Word, logic
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 REPORT_CODES = 4
@@ -54,16 +56,16 @@ class LoopEmitter:
     """
 
     def __init__(self, builder: ir.IRBuilder, real: ir.Type, memory: Memory, tables: ir.Value, places: BufferLayout,
-                 code: CodeKind = USUAL, words: Words | None = None, above: LoopEmitter | None = None,
+                 code: CodeKind = USUAL, words: WordBuilder | None = None, above: LoopEmitter | None = None,
                  own: ir.Value | None = None, bound: Mapping[Node, ir.Value] | None = None,
                  given: Mapping[Node, BitTable | None] | None = None) -> None:
         self.b: ir.IRBuilder = builder
         self.places: BufferLayout = places
         self.real, self.memory, self.tables = real, memory, tables
         self.code_kind = code
-        self.words = words or Words()
+        self.words = words or WordBuilder()
         self.functions = BitFunctions(self.words, self._bits_of, given)
-        self.integers = WordEmitter(builder, self._leaf)
+        self.integers = llvm_code(builder, self._leaf)
         self.above = above
         self.own: ir.Value | None = own
         self.bound: Mapping[Node, ir.Value] = bound or {}
@@ -74,7 +76,7 @@ class LoopEmitter:
         self.columns: dict[Node, list[ir.Value]] = {}
         self.seen: dict[tuple[Node | None, Field], None] = {}
         """Fields, and the index of a column or None for the own one, that are taken to hold bits: see `check_held`."""
-        self.forms: dict[tuple[object, ...], Linear] = {}
+        self.forms: dict[Hashable, Linear] = {}
 
     def at(self, column: ir.Value, bound: Mapping[Node, ir.Value], given: Mapping[Node, BitTable | None]) -> LoopEmitter:
         """An emitter for a passive column, with what active columns hand to it."""
@@ -147,39 +149,43 @@ class LoopEmitter:
         """A row of the card as a bit of a word, where it is one."""
         if node.op is STATE:
             found = self.places.word_of(node.data)
-            word = None if found is None else self.words.leaf("state", found[0], found[0][0].rows)
-            return None if word is None or found is None else bit_table(Bit(word, found[1]), -ONE, ONE)
+            return None if found is None else self._state_bit(*found)
         field, i = self.places.fields.of_row[node.data]
         if not field.bits or node.domain is None or min(node.domain) >= 0:
             return None
         where = None if node.op is LOAD else node.args[0]
-        word = self.words.leaf("own", field, field.rows) if where is None else self.words.leaf(
-            "gather", (where, field), field.rows)
-        table = bit_table(Bit(word, i), -ONE, ONE)
+        table = bit_table(self.words.bit(self.words.leaf(FieldBits(where, field), field.rows), i), -ONE, ONE)
         if not field.missing:
             return table
         if not self.code_kind.empty:
             self.seen[where, field] = None
             return table
-        return combine(scaled, table, bit_table(Bit(self.words.leaf("held", (where, field), 1), 0), 0, ONE))
+        present = self.words.flag(FieldPresence(where, field))
+        return combine(scaled, table, bit_table(self.words.bit(present), 0, ONE))
+
+    def _state_bit(self, state: StateWord, place: int) -> BitTable:
+        return bit_table(self.words.bit(self.words.leaf(StateBits(state), state[0].rows), place), -ONE, ONE)
 
     def _leaf(self, word: Word) -> ir.Value:
-        if self.above is not None and (word.op in ("state", "gather") or (word.op == "held" and word.data[0] is not None)
-                                       or (word.op == "above" and not _own(word.data[0]))):
-            return self.above.integers.word(word)
-        if word.op == "state":
-            return self.memory.state(self.b, word.data)
-        if word.op == "own":
-            return self.word_at(word.data, self.own)
-        if word.op == "gather":
-            index, field = word.data
-            return self.word_at(field, self.column_of(index)[0])
-        if word.op == "held":
-            return self.held(word.data[1], self.own if word.data[0] is None else self.column_of(word.data[0])[0])
-        if word.op == "sign":
-            return self.b.fcmp_ordered(">", self.linear(self.forms[word.data]), self.number(0.0))
-        node, middle = word.data
-        return self.b.fcmp_ordered(">", self.node(node), self.number(middle))
+        """A word from elsewhere; what does not depend on the column at hand is computed once, by the emitter above."""
+        if self.above is not None and not _of_column(word.data):
+            return self.above.integers(word)
+        match word.data:
+            case StateBits(state):
+                return self.memory.state(self.b, state)
+            case FieldBits(index, field):
+                return self.word_at(field, self.own if index is None else self.column_of(index)[0])
+            case FieldPresence(index, field):
+                return self.held(field, self.own if index is None else self.column_of(index)[0])
+            case FormSign(key):
+                return self.b.fcmp_ordered(">", self.linear(self.forms[key]), self.number(0.0))
+            case Above(node, middle):
+                return self.b.fcmp_ordered(">", self.node(node), self.number(middle))
+        raise TypeError(f"{word.data} is not a word of a loop")
+
+    def truth(self, table: BitTable) -> ir.Value:
+        """Whether a function of bits has its greater value."""
+        return self.integers(logic(table.truth, [bit.flag for bit in table.bits]))
 
     def word_at(self, field: Field, column: ir.Value | None) -> ir.Value:
         """The word of a column."""
@@ -213,12 +219,12 @@ class LoopEmitter:
         if table is None:
             self.check_bits(self.linear(linear))
             self.forms[linear.key()] = linear
-            table = bit_table(Bit(self.words.leaf("sign", linear.key(), 1), 0), -ONE, ONE)
+            table = bit_table(self.words.bit(self.words.flag(FormSign(linear.key()))), -ONE, ONE)
         return table
 
     def packed_bits(self, bits: Mapping[int, BitTable | SplitTable]) -> ir.Value:
         """Bits by their places, as a word."""
-        return self.integers.word(pack_any(self.words, bits, self.functions.homes))
+        return self.integers(pack_any(self.words, bits, self.functions.homes))
 
     def chosen(self, table: BitTable) -> ir.Value:
         """A number that depends on bits."""
@@ -226,10 +232,10 @@ class LoopEmitter:
         if len(ends) == 1:
             return self.number(_float(ends[0]))
         if len(ends) == 2:
-            return self.b.select(self.integers.truth(table), self.number(_float(ends[1])), self.number(_float(ends[0])))
+            return self.b.select(self.truth(table), self.number(_float(ends[1])), self.number(_float(ends[0])))
         half = len(table.values) // 2
         low, high = (self.chosen(BitTable(table.bits[:-1], part)) for part in (table.values[:half], table.values[half:]))
-        return self.b.select(self.integers.flag(table.bits[-1]), high, low)
+        return self.b.select(self.integers(table.bits[-1].flag), high, low)
 
     # Linear forms and nodes
 
@@ -273,7 +279,7 @@ class LoopEmitter:
     def _choice(self, node: Node) -> BitTable | None:
         """A number that is better chosen by bits than computed."""
         table = self.functions.table(node) if node.width == 1 else None
-        if table is None or any(bit.word.op == "above" and bit.word.data[0] is node for bit in table.bits):
+        if table is None or any(isinstance(bit.word.data, Above) and bit.word.data.node is node for bit in table.bits):
             return None
         return table if len(table.ends) <= 2 or len(table.bits) <= FEW_CHOICES else None
 
@@ -330,7 +336,7 @@ class LoopEmitter:
         """The signs of the arguments as the bits of an integer."""
         width, flip = node.width, sum(1 << i for i, sign in enumerate(node.data) if sign < 0)
         if width == 1:
-            return self.b.trunc(self.integers.word(self.functions.code(node)), I32)
+            return self.b.trunc(self.integers(self.functions.code(node)), I32)
         kind = ir.VectorType(I32, width)
         total: ir.Value = ir.Constant(kind, [ir.Constant(I32, flip)] * width)
         for i, value in enumerate(self.args(node)):
@@ -352,7 +358,7 @@ class LoopEmitter:
         table = self.functions.table(node.args[1])
         if table is None:
             return self.b.fcmp_ordered(">", self.values[node.args[1]], self.number(0.5))
-        return self.integers.truth(table)
+        return self.truth(table)
 
     def look_up(self, code: ir.Value, tables: tuple[int, ...], width: int, excuse: ir.Value | None = None) -> ir.Value:
         """Columns, one a lane; a missing one is -1. Where the code is the column but for a constant, no table is read.
@@ -422,7 +428,7 @@ class LoopEmitter:
         if found is None:
             kind = ir.VectorType(self.real, node.width) if node.width > 1 else self.real
             return self.load(self.memory.numbers(self.b, node.data, kind))
-        return self.chosen(bit_table(Bit(self.words.leaf("state", found[0], found[0][0].rows), found[1]), -ONE, ONE))
+        return self.chosen(self._state_bit(*found))
 
     def given(self, node: Node) -> ir.Value:
         """What an active column hands over, as a number: as such, or as a function of bits."""
@@ -483,9 +489,11 @@ class LoopEmitter:
         return result
 
 
-def _own(node: Node) -> bool:
-    """Whether a node is computed by a passive column for itself."""
-    return any(part.op in (LOAD, GIVEN) for part in reachable([Linear({node: 1.0})]))
+def _of_column(name: object) -> bool:
+    """Whether a leaf depends on the column at hand."""
+    if isinstance(name, Above):
+        return any(part.op in (LOAD, GIVEN) for part in reachable([Linear({name.node: 1.0})]))
+    return isinstance(name, FormSign) or (isinstance(name, FieldBits | FieldPresence) and name.index is None)
 
 
 def _float(value: int) -> float:

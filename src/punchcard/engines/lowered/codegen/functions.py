@@ -18,8 +18,8 @@ from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.analysis.plan import LoopPlan, Store
 from punchcard.engines.lowered.bits.table import BitTable, SplitTable, bit_table
-from punchcard.engines.lowered.bits.word import Bit
 from punchcard.engines.lowered.codegen.emit import I8, I32, I64, MOST_CODES, REPORT_CODES, USUAL, CodeKind, LoopEmitter
+from punchcard.engines.lowered.codegen.leaves import FieldBits
 from punchcard.engines.lowered.codegen.memory import Flat
 from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.errors import LoweringError
@@ -120,8 +120,8 @@ def _content(one: LoopEmitter, rows: dict[int, Linear], kinds: dict[int, tuple[s
             one.check(value, *kinds[row])
         result.append((field, i, value))
     for field, places in bits.items():
-        own = one.words.leaf("own", field, field.rows)
-        kept = {i: bit_table(Bit(own, i), 0, 1) for i in range(field.rows) if i not in places}
+        own = one.words.leaf(FieldBits(None, field), field.rows)
+        kept = {i: bit_table(one.words.bit(own, i), 0, 1) for i in range(field.rows) if i not in places}
         result.append((field, 0, one.packed_bits({**places, **kept})))
     return result
 

@@ -17,6 +17,7 @@ import llvmlite
 from llvmlite import binding, ir
 from llvmlite.binding.newpassmanagers import NewPassManager
 
+from punchcard import words
 from punchcard.engines.lowered.codegen import code_cache
 
 
@@ -36,7 +37,7 @@ class LoadedCode:
 @lru_cache(maxsize=1)
 def compiler() -> bytes:
     """The compiler itself: code of another version is not used."""
-    sources = sorted(Path(__file__).parent.parent.rglob("*.py"))
+    sources = sorted([*Path(__file__).parent.parent.rglob("*.py"), *Path(words.__file__).parent.rglob("*.py")])
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).digest()
 
 

@@ -40,16 +40,20 @@ def value_of(node: Node, known: Mapping[Node, Array]) -> Array:
     return node.op.value(node.data, *(value_of(a, known) for a in node.args))
 
 
-def base_of(node: Node) -> Node:
-    """What a ReLU is a function of; any other node stands for itself."""
-    return node.args[0] if node.op is RELU else node
+def by_base(linear: Linear) -> dict[Node, list[tuple[Node, float]]]:
+    """The terms of a form by what they are functions of: of a ReLU, its argument; any other node, itself."""
+    found: dict[Node, list[tuple[Node, float]]] = {}
+    for node, weight in linear.terms.items():
+        found.setdefault(node.args[0] if node.op is RELU else node, []).append((node, weight))
+    return found
 
 
-def values_on_grid(linear: Linear, by_base: Mapping[Node, list[tuple[Node, float]]]) -> tuple[float, ...] | None:
+def values_on_grid(linear: Linear) -> tuple[float, ...] | None:
     """The values of a piecewise linear function of one node on its grid, where it is flat but for steps between points."""
-    if len(by_base) != 1 or len(linear.constant) > 1:
+    bases = by_base(linear)
+    if len(bases) != 1 or len(linear.constant) > 1:
         return None
-    ((base, terms),) = by_base.items()
+    ((base, terms),) = bases.items()
     if not base.grid or base.width > 1 or any(n is not base and len(n.data[1]) > 1 for n, _ in terms):
         return None
     grid = base.grid

@@ -20,9 +20,18 @@ from punchcard.errors import ProgramError
 from punchcard.machines.source import unknown
 from punchcard.machines.von_neumann.isa import STANDARD, Dialect, Image, find_dialect
 from punchcard.machines.von_neumann.languages.asq import parser as asq_source
+from punchcard.machines.von_neumann.languages.asq.items import (
+    AsqText,
+    Cell,
+    Expression,
+    Label,
+    Macro,
+    Pool,
+    Summand,
+    number,
+)
 from punchcard.machines.von_neumann.languages.asq.library import LIBRARY
 from punchcard.machines.von_neumann.languages.asq.macros import Expanded, Expander
-from punchcard.machines.von_neumann.languages.asq.parser import Cell, Expression, Label, Macro, Pool, Term
 from punchcard.machines.von_neumann.languages.images import check_word
 
 
@@ -46,7 +55,12 @@ def assemble(text: str, source: str = "", *, word_bits: int | None = None, diale
 def listing(text: str, source: str = "", *, word_bits: int | None = None,
             dialect: str | Dialect = STANDARD) -> LabelledWords:
     """As `assemble`, with the addresses of the labels."""
-    parsed = asq_source.parse(text, source)
+    return place(asq_source.parse(text, source), word_bits=word_bits, dialect=dialect)
+
+
+def place(parsed: AsqText, *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> LabelledWords:
+    """The words of items, which a parser or a compiler made: macros expanded, and an address for every label."""
+    source = parsed.source
     expander = Expander(parsed, standard_macros())
     items = expander.expand(parsed.items)
     _refuse_written_constants(items, source)
@@ -90,12 +104,12 @@ def _fill(pool: dict[str, Cell], expression: Expression, constants: Sequence[Exp
     """Add the cells that a sum needs, those within them first. Macros limit how deep constants stand in constants."""
     for term in expression:
         if term.kind in ("constant", "scratch") and _pool_name(term) not in pool:
-            value = constants[term.number] if term.kind == "constant" else (Term(1, "number", term.token),)
+            value = constants[term.number] if term.kind == "constant" else number(0, term.token)
             _fill(pool, value, constants)
             pool[_pool_name(term)] = Cell(value, term.token)
 
 
-def _pool_name(term: Term) -> str:
+def _pool_name(term: Summand) -> str:
     """A name that no text can declare."""
     return term.name if term.kind == "scratch" else f"=~{term.number}"
 
@@ -126,7 +140,7 @@ class _Layout:
             check_word(word, cell.token, word_bits, self._source, dialect)
             yield word
 
-    def _value(self, term: Term, address: int) -> int:
+    def _value(self, term: Summand, address: int) -> int:
         if term.kind == "number":
             return term.number
         if term.kind == "next":

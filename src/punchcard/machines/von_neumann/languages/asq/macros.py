@@ -11,20 +11,20 @@ from typing import TypeAlias
 
 from punchcard.errors import SourceError
 from punchcard.machines.source import Token, unknown
-from punchcard.machines.von_neumann.languages.asq.parser import (
-    MAX_CELLS,
-    Call,
+from punchcard.machines.von_neumann.languages.asq.items import (
+    AsqText,
     Cell,
+    CellRun,
     Expression,
     Item,
     Label,
     Macro,
+    MacroCall,
     Pool,
-    Run,
-    Term,
-    Text,
+    Summand,
     collected,
 )
+from punchcard.machines.von_neumann.languages.asq.parser import MAX_CELLS
 
 MAX_USES = 1 << 18
 MAX_DEPTH = 100  # so that what walks macros, or constants within constants, may call itself
@@ -47,14 +47,14 @@ class Expander:
     nothing is written out twice.
     """
 
-    def __init__(self, text: Text, library: Mapping[str, Macro]) -> None:
+    def __init__(self, text: AsqText, library: Mapping[str, Macro]) -> None:
         for name, macro in text.macros.items():
             if name in library:
                 raise macro.token.error(f"macro {name!r} is one of the standard macros: choose another name", text.source)
         self._source = text.source
         self._macros = {**library, **text.macros}
         self._uses = self._cells = self._terms = 0
-        self._within: list[Call] = []
+        self._within: list[MacroCall] = []
         self._expanded: list[Expanded] = []
         self.constants: dict[Expression, int] = {}
 
@@ -64,15 +64,15 @@ class Expander:
 
     def _expand(self, items: Sequence[Item], scope: _Scope) -> None:
         for item in items:
-            if isinstance(item, Call):
+            if isinstance(item, MacroCall):
                 self._call(item, scope)
             elif isinstance(item, Cell):
                 self._spend_cells(1, item.token)
                 self._expanded.append(Cell(self._sum(item.expression, scope), item.token, item.written, self._line(item)))
-            elif isinstance(item, Run):
+            elif isinstance(item, CellRun):
                 self._spend_cells(item.count, item.token)
                 codes = item.codes or bytes(item.count)
-                self._expanded += [Cell((Term(1, "number", item.token, number=code),), item.token, line=self._line(item))
+                self._expanded += [Cell((Summand(1, "number", item.token, number=code),), item.token, line=self._line(item))
                                    for code in codes]
             elif isinstance(item, Label):
                 self._spend_terms(1, item.token)
@@ -80,18 +80,18 @@ class Expander:
             else:
                 self._expanded.append(item)
 
-    def _line(self, item: Cell | Run) -> int:
+    def _line(self, item: Cell | CellRun) -> int:
         """Where a cell stands in the text: of one from a macro, where that is used."""
         return self._within[0].token.line if self._within else item.token.line
 
-    def _call(self, call: Call, scope: _Scope) -> None:
+    def _call(self, call: MacroCall, scope: _Scope) -> None:
         macro = self._macros.get(call.name)
         if macro is None:
             raise unknown("macro", call.token, [f"@{name}" for name in self._macros],
                           "it is neither a standard macro nor defined with @def", self._source)
         if len(call.operands) != len(macro.parameters):
-            form = " ".join([call.token.text, *macro.parameters[:10], *["..."] * (len(macro.parameters) > 10)])
-            raise self._error(call.token, f"{call.token.text} has {len(call.operands)} operands here, and takes "
+            form = " ".join([f"@{call.name}", *macro.parameters[:10], *["..."] * (len(macro.parameters) > 10)])
+            raise self._error(call.token, f"@{call.name} has {len(call.operands)} operands here, and takes "
                                           f"{len(macro.parameters)}: write {form}")
         if any(outer.name == call.name for outer in self._within):
             raise self._error(call.token, f"macro {call.name!r} uses itself, which has no end: use a routine and @call")
@@ -111,18 +111,18 @@ class Expander:
 
     def _sum(self, expression: Expression, scope: _Scope) -> Expression:
         """A sum as it is in one use of a macro."""
-        terms: list[Term] = []
+        terms: list[Summand] = []
         for term in expression:
             if term.kind == "constant":
                 value = self._sum(term.constant, scope)
                 number = self.constants.setdefault(value, len(self.constants))
-                terms.append(Term(term.factor, "constant", term.token, number=number))
+                terms.append(Summand(term.factor, "constant", term.token, number=number))
             elif term.kind == "name" and term.name in scope.parameters:
                 operand = scope.parameters[term.name]
                 self._spend_terms(len(operand), term.token)
                 terms += [part.times(term.factor) for part in operand]
             elif term.kind == "name" and term.name in scope.labels:
-                terms.append(Term(term.factor, "name", term.token, scope.labels[term.name]))
+                terms.append(Summand(term.factor, "name", term.token, scope.labels[term.name]))
             else:
                 terms.append(term)
         self._spend_terms(len(terms), expression[0].token)

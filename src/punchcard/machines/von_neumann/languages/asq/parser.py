@@ -1,18 +1,25 @@
-"""Parser of `.asq` text: labels, cells, data lines and calls of macros, before any name has a value.
-
-An expression has only sums and differences, so it is kept as a flat sum of terms with factors: parentheses vanish, and a
-macro's parameter is replaced by the terms of its operand.
-"""
+"""Parser of `.asq` text to its items. Parentheses vanish: an expression is a flat sum."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
 
 from punchcard.errors import SourceError, shortened
 from punchcard.machines.source import Line, Token, lines, unescape
+from punchcard.machines.von_neumann.languages.asq.items import (
+    AsqText,
+    Cell,
+    CellRun,
+    Expression,
+    Item,
+    Label,
+    Macro,
+    MacroCall,
+    Pool,
+    Summand,
+    constant,
+    number,
+)
 
 _TOKEN = re.compile(r"""
     (?P<space>\s+)
@@ -30,115 +37,22 @@ _TOKEN = re.compile(r"""
 MAX_DEPTH = 100  # of parentheses
 MAX_CELLS = 1 << 18  # of a program
 OPERANDS = 3
-TermKind: TypeAlias = Literal["number", "name", "next", "scratch", "constant"]
 
 
-@dataclass(frozen=True)
-class Term:
-    """A part of a sum: a number, a label, `?`, a scratch cell's address, or the address of a constant's cell.
-
-    A constant is the sum that its cell holds, `constant`; once macros are expanded it is that sum's number in a table.
-    """
-
-    factor: int
-    kind: TermKind
-    token: Token = field(compare=False)
-    name: str = ""
-    number: int = 0
-    constant: tuple[Term, ...] = ()
-
-    def times(self, factor: int) -> Term:
-        if factor == 1:
-            return self
-        return Term(factor * self.factor, self.kind, self.token, self.name, self.number, self.constant)
-
-
-Expression: TypeAlias = tuple[Term, ...]
-
-
-@dataclass(frozen=True)
-class Label:
-    """A name for the address of what comes next."""
-
-    token: Token
-    name: str
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A word of the image. `written` says that it is the operand b of an instruction, whose cell changes."""
-
-    expression: Expression
-    token: Token
-    written: bool = False
-    line: int = 0
-    """The line of the program's own text, also of a cell that comes from a macro; 0: none."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """Cells in a row: the bytes of a string; or `[5]`, so many that are 0."""
-
-    token: Token
-    count: int
-    codes: bytes = b""
-
-
-@dataclass(frozen=True)
-class Call:
-    """A use of a macro."""
-
-    token: Token
-    operands: tuple[Expression, ...]
-
-    @property
-    def name(self) -> str:
-        return self.token.text[1:]
-
-
-@dataclass(frozen=True)
-class Pool:
-    """The place for constants and scratch cells."""
-
-    token: Token
-
-
-Item: TypeAlias = Label | Cell | Run | Call | Pool
-
-
-@dataclass(frozen=True)
-class Macro:
-    """A named piece of program; labels that it declares are its own in every use."""
-
-    token: Token
-    parameters: tuple[str, ...]
-    items: tuple[Item, ...]
-    labels: tuple[str, ...]
-
-
-@dataclass
-class Text:
-    """A source text, parsed."""
-
-    source: str
-    items: list[Item] = field(default_factory=list)
-    macros: dict[str, Macro] = field(default_factory=dict)
-
-
-def parse(text: str, source: str = "") -> Text:
+def parse(text: str, source: str = "") -> AsqText:
     """The items of a text in their order, and the macros that it defines."""
     return _Parser(source).parse(text)
 
 
 class _Parser:
     def __init__(self, source: str) -> None:
-        self._text = Text(source)
+        self._text = AsqText(source)
         self._source = source
         self._macro: tuple[Token, tuple[str, ...]] | None = None
         self._body: list[Item] = []
         self._cells = 0
 
-    def parse(self, text: str) -> Text:
+    def parse(self, text: str) -> AsqText:
         for line in lines(text, self._source, _TOKEN):
             while line.ahead.kind != "end":
                 self._statement(line)
@@ -178,7 +92,7 @@ class _Parser:
                 raise self._error(token, f"label {token.text!r} is a parameter of the macro: choose another name")
             self._add(Label(token, token.text))
 
-    def _data(self, line: Line) -> Cell | Run:
+    def _data(self, line: Line) -> Cell | CellRun:
         token = line.ahead
         if line.at("["):
             return self._zeros(line)
@@ -188,17 +102,17 @@ class _Parser:
         if token.text == '""':
             raise self._error(token, 'the string "" is empty: it has no cells')
         codes = unescape(token, self._source).encode("utf-8", "surrogatepass")
-        return Run(token, len(codes), codes)
+        return CellRun(token, len(codes), codes)
 
-    def _zeros(self, line: Line) -> Run:
+    def _zeros(self, line: Line) -> CellRun:
         token = line.take()
-        count, number = line.take_integer("the number of cells")
+        count, written = line.take_integer("the number of cells")
         if count < 1:
-            raise self._error(number, f"[{count}] has no cells: write 1 or more")
+            raise self._error(written, f"[{count}] has no cells: write 1 or more")
         if not line.at("]"):
             raise line.wrong("an opened bracket is closed with ']', as in [5]")
         line.take()
-        return Run(token, count)
+        return CellRun(token, count)
 
     def _instruction(self, line: Line) -> None:
         first = line.ahead
@@ -217,7 +131,7 @@ class _Parser:
         if len(cells) == 1:
             self._add(Cell(_one_cell_later(cells[0].expression), cells[0].token, written=True))
         if len(cells) < OPERANDS:
-            self._add(Cell((Term(1, "next", first),), first))
+            self._add(Cell((Summand(1, "next", first),), first))
 
     def _directive(self, line: Line, token: Token) -> None:
         if token.text == "@def":
@@ -239,7 +153,7 @@ class _Parser:
                 if any(term.kind == "next" for term in operands[-1]):
                     raise self._error(token, f"'?' is not an operand of {token.text}: in a macro it means another cell at "
                                              "every use; use a label")
-            self._add(Call(token, tuple(operands)))
+            self._add(MacroCall(token, token.text[1:], tuple(operands)))
             return
         if not _ends(line):
             raise line.wrong(f"{token.text} ends here; the next statement stands on a new line or after ';'")
@@ -281,7 +195,7 @@ class _Parser:
         value = self._sum(line, 0)
         if any(term.kind == "next" for term in value):
             raise self._error(token, "'?' has no meaning in a constant: use a label")
-        return (Term(1, "constant", token, constant=collected(value)),)
+        return constant(value, token)
 
     def _sum(self, line: Line, depth: int) -> Expression:
         terms = list(self._term(line, depth))
@@ -308,13 +222,13 @@ class _Parser:
             value, _ = line.take_integer("a value")
             if value > 127 and token.kind == "character":
                 raise self._error(token, f"{token.text} is more than one byte: write it as a string on a data line")
-            return (_number(sign * value, token),)
+            return number(sign * value, token)
         if token.kind in ("name", "scratch"):
             line.take()
-            return (Term(sign, "name" if token.kind == "name" else "scratch", token, token.text),)
+            return (Summand(sign, "name" if token.kind == "name" else "scratch", token, token.text),)
         if line.at("?"):
             line.take()
-            return (Term(sign, "next", token),)
+            return (Summand(sign, "next", token),)
         if token.kind == "unclosed":
             rule = "a character is 'a' or '\\n'" if token.text.startswith("'") else "a string ends on its line with a quote"
             raise self._error(token, f"{shortened(token.text)[1:-1]} is not closed: {rule}")
@@ -328,25 +242,7 @@ def _ends(line: Line) -> bool:
     return line.ahead.kind == "end" or line.at(";")
 
 
-def _number(value: int, token: Token) -> Term:
-    return Term(1, "number", token, number=value)
-
-
 def _one_cell_later(expression: Expression) -> Expression:
     """The same number in the next cell, where `?` is one more."""
     count = sum(term.factor for term in expression if term.kind == "next")
-    return (*expression, _number(-count, expression[0].token)) if count else expression
-
-
-def collected(expression: Sequence[Term]) -> Expression:
-    """The same sum with like terms as one, so that =5, =(5) and =2+3 share a cell, and no sum grows by being repeated."""
-    total = 0
-    rest: dict[tuple[str, str, int, Expression], Term] = {}
-    for term in expression:
-        if term.kind == "number":
-            total += term.factor * term.number
-            continue
-        key = term.kind, term.name, term.number, term.constant
-        before = rest.get(key)
-        rest[key] = term if before is None else replace(before, factor=before.factor + term.factor)
-    return (*rest.values(), _number(total, expression[0].token)) if total or not rest else tuple(rest.values())
+    return (*expression, *number(-count, expression[0].token)) if count else expression

@@ -1,5 +1,6 @@
-"""Disassembler: an image to `.asq` text that assembles to the same words.
+"""Writer of `.asq` text: of an image, which is disassembled, and of items that a compiler made.
 
+The text of an image assembles to the same words.
 What is code is found by following the program from address 0, as far as it can be followed without running it; the rest is
 data. A program that writes its own jumps may hide code from this: it is then shown as data, with the same words.
 """
@@ -7,10 +8,11 @@ data. A program that writes its own jumps may hide code from this: it is then sh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from punchcard.machines.von_neumann.isa import Image
+from punchcard.machines.von_neumann.languages.asq.items import Cell, CellRun, Expression, Item, Label, MacroCall, number
 
 PORT = -1
 INSTRUCTION = 3
@@ -107,7 +109,7 @@ def _cells(words: tuple[int, ...]) -> Iterator[str]:
     place = 0
     for text in _PRINTABLE.finditer(codes):
         yield from map(_number, words[place : text.start()])
-        yield _string(text.group())
+        yield _characters(text.group())
         place = text.end()
     yield from map(_number, words[place:])
 
@@ -124,10 +126,77 @@ def _rows(cells: Iterator[str]) -> Iterator[list[str]]:
         yield row
 
 
-def _string(codes: bytes) -> str:
-    text = codes.decode("ascii").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{text}"'
+# Items as text
+
+def write_statement(items: Sequence[Item]) -> str:
+    """An instruction, with the labels of its operands, or a use of a macro."""
+    (first, *_) = items
+    if isinstance(first, MacroCall):
+        return " ".join([f"@{first.name}", *map(_operand, first.operands)])
+    cells = [item.expression for item in items if isinstance(item, Cell)]
+    count = INSTRUCTION
+    if [term.kind for term in cells[2]] == ["next"]:
+        count = 1 if cells[0] == cells[1] and len(items) == INSTRUCTION else 2
+    return " ".join(_labelled(items)[:count])
+
+
+def write_data(items: Sequence[Item]) -> str:
+    """A data line."""
+    return " ".join([".", *_labelled(items)])
+
+
+def _labelled(items: Sequence[Item]) -> list[str]:
+    """Cells with their labels before them."""
+    found: list[str] = []
+    labels = ""
+    for item in items:
+        if isinstance(item, Label):
+            labels += f"{item.name}:"
+        else:
+            found.append(labels + _cell(item))
+            labels = ""
+    return [*found, labels] if labels else found
+
+
+def _cell(item: Item) -> str:
+    if isinstance(item, CellRun):
+        return _characters(item.codes) if item.codes else f"[{item.count}]"
+    assert isinstance(item, Cell)
+    return _operand(item.expression)
+
+
+def _operand(expression: Expression) -> str:
+    """A sum as an operand; parentheses keep a minus apart from the operand before it."""
+    text = _sum(expression)
+    return f"({text})" if text.startswith("-") else text
+
+
+def _sum(expression: Expression) -> str:
+    parts = []
+    for term in expression:
+        if term.kind == "number":
+            parts.append(f"{term.factor * term.number:+d}")
+        else:
+            text = {"next": "?", "constant": f"={_sum(term.constant)}" if term.constant else ""}.get(term.kind, term.name)
+            parts += [("+" if term.factor > 0 else "-") + text] * abs(term.factor)
+    return "".join(parts).removeprefix("+")
+
+
+def _characters(codes: bytes) -> str:
+    """Bytes as cells of a data line: strings where they can be, numbers where not."""
+    parts: list[str] = []
+    for byte in codes:
+        char = chr(byte)
+        safe = 32 <= byte < 127 and char not in '"\\'
+        written = char if safe else {"\n": "\\n", '"': '\\"', "\\": "\\\\"}.get(char)
+        if written is None:
+            parts.append(str(byte))
+        elif parts and parts[-1].startswith('"'):
+            parts[-1] = parts[-1][:-1] + written + '"'
+        else:
+            parts.append(f'"{written}"')
+    return " ".join(parts)
 
 
 def _number(word: int) -> str:
-    return str(word) if word >= 0 else f"({word})"
+    return _operand(number(word))

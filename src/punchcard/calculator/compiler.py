@@ -1,0 +1,181 @@
+"""The calculator's compiler, as a list of its passes, of which the array front end has the first and the last.
+
+    parse(expression)          a function of Python
+    lower(source, ...)         its operations
+    Operations(code).apply     the same, scaled: with shifts, bands and steps of Newton's iteration, and their errors
+    generate(code, ...)        the FLEQ program
+
+The paper's sample program, for sqrt(1 / ((a + b - c) d)) / 100, is what comes out for its expression:
+
+    t = add(a, b);  t = sub(t, c);  t = mul(t, d);  t = inverse(t);  t = sqrt(t);  t = percentage(t)
+
+Parts that are numbers alone are folded, and dividing by a number is multiplying by its reciprocal. But in an
+expression without variables every number is data, so that the machine has something to compute. The program depends on
+the ranges of the variables, by default the numbers themselves, only in which shifts and which fitted functions it calls.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from punchcard.calculator.blocks import Blocks
+from punchcard.calculator.code import Code, Decisions, Term
+from punchcard.calculator.exact import CONSTANTS, Exact, text
+from punchcard.calculator.expression import DATA, Expression, parse
+from punchcard.calculator.functions import FUNCTIONS, STANDARD
+from punchcard.calculator.operations import Operations, cut
+from punchcard.errors import ProgramError, did_you_mean
+from punchcard.machines.fleq.functions import Function
+from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.text.source import KEYWORDS
+from punchcard.python.arrays.code_generation import generate
+from punchcard.python.arrays.compiler import LoweredFunction, lower
+from punchcard.python.arrays.dtypes import REAL
+from punchcard.python.arrays.ir import Const, Moves, Op, Operand, Ref, Register
+from punchcard.python.intervals import Interval
+
+
+@dataclass(frozen=True)
+class CompiledExpression:
+    """A program, the variable that holds its result, the exact value, and how far from it the result may be."""
+
+    program: FleqProgram
+    result: str
+    exact: Fraction
+    bound: float
+
+    @property
+    def extra_functions(self) -> tuple[Function, ...]:
+        """The functions that the standard calculator machine has not."""
+        standard = {function.name for function in STANDARD}
+        return tuple(self.program.functions[name] for name in self.program.used_functions() if name not in standard)
+
+
+def compile_expression(
+    text: str,
+    values: Mapping[str, Fraction],
+    blocks: Blocks,
+    *,
+    ranges: Mapping[str, Exact] | None = None,
+    newton: int | None = None,
+) -> CompiledExpression:
+    """Compile for the ranges of the variables; the bound is for the given values.
+
+    `newton` is how many steps refine each 1/x and sqrt x; default: as many as their error needs.
+    """
+    expression = parse(text, values)
+    ranges = ranges or {}
+    _check_names(expression, values, ranges)
+    parameters = [argument.arg for argument in expression.source.node.args.args]
+    lowered = lower(expression.source, dict.fromkeys(parameters, ()), dict.fromkeys(parameters, REAL), {})
+    decisions = Decisions()
+    scaling = _Scaling(expression, lowered, values, ranges, Code(blocks, decisions, newton))
+    result = scaling.run()
+    if ranges:
+        decisions.replay = 0
+        scaling = _Scaling(expression, lowered, values, {}, Code(blocks, decisions, newton))
+        result = scaling.run()
+    program, variable = _generate(scaling.code, result)
+    return CompiledExpression(program, variable, result.exact.low, result.error)
+
+
+def _check_names(expression: Expression, values: Mapping[str, Fraction], ranges: Mapping[str, Exact]) -> None:
+    """Every variable has a value, every value a variable, every range a value inside it."""
+    variables = {token.text: token for token in expression.variables.values()}
+    for name, token in variables.items():
+        if name in KEYWORDS:
+            raise expression.error(f"{name!r} is a word of FLEQ: name the variable otherwise", token.start + 1, name)
+        if name not in values:
+            near = did_you_mean(name, [*values, *FUNCTIONS, *CONSTANTS])
+            raise expression.error(f"variable {name!r} has no value{near}: give it one, {name}=NUMBER", token.start + 1,
+                                   name)
+    for name in values:
+        if name not in variables:
+            has = f"it has {', '.join(variables)}" if variables else "it has none"
+            raise ProgramError(f"{name!r} is not a variable of the expression{did_you_mean(name, variables)}: {has}")
+    for name, interval in ranges.items():
+        if name not in variables:
+            raise ProgramError(f"a range for {name!r}, which is not a variable of the expression"
+                               f"{did_you_mean(name, variables)}")
+        if values[name] not in interval:
+            raise ProgramError(f"{name} is {text(Interval.point(values[name]))}, outside its range, {text(interval)}")
+
+
+class _Scaling:
+    """One walk over the operations of an expression, which writes them again with shifts, bands and errors."""
+
+    def __init__(self, expression: Expression, lowered: LoweredFunction, values: Mapping[str, Fraction],
+                 ranges: Mapping[str, Exact], code: Code) -> None:
+        self.expression, self.lowered, self.values, self.ranges, self.code = expression, lowered, values, ranges, code
+        self.terms: dict[Register, Term] = {}
+
+    def run(self) -> Term:
+        for name, register in self.lowered.parameters.items():
+            self.terms[register] = self._parameter(name)
+        operations = Operations(self.code)
+        for statement in self.lowered.code:
+            if isinstance(statement, Op):
+                self.code.line, node = statement.line, statement.line.node
+                with self._placed(self.expression.column(node), self.expression.of(node)):
+                    self.terms[statement.target] = operations.apply(
+                        statement.function, [self._term(operand) for operand in statement.operands], self._texts(node),
+                        quotient=isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div))
+        last = self.lowered.code[-1]
+        assert isinstance(last, Moves)
+        self.code.line, result = last.line, self._term(last.pairs[0][1])
+        computed = isinstance(result.operand, Ref) and result.operand.register not in self.code.data
+        return result if computed else self.code.copy(result)
+
+    def _parameter(self, name: str) -> Term:
+        """A variable, or a number, which is data where there are no variables."""
+        if name in self.expression.variables:
+            token = self.expression.variables[name]
+            value = self.values[token.text]
+            with self._placed(token.start + 1, token.text):
+                return self.code.variable(token.text, self.ranges.get(token.text, Interval.point(value)), value)
+        value, token = self.expression.numbers[name]
+        with self._placed(token.start + 1, token.text):
+            term = self.code.constant(value)
+        return term if self.expression.variables or not name.startswith(DATA) else self.code.datum(name, term)
+
+    def _term(self, operand: Operand) -> Term:
+        return self.code.constant(Fraction(float(operand.value[0, 0]))) if isinstance(operand, Const) else (
+            self.terms[operand.register])
+
+    def _texts(self, node: ast.AST) -> list[str]:
+        """The texts of the operands."""
+        operands: list[ast.expr] = []
+        if isinstance(node, ast.BinOp):
+            operands = [node.left, node.right]
+        elif isinstance(node, ast.Call):
+            operands = node.args
+        return [self.expression.of(operand) for operand in operands]
+
+    @contextmanager
+    def _placed(self, column: int, part: str) -> Iterator[None]:
+        """Errors are those of a part of the expression."""
+        try:
+            yield
+        except ProgramError as error:
+            where = "" if part == self.expression.text.strip() else f"{cut(part)}: "
+            raise self.expression.error(f"{where}{error}", column, part) from None
+
+
+def _generate(code: Code, result: Term) -> tuple[FleqProgram, str]:
+    """The program, and the variable that holds the result. Variables and data keep their places to the end."""
+    data = {register.name: register for register in code.data}
+    assert isinstance(result.operand, Ref)
+    constants = [float(np.abs(operand.value).max()) for op in code.builder.code if isinstance(op, Op)
+                 for operand in op.operands if isinstance(operand, Const)]
+    largest = max(code.largest, *constants, FleqProgram.range)
+    made = generate(code.builder.code, data, [result.operand.register, *data.values()], code.functions,
+                    2.0 ** math.ceil(math.log2(largest)))
+    punched = {made.parameters[name].variable: np.array([[code.data[register]]]) for name, register in data.items()}
+    return made.program.with_values(punched), made.results[0].variable

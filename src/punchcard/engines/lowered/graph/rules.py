@@ -1,0 +1,206 @@
+"""Rewrite rules on linear forms: what a ReLU, a sum of ReLUs, a product or a mixture is, said with fewer nodes.
+
+Each rule has its lemma as its docstring. The graph tries them in the order in which they are written here.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from punchcard.engines.lowered.graph import operations as op
+from punchcard.engines.lowered.graph.domains import atoms_of, by_base, value_of, values_on_grid
+from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, trim
+from punchcard.engines.lowered.rules import RuleTable
+
+if TYPE_CHECKING:
+    from punchcard.engines.lowered.graph.builder import Graph
+
+RELUS: RuleTable[[Graph, Linear, Array, Array], Linear] = RuleTable("ReLUs of a form")
+"""relu of a form, and the least and greatest value of the form."""
+NODE_RELUS: RuleTable[[Node, float, Array], Linear] = RuleTable("ReLUs of a node")
+"""relu(factor node + bias)."""
+SUMS: RuleTable[[Graph, Linear], Linear] = RuleTable("sums")
+"""Each is tried, one after the other, on what the one before has left."""
+RANGES: RuleTable[[Graph, Linear, Node], Linear] = RuleTable("ranges")
+"""A form that is a node: the same value as a node of which more is known."""
+PRODUCTS: RuleTable[[Linear, Linear], Linear] = RuleTable("products")
+MIXTURES: RuleTable[[Node, Array], Linear] = RuleTable("mixtures")
+"""Entry i of the result is the sum over j of matrix[i, j] times entry j of a node."""
+
+
+@RELUS
+def drop_closed_relu(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear | None:
+    """relu(f) = 0 if f <= 0."""
+    return Linear() if bool((high <= 0).all()) else None
+
+
+@RELUS
+def drop_open_relu(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear | None:
+    """relu(f) = f if f >= 0; as one node, like those of the other ReLUs of this form."""
+    return graph.gathered(linear) if bool((low >= 0).all()) else None
+
+
+@RELUS
+def fold_constant_relu(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear | None:
+    """relu(c) = max(c, 0)."""
+    return constant(np.maximum(linear.constant, 0)) if linear.is_constant else None
+
+
+@RELUS
+def gate_by_bit(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear | None:
+    """relu(f + c b) = (1 + b) / 2 relu(f + c) for a ±1 bit b and f <= c: b = -1 closes it. So all bits share one ReLU.
+
+    With c < 0 the bit is -b. Sums of bits keep their ReLUs: more is known of the range of a function of one sum.
+    """
+    if len(linear.terms) < 2 or sum(node.domain == BIT for node in linear.terms) != 1:
+        return None
+    bit, c = next((node, c) for node, c in linear.terms.items() if node.domain == BIT)
+    rest = Linear({n: w for n, w in linear.terms.items() if n is not bit}, linear.constant)
+    if not bool((rest.high <= abs(c)).all()):
+        return None
+    inner = graph.relu(Linear(rest.terms, rest.constant + abs(c)))
+    result = inner.times(0.5)
+    result.add(graph.product(Linear({bit: 1.0}), graph.gathered(inner)), math.copysign(0.5, c))
+    return result
+
+
+@NODE_RELUS
+def fold_two_valued_relu(node: Node, factor: float, bias: Array) -> Linear | None:
+    """Any function of a number with two values is linear in it; this one is taken if no coefficient is rounded."""
+    if node.domain is None or len(node.domain) != 2:
+        return None
+    u, v = node.domain
+    at_u, at_v = (np.maximum(factor * t + bias, 0) for t in (u, v))
+    slope = trim((at_v - at_u) / (v - u))
+    start = at_u - slope[0] * u
+    if len(slope) > 1 or not (np.array_equal(start + slope[0] * u, at_u) and np.array_equal(start + slope[0] * v, at_v)):
+        return None
+    return Linear({node: float(slope[0])} if slope[0] else {}, start)
+
+
+@SUMS
+def factor_out_bit(graph: Graph, linear: Linear) -> Linear | None:
+    """b x + b y = b (x + y), for a bit b."""
+    by_bit: dict[Node, list[Node]] = {}
+    for node in linear.terms:
+        bit = next((a for a in node.args if a.domain == BIT), None) if node.op is op.MUL else None
+        if bit is not None:
+            by_bit.setdefault(bit, []).append(node)
+    result = linear.copy()
+    for bit, products in by_bit.items():
+        if len(products) > 1:
+            total = Linear()
+            for node in products:
+                other = node.args[1] if node.args[0] is bit else node.args[0]
+                total.add(Linear({other: 1.0}), result.terms.pop(node))
+            result.add(graph.product(Linear({bit: 1.0}), graph.narrowed(graph.tidy(total))))
+    return result
+
+
+@SUMS
+def merge_mirrored_relus(graph: Graph, linear: Linear) -> Linear | None:
+    """w relu(f) - w relu(-f) = w f."""
+    result = linear.copy()
+    for node in linear.terms:
+        if node.op is op.RELU and node in result.terms:
+            factor, bias = node.data
+            partner = graph.known(op.RELU, node.args, (-factor, trim(-bias)))
+            weight = result.terms[node]
+            if partner is not None and result.terms.get(partner) == -weight:
+                del result.terms[node], result.terms[partner]
+                result.add(Linear({node.args[0]: factor}, bias), weight)
+    return result
+
+
+@SUMS
+def tabulate(graph: Graph, linear: Linear) -> Linear | None:
+    """A form over a few nodes with few values each is the linear form that agrees with it at all of them, if there is one.
+
+    If there is none, all values that it takes are known.
+    """
+    atoms = atoms_of(linear) if len(linear.terms) > 1 and len(linear.constant) == 1 else None
+    if atoms is None:
+        return None
+    cases = list(product(*(atom.domain or () for atom in atoms)))
+    values = dict(zip(atoms, np.array(cases).T, strict=True))
+    totals = linear.constant + sum(c * value_of(node, values) for node, c in linear.terms.items())
+    found = dict(zip(cases, totals.tolist(), strict=True))
+    least = tuple((atom.domain or ())[0] for atom in atoms)
+    result = Linear({}, np.array([found[least]]))
+    for i, atom in enumerate(atoms):
+        last = (atom.domain or ())[-1]
+        slope = (found[(*least[:i], last, *least[i + 1 :])] - found[least]) / (last - least[i])
+        result.add(Linear({atom: slope} if slope else {}, np.array([-slope * least[i]])))
+    if np.array_equal(totals, result.constant + sum(c * values[atom] for atom, c in result.terms.items())):
+        return result
+    domain = tuple(sorted(set(found.values())))
+    return None if len(domain) > op.FEW_VALUES else graph.same(graph.as_node(linear), domain[0], domain[-1], domain)
+
+
+@RANGES
+def list_steps(graph: Graph, linear: Linear, node: Node) -> Linear | None:
+    """A sum of ReLUs of one node that is flat but for steps between the node's values has the values of its flat parts."""
+    domain = values_on_grid(linear)
+    return None if domain is None else graph.same(node, domain[0], domain[-1], domain)
+
+
+@RANGES
+def bound_by_kinks(graph: Graph, linear: Linear, node: Node) -> Linear | None:
+    """A sum of ReLUs of one node is piecewise linear: its least and greatest value are at the kinks or the ends."""
+    low, high = linear.constant, linear.constant
+    for base, terms in by_base(linear).items():
+        width = max(n.width for n, _ in terms)
+        points = [base.low, base.high]
+        points += [np.clip(-n.data[1] / n.data[0], base.low, base.high) for n, _ in terms if n is not base]
+        values = np.zeros((len(points), width))
+        for term, weight in terms:
+            for at, t in zip(values, points, strict=True):
+                at += weight * value_of(term, {base: t})
+        low, high = low + values.min(axis=0), high + values.max(axis=0)
+    ends = linear.ends
+    better = bool(np.any(low > ends[0])) or bool(np.any(high < ends[1]))
+    return graph.same(node, low, high) if better else None
+
+
+@PRODUCTS
+def scale_by_constant(a: Linear, b: Linear) -> Linear | None:
+    """A product with a constant is a multiple."""
+    for one, other in ((a, b), (b, a)):
+        if one.is_constant and len(trim(one.constant)) == 1:
+            return other.times(float(one.constant[0]))
+    return None
+
+
+@MIXTURES
+def mix_even_node(node: Node, matrix: Array) -> Linear | None:
+    """A node that is the same in all columns, with weights of one sum in all columns, is multiplied by that sum."""
+    sums = trim(matrix.sum(axis=1))
+    if node.width > 1 or len(sums) > 1:
+        return None
+    return Linear({node: float(sums[0])}) if sums[0] else Linear()
+
+
+@MIXTURES
+def drop_unused_columns(node: Node, matrix: Array) -> Linear | None:
+    """Columns in which the node is always 0 add nothing."""
+    return None if used_entries(node, matrix).any() else Linear()
+
+
+@MIXTURES
+def mix_by_diagonal(node: Node, matrix: Array) -> Linear | None:
+    """A matrix that is c in the diagonal, and 0 elsewhere, where the node is not 0, multiplies by c."""
+    width, used = matrix.shape[1], used_entries(node, matrix)
+    factors = trim(np.diag(matrix).copy())
+    if matrix.shape[0] != width or node.width != width or len(factors) > 1 or bool(np.any(used != np.diag(np.diag(used)))):
+        return None
+    return Linear({node: float(factors[0])})
+
+
+def used_entries(node: Node, matrix: Array) -> Array:
+    """The entries of a matrix that meet a value that is not always 0."""
+    found: Array = matrix * ((node.low != 0) | (node.high != 0))
+    return found

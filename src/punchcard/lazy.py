@@ -1,0 +1,47 @@
+"""Lazy imports: the one place that imports by name, so that `import punchcard` and `punchcard --help` do not wait for torch.
+
+A name is written as "module:name", with the whole name of the module. tests/test_imports.py reads these texts as it reads
+import statements.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def import_name(place: str) -> Any:
+    """What "module:name" is, imported now; "module" is the module itself."""
+    module, _, name = place.partition(":")
+    found = import_module(module)
+    return getattr(found, name) if name else found
+
+
+class LazyFunction:
+    """A function or a class that is imported when it is first called. Its attributes are there from the start."""
+
+    def __init__(self, place: str, **attributes: object) -> None:
+        self.place = place
+        vars(self).update(attributes)
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return import_name(self.place)(*given, **named)
+
+    def __repr__(self) -> str:
+        return f"<LazyFunction {self.place}>"
+
+
+def lazy_names(
+    package: str, places: Iterable[str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], Mapping[str, str]]:
+    """`__getattr__` and `__dir__` of a package whose names are imported when they are first used; and where each is."""
+    homes = {place.rpartition(":" if ":" in place else ".")[2]: place for place in places}
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return import_name(homes[name])
+
+    return find, lambda: sorted([*vars(sys.modules[package]), *homes]), homes

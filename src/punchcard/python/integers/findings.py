@@ -1,0 +1,177 @@
+"""What the analysis of a program has found out so far: values of expressions, lists, and what functions return."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from punchcard.python.integers.functions import Functions, IntegerFunction
+from punchcard.python.integers.values import (
+    NONE,
+    TEXT,
+    AbstractList,
+    AbstractValue,
+    join,
+    join_all,
+    number,
+    truth,
+    whole_texts,
+)
+from punchcard.python.intervals import Interval
+
+MANY_UPDATES = 3
+"""A place that was written to more often may grow to the next threshold only."""
+
+
+class Findings:
+    """The state of the analysis. `values` has what was found for each node in the last round.
+
+    recording     False while a loop or a condition is only tried
+    changed       whether something was found in this round that was not known before
+    stuck         the last statement behind which nothing goes on
+    thresholds    numbers at which a growing interval stops first
+    """
+
+    function: IntegerFunction
+
+    def __init__(self, functions: Functions, word_bits: int, *, check: bool) -> None:
+        self.functions, self.check = functions, check
+        self.word = Interval(-(1 << (word_bits - 1)), (1 << (word_bits - 1)) - 1)
+        self.any_number = number(self.word.low, self.word.high)
+        self.values: dict[ast.AST, AbstractValue] = {}
+        self.thresholds: list[int] = []
+        self.changed, self.recording = False, True
+        self.stuck: tuple[IntegerFunction, ast.AST] | None = None
+        self._constants: dict[int, AbstractValue] = {}
+        self._created: dict[ast.AST, AbstractList] = {}
+
+    def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
+        self.function.source.fail(node, message, instead)
+
+    def record(self, node: ast.AST, value: AbstractValue) -> None:
+        if self.recording:
+            self.values[node] = value if node not in self.values else join(self.values[node], value)
+
+    def skip(self, node: ast.AST) -> None:
+        """Something of which nothing is known in this round; in the last round there may be none."""
+        if self.recording:
+            self.stuck = self.function, node
+
+    @contextmanager
+    def trying(self) -> Iterator[None]:
+        """Nothing is recorded meanwhile."""
+        recording, self.recording = self.recording, False
+        try:
+            yield
+        finally:
+            self.recording = recording
+
+    # Rounds
+
+    def begin_round(self) -> None:
+        """The thresholds are the numbers in the text, and lengths of lists."""
+        self.changed, self.values, self.stuck = False, {}, None
+        found = {0, 1, -1, self.word.low, self.word.high}
+        for function in self.functions:
+            for node in ast.walk(function.node):
+                if isinstance(node, ast.Constant) and isinstance(node.value, int):
+                    found |= {node.value - 1, node.value, node.value + 1}
+        for known in self._lists():
+            found |= {known.high - 1, known.high}
+        self.thresholds = sorted(n for n in found if n in self.word)
+
+    def state_of_lists(self) -> object:
+        """What is known of all lists, in a form that can be compared."""
+        return [(id(known), known.low, known.high, known.item) for known in self._lists()]
+
+    def _lists(self) -> list[AbstractList]:
+        constants = [value.items for value in self._constants.values() if value.items is not None]
+        return [known.root for known in (*self._created.values(), *constants)]
+
+    # Places that many statements write to
+
+    def threshold(self, interval: Interval[int], before: Interval[int]) -> Interval[int]:
+        """An interval that has grown, moved on to the next thresholds."""
+        low = interval.low if interval.low >= before.low else max(t for t in self.thresholds if t <= interval.low)
+        high = interval.high if interval.high <= before.high else min(t for t in self.thresholds if t >= interval.high)
+        return Interval(low, high)
+
+    def widened(self, old: AbstractValue | None, new: AbstractValue, updates: int) -> AbstractValue:
+        """The value of such a place, which may grow a few times only."""
+        if old is None:
+            return new
+        both = join(old, new)
+        if updates >= MANY_UPDATES and both.kind in ("int", "number"):
+            return both.between(self.threshold(both.interval, old.interval))
+        return both
+
+    def store_item(self, items: AbstractList, value: AbstractValue, node: ast.AST) -> None:
+        """Something is put into a list."""
+        if not self.recording:
+            return
+        root = items.root
+        new = self.widened(root.item, value, root.updates)
+        if new.kind in ("mixed", "results", "none"):
+            self.fail(node, f"an item of the list would be {value.words}, and others are "
+                            f"{root.item.words if root.item else 'none'}", "lists hold values of one type")
+        if new != root.item:
+            root.item, self.changed = new, True
+            root.updates += 1
+
+    def created(self, node: ast.AST, item: AbstractValue | None, low: int, high: int, *,
+                is_tuple: bool = False) -> AbstractValue:
+        """The list that an expression makes, the same one in every round."""
+        known = self._created.setdefault(node, AbstractList(None, low, high, is_tuple=is_tuple)).root
+        if self.recording and (low < known.low or high > known.high):
+            known.low, known.high, self.changed = min(low, known.low), max(high, known.high), True
+        if item is not None:
+            self.store_item(known, item, node)
+        return AbstractValue("list", items=known)
+
+    def returned(self, value: AbstractValue, node: ast.AST) -> None:
+        """The function may return a value."""
+        if not self.recording:
+            return
+        function = self.function
+        new = self.widened(function.result, value, function.updates)
+        if new.kind == "mixed":
+            self.fail(node, f"{function.name}() would return {value.words} here, and "
+                            f"{function.result.words if function.result else ''} elsewhere", "return one type everywhere")
+        if new != function.result:
+            function.result, self.changed = new, True
+            function.updates += 1
+
+    # Values
+
+    def fit(self, interval: Interval[int] | None) -> AbstractValue:
+        """A number that wraps, or is refused, where it leaves the word."""
+        if interval is None or (interval not in self.word and not self.check):
+            return self.any_number
+        kept = interval.clipped(self.word)
+        return number(kept.low, kept.high)
+
+    def of_constant(self, value: object, node: ast.AST) -> AbstractValue:
+        """A value that is written in the text, or comes from outside the functions."""
+        if isinstance(value, bool):
+            return truth(int(value), int(value))
+        if isinstance(value, int):
+            if value not in self.word:
+                self.fail(node, f"{str(value)[:40]} does not fit a word, which is {self.word.low} to {self.word.high}",
+                          "use longer words: word_bits=, --bits")
+            return number(value)
+        if isinstance(value, str):
+            if not value.isascii() or "\0" in value:
+                self.fail(node, f"{value[:40]!r} has a character that is not ASCII", "only print can write such a text")
+            return AbstractValue("char", ord(value), ord(value)) if len(value) == 1 else TEXT
+        if isinstance(value, list | tuple):
+            if id(value) not in self._constants:
+                items = join_all(whole_texts([self.of_constant(item, node) for item in value]))
+                known = AbstractList(items, len(value), len(value), is_tuple=isinstance(value, tuple))
+                self._constants[id(value)] = AbstractValue("list", items=known)
+            return self._constants[id(value)]
+        if value is None:
+            return NONE
+        return self.fail(node, f"{type(value).__name__} {str(value)[:40]} is not in the integer subset",
+                         "use whole numbers" if isinstance(value, float) else "")

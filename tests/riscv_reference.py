@@ -1,0 +1,116 @@
+"""RV32IM by its manual, as plainly as it can be written. It shares no code with the package.
+
+A run stops before an instruction that needs a host or cannot be executed: a system call, a word that is not an instruction,
+an address that is misaligned or outside the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+WORD = 1 << 32
+
+
+def signed(number: int, bits: int = 32) -> int:
+    return number - (1 << bits) if number >> bits - 1 else number
+
+
+def divide(a: int, b: int) -> int:
+    """Rounded towards zero; -1 where the divisor is 0."""
+    return -1 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def remainder(a: int, b: int) -> int:
+    """With the sign of the dividend; the dividend where the divisor is 0."""
+    return a if b == 0 else abs(a) % abs(b) * (1 if a >= 0 else -1)
+
+
+OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "sll": lambda a, b: a << b % 32,
+    "slt": lambda a, b: signed(a) < signed(b),
+    "sltu": lambda a, b: a < b,
+    "xor": lambda a, b: a ^ b,
+    "srl": lambda a, b: a >> b % 32,
+    "or": lambda a, b: a | b,
+    "and": lambda a, b: a & b,
+    "mul": lambda a, b: a * b,
+    "mulh": lambda a, b: signed(a) * signed(b) >> 32,
+    "mulhsu": lambda a, b: signed(a) * b >> 32,
+    "mulhu": lambda a, b: a * b >> 32,
+    "div": lambda a, b: divide(signed(a), signed(b)),
+    "divu": lambda a, b: divide(a, b),
+    "rem": lambda a, b: remainder(signed(a), signed(b)),
+    "remu": lambda a, b: remainder(a, b),
+    "sub": lambda a, b: a - b,
+    "sra": lambda a, b: signed(a) >> b % 32,
+}
+NAMES = {0x00: "add sll slt sltu xor srl or and".split(), 0x01: "mul mulh mulhsu mulhu div divu rem remu".split(),
+         0x20: "sub - - - - sra - -".split()}
+BRANCHES: dict[int, Callable[[int, int], bool]] = {
+    0: lambda a, b: a == b, 1: lambda a, b: a != b, 4: lambda a, b: signed(a) < signed(b),
+    5: lambda a, b: signed(a) >= signed(b), 6: lambda a, b: a < b, 7: lambda a, b: a >= b}
+
+
+class Stop(Exception):
+    """The next instruction is not executed."""
+
+
+class Reference:
+    """A memory of bytes from `base` on, 32 registers and a program counter."""
+
+    def __init__(self, memory: bytes, registers: list[int], base: int) -> None:
+        self.memory, self.x, self.base, self.counter = bytearray(memory), list(registers), base, base
+
+    def run(self, steps: int) -> int:
+        """Execute up to so many instructions; how many it has executed."""
+        for made in range(steps):
+            try:
+                self.step()
+            except Stop:
+                return made
+        return steps
+
+    def step(self) -> None:
+        word = int.from_bytes(self._bytes(self.counter, 4), "little")
+        opcode, rd, funct3 = word % 128, word >> 7 & 31, word >> 12 & 7
+        a, b, funct7 = self.x[word >> 15 & 31], self.x[word >> 20 & 31], word >> 25
+        i_immediate = signed(word >> 20, 12)
+        following, result = self.counter + 4, None
+        if opcode == 0x37:
+            result = word >> 12 << 12
+        elif opcode == 0x17:
+            result = self.counter + (word >> 12 << 12)
+        elif opcode == 0x6F:
+            distance = (word >> 31) << 20 | (word >> 12 & 255) << 12 | (word >> 20 & 1) << 11 | (word >> 21 & 1023) << 1
+            result, following = following, self.counter + signed(distance, 21)
+        elif opcode == 0x67 and funct3 == 0:
+            result, following = following, (a + i_immediate) & ~1
+        elif opcode == 0x63 and funct3 in BRANCHES:
+            distance = (word >> 31) << 12 | (word >> 7 & 1) << 11 | (word >> 25 & 63) << 5 | (word >> 8 & 15) << 1
+            following = self.counter + signed(distance, 13) if BRANCHES[funct3](a, b) else following
+        elif opcode == 0x03 and funct3 in (0, 1, 2, 4, 5):
+            data = self._bytes((a + i_immediate) % WORD, 1 << funct3 % 4)
+            result = int.from_bytes(data, "little", signed=funct3 < 4)
+        elif opcode == 0x23 and funct3 in (0, 1, 2):
+            address, size = (a + signed(funct7 << 5 | rd, 12)) % WORD, 1 << funct3
+            self._bytes(address, size)
+            self.memory[address - self.base : address - self.base + size] = b.to_bytes(4, "little")[:size]
+        elif opcode == 0x13 and (funct3 not in (1, 5) or funct7 == 0 or (funct3 == 5 and funct7 == 0x20)):
+            name = NAMES[funct7 if funct3 == 5 else 0][funct3]
+            result = OPERATIONS[name](a, i_immediate % WORD)
+        elif opcode == 0x33 and funct7 in NAMES and NAMES[funct7][funct3] != "-":
+            result = OPERATIONS[NAMES[funct7][funct3]](a, b)
+        elif opcode != 0x0F or funct3 > 1:
+            raise Stop
+        if following % 4:
+            raise Stop
+        if result is not None and rd:
+            self.x[rd] = result % WORD
+        self.counter = following % WORD
+
+    def _bytes(self, address: int, size: int) -> bytes:
+        place = address - self.base
+        if address % size or not 0 <= place <= len(self.memory) - size:
+            raise Stop
+        return bytes(self.memory[place : place + size])

@@ -1,0 +1,275 @@
+"""Every rewrite rule of the lowered engine, on all values of small inputs. A rule without a check here fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations_with_replacement, permutations, product
+
+import numpy as np
+import pytest
+
+from punchcard.engines.lowered.bits import node_rules, steps
+from punchcard.engines.lowered.bits import rules as word_rules
+from punchcard.engines.lowered.bits.builder import WordBuilder
+from punchcard.engines.lowered.bits.functions import BitFunctions
+from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total
+from punchcard.engines.lowered.bits.table import ONE, BitTable, bit_table
+from punchcard.engines.lowered.graph import operations as op
+from punchcard.engines.lowered.graph import rules
+from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.domains import value_of as node_value
+from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node
+from punchcard.engines.lowered.rules import TABLES
+from punchcard.words.word import Word, select
+from tests.word_values import all_values, leaf_words, table_value, value_of
+
+Rule = Callable[..., object]
+CHECKS: dict[Rule, Callable[[Rule], int]] = {}
+"""For each rule what tries it on all small inputs, and counts how often it applied."""
+
+
+def checks(*of: Rule) -> Callable[[Callable[[Rule], int]], Callable[[Rule], int]]:
+    def note(check: Callable[[Rule], int]) -> Callable[[Rule], int]:
+        CHECKS.update(dict.fromkeys(of, check))
+        return check
+
+    return note
+
+
+def all_rules() -> list[Rule]:
+    return [rule for table in TABLES.values() for rule in table]
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.__name__)
+def test_every_rule_is_right(rule: Rule) -> None:
+    assert rule.__doc__, "its lemma"
+    assert rule in CHECKS, "its check"
+    assert CHECKS[rule](rule) > 0, "it applies somewhere"
+
+
+# Linear forms
+
+CONSTANTS = [-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
+
+
+class Forms:
+    """Two bits, and a number from -2 to 2 that may be any multiple of 1/2; and all their values."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.bits = [self.graph.node(op.LOAD, (), row, ends=(-1.0, 1.0), domain=BIT) for row in range(2)]
+        self.number = self.graph.node(op.LOAD, (), 2, ends=(-2.0, 2.0))
+        self.rows = [*self.bits, self.number]
+        grids = np.meshgrid([-1.0, 1.0], [-1.0, 1.0], np.arange(-2, 2.5, 0.5), indexing="ij")
+        self.every = {row: grid.ravel() for row, grid in zip(self.rows, grids, strict=True)}
+
+    def values(self, linear: Linear) -> Array:
+        total = linear.constant + sum(c * node_value(node, self.every) for node, c in linear.terms.items())
+        return np.broadcast_to(total, len(self.every[self.number])).astype(np.float64)
+
+    def linear(self) -> Iterator[Linear]:
+        """All forms over one or two rows with small coefficients, and constants."""
+        for one, other in product(self.rows, repeat=2):
+            for c, d, constant in product((-2.0, -1.0, 1.0, 2.0), (0.0, 1.0, -2.0), CONSTANTS):
+                found = Linear({one: c}, np.array([constant]))
+                found.add(Linear({other: 1.0}), d)
+                yield found
+
+    def sums(self) -> Iterator[Linear]:
+        """Sums of two ReLUs of one form or two, of products with a bit, and of a form and a ReLU of it."""
+        first, second = self.bits
+        for base in (Linear({first: 1.0, second: 1.0}), Linear({self.number: 1.0}), Linear({second: 1.0})):
+            for factor, k, shift, weight in product((1.0, -1.0), (-1.0, 0.0, 1.0), (-1.0, 0.0, 1.0), (1.0, -1.0, 2.0)):
+                one, other = base.times(1.0), base.times(factor)
+                one.constant, other.constant = one.constant + k, other.constant + shift
+                total = self._relu(one)
+                total.add(self._relu(other), weight)
+                yield total
+                total = self._relu(one)
+                total.add(base, weight)
+                yield total
+        for weight, row in product((1.0, -1.0, 2.0), (self.bits[1], self.number)):
+            total = self.graph.product(Linear({self.bits[0]: 1.0}), Linear({self.number: 1.0}))
+            other = self.graph.product(Linear({self.bits[0]: 1.0}), self._relu(Linear({row: 1.0}, np.array([0.5]))))
+            total.add(other, weight)
+            yield total
+
+    def _relu(self, linear: Linear) -> Linear:
+        """A ReLU as a node, with nothing simplified."""
+        node, factor = self.graph.form(linear)
+        return Linear({self.graph.node(op.RELU, (node,), (factor, linear.constant)): 1.0})
+
+
+@checks(*rules.RELUS.rules)
+def relus(rule: Rule) -> int:
+    forms, applied = Forms(), 0
+    for linear in [*forms.linear(), *(Linear({}, np.array([c])) for c in CONSTANTS)]:
+        found = rule(forms.graph, linear, *linear.ends) if linear.terms or rule is rules.fold_constant_relu else None
+        if isinstance(found, Linear):
+            applied += 1
+            assert np.array_equal(forms.values(found), np.maximum(forms.values(linear), 0))
+    return applied
+
+
+@checks(rules.fold_two_valued_relu)
+def relus_of_two_values(rule: Rule) -> int:
+    graph, applied = Graph(), 0
+    for u, v in combinations_with_replacement((-2.0, -1.0, 0.0, 1.5), 2):
+        node = graph.node(op.LOAD, (), (u, v), ends=(u, v), domain=(u, v) if u < v else (u,))
+        for factor, bias in product((-2.0, -1.0, 1.0, 4.0), CONSTANTS):
+            found = rule(node, factor, np.array([bias]))
+            if isinstance(found, Linear):
+                applied += 1
+                at = np.array([u, v])
+                value = found.constant + sum(c * at for c in found.terms.values())
+                assert np.array_equal(np.broadcast_to(value, 2), np.maximum(factor * at + bias, 0))
+    return applied
+
+
+@checks(*rules.SUMS.rules, *rules.RANGES.rules)
+def sums(rule: Rule) -> int:
+    forms, applied = Forms(), 0
+    for linear in forms.sums():
+        nodes = (forms.graph.as_node(linear),) if rule in rules.RANGES.rules else ()
+        found = rule(forms.graph, linear, *nodes)
+        if isinstance(found, Linear):
+            applied += not found.same(linear)
+            values = forms.values(found)
+            assert np.array_equal(values, forms.values(linear))
+            assert bool(np.all((values >= found.low) & (values <= found.high)))
+            for node, c in found.terms.items():
+                if node.domain is not None and len(found.terms) == 1:
+                    assert set(values.tolist()) <= {c * value + float(found.constant[0]) for value in node.domain}
+    return applied
+
+
+@checks(rules.scale_by_constant)
+def products(rule: Rule) -> int:
+    forms, applied = Forms(), 0
+    for linear, factor in product(list(forms.linear())[::7], CONSTANTS):
+        number = Linear({}, np.array([factor]))
+        for pair in ((linear, number), (number, linear)):
+            found = rule(*pair)
+            assert isinstance(found, Linear)
+            applied += 1
+            assert np.array_equal(forms.values(found), factor * forms.values(linear))
+        assert rule(linear, linear) is None or linear.is_constant
+    return applied
+
+
+@checks(*rules.MIXTURES.rules)
+def mixtures(rule: Rule) -> int:
+    graph, applied = Graph(), 0
+    for width, rows in product((1, 2), (1, 2)):
+        for ends in product(((0.0, 0.0), (-1.0, 2.0)), repeat=width):
+            low, high = (np.array([end[i] for end in ends]) for i in range(2))
+            node = graph.node(op.LOAD, (), (width, ends), ends=(low, high))
+            for entries in product((0.0, 1.0, -2.0), repeat=2 * rows):
+                matrix = np.array(entries).reshape(rows, 2)
+                found = rule(node, matrix)
+                if isinstance(found, Linear):
+                    applied += 1
+                    for value in product(*(sorted({a, b, (a + b) / 2}) for a, b in ends)):
+                        got = found.constant + sum(c * np.array(value) for c in found.terms.values())
+                        assert np.array_equal(np.broadcast_to(got, rows), matrix @ np.broadcast_to(value, (2,)))
+    return applied
+
+
+# Words
+
+
+@checks(*word_rules.CHOICES.rules)
+def choices(rule: Rule) -> int:
+    words, applied = WordBuilder(), 0
+    index, x, other = leaf_words(words, 2, 2, 2)
+    every = all_values([index, x, other])
+    masks = [None, *range(16)]
+    for direction, masked in product((1, -1), product(masks, repeat=2)):
+        shifted = [words.shifted(x, direction * s) for s in range(1, 4)]
+        kept = (word if mask is None else words.masked(word, mask) for word, mask in zip(shifted[:2], masked, strict=True))
+        parts = [x, *kept]
+        for last in (shifted[2], words.masked(shifted[2], 3), other):
+            found = rule(index, [*parts, last])
+            if isinstance(found, Word):
+                applied += 1
+                assert np.all(value_of(found, every) == value_of(select(index, [*parts, last]), every))
+    return applied
+
+
+@checks(*word_rules.IMPOSSIBLE.rules)
+def impossible_settings(rule: Rule) -> int:
+    words, applied = WordBuilder(), 0
+    x, y = leaf_words(words, 3, 3)
+    every = all_values([x, y])
+    difference = words.sum([(1, x), (-1, y)], 0)
+    flags = [words.matches(word, mask, pattern) for word in (x, y) for mask in range(1, 8) for pattern in range(8)
+             if not pattern & ~mask]
+    flags += [words.at_least(word, least) for word in (x, difference) for least in range(-3, 9, 2)]
+    values = {flag: value_of(flag, every) for flag in flags}
+    for a, b in permutations(flags, 2):
+        never = rule(a, b)
+        if isinstance(never, tuple):
+            applied += 1
+            assert not np.any((values[a] == never[0]) & (values[b] == never[1]))
+    return applied
+
+
+@checks(*steps.STEPS.rules)
+def functions_with_steps(rule: Rule) -> int:
+    words, applied = WordBuilder(), 0
+    (x,) = leaf_words(words, 3)
+    every = all_values([x])
+    for coefficient, start in ((1, 0), (-1, -7)):
+        total = Total(((coefficient, x, 7, 0),), start, start + 7)
+        for values in [*product((3, 5), repeat=8), *product((3, 5, 6), repeat=4)]:
+            found = [(start + i, value) for i, value in enumerate(values) if i == 0 or value != values[i - 1]]
+            table = rule(words, total, found) if len(found) <= MOST_STEPS + 1 else None
+            if isinstance(table, BitTable):
+                applied += 1
+                at = coefficient * every[x]
+                expected = [next(value for place, value in reversed(found) if place <= t) for t in at]
+                assert np.all(table_value(table, every) == expected)
+    return applied
+
+
+# Nodes as functions of bits
+
+
+@checks(*node_rules.NODES.rules)
+def nodes(rule: Rule) -> int:
+    """Each kind of node, made of the rows of one word: its table has the node's value for every word."""
+    graph, words, applied = Graph(), WordBuilder(), 0
+    (word,) = leaf_words(words, 4)
+    rows = [graph.node(op.LOAD, (), row, ends=(-1.0, 1.0), domain=BIT) for row in range(4)]
+    given = graph.node(op.GIVEN, (), (0, 0, 0, -1.0, 1.0, BIT))
+
+    def leaf(node: Node) -> BitTable:
+        return bit_table(words.bit(word, node.data), -ONE, ONE)
+
+    functions = BitFunctions(words, leaf, {given: leaf(rows[0])})
+    values: dict[Node, Array] = {row: (np.arange(16) >> i & 1).astype(np.float64) * 2 - 1 for i, row in enumerate(rows)}
+    values[given] = values[rows[0]]
+    codes = [graph.code([(row, sign) for row in pair]) for pair in (rows[:2], rows[2:]) for sign in (1.0, -1.0)]
+    for a, b in combinations_with_replacement(codes, 2):
+        signs = [[values[row] * sign for row, sign in zip(code.args, code.data, strict=True)] for code in (a, b)]
+        match = graph.node(op.MATCH, (a, b), np.array([0.5]))
+        values[match] = np.where(np.all(np.equal(*map(np.array, signs)), axis=0), 0.5, 0.0)
+    for row in rows:
+        checked = graph.node(op.BITS, (row,))
+        values[checked] = values[row]
+    for one, other in combinations_with_replacement(list(values), 2):
+        for made in (graph.node(op.MUL, (one, other)), graph.node(op.FMA, (one, other), -2.0),
+                     graph.node(op.SAME, (one,), None, ends=(one.low, one.high)), graph.node(op.FMA, (one,), 0.5)):
+            values[made] = node_value(made, values)
+    for node, bias in product(list(values)[::5], (-1.0, 0.5)):
+        relu = graph.node(op.RELU, (node,), (2.0, np.array([bias])))
+        values[relu] = node_value(relu, values)
+    for number in CONSTANTS:
+        values[graph.node(op.CONSTANT, (), np.array([number]))] = np.full(16, number)
+    every = all_values([word])
+    for node, expected in values.items():
+        table = rule(functions, node)
+        if isinstance(table, BitTable):
+            applied += 1
+            assert np.all(table_value(table, every) == (expected * ONE).astype(object))
+    return applied
