@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -33,7 +33,7 @@ class Lookup:
     exact: float | None = None
     closed: tuple[str, ...] = ()
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         return asdict(self)
 
     @classmethod
@@ -80,7 +80,7 @@ class LoopPlan:
     selectors: list[Linear] = field(default_factory=list)
     tables: list[Lookup] = field(default_factory=list)
     settles: dict[int, Linear] = field(default_factory=dict)
-    families: dict[Any, dict[int, Node]] = field(default_factory=dict)
+    families: dict[Hashable, dict[int, Node]] = field(default_factory=dict)
     """Rows of a block, somewhere in the loop, that are checked to be bits: by place."""
 
     def read(self) -> set[int]:

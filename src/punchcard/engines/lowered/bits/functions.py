@@ -11,10 +11,9 @@ What cannot be proven stays a number; where such a number is known to have two v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from punchcard.engines.lowered.bits.builder import Bit, WordBuilder
 from punchcard.engines.lowered.bits.node_rules import NODES
@@ -70,8 +69,8 @@ class BitFunctions:
         self._sums: dict[Node, tuple[Sum, int] | None] = {}
         self._codes: dict[Node, Word] = {}
         self._packed: dict[Node, BitTable | None] = {}
-        self._known_steps: dict[Any, BitTable | None] = {}
-        self.families: Mapping[Any, Mapping[int, Node]] = {}
+        self._known_steps: dict[Hashable, BitTable | None] = {}
+        self.families: Mapping[Hashable, Mapping[int, Node]] = {}
         """Rows that stand together, by name and place, each a checked bit: they are put into one word."""
         self.homes: dict[BitTable, Bit] = {}
 

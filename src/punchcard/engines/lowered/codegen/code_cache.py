@@ -18,7 +18,7 @@ import stat
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from punchcard.errors import StorageError
 from punchcard.files import PART, write_whole
@@ -31,6 +31,10 @@ OLD_PART = 3600.0
 """Seconds after which a file that was never finished has no writer any more."""
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ROOT = 0
+
+
+Notes: TypeAlias = dict[str, Any]
+"""What is written beside code, as JSON."""
 
 
 class UntrustedCode(Exception):
@@ -50,7 +54,7 @@ def folder() -> Path:
         raise UntrustedCode("there is no home folder: PUNCHCARD_CACHE can name a folder") from None
 
 
-def find(key: str) -> tuple[dict[str, Any], bytes] | str | None:
+def find(key: str) -> tuple[Notes, bytes] | str | None:
     """What was noted with the code of this key, and the code; why it is not used; or None where nothing is kept."""
     try:
         where = folder()
@@ -62,7 +66,7 @@ def find(key: str) -> tuple[dict[str, Any], bytes] | str | None:
         return f"kept code is not used: a file in {str(where)!r} is a link" if error.errno == errno.ELOOP else None
 
 
-def keep(key: str, notes: dict[str, Any], code: bytes) -> None:
+def keep(key: str, notes: Notes, code: bytes) -> None:
     """Keep code. A folder that cannot be written to, or is not to be trusted, only costs time."""
     header = json.dumps({"key": key, "notes": notes}).encode()
     rest = len(header).to_bytes(8, "little") + header + code
@@ -96,7 +100,7 @@ def _check_folder(where: Path) -> None:
             raise UntrustedCode(f"others can write to {str(path)!r}: chmod go-w forbids it")
 
 
-def _read(path: Path, key: str) -> tuple[dict[str, Any], bytes]:
+def _read(path: Path, key: str) -> tuple[Notes, bytes]:
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
         status = os.fstat(file.fileno())
         if status.st_uid != os.geteuid() or status.st_mode & OTHERS_WRITE or not stat.S_ISREG(status.st_mode):

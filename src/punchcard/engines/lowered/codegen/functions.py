@@ -9,8 +9,9 @@ All values are computed before anything is stored, so a loop that fails has not 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from llvmlite import ir
 
@@ -178,29 +179,33 @@ def _report(b: ir.IRBuilder, report: ir.Value, codes: list[tuple[ir.Value, int]]
 def _settle(emitter: LoopEmitter, plan: LoopPlan, visits: ir.Value) -> None:
     """Columns that were stored to in the loop before go through a loop of their own."""
     b = emitter.b
-    function = b.function
-    count = b.load(visits)
-    head, body, end = (function.append_basic_block(f"settle_{part}") for part in ("head", "body", "end"))
+    with counted_loop(b, b.load(visits)) as i:
+        column = b.load(b.gep(visits, [b.zext(b.add(i, ir.Constant(I32, 1)), I64)]))
+        at = b.sext(column, I64)
+        one = emitter.at(at, {}, {})
+        content = _content(one, plan.settles, {})
+        if one.bits:
+            raise LoweringError("what a column that was stored to becomes in the next loop is not proven to be ±1")
+        for _, source in one.seen:
+            if any(not set(source.missing) <= set(field.missing) for field, _, _ in content):
+                raise LoweringError("what a column that was stored to becomes in the next loop depends on "
+                                    f"{source.block!r}, which not every such column holds")
+        _put(one, at, content)
+
+
+@contextmanager
+def counted_loop(b: ir.IRBuilder, count: ir.Value) -> Iterator[ir.Value]:
+    """A loop in LLVM: the block writes its body, for the numbers from 0 to below the count, which are signed."""
+    head, body, end = (b.function.append_basic_block(name) for name in ("loop", "body", "loop_end"))
     before = b.block
     b.branch(head)
     b.position_at_end(head)
-    i = b.phi(I32)
-    i.add_incoming(ir.Constant(I32, 0), before)
-    b.cbranch(b.icmp_signed("<", i, count), body, end)
+    number = b.phi(count.type)
+    number.add_incoming(ir.Constant(count.type, 0), before)
+    b.cbranch(b.icmp_signed("<", number, count), body, end)
     b.position_at_end(body)
-    following = b.add(i, ir.Constant(I32, 1))
-    column = b.load(b.gep(visits, [b.zext(following, I64)]))
-    at = b.sext(column, I64)
-    one = emitter.at(at, {}, {})
-    content = _content(one, plan.settles, {})
-    if one.bits:
-        raise LoweringError("what a column that was stored to becomes in the next loop is not proven to be ±1")
-    for _, source in one.seen:
-        if any(not set(source.missing) <= set(field.missing) for field, _, _ in content):
-            raise LoweringError(f"what a column that was stored to becomes in the next loop depends on {source.block!r}, "
-                                "which not every such column holds")
-    _put(one, at, content)
-    i.add_incoming(following, b.block)
+    yield number
+    number.add_incoming(b.add(number, ir.Constant(count.type, 1)), b.block)
     b.branch(head)
     b.position_at_end(end)
 
@@ -225,7 +230,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
     function = ir.Function(module, kind, "run")
     function.attributes.add("noinline")  # into `run_many`: it would be compiled twice
     buffer, tables, visits, report, loops, patterns, cases, size = function.args
-    blocks: dict[str, Any] = {name: function.append_basic_block(name) for name in (
+    blocks = {name: function.append_basic_block(name) for name in (
         "begin", "head", "body", "made", "pattern_head", "pattern", "word_head", "word", "number_head", "number",
         "next_pattern", "matched", "output", "note", "stop", "again", "failed", "done")}
     b = ir.IRBuilder(blocks["begin"])
@@ -314,30 +319,21 @@ def _emit_many(module: ir.Module, run: ir.Function) -> None:
     kind = ir.FunctionType(ir.VoidType(), [bytes_, run.args[1].type, bytes_, bytes_, words, words, I64, words, words, I64])
     function = ir.Function(module, kind, "run_many")
     buffers, tables, visits, reports, sizes, jobs, count, patterns, cases, size = function.args
-    begin, head, body, done = (function.append_basic_block(name) for name in ("begin", "head", "body", "done"))
-    b = ir.IRBuilder(begin)
+    b = ir.IRBuilder(function.append_basic_block("begin"))
     strides = [b.load(b.gep(sizes, [ir.Constant(I64, i)])) for i in range(3)]
-    b.branch(head)
-    b.position_at_end(head)
-    job = b.phi(I64)
-    job.add_incoming(ir.Constant(I64, 0), begin)
-    b.cbranch(b.icmp_signed("<", job, count), body, done)
-    b.position_at_end(body)
-    entry = b.gep(jobs, [b.mul(job, ir.Constant(I64, 2))])
-    loops = b.gep(entry, [ir.Constant(I64, 1)])
-    card = b.load(entry)
-    buffer, visited, report = (b.gep(of, [b.mul(card, stride)])
-                               for of, stride in zip((buffers, visits, reports), strides, strict=True))
-    made = b.call(run, [buffer, tables, b.bitcast(visited, run.args[2].type), b.bitcast(report, words), b.load(loops),
-                        patterns, cases, size])
-    b.store(made, loops)
-    job.add_incoming(b.add(job, ir.Constant(I64, 1)), body)
-    b.branch(head)
-    b.position_at_end(done)
+    with counted_loop(b, count) as job:
+        entry = b.gep(jobs, [b.mul(job, ir.Constant(I64, 2))])
+        loops = b.gep(entry, [ir.Constant(I64, 1)])
+        card = b.load(entry)
+        buffer, visited, report = (b.gep(of, [b.mul(card, stride)])
+                                   for of, stride in zip((buffers, visits, reports), strides, strict=True))
+        made = b.call(run, [buffer, tables, b.bitcast(visited, run.args[2].type), b.bitcast(report, words), b.load(loops),
+                            patterns, cases, size])
+        b.store(made, loops)
     b.ret_void()
 
 
-def _patterns(b: ir.IRBuilder, blocks: dict[str, Any], real: ir.Type, buffer: ir.Value, report: ir.Value,
+def _patterns(b: ir.IRBuilder, blocks: dict[str, ir.Block], real: ir.Type, buffer: ir.Value, report: ir.Value,
               patterns: ir.Value, count: ir.Value, total: ir.Value) -> None:
     """Look for each pattern; the first word that differs settles most of them."""
     one, two, three = (ir.Constant(I64, n) for n in (1, 2, 3))

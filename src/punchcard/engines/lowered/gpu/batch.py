@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
+from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.card_state import CardState
@@ -19,8 +19,8 @@ from punchcard.engines.lowered.gpu.autotune import Autotuner, KernelVariant
 from punchcard.engines.lowered.gpu.device import GROUP_SIZES, WARP, Device, DeviceArrays, DeviceLimits
 from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED, LaunchShape, emit_machine
 from punchcard.engines.lowered.gpu.memory_layout import memory_layout
-from punchcard.engines.lowered.gpu.pattern_terms import pattern_terms
 from punchcard.engines.lowered.gpu.state_words import StateWords
+from punchcard.engines.lowered.pattern_table import PatternTerm, pattern_terms
 from punchcard.errors import LoweringError
 
 RESTS = -1
@@ -76,7 +76,7 @@ class GpuBatch:
         if self._plan.settles:
             raise LoweringError("columns that were stored to change once more in the next loop, which no GPU code does yet")
         self._states = StateWords(compiled_model)
-        self._fields: dict[str, npt.NDArray[Any]] = {}
+        self._fields: dict[str, AnyArray] = {}
         self._state_words = self._states.begin(self._cards)
         self._arrays: DeviceArrays | None = None
         self._here = True
@@ -85,7 +85,7 @@ class GpuBatch:
 
     def prepare(self, until: Sequence[Pattern]) -> None:
         """Get ready to stop at these patterns."""
-        compiled_model, patterns = self.compiled_model, pattern_terms(self.compiled_model, until)
+        compiled_model, patterns = self.compiled_model, [pattern_terms(self.compiled_model, one) for one in until]
         looked_at = [seen.field for pattern in patterns for seen in pattern if seen.field is not None]
         active = [(group.start, group.stop) for group in compiled_model.columns.groups]
         self._bring_back()
@@ -102,7 +102,7 @@ class GpuBatch:
         self._autotuner = Autotuner([KernelVariant(partial(self._compiled, shape, patterns), group * shape.shared)
                                      for shape in shapes])
 
-    def _compiled(self, shape: LaunchShape, patterns: Sequence[Sequence[Any]]) -> Any:
+    def _compiled(self, shape: LaunchShape, patterns: Sequence[Sequence[PatternTerm]]) -> object:
         def build() -> tuple[ir.Module, ir.Function]:
             module, compiled_model = ir.Module("machines"), self.compiled_model
             kind = compiled_model.kind_of_code(self._plan)
@@ -176,7 +176,7 @@ class GpuBatch:
                 return False
         return True
 
-    def _tables(self) -> list[npt.NDArray[Any]]:
+    def _tables(self) -> list[AnyArray]:
         """The tables of the code; one that it does without is empty."""
         compiled_model, found = self.compiled_model, []
         for table, direct in zip(self._plan.tables, compiled_model.kind_of_code(self._plan).direct, strict=True):
