@@ -11,9 +11,8 @@ from fractions import Fraction
 
 import z3
 
-from punchcard.card.column import rows_of
 from punchcard.card.facts import Copies, Fact, Holds
-from punchcard.card.layout import Layout, RowBlock
+from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims
@@ -214,7 +213,7 @@ class Obligation:
             if fact.region not in self._after:
                 continue
             column, words = self.any[fact.region], self._after[fact.region]
-            here = {self._is_here(self.end.place(rows).block, fact.region) for rows in mentioned(fact, self.end)}
+            here = {self._is_here(self.end.place(rows).block, fact.region) for rows in fact.mentions(self.end)}
             if len(here) > 1:
                 raise ProofError(f"the fact {fact.about!r} is about rows that depend on the case, and others: "
                                  "let all of them depend on it, or none")
@@ -242,10 +241,3 @@ class Obligation:
                 word = expected_words(self.meaning, block, columns.at(region, named))[fact.of]
                 found.append(z3.Implies(within, words[fact.rows] == word))
         return found
-
-
-def mentioned(fact: Fact | Copies | Holds, layout: Layout) -> set[str]:
-    """The rows that a fact is about."""
-    if isinstance(fact, Fact):
-        return rows_of(fact.condition_after(layout))
-    return {fact.rows, fact.by} if isinstance(fact, Copies) else {fact.rows}

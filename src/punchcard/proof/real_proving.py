@@ -55,8 +55,8 @@ class RealProof:
         for layer in self.layers:
             layer.heads = [replace(head, gap=head.gap * (1 + Fraction(MARGIN))) for head in layer.heads]
         self.promises = [fact.about for fact in self.layout.facts_of(Fact) if fact.promised]
-        self.promises += [f"what {fact.region} holds is within the limit of its blocks" for fact in self.layout.facts
-                          if isinstance(fact, Contents) and not fact.parts]
+        self.promises += [f"what {fact.region} holds is within the limit of its blocks" for fact in self.layout.contents
+                          if not fact.parts]
         self._seconds, self._progress, self._cases = seconds, progress, cases
         self.claims = Claims(Solver(seconds), progress)
         self.solver = Solver(seconds)
