@@ -127,7 +127,7 @@ def _chosen(real: Real, reals: dict[Real, float], tries: random.Random) -> float
 
 def _differences(proof: RealProof, card: AnyArray, after: AnyArray) -> list[Difference]:
     """Where the model's card departs from the step, or from what the layout says of every card."""
-    said = getattr(proof.machine.design, "departures", None)
+    said = getattr(proof.machine.design, "step_mismatches", None)
     found = [Difference(*each) for each in said(card, after)] if said is not None else []
     return found + [Broken("facts", "", "", wrong) for wrong in proof.layout.violations(after)]
 
