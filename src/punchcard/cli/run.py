@@ -16,8 +16,8 @@ import click
 
 from punchcard.cli.interrupts import heard
 from punchcard.cli.options import (
-    Calling,
     Given,
+    ProgramCommand,
     file_argument,
     given_flags,
     json_option,
@@ -42,9 +42,9 @@ TRACED_DENSELY = 512
 def make_run(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
     languages = [language for kind in registry for language in kind.languages]
-    extensions = ", ".join(extension for language in languages for extension in language.extensions)
+    extensions = ", ".join(dict.fromkeys(extension for language in languages for extension in language.extensions))
 
-    @click.command(cls=Calling, help=f"""Run a program on a looped transformer and compare it with a plain interpreter.
+    @click.command(cls=ProgramCommand, help=f"""Run a program on a looped transformer, and compare it with an interpreter.
 
     FILE is a program: {extensions}. With --resume no FILE is needed.""")
     @file_argument
