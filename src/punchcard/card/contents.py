@@ -150,8 +150,8 @@ class CopiesContents(AnyFact):
         held = np.sum([layout.array(card, block, of.region) for block in of.blocks], axis=0)[..., : found.shape[-2], :]
         named = np.asarray(layout.numbers(card, self.by, self.region)) - span.start
         inside = (named >= 0) & (named < span.stop - span.start)
-        shown = np.take_along_axis(held, np.where(inside, named, 0)[..., None, :], axis=-1)
-        return np.asarray(inside & _everywhere(found == shown))
+        named_one = np.take_along_axis(held, np.where(inside, named, 0)[..., None, :], axis=-1)
+        return np.asarray(inside & _everywhere(found == named_one))
 
 
 def _everywhere(entries: Truths) -> Truths:

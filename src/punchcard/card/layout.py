@@ -1,4 +1,4 @@
-"""The layout: names for the rows and columns of a card, and facts about what stands where.
+"""The layout: names for the rows and columns of a card, and facts about what they hold.
 
 A card is a matrix X of `width` rows and `columns` columns. Everything else asks the layout for slices by name; no
 other file writes a row or column number. The facts (which rows hold ±1 bits where, what a loop may change) are
@@ -18,7 +18,7 @@ from punchcard.budget import require, running
 from punchcard.card.contents import AnyFact, Contents
 from punchcard.card.encoding import MOST_BITS, Numbers, checked_words, decode, unpack_bits
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
-from punchcard.card.packed import PackedCard, departs
+from punchcard.card.packed import PackedCard, first_mismatch
 from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
 from punchcard.formatting import join_some
 
@@ -112,7 +112,7 @@ class Region:
 class Pattern:
     """Fixed ±1 bits at a row block of a region's first column: how a machine declares, say, that it has halted.
 
-    A 0 stands for either bit.
+    A 0 is for either bit.
     """
 
     rows: str
@@ -142,7 +142,7 @@ class Place:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What a pattern wants of a packed card: bits of a word in one column; without a place they are no word."""
+    """A pattern on packed cards: bits of a word in one column. `place` is None where the rows are not a word."""
 
     place: Place | None
     column: int
@@ -252,7 +252,7 @@ class Layout:
         return torch.zeros(self.width, self.columns, dtype=getattr(torch, name_of(dtype)))
 
     def check_room(self, why: str = "") -> None:
-        """Refuse to make a tensor of a card that would be too large to run so; `why` it is one is said in the message."""
+        """Refuse a card that is too large to run as a tensor; the message says `why` it is one."""
         require(running(self.width, self.columns),
                 f"a card of {self.width} rows and {self.columns} columns as a tensor{why}")
 
@@ -393,7 +393,7 @@ class Layout:
         for block in self.blocks:
             for region in self.regions:
                 content = block.holds.get(region.name)
-                wrong = departs(entries[..., self.rows(block.name), self.region(region.name)], content)
+                wrong = first_mismatch(entries[..., self.rows(block.name), self.region(region.name)], content)
                 if wrong is not None:
                     found.append(f"{block.name} in {region.name} holds {wrong}, not {content or 'zero'}")
         return found
@@ -403,7 +403,7 @@ class Layout:
     @overload
     def matches(self, card: AnyArray | PackedCard, pattern: Pattern) -> AnyArray: ...
     def matches(self, card: Any, pattern: Pattern) -> Any:
-        """Whether the pattern stands on the card: a boolean, one for each card of a batch."""
+        """Whether the pattern is on the card: a boolean, one for each card of a batch."""
         if isinstance(card, PackedCard):
             wanted = self._patterns.get(pattern) or self._pattern(pattern)
             if wanted.place is not None:

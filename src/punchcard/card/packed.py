@@ -1,7 +1,7 @@
-"""A card without a dense matrix: a word for a block of ±1 bits in a column, and numbers only where numbers stand.
+"""A card without a dense matrix: a word for a block of ±1 bits in a column, and numbers only where the layout has numbers.
 
 A block that holds ±1 bits, the number 1 or nothing in every region is a field of words: bit i of a column's word is row i
-of the block, 1 for +1 and 0 for -1. Where the block holds nothing the word is 0, and stands for the number 0. A block that
+of the block, 1 for +1 and 0 for -1. Where the block holds nothing the word is 0, for the number 0. A block that
 holds real or fixed numbers in some region is a field of numbers, a row for each column. A block that holds nothing
 when a loop begins has no field. So a packed card can only be what its layout declares.
 """
@@ -83,7 +83,7 @@ class PackedCard:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all fields; those that nobody wrote to take no memory."""
+        """Bytes of all fields; pages that were never written take no memory."""
         return sum(field.nbytes for field in self.fields.values())
 
     def __repr__(self) -> str:
@@ -186,7 +186,7 @@ class PackedCard:
             raise SizeError(f"{given.shape[-2:]} values do not fit {rows!r} in {region!r}, which is "
                             f"{(place.size, columns.stop - columns.start)}")
         content = place.block.holds.get(region)
-        wrong = departs(given, content)
+        wrong = first_mismatch(given, content)
         if wrong is not None:
             raise LayoutError(f"{wrong} does not go to {rows!r} in {region!r}: the layout declares "
                               f"{content or 'nothing'} there")
@@ -261,13 +261,13 @@ class PackedCard:
                     continue
                 wrong: float | str | None
                 if field.dtype.kind == "f":
-                    wrong = departs(field[columns].T, content)
+                    wrong = first_mismatch(field[columns].T, content)
                 else:
-                    wrong = self._word_departs(field, place, columns, content)
+                    wrong = self._first_word_mismatch(field, place, columns, content)
                 if wrong is not None:
                     yield f"{block.name} in {region.name} holds {wrong}, not {content or 'zero'}"
 
-    def _word_departs(self, field: AnyArray, place: Place, columns: slice, content: str | None) -> str | None:
+    def _first_word_mismatch(self, field: AnyArray, place: Place, columns: slice, content: str | None) -> str | None:
         for chunk, _, _, count in _pieces(place):
             words, most = _word(field, chunk)[columns], int(_mask(count))
             least = most if content == "one" else 0
@@ -291,7 +291,7 @@ class PackedCard:
         there = _word(field, chunk)[columns]
         kept = ~(_mask(count) << np.uint64(shift)) & _mask(8 * field.itemsize)
         if np.ndim(words) == 0 and int(words) == 0 and not there.any():
-            return  # pages that nobody wrote to stay unwritten
+            return  # pages that were never written stay so
         moved = (words << np.uint64(shift)).astype(field.dtype)
         there[...] = moved if int(kept) == 0 else there & field.dtype.type(kept) | moved
 
@@ -302,8 +302,8 @@ def packed_bytes(layout: Layout, dtype: FormatName) -> int:
                for block in layout.blocks if block.holds)
 
 
-def departs(entries: AnyArray, content: str | None) -> float | None:
-    """The first entry that is not what a layout declares; None: all are."""
+def first_mismatch(entries: AnyArray, content: str | None) -> float | None:
+    """The first entry that is not what a layout declares, or None."""
     if content in ("real", "fixed"):
         return None
     wrong = np.abs(entries) != 1 if content == "bits" else entries != (1 if content == "one" else 0)

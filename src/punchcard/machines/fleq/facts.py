@@ -1,4 +1,4 @@
-"""What stands on every card of a FLEQ machine when a loop begins: addresses, constants, instructions that lead somewhere."""
+"""Facts of every FLEQ card when a loop begins: addresses, constants, instructions that lead somewhere."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def card_facts(
 ) -> list[AnyFact]:
     """The facts of a design; `constants` are what never changes, by block and region: rows by columns, or one for all.
 
-    Where a design is `merged`, what was written stands in `data` when a loop ends, and `incoming` is 0. Some need that
+    Where a design is `merged`, what was written is in `data` when a loop ends, and `incoming` is 0. Some need that
     pointer functions work `in_place`: what they change is what they have read.
     """
     pointed = any(block.reads_instructions for block in blocks)

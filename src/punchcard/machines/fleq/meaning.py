@@ -1,4 +1,4 @@
-"""What a loop of the FLEQ machine does, said with words, for a proof: all that is bits, and where real numbers go.
+"""What a loop of the FLEQ machine does, in words, for a proof: all that is bits, and where real numbers go.
 
     current instruction      the one that the program counter names
     addresses                a + i, b + i, c + i for lane i
@@ -328,7 +328,7 @@ class Ahead:
         return self.card.is_at_most_zero("flag_before", self.card.all("scratchpad")[0], 2)
 
     def flag(self, column: ColumnBefore) -> list[Entry]:
-        """What stands at `flag` where a pointer function is called: the flag as far as it is known, or mem[flag]."""
+        """The number at `flag` where a pointer function is called: the flag as far as it is known, or mem[flag]."""
         card = self.card
         known = card.truth(~self._taken())
         value = card.pick([(TRUE, self.words.held(self.words["flag"], 1)), (self.met, [known])], 1)[0]

@@ -1,4 +1,4 @@
-"""What a loop of the von Neumann machine does, said with words: for a proof."""
+"""What a loop of the von Neumann machine does, in words, for a proof."""
 
 from __future__ import annotations
 

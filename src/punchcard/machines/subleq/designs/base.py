@@ -94,7 +94,7 @@ class SubleqContent:
 
 @dataclass(frozen=True)
 class Reading:
-    """What stands on a card, or on each card of a batch: the program's cells, and the next instruction's column."""
+    """What a card holds, or each card of a batch: the program's cells, and the next instruction's column."""
 
     words: Numbers
     program_counter: Numbers
@@ -142,13 +142,13 @@ class SubleqDesign(Design[SubleqSizes]):
     """Where a word waits that has not reached its cell."""
 
     def halting(self, sizes: SubleqSizes) -> tuple[Pattern, ...]:
-        """The pattern that stands on the card once the EOF instruction has been read."""
+        """The pattern that is on the card once the EOF instruction has been read."""
         bits = encode_unsigned(sizes.minus_one_column, sizes.pointer_bits).flatten()
         return (Pattern(self.halting_register, "scratchpad", tuple(int(b) for b in bits)),)
 
 
 def card_facts(sizes: SubleqSizes, a: str, b: str, c: str) -> tuple[AnyFact, ...]:
-    """What stands on every card of these sizes: the columns' numbers, the constants, and pointers that lead somewhere.
+    """Facts of every card of these sizes: the columns' numbers, the constants, and pointers that lead somewhere.
 
     `a`, `b` and `c` are the rows of an instruction's pointers. The last instruction is EOF, so no program runs past it.
     """
