@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from punchcard.arguments import checked
 from punchcard.errors import ProgramError
 from punchcard.machines.assembler import ParsedText, Statement, parse
 from punchcard.machines.subleq.isa import HALT, OPERATIONS, SUBLEQ, Halt, Instruction, Program, Subleq
 
 
-@checked
 def assemble(text: str, source: str = "") -> Program:
     """The program of a `.subleq` text; `source` names it in error messages."""
     parsed = parse(text, OPERATIONS, source)
