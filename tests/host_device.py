@@ -50,8 +50,9 @@ class HostDevice:
         assert values.flags.c_contiguous
         values.reshape(-1).view(np.uint8)[:] = self._rooms[address][: values.nbytes]
 
-    def launch(self, code: LoadedCode, groups: int, threads: int, shared: int, addresses: Sequence[int], loops: int,
+    def launch(self, code: object, groups: int, threads: int, shared: int, addresses: Sequence[int], loops: int,
                piece: int, machines: int) -> float:
+        assert isinstance(code, LoadedCode)
         machine, started = MACHINE(code.address("machine")), time.perf_counter()
         live = self._rooms[addresses[0]].view(np.int32)[:groups].tolist()
         self.launches.append(live)

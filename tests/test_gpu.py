@@ -23,7 +23,7 @@ from punchcard.engines.lowered.gpu.batch import BatchProgress, GpuBatch
 from punchcard.engines.lowered.gpu.kernel import LaunchShape, emit_kernel, emit_machine
 from punchcard.engines.lowered.gpu.memory_layout import MemoryLayout, MemoryStrip, memory_layout
 from punchcard.engines.lowered.gpu.nvptx import ptx
-from punchcard.engines.lowered.gpu.pattern_terms import pattern_terms
+from punchcard.engines.lowered.pattern_table import pattern_terms
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
@@ -72,7 +72,8 @@ def text_of(machine: SubleqMachine, shape: LaunchShape) -> str:
     compiled_model = CompiledModel(machine.weights, machine.layout, machine.pack(programs(1)[0]))
     plan, module = compiled_model.only_case, ir.Module("machines")
     strips = memory_layout(plan, compiled_model.places, [(0, 1)], ())
-    kind, patterns = compiled_model.kind_of_code(plan), pattern_terms(compiled_model, machine.halting)
+    kind, patterns = compiled_model.kind_of_code(plan), [
+        pattern_terms(compiled_model, pattern) for pattern in machine.halting]
     machine_code = emit_machine(module, plan, compiled_model.real, compiled_model.places, kind, strips, shape, patterns)
     emit_kernel(module, machine_code)
     return ptx(module)
@@ -220,7 +221,7 @@ def test_what_the_driver_says(monkeypatch: pytest.MonkeyPatch) -> None:
             text._obj.value = b"no CUDA-capable device is detected"
 
     monkeypatch.setattr(cuda, "_library", Driver)
-    with pytest.raises(LoweringError, match="the GPU's driver says at cuInit: no CUDA-capable device is detected"):
+    with pytest.raises(LoweringError, match="the GPU's driver reports an error at cuInit: no CUDA-capable device"):
         cuda.Cuda()
 
 
@@ -252,7 +253,7 @@ def test_the_faster_code_is_taken() -> None:
     choice, seconds = Autotuner([code("slow"), code("fast")]), 0.0
     for _ in range(2 * AGAIN):
         now, piece = choice.next()
-        took = piece / rates[now.compiled]
+        took = piece / rates[str(now.compiled)]
         assert ("fast" in compiled) == (seconds >= WORTH_SECONDS)
         assert took <= 1
         choice.took(took, piece)

@@ -47,9 +47,9 @@ def test_an_instruction_a_line() -> None:
     ("1 2-3", 1, 3, "'2-3' is not a decimal word"),
     ("1 -", 1, 3, "'-' is not a decimal word"),
     ("1 ٣", 1, 3, "'٣' is not a decimal word"),
-    ("1,,2", 1, 3, "no word stands before this ','"),
-    (",1", 1, 1, "no word stands before this ','"),
-    ("1,\n, 2", 2, 1, "no word stands before this ','"),
+    ("1,,2", 1, 3, "there is no word before this ','"),
+    (",1", 1, 1, "there is no word before this ','"),
+    ("1,\n, 2", 2, 1, "there is no word before this ','"),
     ("1 " + "9" * 50, 1, 3, "9{40}\\.\\.\\.' has 50 digits: the most is 40"),
 ])
 def test_bad_images(text: str, line: int, column: int, message: str) -> None:

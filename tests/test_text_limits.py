@@ -64,7 +64,7 @@ def refused(tmp_path: Path, extension: str, text: str) -> str:
     (".fleq", ".data\nx scalar file(", "a", ".npy)", "has 10000010 characters"),
     (".fleq", ".data\nx matrix 1x1 ", ";", "", "row 1 of 'x' has 0 values"),
     (".dec", "", "a", "", "'a{40}...' is not a decimal word"),
-    (".dec", "1", ",", "", "no word stands before this ','"),
+    (".dec", "1", ",", "", "there is no word before this ','"),
     (".bf", "", "[", "", "line 1, column 262145: the program has more than 262,144 commands"),
     (".bf", "", "]", "", "line 1, column 1: no '\\[' opens"),
     (".json", "", "[", "", "not a program as `punchcard asm` writes it"),

@@ -5,7 +5,8 @@ A program may use NumPy's own names as well; `np.sqrt(x)` and `pc.arrays.sqrt(x)
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,7 @@ NAMES = ("eye", "zeros", "ones", "sum", "dot", "outer", "norm", "sqrt", "exp", "
          "relu", "maximum", "minimum", "abs", "where", "softmax")
 """Every function here that a program may call."""
 Array = NDArray[np.float64]
+"""An array. A function of numbers gives NumPy's number, which behaves like an array without dimensions."""
 
 
 def _real(value: ArrayLike) -> Array:
@@ -52,16 +54,16 @@ def ones(shape: int | tuple[int, ...]) -> Array:
 
 
 @checked
-def sum(a: ArrayLike, axis: int | None = None) -> Any:
+def sum(a: ArrayLike, axis: int | None = None) -> Array:
     """The sum of all entries, of each column (axis 0) or of each row (axis 1)."""
     array = _real(a)
     if axis is not None and not -array.ndim <= axis < array.ndim:
         raise ProgramError(f"sum: axis={axis} of an array of the shape {array.shape}")
-    return np.sum(array, axis=axis)
+    return cast(Array, np.sum(array, axis=axis))
 
 
 @checked
-def dot(a: ArrayLike, b: ArrayLike) -> Any:
+def dot(a: ArrayLike, b: ArrayLike) -> Array:
     """The product of two vectors or matrices, as a @ b."""
     return _fitting("dot", np.dot, a, b)
 
@@ -73,49 +75,49 @@ def outer(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 @checked
-def norm(a: ArrayLike) -> Any:
+def norm(a: ArrayLike) -> Array:
     """The square root of the sum of squares."""
-    return np.sqrt(np.sum(np.square(_real(a))))
+    return cast(Array, np.sqrt(np.sum(np.square(_real(a)))))
 
 
 @checked
-def sqrt(a: ArrayLike) -> Any:
+def sqrt(a: ArrayLike) -> Array:
     """The square root of each entry."""
     return np.sqrt(_real(a))
 
 
 @checked
-def exp(a: ArrayLike) -> Any:
+def exp(a: ArrayLike) -> Array:
     """e to the power of each entry."""
     return np.exp(_real(a))
 
 
 @checked
-def log(a: ArrayLike) -> Any:
+def log(a: ArrayLike) -> Array:
     """The natural logarithm of each entry."""
     return np.log(_real(a))
 
 
 @checked
-def sin(a: ArrayLike) -> Any:
+def sin(a: ArrayLike) -> Array:
     """The sine of each entry."""
     return np.sin(_real(a))
 
 
 @checked
-def cos(a: ArrayLike) -> Any:
+def cos(a: ArrayLike) -> Array:
     """The cosine of each entry."""
     return np.cos(_real(a))
 
 
 @checked
-def tanh(a: ArrayLike) -> Any:
+def tanh(a: ArrayLike) -> Array:
     """The hyperbolic tangent of each entry."""
     return np.tanh(_real(a))
 
 
 @checked
-def sigmoid(a: ArrayLike) -> Any:
+def sigmoid(a: ArrayLike) -> Array:
     """1 / (1 + exp(-a)) of each entry, without overflow."""
     array = _real(a)
     small = np.exp(-np.abs(array))
@@ -123,31 +125,31 @@ def sigmoid(a: ArrayLike) -> Any:
 
 
 @checked
-def relu(a: ArrayLike) -> Any:
+def relu(a: ArrayLike) -> Array:
     """Each entry, or 0 where it is negative."""
     return np.maximum(_real(a), 0.0)
 
 
 @checked
-def maximum(a: ArrayLike, b: ArrayLike) -> Any:
+def maximum(a: ArrayLike, b: ArrayLike) -> Array:
     """The larger of each pair of entries."""
     return _fitting("maximum", np.maximum, a, b)
 
 
 @checked
-def minimum(a: ArrayLike, b: ArrayLike) -> Any:
+def minimum(a: ArrayLike, b: ArrayLike) -> Array:
     """The smaller of each pair of entries."""
     return _fitting("minimum", np.minimum, a, b)
 
 
 @checked
-def abs(a: ArrayLike) -> Any:
+def abs(a: ArrayLike) -> Array:
     """Each entry without its sign."""
     return np.abs(_real(a))
 
 
 @checked
-def where(condition: ArrayLike, a: ArrayLike, b: ArrayLike) -> Any:
+def where(condition: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
     """An entry of a where the condition holds, of b elsewhere."""
     try:
         return np.where(np.asarray(condition), _real(a), _real(b))
@@ -165,7 +167,7 @@ def softmax(a: ArrayLike, axis: int = -1) -> Array:
     return np.asarray(grown / grown.sum(axis=axis, keepdims=True))
 
 
-def _fitting(name: str, function: Any, a: ArrayLike, b: ArrayLike) -> Any:
+def _fitting(name: str, function: Callable[[Array, Array], Array], a: ArrayLike, b: ArrayLike) -> Array:
     try:
         return function(_real(a), _real(b))
     except ValueError as error:

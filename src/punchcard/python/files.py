@@ -33,21 +33,21 @@ MOST_TEXT = 1 << 20
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The function that is to run: its source, what it is given, and what its decorator says."""
+class EntryPoint:
+    """The function that is to run: its source, its arguments, and the options of its decorator."""
 
     source: FunctionSource
-    arguments: list[Any]
-    options: Mapping[str, Any]
+    arguments: list[object]
+    options: Mapping[str, object]
     shown: bool
 
     @property
     def machine(self) -> str:
         """The kind of machine that it is for."""
-        said = self.options.get("machine")
-        if said is not None and said not in HOMES:
-            self.source.fail(self.source.node, f"machine={said!r}", "it must be 'fleq' or 'von-neumann'")
-        return str(said) if said is not None else machine_for(self.source)
+        machine = self.options.get("machine")
+        if machine is not None and machine not in HOMES:
+            self.source.fail(self.source.node, f"machine={machine!r}", "it must be 'fleq' or 'von-neumann'")
+        return str(machine) if machine is not None else machine_for(self.source)
 
 
 def assemble(
@@ -55,52 +55,52 @@ def assemble(
     word_bits: int | None = None, memory: int | None = None,
 ) -> Image:
     """The program of a file with functions of integers."""
-    chosen = choose(text, source, call)
-    if chosen.machine != "von-neumann":
-        raise ProgramError(f"{source}: {chosen.source.name}() is a function of arrays: it runs on a FLEQ machine")
+    entry = find_entry(text, source, call)
+    if entry.machine != "von-neumann":
+        raise ProgramError(f"{source}: {entry.source.name}() is a function of arrays: it runs on a FLEQ machine")
     sizes = {"word_bits": word_bits, "memory": memory, "check": check_overflow}
-    own = {name: value for name, value in chosen.options.items() if name != "machine"}
-    made: IntegerProgram = of_source(chosen.source, None, "von-neumann",
+    own = {name: value for name, value in entry.options.items() if name != "machine"}
+    made: IntegerProgram = of_source(entry.source, None, "von-neumann",
                                      **{**own, **{name: value for name, value in sizes.items() if value is not None}})
-    code = (made.compiled_with_output if chosen.shown else made.compiled)(*chosen.arguments)
+    code = (made.compiled_with_output if entry.shown else made.compiled)(*entry.arguments)
     return replace(code.program, source=source, word_bits=code.word_bits, memory=code.memory, listing=code.listing)
 
 
 def assemble_arrays(text: str, source: str = "", *, call: str | None = None) -> FleqProgram:
     """The program of a file with functions of arrays."""
-    chosen = choose(text, source, call)
-    own = {name: value for name, value in chosen.options.items() if name != "machine"}
-    made: ArrayProgram = of_source(chosen.source, None, "fleq", **own)
-    return made.program_with_lines(*(_array(argument) for argument in chosen.arguments))
+    entry = find_entry(text, source, call)
+    own = {name: value for name, value in entry.options.items() if name != "machine"}
+    made: ArrayProgram = of_source(entry.source, None, "fleq", **own)
+    return made.program_with_lines(*(_array(argument) for argument in entry.arguments))
 
 
-def is_for_integers(text: str, source: str = "", *, call: str | None = None, **others: Any) -> bool:
+def is_for_integers(text: str, source: str = "", *, call: str | None = None, **others: object) -> bool:
     """Whether the function that is to run is one of integers, as far as the text can be read."""
     return not is_for_arrays(text, source, call=call)
 
 
-def is_for_arrays(text: str, source: str = "", *, call: str | None = None, **others: Any) -> bool:
+def is_for_arrays(text: str, source: str = "", *, call: str | None = None, **others: object) -> bool:
     """Whether it is one of arrays."""
     try:
-        return choose(text, source, call).machine == "fleq"
+        return find_entry(text, source, call).machine == "fleq"
     except ProgramError:
         return False  # the error is the other reader's to say
 
 
-def choose(text: str, source: str, call: str | None) -> Chosen:
+def find_entry(text: str, source: str, call: str | None) -> EntryPoint:
     """The function of a file that is to run."""
     file = PythonFile.parsed(text, source)
     if call is None:
         found = file.default()
-        return Chosen(found, [], file.decorated.get(found.name) or {}, found.name != "main")
+        return EntryPoint(found, [], file.decorated.get(found.name) or {}, found.name != "main")
     name, arguments = split_call(call)
     if name not in file.functions:
         raise ProgramError(f"{source}: there is no function {shortened(name)}{did_you_mean(name, file.functions)}: the file "
                            f"has {', '.join(list(file.functions)[:20]) or 'none'}")
-    return Chosen(file.functions[name], arguments, file.decorated.get(name) or {}, True)
+    return EntryPoint(file.functions[name], arguments, file.decorated.get(name) or {}, True)
 
 
-def split_call(call: str) -> tuple[str, list[Any]]:
+def split_call(call: str) -> tuple[str, list[object]]:
     """A name and arguments, of `gcd 1071 462` or of `gcd(1071, 462)`."""
     if re.fullmatch(r"\s*\w+\s*\(.*\)\s*", call, re.DOTALL):
         try:
@@ -119,7 +119,7 @@ def split_call(call: str) -> tuple[str, list[Any]]:
     return words[0], [_literal(word) for word in words[1:]]
 
 
-def _array(argument: Any) -> Any:
+def _array(argument: object) -> object:
     """An argument of a function of arrays: the text `4 1 ; 2 3` is a matrix, as in `--set`."""
     if not isinstance(argument, str) or not re.fullmatch(r"[-+.,;\s\deE]*\d[-+.,;\s\deE]*", argument):
         return argument
@@ -130,7 +130,7 @@ def _array(argument: Any) -> Any:
     return rows if len(rows) > 1 else rows[0]
 
 
-def _literal(word: str) -> Any:
+def _literal(word: str) -> object:
     """A number or a list; what is neither is a text."""
     try:
         return ast.literal_eval(word)
@@ -143,9 +143,9 @@ class PythonFile:
 
     def __init__(self, tree: ast.Module, source: str, lines: list[str]) -> None:
         self.source = source
-        self.names: dict[str, Any] = {}
+        self.names: dict[str, object] = {}
         self.functions: dict[str, FunctionSource] = {}
-        self.decorated: dict[str, dict[str, Any]] = {}
+        self.decorated: dict[str, dict[str, object]] = {}
         for node in tree.body:
             if isinstance(node, ast.FunctionDef):
                 found = FunctionSource.parsed(node, source or "program.py", lines, self.names)
@@ -165,7 +165,7 @@ class PythonFile:
                 old = self.names.get(inner.id)
                 if not isinstance(inner.ctx, ast.Load):
                     self._lose(inner.id)
-                elif isinstance(old, list):  # whoever holds a list may change it, under each of its names
+                elif isinstance(old, list):  # a list may be changed under each of its names
                     for name in [name for name, value in self.names.items() if _holds(value, old)]:
                         self._lose(name)
             elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -225,7 +225,7 @@ class PythonFile:
         for decorator in node.decorator_list:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             if ast.unparse(called).rpartition(".")[2] != "program":
-                found.fail(decorator, "only @program, of punchcard, can stand above a function here")
+                found.fail(decorator, "the only decorator of a function in a program file is @program")
             given = decorator.keywords if isinstance(decorator, ast.Call) else []
             options = {}
             for keyword in given:
@@ -245,7 +245,7 @@ class PythonFile:
         for target in targets:
             self._name(target, value)
 
-    def _name(self, target: ast.expr, value: Any) -> None:
+    def _name(self, target: ast.expr, value: object) -> None:
         """A name for a constant, or several for the items of one."""
         if isinstance(target, ast.Name):
             self._lose(target.id)
@@ -257,7 +257,7 @@ class PythonFile:
         else:
             self._forget(target)
 
-    def _value(self, node: ast.expr) -> Any:
+    def _value(self, node: ast.expr) -> object:
         """The value of a constant expression; `_UNKNOWN` where it is not one, or too large."""
         if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float | str):
             return node.value
@@ -274,18 +274,20 @@ class PythonFile:
             return self._combined(OPERATORS[type(node.op)][1], self._value(node.left), self._value(node.right))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and (
                 "range" not in self.names and not node.keywords and 1 <= len(node.args) <= 3):
-            ends = [self._value(each) for each in node.args]
-            if all(type(end) is int for end in ends) and (len(ends) < 3 or ends[2]):
+            ends = [end for end in map(self._value, node.args) if type(end) is int]
+            if len(ends) == len(node.args) and (len(ends) < 3 or ends[2]):
                 found = range(*ends)
                 return tuple(found) if found[:MOST_ITEMS] == found else _UNKNOWN
         return _UNKNOWN
 
     @staticmethod
-    def _combined(combine: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-        if combine is operator.mul and isinstance(left, list) and isinstance(right, int):
+    def _combined(combine: Callable[[Any, Any], Any], left: object, right: object) -> object:
+        if not isinstance(right, int):
+            return _UNKNOWN
+        if combine is operator.mul and isinstance(left, list):
             return left * right if len(left) * right <= MOST_ITEMS else _UNKNOWN
-        small = all(isinstance(side, int) and abs(side).bit_length() <= MOST_BITS for side in (left, right))
-        if not small or (combine in (operator.lshift, operator.pow) and not 0 <= right <= MOST_BITS) or (
+        if not isinstance(left, int) or max(abs(left).bit_length(), abs(right).bit_length()) > MOST_BITS or (
+                combine in (operator.lshift, operator.pow) and not 0 <= right <= MOST_BITS) or (
                 combine is operator.rshift and right < 0) or (combine in (operator.floordiv, operator.mod) and not right):
             return _UNKNOWN
         return combine(left, right)
@@ -300,7 +302,7 @@ def _is_main_guard(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and "__name__" in ast.unparse(node.test)
 
 
-def _holds(value: Any, items: list[Any]) -> bool:
+def _holds(value: object, items: list[object]) -> bool:
     """Whether a value is a list, or has it somewhere inside."""
     return value is items or (isinstance(value, list | tuple) and any(_holds(each, items) for each in value))
 

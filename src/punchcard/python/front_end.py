@@ -34,7 +34,7 @@ _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class ProgramOptions:
     """Options that every kind of program has.
 
     engine      what applies the model;  max_steps  the most instructions of a run, default: set by the program
@@ -56,7 +56,7 @@ class CompiledCall(Protocol):
     def machine(self) -> Machine[Any, Any]: ...
 
 
-Options = TypeVar("Options", bound=RunOptions)
+Options = TypeVar("Options", bound=ProgramOptions)
 Compiled = TypeVar("Compiled", bound=CompiledCall)
 
 
@@ -65,7 +65,7 @@ class PythonProgram(ABC, Generic[Options, Compiled]):
 
     machine_kind: ClassVar[str]
     about: ClassVar[str]
-    option_type: ClassVar[type[RunOptions]]
+    option_type: ClassVar[type[ProgramOptions]]
 
     def __init__(self, source: FunctionSource, function: Callable[..., Any] | None = None, **options: object) -> None:
         check_options("program", options, self.option_type)
@@ -117,7 +117,7 @@ class PythonProgram(ABC, Generic[Options, Compiled]):
         finally:
             _PLAIN.reset(token)
 
-    def bind(self, given: tuple[object, ...], named: Mapping[str, object], *, partial: bool = False) -> dict[str, Any]:
+    def bind(self, given: tuple[object, ...], named: Mapping[str, object], *, partial: bool = False) -> dict[str, object]:
         """Arguments by parameter, with the defaults; `partial`: some may be missing."""
         names = [parameter.arg for parameter in parameters_of(self.source)]
         found = bind(self.source, given, named, names if partial else self.defaults, _refuse)
@@ -141,16 +141,16 @@ class PythonProgram(ABC, Generic[Options, Compiled]):
         if report.agrees is False:
             raise ProgramError(f"{self.source.name}: the run does not agree with the interpreter: {report.why}")
 
-    def _default_values(self) -> dict[str, Any]:
+    def _default_values(self) -> dict[str, object]:
         if self.function is not None:
             parameters = inspect.signature(self.function).parameters
             return {name: p.default for name, p in parameters.items() if p.default is not p.empty}
         return default_values(self.source)
 
 
-def default_values(source: FunctionSource) -> dict[str, Any]:
+def default_values(source: FunctionSource) -> dict[str, object]:
     """The default values of a function that was parsed and not executed: constants."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, node in defaults_of(source).items():
         try:
             found[name] = ast.literal_eval(node)

@@ -1,4 +1,4 @@
-"""Arithmetic of intervals: every result of an operation on numbers of two intervals lies in the interval that is given.
+"""Arithmetic of intervals: every result of an operation on numbers of two intervals is in the resulting interval.
 
 Ends are of one type: integers, fractions or floats. Nothing is rounded here.
 """

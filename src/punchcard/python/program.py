@@ -35,7 +35,7 @@ def program(function: Callable[..., Any] | None = None, *, machine: str | None =
 def of_source(
     source: FunctionSource, function: Callable[..., Any] | None, machine: str | None = None, **options: Any
 ) -> Any:
-    """The program of a function's source; `function` is None where it stands in a file that was parsed."""
+    """The program of a function's source; `function` is None if it is in a file that was only parsed."""
     kind = machine_for(source) if machine is None else machine
     if kind not in HOMES:
         raise ProgramError(f"program: machine={machine!r}: it must be 'fleq' or 'von-neumann'")

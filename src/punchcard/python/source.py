@@ -14,7 +14,7 @@ import textwrap
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from punchcard.errors import ProgramError, did_you_mean
 
@@ -50,14 +50,14 @@ class Unsupported(ProgramError):
         return f"{self}\n{self.pointed}" if self.text else str(self)
 
 
-class Outside(Mapping[str, Any]):
+class Outside(Mapping[str, object]):
     """What names outside a function mean, looked up when they are asked for: its closure, then its globals."""
 
     def __init__(self, function: types.FunctionType) -> None:
         self._cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         self._globals = function.__globals__
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         if name in self._cells:
             try:
                 return self._cells[name].cell_contents
@@ -74,7 +74,7 @@ class Outside(Mapping[str, Any]):
 
 @dataclass(frozen=True)
 class FunctionSource:
-    """The tree of a function and where it stands.
+    """The tree of a function, and its place in its file.
 
     lines     the text in which the tree's line numbers count, from 1
     offset    lines of the file before the first of them;  indent  characters taken off the front of each
@@ -87,10 +87,10 @@ class FunctionSource:
     lines: Sequence[str]
     offset: int = 0
     indent: int = 0
-    names: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    names: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, function: Callable[..., Any]) -> FunctionSource:
+    def of(cls, function: Callable[..., object]) -> FunctionSource:
         """The source of a function object."""
         name = getattr(function, "__name__", repr(function))
         if not inspect.isfunction(function):
@@ -116,7 +116,7 @@ class FunctionSource:
         return cls(node, _short(file), tuple(lines_of(text)), first - 1, indent, names)
 
     @classmethod
-    def parsed(cls, node: ast.FunctionDef, file: str, lines: Sequence[str], names: Mapping[str, Any]) -> FunctionSource:
+    def parsed(cls, node: ast.FunctionDef, file: str, lines: Sequence[str], names: Mapping[str, object]) -> FunctionSource:
         """A function of a parsed file, whose lines are those of the whole file."""
         return cls(node, _short(file), lines, names=names)
 

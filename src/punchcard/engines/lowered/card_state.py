@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from punchcard.card.layout import Card
+from punchcard.card.formats import AnyArray
+from punchcard.card.layout import Card, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis.buffer_layout import LINE
 from punchcard.engines.lowered.analysis.plan import Lookup
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 CHECK_SHARE = 20
-"""A look at the whole of a card may take, after a port, one part in so many of the time."""
+"""After a port, checking the whole card may take one part in so many of the time."""
 DONE, FAILED, MATCHED, UNKNOWN_CASE = range(4)
+Snapshot: TypeAlias = tuple[Buffer, AnyArray, bool, bool, Card | None]
+"""All that a loop changes of a card state."""
 
 
 class CardMemory:
@@ -56,14 +58,14 @@ class CardState:
         self.buffer, self.visits, self.report = memory.buffers[row], memory.visits[row], memory.reports[row]
         self._addresses = [array.ctypes.data for array in (self.buffer, self.visits, self.report)]
         self.card = PackedCard(compiled_model.layout, card.dtype, {})
-        self._arrays: dict[str, npt.NDArray[Any]] = {}
+        self._arrays: dict[str, AnyArray] = {}
         for name, field in card.fields.items():
             at = places.arrays[name]
             more = self.buffer[at : at + field.nbytes + field.nbytes // len(field)].view(field.dtype)
             self._arrays[name] = more.reshape(len(field) + 1, *field.shape[1:])
             self.card.fields[name] = self._arrays[name][: len(field)]
         self.checked_at = self.check_seconds = 0.0
-        self.unpacked: Any = None
+        self.unpacked: Card | None = None
         self.patterns = NOTHING
         self.take(card)
 
@@ -85,12 +87,12 @@ class CardState:
 
     def tensor(self) -> Tensor:
         """The card as it is now."""
-        return self.show().tensor() if self.unpacked is None else self.unpacked
+        return self.show().tensor() if self.unpacked is None else as_tensor(self.unpacked)
 
     def resume(self, changed: Card | None) -> None:
         """Go on after a port, which may have changed the card, in place or as another one.
 
-        Its active columns are looked at every time, and the whole card now and then and at the end.
+        Its active columns are checked every time, the whole card now and then and at the end.
         """
         if changed is not None:
             self._hold(changed)
@@ -104,7 +106,7 @@ class CardState:
         self._begin()
 
     def check_last(self) -> None:
-        """The last look at a card that ports have changed, and from which loops were made."""
+        """The last check of a card that ports have changed, and from which loops were made."""
         if self.unseen and self.fits:
             self._check()
             if not self.fits:
@@ -123,11 +125,11 @@ class CardState:
             passive = self.compiled_model.columns.passive
             self.visits[0], self.visits[1 : len(passive) + 1] = len(passive), passive
 
-    def snapshot(self) -> tuple[Any, ...]:
+    def snapshot(self) -> Snapshot:
         """All that a loop changes, to come back to."""
         return self.buffer.copy(), self.visits.copy(), self.fits, self.unseen, self.unpacked
 
-    def restore(self, kept: tuple[Any, ...]) -> None:
+    def restore(self, kept: Snapshot) -> None:
         self.buffer[:], self.visits[:], self.fits, self.unseen, self.unpacked = kept
 
     def show(self) -> PackedCard:
@@ -137,7 +139,7 @@ class CardState:
         return self.card
 
     def advance(self, loops: int, *, stop: bool = True) -> tuple[int, int | None]:
-        """Make up to `loops` loops; how many were made, and the number of the pattern that then stands on the card."""
+        """Make up to `loops` loops; how many were made, and the number of the pattern that is then on the card."""
         compiled_model, made = self.compiled_model, 0
         if not self.fits:
             return 0, None

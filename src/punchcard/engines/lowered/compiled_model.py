@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
+from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis import tables
@@ -25,8 +26,10 @@ from punchcard.engines.lowered.analysis.requirements import CardRequirements
 from punchcard.engines.lowered.analysis.symbolic import NotUniform, SharedLayers, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
+from punchcard.engines.lowered.codegen.code_cache import Notes
+from punchcard.engines.lowered.codegen.driver import emit_driver
 from punchcard.engines.lowered.codegen.emit import CodeKind
-from punchcard.engines.lowered.codegen.functions import emit_driver, emit_loop
+from punchcard.engines.lowered.codegen.loop import emit_loop
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.errors import LoweringError
 from punchcard.transformer.weights import Weights
@@ -117,10 +120,10 @@ class CompiledModel:
         return self._trace({})
 
     def kind_of_code(self, plan: LoopPlan) -> CodeKind:
-        """What the code of a plan may take for granted: until a loop shows that it may not."""
+        """What the code of a plan assumes, until a loop shows that it is false."""
         return CodeKind([tables.direct(table, self.passive) if self.direct else None for table in plan.tables], self.empty)
 
-    def _notes(self, plan: LoopPlan) -> dict[str, Any]:
+    def _notes(self, plan: LoopPlan) -> Notes:
         direct = self.kind_of_code(plan).direct
         return {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in direct]}
 
@@ -136,9 +139,9 @@ class CompiledModel:
         finally:
             self.graph.forget(size)
 
-    def _driver(self) -> tuple[ir.Module, dict[str, Any]]:
+    def _driver(self) -> tuple[ir.Module, Notes]:
         module = ir.Module("driver")
-        notes: dict[str, Any] = {}
+        notes: Notes = {}
         if self.shared.cut < len(self.layers):
             plan = self._trace(None)
             rest = self._trace(None, "rest", plan.tables)
@@ -185,7 +188,7 @@ class CompiledModel:
     def _add_case(self, key: int, follow: dict[StateSlot, Numbers]) -> None:
         bits = {row: 1.0 if key >> i & 1 else -1.0 for i, row in enumerate(self.selectors)}
 
-        def build() -> tuple[ir.Module, dict[str, Any]]:
+        def build() -> tuple[ir.Module, Notes]:
             plan = self._trace(bits, follow=follow)
             read = self.driver.notes.get("read")
             if read is not None:
@@ -204,7 +207,7 @@ class CompiledModel:
             place = (place + 1) % CASES
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
 
-    def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> code.LoadedCode:
+    def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> code.LoadedCode:
         loaded = code.load_or_compile(name, build)
         self.fresh += loaded.fresh
         if loaded.doubt is not None:
@@ -226,7 +229,7 @@ class CompiledModel:
         return int(self.filled[table][code])
 
     def fits(self, layout: Layout, card: PackedCard) -> bool:
-        """Whether another card has the same static rows, so that code and tables are good for it too."""
+        """Whether another card has the same static rows, so that code and tables apply to it too."""
         return (layout is self.layout or layout.describe() == self.layout.describe()) and self.requirements.hold(card)
 
     @cached_property
@@ -260,7 +263,7 @@ class CompiledModel:
             field, i = self.places.fields.of_row[slot.row]
             _put_entries(card, field, i, self.columns_of(slot.group), self._numbers(buffer, place, slot.width))
 
-    def _numbers(self, buffer: Buffer, at: int, width: int) -> npt.NDArray[Any]:
+    def _numbers(self, buffer: Buffer, at: int, width: int) -> AnyArray:
         return buffer[at : at + width * np.dtype(self.number).itemsize].view(self.number)
 
     def columns_of(self, group: int | None) -> list[int]:
@@ -269,7 +272,7 @@ class CompiledModel:
         return [column for g in groups for column in range(g.start, g.stop)]
 
     def look_up(self, asked: list[Lookup], report: list[tuple[int, int]]) -> bool:
-        """Whether a loop that failed is tried again, with more entries in a table or less that is taken for granted."""
+        """Whether a loop that failed is tried again, with more entries in a table or fewer assumptions."""
         filled = outside = empty = False
         for number, place in report:
             table = asked[number]
@@ -291,20 +294,20 @@ class CompiledModel:
         return filled or outside or empty
 
 
-def _words(card: PackedCard, field: Field) -> npt.NDArray[Any]:
+def _words(card: PackedCard, field: Field) -> AnyArray:
     """The words of a field, column by column."""
     array = card.fields[field.block]
     return array if array.ndim == 1 else array[:, field.offset // 8]
 
 
-def _entries(card: PackedCard, field: Field, row: int, columns: list[int]) -> npt.NDArray[Any]:
+def _entries(card: PackedCard, field: Field, row: int, columns: list[int]) -> AnyArray:
     """One row of a field in some columns, as numbers."""
     if not field.bits:
         return card.fields[field.block][columns, row]
     return 2.0 * (_words(card, field)[columns] >> row & 1) - 1.0
 
 
-def _put_entries(card: PackedCard, field: Field, row: int, columns: list[int], values: npt.NDArray[Any]) -> None:
+def _put_entries(card: PackedCard, field: Field, row: int, columns: list[int], values: AnyArray) -> None:
     if not field.bits:
         card.fields[field.block][columns, row] = values
         return

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain, groupby
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import groupby
+from operator import or_
 
 import numpy as np
 
 from punchcard.card.layout import Pattern
 from punchcard.engines.controls import Port
+from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
+from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.compiled_model import CompiledModel, Pointers
 from punchcard.engines.output_buffer import OutputBuffer
 
@@ -83,55 +88,77 @@ def _signed(word: int) -> int:
     return word if word < 1 << 63 else word - (1 << 64)
 
 
+@dataclass(frozen=True)
+class PatternTerm:
+    """One thing that a pattern looks at: bits of a state or of a field in a column, or a number there and its sign.
+
+    Without any of these it looks at what is always 0, and the pattern never matches.
+    """
+
+    state: StateWord | None = None
+    slot: tuple[StateSlot, int] | None = None
+    field: Field | None = None
+    column: int = 0
+    row: int = 0
+    mask: int = 0
+    wanted: int = 0
+
+    def offset(self, places: BufferLayout) -> int:
+        """Where it is in the buffer of a card, in bytes."""
+        if self.state is not None:
+            return places.words[self.state]
+        if self.slot is not None:
+            return places.slots[self.slot[0]] + self.slot[1] * places.fields.real
+        if self.field is None:
+            return places.nothing
+        first = places.arrays[self.field.block] + self.column * self.field.stride
+        return first + (self.field.offset if self.field.bits else self.row * self.field.item)
+
+
+def pattern_terms(compiled_model: CompiledModel, pattern: Pattern) -> list[PatternTerm]:
+    """All that a pattern looks at: words first, then numbers."""
+    layout, places = compiled_model.layout, compiled_model.places
+    first, column = layout.rows(pattern.rows).start, layout.region(pattern.region).start
+    words: dict[PatternTerm, tuple[int, int]] = {}
+    numbers: list[PatternTerm] = []
+    for row, bit in ((first + i, bit) for i, bit in enumerate(pattern.bits) if bit):
+        if row not in places.fields.of_row or pattern.region not in layout.place(pattern.rows).block.holds:
+            return [PatternTerm(wanted=1)]
+        slot = next((s for s in compiled_model.columns.slots
+                     if s.row == row and column in compiled_model.columns_of(s.group)), None)
+        field, i = places.fields.of_row[row]
+        word = None if slot is None else places.word_of(slot)
+        if slot is not None and word is None:
+            numbers.append(PatternTerm(slot=(slot, compiled_model.columns_of(slot.group).index(column)), wanted=bit))
+        elif word is None and not field.bits:
+            numbers.append(PatternTerm(field=field, column=column, row=i, wanted=bit))
+        else:
+            at = PatternTerm(field=field, column=column) if word is None else PatternTerm(state=word[0])
+            mask, wanted = words.get(at, (0, 0))
+            words[at] = mask | 1 << i, wanted | (bit > 0) << i
+    return [*(replace(at, mask=mask, wanted=wanted) for at, (mask, wanted) in words.items()), *numbers]
+
+
 def pattern_table(
     compiled_model: CompiledModel, patterns: Iterable[Pattern], log: int = 0,
     buffers: Mapping[int, tuple[int, int, int]] | None = None,
 ) -> Pointers:
     """What the driver reads: patterns, known by their numbers, some of them with an output buffer."""
-    wanted, served = tuple(patterns), buffers or {}
-    entries = [_entries(compiled_model, pattern, served.get(number, NO_BUFFER)) for number, pattern in enumerate(wanted)]
-    return np.array([len(wanted), log, *_common(entries), *chain(*entries)], dtype=np.int64)
+    places, table = compiled_model.places, list[int]()
+    terms = [pattern_terms(compiled_model, pattern) for pattern in patterns]
+    for number, own in enumerate(terms):
+        words, numbers = [term for term in own if term.mask], [term for term in own if not term.mask]
+        table += [len(words), len(numbers), *(buffers or {}).get(number, NO_BUFFER)]
+        table += [_signed(part) for term in words for part in (term.offset(places), term.mask, term.wanted)]
+        table += [part for term in numbers for part in (term.offset(places), term.wanted)]
+    return np.array([len(terms), log, *_common(places, terms), *table], dtype=np.int64)
 
 
-def _common(entries: list[list[int]]) -> tuple[int, int]:
-    """A place in which every pattern wants a 1, and those bits of it: while all of them are 0, no pattern stands."""
-    wanted = []
-    for words, _, _, _, _, *rest in entries:
-        places = zip(rest[0 : 3 * words : 3], rest[2 : 3 * words : 3], strict=True)
-        wanted.append({at: bits for at, bits in places if bits})
+def _common(places: BufferLayout, patterns: list[list[PatternTerm]]) -> tuple[int, int]:
+    """A place in which every pattern wants a 1, and those bits of it: while all of them are 0, no pattern matches."""
+    wanted = [{term.offset(places): term.wanted for term in terms if term.mask and term.wanted} for terms in patterns]
     common = set.intersection(*map(set, wanted)) if wanted else set()
     if not common:
         return 0, 0
-    at, union = min(common), 0
-    for bits in wanted:
-        union |= bits[at]
-    return at, union
-
-
-def _entries(compiled_model: CompiledModel, pattern: Pattern, buffer: tuple[int, int, int]) -> list[int]:
-    """How many words and numbers a pattern looks at, its buffer, and what must be there."""
-    layout, places = compiled_model.layout, compiled_model.places
-    first, column = layout.rows(pattern.rows).start, layout.region(pattern.region).start
-    words: dict[int, tuple[int, int]] = {}
-    numbers: list[int] = []
-    for row, bit in ((first + i, bit) for i, bit in enumerate(pattern.bits) if bit):
-        slot = next((s for s in compiled_model.columns.slots
-                     if s.row == row and column in compiled_model.columns_of(s.group)), None)
-        if row not in places.fields.of_row or pattern.region not in layout.place(pattern.rows).block.holds:
-            return [0, 1, *buffer, places.nothing, 1]  # it holds 0, always
-        field, i = places.fields.of_row[row]
-        word = None if slot is None else places.word_of(slot)
-        if word is not None:
-            at = places.words[word[0]]
-        elif slot is not None:
-            numbers += [places.slots[slot] + compiled_model.columns_of(slot.group).index(column) * places.fields.real, bit]
-            continue
-        elif field.bits:
-            at = places.arrays[field.block] + column * field.stride + field.offset
-        else:
-            numbers += [places.arrays[field.block] + column * field.stride + i * field.item, bit]
-            continue
-        mask, wanted = words.get(at, (0, 0))
-        words[at] = mask | 1 << i, wanted | (bit > 0) << i
-    entries = [_signed(part) for at, (mask, wanted) in words.items() for part in (at, mask, wanted)]
-    return [len(words), len(numbers) // 2, *buffer, *entries, *numbers]
+    at = min(common)
+    return at, _signed(reduce(or_, (bits[at] for bits in wanted)))

@@ -9,9 +9,11 @@ product. Lines of source, and loops at d = 4, by hand and in Python:
     equations by Newton's iteration  16 and  6           88 to 93 and 81 to 86
     least squares, 4 x 2             16 and  6           50 to 76 and 51 to 77
     power iteration, 50 rounds       28 and  9                460 and 480
-    QR of 5 x 3, 9 steps a column    51 and 12                233 and 281
-    Arnoldi, dimension 3, 9 steps    15 and  8                232 and 279
+    QR of 5 x 3, 9 steps a column    51 and 16                233 and 233
+    Arnoldi, dimension 3, 9 steps    15 and 14                232 and 234
     Gauss-Seidel, 20 sweeps          25 and 12                318 and 710
 
-By hand, three steps of a normalisation share a count of their loop, and a sweep of Gauss-Seidel is written out.
+Three steps of a normalisation share a count of their loop, and a sweep of Gauss-Seidel is written out. QR alone would be
+as short in Python, but it shares its Gram-Schmidt with Arnoldi's iteration, which takes two loops more there: a vector
+that a loop changes is stored both ways round, and is transposed before the loop, too.
 """

@@ -120,9 +120,9 @@ class ArrayCall:
         line = self.written.lines.get(int(found[1])) if found is not None else None
         if line is None:
             return error
-        said = str(error).replace("declare a larger one with .range", "give a larger range=")
+        message = str(error).replace("declare a larger one with .range", "give a larger range=")
         column = int(getattr(line.node, "col_offset", 0)) + 1 + line.source.indent
-        return Unsupported(said, file=line.source.file, line=line.source.line(line.node), column=column,
+        return Unsupported(message, file=line.source.file, line=line.source.line(line.node), column=column,
                            text=" " * line.source.indent + line.source.lines[int(getattr(line.node, "lineno", 1)) - 1])
 
 
@@ -130,7 +130,7 @@ class ArrayCall:
 def _machine(names: tuple[str, ...], size: int, memory: int, instructions: int, limit: float, heads: int, precision: str,
              design: str) -> FleqMachine:
     """Machines that are there already are used again: they depend on sizes alone."""
-    own = {block.name: block for block in blocks_for({}, names, limit, heads)}
+    own = {block.name: block for block in blocks_for(names, limit, heads)}
     return FleqMachine(functions=[own.get(name, name) for name in names], size=size, memory=memory,
                        instructions=instructions,
                        range=limit, heads=heads, precision=precision, design=design)

@@ -16,6 +16,7 @@ from punchcard.machines.fleq.blocks.block import (
     MatrixProduct,
     ScaledProduct,
 )
+from punchcard.machines.fleq.fitted import fitted_function
 from punchcard.machines.fleq.functions import ENTRYWISE, HADAMARD, MUL, SCALE, Function
 from punchcard.python.arrays.dry_run import Extent
 
@@ -36,26 +37,24 @@ def dead_zone(limit: float, *, single: bool = False) -> float:
     return (SINGLE_MARGIN if single else MARGIN) * limit
 
 
-def functions_for(domains: Mapping[str, Extent], limit: float) -> dict[str, Function]:
-    """The functions that depend on the range or on a domain, by the name that operations have."""
-    from punchcard.machines.fleq.fitted import fitted_function
-
+def functions_for(domains: Mapping[str, Extent]) -> dict[str, Function]:
+    """The functions that depend on a domain, by the name that operations have."""
     return {name: fitted_function(name, *_domain(name, extent)) for name, extent in domains.items()}
 
 
 def _domain(name: str, extent: Extent) -> tuple[float, float]:
     """Ends on a coarse grid, a quarter beyond what occurred."""
-    low, high = extent.low, extent.high
+    low, high, size = extent.values.low, extent.values.high, extent.values.magnitude
     if name == "inverse":
-        return down(extent.near / 1.25), up(1.25 * max(abs(low), abs(high)))
+        return down(extent.near / 1.25), up(1.25 * size)
     if name == "log":
         return down(low / 1.25), up(1.25 * high)
     if name == "sqrt":
         return (down(low / 1.25) if low > 0 else 0.0), up(1.25 * max(high, 1e-6))
     if name == "exp":
         return -up(1.25 * -low) if low < 0 else 0.0, math.ceil(2 * high + 0.25) / 2 if high > 0 else 0.5
-    size = up(1.25 * max(abs(low), abs(high), 0.1))
-    return -size, size
+    reach = up(1.25 * max(size, 0.1))
+    return -reach, reach
 
 
 def up(x: float) -> float:
@@ -70,7 +69,7 @@ def down(x: float) -> float:
     return next(float(f"{lead}e{power}") for lead in (5, 2, 1, 0.5) if float(f"{lead}e{power}") <= x)
 
 
-def blocks_for(functions: Mapping[str, Function], names: tuple[str, ...], limit: float, heads: int) -> list[Block]:
+def blocks_for(names: tuple[str, ...], limit: float, heads: int) -> list[Block]:
     """Blocks of a machine for these functions: products for results within the range and no further."""
     products: list[Block] = [MatrixProduct(MUL, heads, limit), EntrywiseProduct(HADAMARD, heads, limit),
                              ScaledProduct(SCALE, heads, limit), LaneProduct(ENTRYWISE, heads, limit)]

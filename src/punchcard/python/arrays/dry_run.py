@@ -35,25 +35,21 @@ from punchcard.python.arrays.ir import (
 )
 from punchcard.python.arrays.operation_builder import computed
 from punchcard.python.arrays.operations import EXACT, LIMITED
+from punchcard.python.intervals import Interval
 
 MOST_STATEMENTS = 5_000_000
+NONE = Interval(math.inf, -math.inf)
 
 
 @dataclass
 class Extent:
-    """The least and the largest entry that something had, and the line where it was the largest."""
+    """The entries that something had: from the least to the largest, and the least distance from 0."""
 
-    low: float
-    high: float
-    line: SourceLine
+    values: Interval[float] = NONE
     near: float = math.inf
-    """The least distance from 0."""
 
-    def take(self, value: Array, line: SourceLine) -> None:
-        low, high = float(value.min()), float(value.max())
-        if high > self.high or low < self.low:
-            self.line = line
-        self.low, self.high = min(self.low, low), max(self.high, high)
+    def take(self, value: Array) -> None:
+        self.values |= Interval(float(value.min()), float(value.max()))
         self.near = min(self.near, float(np.abs(value).min()))
 
 
@@ -88,7 +84,7 @@ def dry_run(code: list[Statement], given: Mapping[Register, Array]) -> Ran:
     run.statements(code)
     for statement in walk(code):  # functions of branches that are not taken must be there, too
         if isinstance(statement, Op) and statement.function in LIMITED:
-            run.ran.domains.setdefault(statement.function, Extent(1.0, 1.0, statement.line, 1.0))
+            run.ran.domains.setdefault(statement.function, Extent(Interval.point(1.0), 1.0))
     return run.ran
 
 
@@ -184,8 +180,7 @@ class _Run:
                                     "from 0")
         result = computed(op.function, values, index)
         if op.function in LIMITED:
-            extent = self.ran.domains.setdefault(op.function, Extent(math.inf, -math.inf, op.line))
-            extent.take(values[0], op.line)
+            self.ran.domains.setdefault(op.function, Extent()).take(values[0])
         if op.function == "positive":
             least = float(np.abs(values[0]).min())
             if self.ran.closest_of_all is None or least < self.ran.closest_of_all[0]:

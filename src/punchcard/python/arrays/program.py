@@ -22,7 +22,7 @@ from punchcard.python.arrays.compiler import LoweredFunction, lower
 from punchcard.python.arrays.domains import functions_for
 from punchcard.python.arrays.dry_run import Ran
 from punchcard.python.arrays.dtypes import Kinds
-from punchcard.python.front_end import PythonProgram, RunOptions
+from punchcard.python.front_end import ProgramOptions, PythonProgram
 from punchcard.python.report import ArrayReport, distance
 from punchcard.python.source import FunctionSource
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ArrayOptions(RunOptions):
+class ArrayOptions(ProgramOptions):
     """Options of functions of arrays.
 
     range       a number above every value of the program, default: found by a run in NumPy
@@ -151,7 +151,7 @@ class ArrayProgram(PythonProgram[ArrayOptions, ArrayCall]):
         return self._lowered[key]
 
     def written(self, key: Key, code: LoweredFunction, ran: Ran, limit: float) -> GeneratedProgram:
-        functions = functions_for(ran.domains, limit)
+        functions = functions_for(ran.domains)
         full = (key, limit, tuple(sorted(f.name for f in functions.values())))
         if full not in self._written:
             self._written[full] = generate(code.code, code.parameters, code.results, functions, limit)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from punchcard.python.constructs import name_of
-from punchcard.python.integers.assignments import Assignments
+from punchcard.python.integers.assignment_types import AssignmentTypes
 from punchcard.python.integers.call_types import CallTypes
 from punchcard.python.integers.expression_types import ExpressionTypes
 from punchcard.python.integers.findings import Findings
-from punchcard.python.integers.functions import Functions, IntegerFunction
+from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
 from punchcard.python.integers.values import NONE, TEXT, AbstractValue, Names, Unreached, join_names, truth
 from punchcard.python.parameters import parameters_of
 
@@ -31,7 +31,7 @@ class LoopExits:
     broken: bool = field(default=False)
 
 
-def analyse(functions: Functions, entry: IntegerFunction, word_bits: int, *, check: bool) -> Findings:
+def analyse(functions: ProgramFunctions, entry: IntegerFunction, word_bits: int, *, check: bool) -> Findings:
     """Values for every expression of a function and of all that it calls."""
     findings = Findings(functions, word_bits, check=check)
     statements = StatementTypes(findings)
@@ -60,7 +60,7 @@ class StatementTypes:
     def __init__(self, findings: Findings) -> None:
         self.findings, self.fail = findings, findings.fail
         self.expressions = ExpressionTypes(findings)
-        self.assignments = Assignments(self.expressions, CallTypes(self.expressions))
+        self.assignments = AssignmentTypes(self.expressions, CallTypes(self.expressions))
         self._loops: list[LoopExits] = []
         self._kinds: dict[type[ast.stmt], Callable[[Any, Names], Names | None]] = {
             ast.Pass: lambda node, names: names, ast.Global: self._global, ast.Nonlocal: self._global,

@@ -40,7 +40,7 @@ Operand: TypeAlias = Expression | Patched
 
 
 @dataclass(frozen=True)
-class Entry:
+class AssemblyEntry:
     """A label, a comment, or the items of an instruction. After `leaves` nothing goes on to the next entry."""
 
     items: tuple[Item, ...] = ()
@@ -56,7 +56,7 @@ class Assembly:
         self.word_bits = word_bits
         self.prefix = "main"
         self.temporaries = 0
-        self.entries: list[Entry] = []
+        self.entries: list[AssemblyEntry] = []
         self._labels = 0
         self._token = MADE
 
@@ -64,11 +64,11 @@ class Assembly:
 
     def comment(self, text: str, line: int = 0) -> None:
         """A comment; what comes next belongs to a line of the source, or to none."""
-        self.entries.append(Entry(comment=text))
+        self.entries.append(AssemblyEntry(comment=text))
         self._token = Token("made", text, line, 1)
 
     def label(self, label: str) -> None:
-        self.entries.append(Entry(label=label))
+        self.entries.append(AssemblyEntry(label=label))
 
     def fresh(self, what: str = "L") -> str:
         """A new label."""
@@ -85,7 +85,7 @@ class Assembly:
     def macro(self, macro: str, *operands: Expression | str, leaves: str = "") -> None:
         """Use a macro; an operand that is a text is a label."""
         named = tuple(name(operand) if isinstance(operand, str) else operand for operand in operands)
-        self.entries.append(Entry((MacroCall(self._token, macro, named),), leaves=leaves))
+        self.entries.append(AssemblyEntry((MacroCall(self._token, macro, named),), leaves=leaves))
 
     def sub(self, source: Operand, target: Operand, then: str | Patched | None = None, leaves: str = "") -> None:
         """The instruction: target -= source; if that is 0 or less, go to `then`."""
@@ -95,7 +95,7 @@ class Assembly:
             if isinstance(operand, Patched):
                 items.append(Label(self._token, operand.label))
             items.append(Cell(number(0) if isinstance(operand, Patched) else operand, self._token, written=at == 1))
-        self.entries.append(Entry(tuple(items), leaves=leaves))
+        self.entries.append(AssemblyEntry(tuple(items), leaves=leaves))
 
     def clear(self, target: Expression) -> None:
         self.sub(target, target)
@@ -255,9 +255,9 @@ class Assembly:
 
     # The end
 
-    def finish(self) -> list[Entry]:
+    def finish(self) -> list[AssemblyEntry]:
         """The entries, without jumps to the next one, what nothing leads to, and labels that nothing uses."""
-        kept: list[Entry] = []
+        kept: list[AssemblyEntry] = []
         dead = False
         for entry in self.entries:
             if entry.label:
@@ -273,14 +273,14 @@ class Assembly:
         return [entry for entry in kept if not entry.label or entry.label in used]
 
 
-def items_of(entries: Iterable[Entry]) -> Iterator[Item]:
+def items_of(entries: Iterable[AssemblyEntry]) -> Iterator[Item]:
     for entry in entries:
         if entry.label:
             yield Label(MADE, entry.label)
         yield from entry.items
 
 
-def text_of(entries: Iterable[Entry]) -> str:
+def text_of(entries: Iterable[AssemblyEntry]) -> str:
     """The entries as `.asq` text, with the comments."""
     lines: list[str] = []
     labels: list[str] = []

@@ -6,14 +6,14 @@ import ast
 from collections.abc import Callable, Mapping
 
 from punchcard.machines.von_neumann.languages.asq.items import name
-from punchcard.python.integers.generator import CodeGenerator, Part
+from punchcard.python.integers.generator import CodeGenerator, CodePart
 from punchcard.python.integers.sums import CellSum, R, Z, cell, constant, literal
 from punchcard.python.integers.values import AbstractValue, number
 
 NOT_A_NUMBER = "ValueError: int() of a text that is not a number of this word size"
 
 
-class BuiltinCode(Part):
+class BuiltinCode(CodePart):
     """Values of these calls. `quotients` has both results of the last divmod()."""
 
     def __init__(self, code: CodeGenerator) -> None:

@@ -7,11 +7,11 @@ import ast
 from punchcard.machines.von_neumann.languages.asq.items import Expression, name, scratch
 from punchcard.python.integers.call_types import arguments_of
 from punchcard.python.integers.functions import IntegerFunction
-from punchcard.python.integers.generator import Part
+from punchcard.python.integers.generator import CodePart
 from punchcard.python.integers.sums import CellSum, cell, literal
 
 
-class CallCode(Part):
+class CallCode(CodePart):
     """Values of calls."""
 
     def call(self, node: ast.Call) -> CellSum:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.von_neumann.isa import Image
@@ -27,7 +26,7 @@ from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.python.integers.analysis import analyse
 from punchcard.python.integers.assembly import Assembly, items_of, text_of
 from punchcard.python.integers.findings import Findings
-from punchcard.python.integers.functions import Functions, IntegerFunction
+from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
 from punchcard.python.integers.generator import CodeGenerator
 from punchcard.python.integers.routines import GENERAL, Routine, find_routine
 from punchcard.python.integers.storage import message_items
@@ -68,7 +67,7 @@ class CompiledIntegers:
     def machine(self) -> VonNeumannMachine:
         return machine_of(self.word_bits, self.memory)
 
-    def given(self, arguments: Mapping[str, int], name: str) -> CompiledIntegers:
+    def given(self, arguments: Mapping[str, object], name: str) -> CompiledIntegers:
         """The same program with other numbers for its parameters; its text keeps the first ones."""
         words = {}
         for parameter, value in arguments.items():
@@ -93,12 +92,12 @@ def machine_of(word_bits: int, memory: int) -> VonNeumannMachine:
 
 
 def compile_function(
-    source: FunctionSource, arguments: Mapping[str, Any], *, word_bits: int | None = None, memory: int | None = None,
+    source: FunctionSource, arguments: Mapping[str, object], *, word_bits: int | None = None, memory: int | None = None,
     check: bool = False, show: bool = False,
 ) -> CompiledIntegers:
     """The program of a function. A missing argument is 0, or empty; `show` writes what the function returns."""
     bits, cells = sizes(word_bits, memory)
-    functions = Functions()
+    functions = ProgramFunctions()
     entry = functions.add(source)
     try:
         return _Program(analyse(functions, entry, bits, check=check), entry, bits, cells).made(arguments, show=show)
@@ -113,7 +112,7 @@ class _Program:
         self.code, self.entry, self.bits, self.memory = CodeGenerator(findings, bits), entry, bits, memory
         self.functions = [function for function in findings.functions if _is_called(function, entry)]
 
-    def made(self, arguments: Mapping[str, Any], *, show: bool) -> CompiledIntegers:
+    def made(self, arguments: Mapping[str, object], *, show: bool) -> CompiledIntegers:
         code, entry = self.code, self.entry
         parameters = self._parameters(arguments)
         inline = not any(entry in function.calls for function in self.functions)
@@ -158,11 +157,11 @@ class _Program:
         if places:
             printing.write_bytes(b")\n" if several else b"\n")
 
-    def _parameters(self, arguments: Mapping[str, Any]) -> dict[str, Expression]:
+    def _parameters(self, arguments: Mapping[str, object]) -> dict[str, Expression]:
         """The first values of the parameters' cells, by label."""
         entry = self.entry
         found: dict[str, Expression] = {}
-        seen: dict[int, Expression] = {}  # a list that is given twice is one list
+        seen: dict[int, Expression] = {}  # a list that is passed twice is one list
         for parameter in entry.parameters:
             kind = entry.given[parameter]
             if parameter in arguments:

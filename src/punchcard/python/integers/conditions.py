@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from punchcard.python.integers.generator import Part
+from punchcard.python.integers.generator import CodePart
 from punchcard.python.integers.sums import CellSum, P, Q, R, V, Z, cell, constant
 from punchcard.python.integers.values import AbstractValue, number
 
 DIGITS = ord("0"), ord("9")
 
 
-class ConditionCode(Part):
+class ConditionCode(CodePart):
     """Jumps by conditions: to `yes` or to `no`, of which `following` comes next."""
 
     def branch(self, node: ast.expr, yes: str, no: str, following: str) -> None:

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from punchcard.machines.von_neumann.languages.asq.items import Expression
-from punchcard.python.integers.generator import CodeGenerator, Part
+from punchcard.python.integers.functions import constant_of
+from punchcard.python.integers.generator import CodeGenerator, CodePart
 from punchcard.python.integers.sums import CellSum, address, cell, constant, literal
 
 
-class ExpressionCode(Part):
+class ExpressionCode(CodePart):
     """An expression becomes a sum of cells, after the instructions that compute them."""
 
     def __init__(self, code: CodeGenerator) -> None:
@@ -55,7 +56,9 @@ class ExpressionCode(Part):
             return self.frame.fixed[node.id]
         if node.id in self.frame.function.locals:
             return cell(self.variable(node.id))
-        return self.storage.constant(self.frame.function.source.names[node.id])
+        value = self.frame.function.source.names[node.id]
+        assert constant_of(value)
+        return self.storage.constant(value)
 
     def _unary(self, node: ast.UnaryOp) -> CellSum:
         if isinstance(node.op, ast.Not):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from punchcard.python.integers.functions import Functions, IntegerFunction
+from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
 from punchcard.python.integers.values import (
     NONE,
     TEXT,
@@ -36,7 +36,7 @@ class Findings:
 
     function: IntegerFunction
 
-    def __init__(self, functions: Functions, word_bits: int, *, check: bool) -> None:
+    def __init__(self, functions: ProgramFunctions, word_bits: int, *, check: bool) -> None:
         self.functions, self.check = functions, check
         self.word = Interval(-(1 << (word_bits - 1)), (1 << (word_bits - 1)) - 1)
         self.any_number = number(self.word.low, self.word.high)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias, TypeGuard
 
 from punchcard.python.integers.values import AbstractValue
 from punchcard.python.parameters import defaults_of, parameters_of
 from punchcard.python.source import FunctionSource
 
+Constant: TypeAlias = bool | int | str | Sequence["Constant"]
+"""A value from outside the functions: a number, a text, or a list or tuple of them."""
 BUILT_IN = ("print", "input", "int", "bool", "str", "len", "abs", "min", "max", "sum", "divmod", "ord", "chr", "range",
             "enumerate", "zip", "pow")
 
 SPECIAL = ("range", "enumerate", "zip", "str", "divmod")
-"""Functions that are more than a call, such as the head of a loop: they mean what is built in."""
+"""ProgramFunctions that are more than a call, such as the head of a loop: they mean what is built in."""
 
 RESERVED = frozenset("""
 abs again allocate and at best better both checked chr contains decided depth digit digits divide divisor done else end
@@ -75,8 +77,8 @@ class IntegerFunction:
         return self.written_defaults[name]
 
 
-class Functions:
-    """Functions by what names mean: a name in a function is looked up in that function's own surroundings."""
+class ProgramFunctions:
+    """ProgramFunctions by what names mean: a name in a function is looked up in that function's own surroundings."""
 
     def __init__(self) -> None:
         self._found: dict[ast.FunctionDef, IntegerFunction] = {}
@@ -88,7 +90,7 @@ class Functions:
             self._found[source.node] = _made(source, self._unused(source.name))
         return self._found[source.node]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[IntegerFunction]:
         return iter(list(self._found.values()))
 
     def called(self, function: IntegerFunction, call: ast.Call) -> IntegerFunction | None:
@@ -129,7 +131,7 @@ class Functions:
         return chosen
 
     def mark_recursive(self) -> None:
-        """Functions that may be called again while they run."""
+        """ProgramFunctions that may be called again while they run."""
         for function in self:
             function.recursive = function in function.reached()
 
@@ -177,7 +179,7 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
 
 
-def constant_of(value: Any) -> bool:
+def constant_of(value: object) -> TypeGuard[Constant]:
     """Whether a value outside the functions is one that a program can use: numbers, texts, lists and tuples of them."""
     if isinstance(value, bool | int | str):
         return True

@@ -86,7 +86,7 @@ class ExpressionFacts:
         return True
 
 
-class Frame:
+class FunctionFrame:
     """The function that is compiled, and where in it.
 
     statement     what is compiled;  once  whether it is executed once at most, so that its lists can be in the image
@@ -136,14 +136,14 @@ class CodeGenerator:
         from punchcard.python.integers.statements import StatementCode
 
         self.out, self.storage = Assembly(word_bits), Storage(findings.functions)
-        self.facts, self.frame = ExpressionFacts(findings), Frame()
+        self.facts, self.frame = ExpressionFacts(findings), FunctionFrame()
         self.operators, self.conditions, self.lists = OperatorCode(self), ConditionCode(self), ListCode(self)
         self.calls, self.builtins, self.printing = CallCode(self), BuiltinCode(self), PrintCode(self)
         self.loops = LoopCode(self)
         self.expressions, self.statements = ExpressionCode(self), StatementCode(self)
 
 
-class Part:
+class CodePart:
     """A part of the code generator."""
 
     def __init__(self, code: CodeGenerator) -> None:

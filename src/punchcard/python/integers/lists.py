@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from punchcard.machines.von_neumann.languages.asq.items import MADE, Cell, CellRun, Expression, Item, name
 from punchcard.python.integers.assembly import Patched
-from punchcard.python.integers.generator import Part
+from punchcard.python.integers.generator import CodePart
 from punchcard.python.integers.sums import CellSum, P, Q, R, V, Z, address, cell, constant
 from punchcard.python.integers.values import AbstractValue, number
 
@@ -18,7 +18,7 @@ MOST_STATIC = 4096
 INDEX = "IndexError: index out of range"
 
 
-class ListCode(Part):
+class ListCode(CodePart):
     """Items, stores, lengths, and lists that are made."""
 
     def place(self, node: ast.Subscript) -> CellSum:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from punchcard.machines.von_neumann.languages.asq.items import Expression, name
-from punchcard.python.integers.generator import Part
+from punchcard.python.integers.generator import CodePart
 from punchcard.python.integers.sums import CellSum, R, Z, cell, constant, literal
 from punchcard.python.integers.texts import is_call
 from punchcard.python.integers.values import NONE, AbstractValue, number
@@ -32,11 +32,11 @@ class LoopSource:
     pace: Expression | None = None
 
 
-class LoopCode(Part):
+class LoopCode(CodePart):
     """`for` loops."""
 
     def repeat(self, source: ast.expr, target: ast.expr, changed: set[str], body: Callable[[str], None], done: str) -> None:
-        """A loop; `body` is given the label at which the next time begins."""
+        """A loop; `body` is called with the label at which the next time begins."""
         sources = self._sources(source, target, changed)
         left, top, again = self.lasting("left"), self.out.fresh("for"), self.out.fresh("next")
         self._count(sources, left, done)

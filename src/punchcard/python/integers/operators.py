@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from punchcard.python.integers.generator import OVERFLOW, CodeGenerator, Part
+from punchcard.python.integers.generator import OVERFLOW, CodeGenerator, CodePart
 from punchcard.python.integers.sums import CellSum, P, Q, R, U, Z, cell, constant, literal
 from punchcard.python.integers.values import AbstractValue, number
 
@@ -13,7 +13,7 @@ MOST_TIMES = 3
 Operation = Callable[[ast.AST, CellSum, AbstractValue, CellSum, AbstractValue], CellSum]
 
 
-class OperatorCode(Part):
+class OperatorCode(CodePart):
     """Unary and binary operators. An operand is a sum and what is known of it."""
 
     def __init__(self, code: CodeGenerator) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from punchcard.machines.von_neumann.languages.asq.items import name
-from punchcard.python.integers.generator import CodeGenerator, Part
+from punchcard.python.integers.generator import CodeGenerator, CodePart
 from punchcard.python.integers.sums import PORT, CellSum, P, Z, address, constant, literal
 from punchcard.python.integers.texts import is_text, pieces_of
 from punchcard.python.integers.values import AbstractValue, number
@@ -14,7 +14,7 @@ SHORT = 8
 """Characters that are written by an instruction each."""
 
 
-class PrintCode(Part):
+class PrintCode(CodePart):
     """Writes values to the output. `_early` has what was computed before anything is written."""
 
     def __init__(self, code: CodeGenerator) -> None:

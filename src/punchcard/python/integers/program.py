@@ -15,7 +15,7 @@ from punchcard.errors import ArgumentError, ProgramError
 from punchcard.machines.comparison import Check
 from punchcard.machines.result import Report
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
-from punchcard.python.front_end import PythonProgram, RunOptions
+from punchcard.python.front_end import ProgramOptions, PythonProgram
 from punchcard.python.integers.compiler import CompiledIntegers, compile_function, machine_of, sizes
 from punchcard.python.integers.values import AbstractValue
 from punchcard.python.report import IntegerReport
@@ -27,7 +27,7 @@ class RunError(ProgramError):
 
 
 @dataclass(frozen=True)
-class IntegerOptions(RunOptions):
+class IntegerOptions(ProgramOptions):
     """Options of functions of integers.
 
     word_bits   bits of a word, default: 32;  memory  cells of the memory, default: 65,536
@@ -101,11 +101,11 @@ class IntegerProgram(PythonProgram[IntegerOptions, CompiledIntegers]):
         """The program, which writes what the function returns."""
         return self._compile(self._arguments(given, {}), show=True)
 
-    def _compile(self, arguments: dict[str, Any], *, show: bool = False) -> CompiledIntegers:
+    def _compile(self, arguments: dict[str, object], *, show: bool = False) -> CompiledIntegers:
         bits, memory = self.sizes
         return compile_function(self.source, arguments, check=self.options.check, show=show, word_bits=bits, memory=memory)
 
-    def _arguments(self, given: tuple[object, ...], named: dict[str, object], *, partial: bool = False) -> dict[str, Any]:
+    def _arguments(self, given: tuple[object, ...], named: dict[str, object], *, partial: bool = False) -> dict[str, object]:
         found = self.bind(given, named, partial=partial)
         if nothing := [name for name, value in found.items() if value is None]:
             raise ArgumentError(f"{self.source.name}(): {nothing[0]}=None: it must be an integer, a text or a list")

@@ -98,7 +98,7 @@ done:
 """
 
 ALLOCATE = """
-# r = the address of a new list of p items, all 0; its length stands before it
+# r = the address of a new list of p items, all 0; its length is in the cell before it
     $z $p none
     $z $z sized
 none: $p
@@ -167,7 +167,7 @@ done: @mov $power $r
 """
 
 MULTIPLY_CHECKED = """
-# r = p * q; where that does not fit, what stands at $error is written
+# r = p * q; if that does not fit, the text at $error is written
     @mov $p $one; @mov $q $other
     @go multiply multiply_back
     @jz $one done
@@ -251,7 +251,7 @@ failed: @mov $error error
 """
 
 READ_LINE = """
-# r = the next line of the input, a new text; its length stands before it
+# r = the next line of the input, a new text; its length is in the cell before it
     @mov heap_free $w; =-1 $w
     @mov $w $r; $q
 next: @mov heap_limit $t2; $w $t2 full
@@ -430,7 +430,7 @@ ROUTINES: dict[str, tuple[Callable[[int], str], tuple[str, ...]]] = {
 
 
 MADE_WHOLE = ("go", "stack", "order", "checked", "multiply", "divide", "both_bits", "write_number", "failed", "parse")
-"""What is text as it stands; any other is the body of a routine."""
+"""Texts with labels of their own; any other text is the body of a routine."""
 
 
 @dataclass(frozen=True)

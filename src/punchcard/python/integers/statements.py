@@ -10,12 +10,12 @@ from typing import Any
 from punchcard.machines.von_neumann.languages.asq.items import Expression
 from punchcard.python.integers.assembly import Patched
 from punchcard.python.integers.functions import IntegerFunction
-from punchcard.python.integers.generator import CodeGenerator, Part
+from punchcard.python.integers.generator import CodeGenerator, CodePart
 from punchcard.python.integers.sums import CellSum, Z, cell, constant
 from punchcard.python.integers.values import AbstractValue
 
 
-class StatementCode(Part):
+class StatementCode(CodePart):
     """The body of a function."""
 
     def __init__(self, code: CodeGenerator) -> None:
@@ -57,9 +57,9 @@ class StatementCode(Part):
                 self._kinds[type(statement)](statement)
 
     def _assert(self, node: ast.Assert) -> None:
-        said = node.msg.value if isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str) else ""
+        text = node.msg.value if isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str) else ""
         fine = self.out.fresh("holds")
-        wrong = self.error(node, f"AssertionError: {said}".removesuffix(": "))
+        wrong = self.error(node, f"AssertionError: {text}".removesuffix(": "))
         self.code.conditions.branch(node.test, fine, wrong, fine)
         self.out.label(fine)
 

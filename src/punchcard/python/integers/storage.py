@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
 from punchcard.machines.von_neumann.languages.asq.items import (
     MADE,
@@ -17,17 +16,14 @@ from punchcard.machines.von_neumann.languages.asq.items import (
     number,
     scratch,
 )
-from punchcard.python.integers.functions import Functions, IntegerFunction
+from punchcard.python.integers.functions import Constant, IntegerFunction, ProgramFunctions
 from punchcard.python.integers.sums import CellSum, address, constant
-
-Constant: TypeAlias = bool | int | str | Sequence["Constant"]
-"""A value from outside the functions: a number, a text, or a list or tuple of them."""
 
 
 class Storage:
     """Labels, cells and data of a program. `needed` are the routines that it uses, `data` the objects in the image."""
 
-    def __init__(self, functions: Functions) -> None:
+    def __init__(self, functions: ProgramFunctions) -> None:
         self.needed: dict[str, None] = {}
         self.data: list[list[Item]] = []
         self.messages: dict[str, str] = {}

@@ -61,7 +61,7 @@ class AbstractValue:
 
 
 class AbstractList:
-    """What is known of all lists that may stand in one place: their items, and how many there are.
+    """What is known of all lists that may be in one place: their items, and how many there are.
 
     Lists that meet in one variable are merged, so that a store through either is seen by both.
     """

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from punchcard.card.formats import AnyArray
 from punchcard.card.layout import RowBlock
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.graph.nodes import Array
@@ -48,9 +47,9 @@ def _empty(card: PackedCard, block: RowBlock) -> list[slice]:
     return [card.layout.region(region.name) for region in card.layout.regions if region.name not in block.holds]
 
 
-def _bits(field: npt.NDArray[Any], i: int, columns: npt.NDArray[np.int64] | list[int]) -> npt.NDArray[Any]:
-    words: npt.NDArray[Any] = field if field.ndim == 1 else field[:, i // 64]
+def _bits(field: AnyArray, i: int, columns: npt.NDArray[np.int64] | list[int]) -> AnyArray:
+    words: AnyArray = field if field.ndim == 1 else field[:, i // 64]
     together = len(columns) > 1 and columns[-1] - columns[0] == len(columns) - 1
     chosen = words[columns[0] : columns[-1] + 1] if together else words[columns]
-    bits: npt.NDArray[Any] = chosen >> words.dtype.type(i % 64) & words.dtype.type(1)
+    bits: AnyArray = chosen >> words.dtype.type(i % 64) & words.dtype.type(1)
     return bits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -33,7 +33,7 @@ class Lookup:
     exact: float | None = None
     closed: tuple[str, ...] = ()
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         return asdict(self)
 
     @classmethod
@@ -56,7 +56,7 @@ class Store:
     """What passive columns take from active ones: for each column of `index` a row of new values.
 
     index     the passive columns, one for each active column that may store;  mask  which do
-    rows      new values over the column's own rows (loads) and what is handed over (given)
+    rows      new values over the column's own rows (loads) and what active columns pass to it (given)
     given     the active values behind the given nodes, one entry for each column of `index`
     kinds     what must be true of a value that is stored;  later  rows that the next loop changes once more, as it will
     """
@@ -80,7 +80,7 @@ class LoopPlan:
     selectors: list[Linear] = field(default_factory=list)
     tables: list[Lookup] = field(default_factory=list)
     settles: dict[int, Linear] = field(default_factory=dict)
-    families: dict[Any, dict[int, Node]] = field(default_factory=dict)
+    families: dict[Hashable, dict[int, Node]] = field(default_factory=dict)
     """Rows of a block, somewhere in the loop, that are checked to be bits: by place."""
 
     def read(self) -> set[int]:

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from punchcard.card.formats import AnyArray
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis.card_rows import row_of
 from punchcard.engines.lowered.analysis.columns import limit_of
@@ -25,7 +25,7 @@ class CardRequirements:
     def __init__(self, passive: Passive, card: PackedCard) -> None:
         columns, read, layout = passive.columns, passive.read, passive.columns.layout
         self.passive = passive
-        self.static: list[tuple[str, slice, npt.NDArray[Any]]] = []
+        self.static: list[tuple[str, slice, AnyArray]] = []
         self.limits: list[tuple[str, float]] = []
         for block in layout.blocks:
             field, rows = card.fields.get(block.name), layout.rows(block.name)

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from punchcard.card.formats import AnyArray
 from punchcard.engines.lowered.graph.nodes import Array
 
 Indices = npt.NDArray[np.int64]
-Signs = npt.NDArray[Any]
+Signs = AnyArray
 FEW_KEYS = 8
 MOST_SCORES = 1 << 24
 PART = 1 << 20

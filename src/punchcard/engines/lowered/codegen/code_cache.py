@@ -1,11 +1,11 @@
 """Compiled code on disk: it is executed as it is found, so only what this user's own punchcard wrote is looked at.
 
-The folder is the user's own, and nobody else can write to it, or exchange it for another: every folder above it is the
+The folder is the user's own, and no other user can write to it, or replace it: every folder above it is the
 user's or root's, and others can write there only where a sticky bit keeps them from renaming what is not theirs, as in
 /tmp. A file in it is the user's own as well, a regular one, and others cannot write to it. Its first bytes are a checksum
 of the rest, and the rest begins with the key that it was compiled for, so that neither a damaged file nor one under
 another's name is executed. A checksum keeps out damage, not forgers: who has the user's rights can write any file of
-theirs, this package included. When in doubt, code is compiled anew, and a note says why.
+theirs, this package included. When in doubt, code is compiled again, and a note says why.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import stat
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from punchcard.errors import StorageError
 from punchcard.files import PART, write_whole
@@ -33,8 +33,12 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ROOT = 0
 
 
+Notes: TypeAlias = dict[str, Any]
+"""What is written beside code, as JSON."""
+
+
 class UntrustedCode(Exception):
-    """Code that somebody else may have written, or that is damaged."""
+    """Code that another user may have written, or that is damaged."""
 
 
 def folder() -> Path:
@@ -50,7 +54,7 @@ def folder() -> Path:
         raise UntrustedCode("there is no home folder: PUNCHCARD_CACHE can name a folder") from None
 
 
-def find(key: str) -> tuple[dict[str, Any], bytes] | str | None:
+def find(key: str) -> tuple[Notes, bytes] | str | None:
     """What was noted with the code of this key, and the code; why it is not used; or None where nothing is kept."""
     try:
         where = folder()
@@ -62,7 +66,7 @@ def find(key: str) -> tuple[dict[str, Any], bytes] | str | None:
         return f"kept code is not used: a file in {str(where)!r} is a link" if error.errno == errno.ELOOP else None
 
 
-def keep(key: str, notes: dict[str, Any], code: bytes) -> None:
+def keep(key: str, notes: Notes, code: bytes) -> None:
     """Keep code. A folder that cannot be written to, or is not to be trusted, only costs time."""
     header = json.dumps({"key": key, "notes": notes}).encode()
     rest = len(header).to_bytes(8, "little") + header + code
@@ -96,7 +100,7 @@ def _check_folder(where: Path) -> None:
             raise UntrustedCode(f"others can write to {str(path)!r}: chmod go-w forbids it")
 
 
-def _read(path: Path, key: str) -> tuple[dict[str, Any], bytes]:
+def _read(path: Path, key: str) -> tuple[Notes, bytes]:
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
         status = os.fstat(file.fileno())
         if status.st_uid != os.geteuid() or status.st_mode & OTHERS_WRITE or not stat.S_ISREG(status.st_mode):

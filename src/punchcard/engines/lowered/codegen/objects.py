@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import llvmlite
 from llvmlite import binding, ir
@@ -19,6 +18,7 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 
 from punchcard import words
 from punchcard.engines.lowered.codegen import code_cache
+from punchcard.engines.lowered.codegen.code_cache import Notes
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class LoadedCode:
     """A loaded object, what was noted with it, whether it had to be compiled, and why the one on disk was not used."""
 
     engine: binding.ExecutionEngine
-    notes: dict[str, Any]
+    notes: Notes
     fresh: bool
     doubt: str | None = None
 
@@ -59,11 +59,11 @@ def name_of(*parts: bytes) -> str:
     return digest.hexdigest()
 
 
-def load_or_compile(name: str, build: Callable[[], tuple[ir.Module, dict[str, Any]]]) -> LoadedCode:
+def load_or_compile(name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> LoadedCode:
     """The object of this name: from disk, or built, compiled and kept."""
     machine = _target_machine()
 
-    def compiled() -> tuple[dict[str, Any], bytes]:
+    def compiled() -> tuple[Notes, bytes]:
         module, notes = build()
         return notes, _compiled(machine, module)
 
@@ -72,8 +72,8 @@ def load_or_compile(name: str, build: Callable[[], tuple[ir.Module, dict[str, An
 
 
 def load_or_make(
-    name: str, make: Callable[[], tuple[dict[str, Any], bytes]],
-) -> tuple[dict[str, Any], bytes, bool, str | None]:
+    name: str, make: Callable[[], tuple[Notes, bytes]],
+) -> tuple[Notes, bytes, bool, str | None]:
     """From disk, or made and kept: notes and code, whether they are new, and why what is on disk was not used."""
     found = code_cache.find(name)
     if isinstance(found, tuple):

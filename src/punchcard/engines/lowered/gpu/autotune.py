@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
 
 FIRST_PIECE = 1 << 10
 LARGEST_PIECE = 1 << 30
@@ -25,11 +24,11 @@ PART = 16
 class KernelVariant:
     """Code that is compiled when it is first launched, the shared memory that it needs, and how fast it last was."""
 
-    def __init__(self, compiled: Callable[[], Any], shared: int) -> None:
+    def __init__(self, compiled: Callable[[], object], shared: int) -> None:
         self._compiled, self.shared, self.rate = compiled, shared, 0.0
 
     @cached_property
-    def compiled(self) -> Any:
+    def compiled(self) -> object:
         return self._compiled()
 
 

@@ -11,62 +11,51 @@ import numpy as np
 from punchcard.card.layout import Card, Layout
 from punchcard.card.packed import PackedCard
 from punchcard.engines.base import Reason, Run, Stops
-from punchcard.engines.batch import BatchRunner, Ports
+from punchcard.engines.batch import Ports
 from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.engines.engine_cache import EngineCache
-from punchcard.engines.lowered.batch_runner import group_by_code
-from punchcard.engines.lowered.engine import as_packed
+from punchcard.engines.lowered.batch_runner import CompiledBatchRunner
 from punchcard.engines.lowered.gpu.batch import BatchProgress, GpuBatch
 from punchcard.engines.lowered.gpu.cuda import Cuda
 from punchcard.engines.lowered.gpu.device import Device
 from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED
-from punchcard.errors import LoweringError, PunchcardError
-from punchcard.transformer.weights import Model, Weights
+from punchcard.transformer.weights import Model
 
 STOPPED = -2
-"""The status of a machine whose port said stop."""
+"""The status of a machine whose port stopped the run."""
 DECLINED = "the checks of a loop fail on the GPU"
-STRANGE = "the card holds something that its layout does not declare, or what never changes had changed"
+UNDECLARED = "the card holds something that its layout does not declare, or what never changes had changed"
 
 
-class GpuBatchRunner(BatchRunner):
+class GpuBatchRunner(CompiledBatchRunner):
     """See `prepare_batch`. Ports are served by the CPU, for which all cards come back: better many at a time than often."""
 
     def __init__(self, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
                  cache: EngineCache | None = None, threads: int | None = None, device: Device | None = None) -> None:
-        if layout is None:
-            raise LoweringError("it needs the card's layout")
         started = time.perf_counter()
-        self.engine, self.layout, self.device = "gpu", layout, device or Cuda()
-        weights = Weights.of(model)
-        found, self.refused = group_by_code(weights, layout, [_on_cpu(card) for card in cards],
-                                          (cache or EngineCache()).compiled_models(weights.digest()))
+        self.engine, self.device = "gpu", device or Cuda()
+        found = self.group(model, layout, [_on_cpu(card) for card in cards], cache)
         self.batches = [(GpuBatch(compiled_model, [card for _, card in members], self.device),
                          [number for number, _ in members]) for compiled_model, members in found]
         self.places = {number: (which, row) for which, (_, numbers) in enumerate(self.batches)
                        for row, number in enumerate(numbers)}
-        self._count, self.kernel_seconds = len(cards), 0.0
+        self.kernel_seconds = 0.0
         """The time that the GPU itself has worked."""
         self.compile_seconds = time.perf_counter() - started
 
-    def take(self, number: int, card: Card) -> None:
-        if number in self.refused:
-            self.refused[number] = card, self.refused[number][1]
-            return
+    def take_packed(self, number: int, card: Card) -> None:
         which, row = self.places[number]
-        batch, packed = self.batches[which][0], as_packed(self.layout, card)
-        if isinstance(packed, PackedCard) and batch.compiled_model.fits(self.layout, packed):
-            batch.take(row, packed)
+        batch = self.batches[which][0]
+        if isinstance(card, PackedCard) and batch.compiled_model.fits(self.layout, card):
+            batch.take(row, card)
         else:
-            self.refused[number] = card, STRANGE
+            self.refused[number] = card, UNDECLARED
 
     def run(
         self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
     ) -> list[Run]:
-        numbers = range(self._count) if among is None else among
-        stops = Stops.of(self.batches[0][0].card(0), self.layout, controls.of_card(ports[0] if ports else None, 0))
-        if ports is not None and any(own.keys() != stops.ports.keys() for own in ports):
-            raise PunchcardError("the ports of a batch stand at the same patterns for every card")
+        numbers = range(self.count) if among is None else among
+        stops = self.stops(self.batches[0][0].card(0), controls, ports)
         wanted, far, before = set(numbers) - self.refused.keys(), [], 0
         for batch, members in self.batches:
             rows = [row for row, number in enumerate(members) if number in wanted]
@@ -74,9 +63,9 @@ class GpuBatchRunner(BatchRunner):
             self._run(batch, members, now, loops, stops, ports, controls.of_card(None, before))
             before += int(now.loops.sum())
             self.kernel_seconds += now.seconds
-            if now.mended:
-                self.notes = tuple(dict.fromkeys((*self.notes, f"gpu: the CPU made {now.mended} loops, after which the code "
-                                                              "took less for granted")))
+            if now.recovered:
+                self.notes = tuple(dict.fromkeys((*self.notes, f"gpu: the CPU made {now.recovered} loops, after which the "
+                                                              "code assumed less")))
             far.append(now)
         return [self._ended(number, far, loops, stops) for number in numbers]
 
@@ -101,8 +90,7 @@ class GpuBatchRunner(BatchRunner):
     def _ended(self, number: int, far: Sequence[BatchProgress], loops: int, stops: Stops) -> Run:
         """The run of a card."""
         if number in self.refused:
-            card, why = self.refused[number]
-            return Run(card, 0, "declined", self.engine, notes=(why,), made={self.engine: 0})
+            return self.refused_run(number)
         which, row = self.places[number]
         made, status = int(far[which].loops[row]), int(far[which].status[row])
         reason: Reason = "loops" if made >= loops else "interrupted"

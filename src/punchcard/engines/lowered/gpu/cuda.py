@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
-from typing import Any
 
-import numpy.typing as npt
 from llvmlite import ir
 
+from punchcard.card.formats import AnyArray
+from punchcard.engines.lowered.codegen.code_cache import Notes
 from punchcard.engines.lowered.codegen.objects import load_or_make, name_of
 from punchcard.engines.lowered.gpu.device import DeviceLimits
 from punchcard.engines.lowered.gpu.kernel import emit_kernel
@@ -50,7 +50,7 @@ class Cuda:
             self._call("cuEventCreate", byref(event), 0)
 
     def compile(self, names: Sequence[bytes], build: Callable[[], tuple[ir.Module, ir.Function]]) -> c_void_p:
-        def make() -> tuple[dict[str, Any], bytes]:
+        def make() -> tuple[Notes, bytes]:
             module, machine = build()
             emit_kernel(module, machine)
             return {}, ptx(module, self.capability).encode()
@@ -81,13 +81,13 @@ class Cuda:
     def free(self, address: int) -> None:
         self._call("cuMemFree_v2", c_uint64(address))
 
-    def put(self, address: int, values: npt.NDArray[Any]) -> None:
+    def put(self, address: int, values: AnyArray) -> None:
         self._call("cuMemcpyHtoD_v2", c_uint64(address), c_void_p(values.ctypes.data), c_size_t(values.nbytes))
 
-    def get(self, values: npt.NDArray[Any], address: int) -> None:
+    def get(self, values: AnyArray, address: int) -> None:
         self._call("cuMemcpyDtoH_v2", c_void_p(values.ctypes.data), c_uint64(address), c_size_t(values.nbytes))
 
-    def launch(self, code: Any, groups: int, threads: int, shared: int, addresses: Sequence[int], loops: int, piece: int,
+    def launch(self, code: object, groups: int, threads: int, shared: int, addresses: Sequence[int], loops: int, piece: int,
                machines: int) -> float:
         given = [*map(c_uint64, addresses), c_int64(loops), c_int32(piece), c_int32(machines)]
         arguments = (c_void_p * len(given))(*(ctypes.addressof(one) for one in given))
@@ -106,14 +106,14 @@ class Cuda:
         self._call("cuDeviceGetAttribute", byref(value), number, self._device)
         return value.value
 
-    def _call(self, name: str, *given: Any) -> None:
+    def _call(self, name: str, *given: object) -> None:
         """Call the driver; what goes wrong is an error that names it."""
         code = int(getattr(self._library, name)(*given))
         if code:
             text = c_char_p()
             self._library.cuGetErrorString(code, byref(text))
-            said = text.value.decode() if text.value else f"error {code}"
-            raise LoweringError(f"the GPU's driver says at {name}: {said}")
+            message = text.value.decode() if text.value else f"error {code}"
+            raise LoweringError(f"the GPU's driver reports an error at {name}: {message}")
 
 
 def _library() -> ctypes.CDLL:

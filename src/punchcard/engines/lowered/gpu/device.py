@@ -5,10 +5,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy.typing as npt
 from llvmlite import ir
+
+from punchcard.card.formats import AnyArray
 
 RESERVED = 1 << 10
 """Bytes of shared memory that the system takes of every group."""
@@ -39,7 +40,7 @@ class Device(Protocol):
 
     limits: DeviceLimits
 
-    def compile(self, names: Sequence[bytes], build: Callable[[], tuple[ir.Module, ir.Function]]) -> Any:
+    def compile(self, names: Sequence[bytes], build: Callable[[], tuple[ir.Module, ir.Function]]) -> object:
         """The code of a machine, for `launch`; `names` say what it depends on, so that it can be kept."""
 
     def allocate(self, size: int) -> int:
@@ -48,25 +49,25 @@ class Device(Protocol):
     def free(self, address: int) -> None:
         """Give them back."""
 
-    def put(self, address: int, values: npt.NDArray[Any]) -> None:
+    def put(self, address: int, values: AnyArray) -> None:
         """Copy an array to the device."""
 
-    def get(self, values: npt.NDArray[Any], address: int) -> None:
+    def get(self, values: AnyArray, address: int) -> None:
         """Copy from the device into an array."""
 
-    def launch(self, code: Any, groups: int, threads: int, shared: int, addresses: Sequence[int], loops: int, piece: int,
+    def launch(self, code: object, groups: int, threads: int, shared: int, addresses: Sequence[int], loops: int, piece: int,
                machines: int) -> float:
         """Run groups of threads to their end; the seconds that took. `addresses` are the first arguments of the kernel."""
 
 
 class DeviceArrays:
-    """Arrays on a device, which are given back when nobody has this any more."""
+    """Arrays on a device, freed when this object is."""
 
     def __init__(self, device: Device) -> None:
         self._device, self._addresses = device, list[int]()
         weakref.finalize(self, _free, device, self._addresses).atexit = False
 
-    def hold(self, values: npt.NDArray[Any]) -> int:
+    def hold(self, values: AnyArray) -> int:
         """The address of a copy."""
         self._addresses.append(self._device.allocate(values.nbytes))
         self._device.put(self._addresses[-1], values)

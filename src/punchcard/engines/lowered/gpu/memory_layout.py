@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from punchcard.card.formats import AnyArray
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field
 from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.graph.nodes import reachable
@@ -23,7 +22,7 @@ from punchcard.engines.lowered.graph.operations import GATHER, LOAD
 
 BANK = 4
 """Bytes of a bank of shared memory: the smallest granule."""
-Granules = npt.NDArray[Any]
+Granules = AnyArray
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class MemoryLayout:
     def by_block(self) -> dict[str, MemoryStrip]:
         return {strip.block: strip for strip in self.all}
 
-    def put(self, groups: Granules, strip: MemoryStrip, values: npt.NDArray[Any]) -> None:
+    def put(self, groups: Granules, strip: MemoryStrip, values: AnyArray) -> None:
         """Write a block of all machines; `groups` is groups x granules x machines."""
         machines, threads = len(values), groups.shape[2]
         used = np.ascontiguousarray(values[:, strip.first : strip.first + strip.count]).reshape(machines, -1)
@@ -59,7 +58,7 @@ class MemoryLayout:
         rows[:machines, : strip.count * strip.stride] = used.view(np.uint8)
         self._part(groups, strip)[:] = rows.view(groups.dtype).reshape(len(groups), threads, -1).swapaxes(1, 2)
 
-    def get(self, groups: Granules, strip: MemoryStrip, values: npt.NDArray[Any]) -> None:
+    def get(self, groups: Granules, strip: MemoryStrip, values: AnyArray) -> None:
         """Read a block of all machines into an array of machines x columns."""
         machines, columns = len(values), values[:, strip.first : strip.first + strip.count]
         rows = np.ascontiguousarray(self._part(groups, strip).swapaxes(1, 2)).view(np.uint8).reshape(-1, strip.size)

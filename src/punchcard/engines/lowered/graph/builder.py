@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -21,7 +21,7 @@ class Graph:
     """Makes nodes, each once."""
 
     def __init__(self) -> None:
-        self._nodes: dict[Any, Node] = {}
+        self._nodes: dict[Hashable, Node] = {}
 
     def known(self, kind: op.NodeKind, args: tuple[Node, ...], data: Any = None) -> Node | None:
         """The node with these parts, if there is one."""
@@ -35,7 +35,7 @@ class Graph:
         if found is None:
             if ends is None:
                 if kind.ends is None:
-                    raise TypeError(f"the range of a {kind.name} is known to whoever makes it")
+                    raise TypeError(f"a {kind.name} must be given its range")
                 ends = kind.ends(data, *args)
             low, high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in ends)
             found = Node(len(self._nodes), kind, args, data, low, high, domain or kind.domain(data, *args))
@@ -51,7 +51,7 @@ class Graph:
         while len(self._nodes) > size:
             self._nodes.popitem()
 
-    def unknown(self, name: tuple[Any, ...], low: float, high: float) -> Linear:
+    def unknown(self, name: tuple[Hashable, ...], low: float, high: float) -> Linear:
         """A value between two bounds that is not worked out, since it should turn out not to matter."""
         return Linear({self.node(op.UNKNOWN, (), (*name, low, high)): 1.0})
 

@@ -1,6 +1,6 @@
 """What a loop computes, as a graph of operations (see `operations`) and linear forms over them.
 
-A value stands for one row in a group of columns that compute alike: an array with an entry for each column, or with one
+A value is one row in a group of columns that compute alike: an array with an entry for each column, or with one
 entry where all columns agree. Every node knows the least and greatest value of each entry; equal nodes are one node, so
 what several columns or formulas share is computed once.
 """
@@ -8,7 +8,7 @@ what several columns or formulas share is computed once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +121,7 @@ class Linear:
     def same(self, other: Linear) -> bool:
         return self.terms == other.terms and bool(np.all(self.constant == other.constant))
 
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[Hashable, ...]:
         """Equal for equal forms."""
         return (tuple(sorted((n.number, c) for n, c in self.terms.items())), trim(self.constant).tobytes())
 

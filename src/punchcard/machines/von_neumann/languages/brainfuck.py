@@ -58,10 +58,10 @@ off: (-2) (-2)  # the machine reports this address, unless its memory is so larg
 
 
 @dataclass(frozen=True)
-class Step:
+class BrainfuckStep:
     """`+`, `>`, `.`, `,`, `[` or `]`. Runs of + and - are one step with a count, and so are runs of > and <.
 
-    `*` stands for a whole loop that only clears its cell and adds multiples of it to others: `adds`, distance and factor.
+    `*` is a whole loop that only clears its cell and adds multiples of it to others: `adds`, distance and factor.
     """
 
     command: str
@@ -100,7 +100,7 @@ def translate(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfI
     return _written(text, source, cells, eof, tape).finish(tape)
 
 
-def _written(text: str, source: str, cells: Cells, eof: EndOfInput, tape: int) -> _Writer:
+def _written(text: str, source: str, cells: Cells, eof: EndOfInput, tape: int) -> _AsqLines:
     if cells not in CELLS:
         raise ProgramError(f"cells={cells!r}: cells are {' or '.join(map(repr, CELLS))}")
     if eof not in ENDS_OF_INPUT:
@@ -108,7 +108,7 @@ def _written(text: str, source: str, cells: Cells, eof: EndOfInput, tape: int) -
                            f"{', '.join(map(repr, ENDS_OF_INPUT))}")
     if not 1 <= tape <= MAX_CELLS:
         raise ProgramError(f"tape={tape}: a tape has at least one cell, and an image at most {MAX_CELLS:,}")
-    writer = _Writer(_BYTE_TEST if cells == "byte" else _WORD_TEST, _INPUT[eof])
+    writer = _AsqLines(_BYTE_TEST if cells == "byte" else _WORD_TEST, _INPUT[eof])
     for step in multiplied(parse(text, source)):
         writer.write(step)
         if writer.least_cells + tape > MAX_CELLS:
@@ -116,9 +116,9 @@ def _written(text: str, source: str, cells: Cells, eof: EndOfInput, tape: int) -
     return writer
 
 
-def parse(text: str, source: str = "") -> list[Step]:
+def parse(text: str, source: str = "") -> list[BrainfuckStep]:
     """The steps of a program; every other character is a comment. Loops are numbered, and brackets must match."""
-    steps: list[Step] = []
+    steps: list[BrainfuckStep] = []
     open_loops: list[tuple[int, int]] = []
     loops = 0
     for match in _COMMANDS.finditer(text):
@@ -129,14 +129,14 @@ def parse(text: str, source: str = "") -> list[Step]:
             _merge(steps, ">", run.count(">") - run.count("<"), place)
         elif run == "[":
             open_loops.append((loops, place))
-            steps.append(Step("[", loop=loops, place=place))
+            steps.append(BrainfuckStep("[", loop=loops, place=place))
             loops += 1
         elif run == "]":
             if not open_loops:
                 raise _at(text, place, "no '[' opens the loop that this ']' closes", source)
-            steps.append(Step("]", loop=open_loops.pop()[0], place=place))
+            steps.append(BrainfuckStep("]", loop=open_loops.pop()[0], place=place))
         else:
-            steps.append(Step(run, place=place))
+            steps.append(BrainfuckStep(run, place=place))
         if len(steps) > MAX_CELLS:
             raise _at(text, place, f"the program has more than {MAX_CELLS:,} commands (runs of + - and of > < count as one)",
                       source)
@@ -145,9 +145,9 @@ def parse(text: str, source: str = "") -> list[Step]:
     return steps
 
 
-def multiplied(steps: list[Step]) -> list[Step]:
+def multiplied(steps: list[BrainfuckStep]) -> list[BrainfuckStep]:
     """The same program with its loops of the kind [-] and [->++>+<<] as one step each."""
-    result: list[Step] = []
+    result: list[BrainfuckStep] = []
     starts: list[int] = []
     innermost = False
     for step in steps:
@@ -159,12 +159,12 @@ def multiplied(steps: list[Step]) -> list[Step]:
             start = starts.pop()
             adds = _multiples(result[start + 1 : -1]) if innermost else None
             if adds is not None:
-                result[start:] = [Step("*", loop=step.loop, adds=adds, place=result[start].place)]
+                result[start:] = [BrainfuckStep("*", loop=step.loop, adds=adds, place=result[start].place)]
             innermost = False
     return result
 
 
-def _multiples(body: list[Step]) -> tuple[tuple[int, int], ...] | None:
+def _multiples(body: list[BrainfuckStep]) -> tuple[tuple[int, int], ...] | None:
     """(distance, factor) of what a loop adds, when it does nothing else and ends where it began."""
     if not {step.command for step in body} <= {"+", ">"}:
         return None
@@ -181,13 +181,13 @@ def _multiples(body: list[Step]) -> tuple[tuple[int, int], ...] | None:
     return adds
 
 
-def _merge(steps: list[Step], command: str, count: int, place: int) -> None:
+def _merge(steps: list[BrainfuckStep], command: str, count: int, place: int) -> None:
     """Add to the run that the program is in; a run that comes to nothing is dropped."""
     if steps and steps[-1].command == command:
         before = steps.pop()
         count, place = count + before.count, before.place
     if count:
-        steps.append(Step(command, count, place=place))
+        steps.append(BrainfuckStep(command, count, place=place))
 
 
 def _lines(text: str, written: Sequence[int], places: Sequence[int]) -> Sequence[int]:
@@ -204,7 +204,7 @@ def _at(text: str, place: int, message: str, source: str) -> SourceError:
     return SourceError(message, line=line, column=column, text=text[place : place + 1], source=source)
 
 
-class _Writer:
+class _AsqLines:
     """Writes steps as lines of `.asq`; `places` has for each line the place of its step in the program.
 
     `least_cells` is known before anything is assembled: every statement that is more than a label has three or more.
@@ -221,7 +221,7 @@ class _Writer:
         self._labels = 0
         self._distances: set[int] = set()
 
-    def write(self, step: Step) -> None:
+    def write(self, step: BrainfuckStep) -> None:
         self._place = step.place
         if step.command == "+":
             self._add(f"={step.count} $r")
@@ -269,7 +269,7 @@ class _Writer:
         back = self._label()
         self._add(f"$return; ={back} $return {_stub(distance)}; {back}:")
 
-    def _multiply(self, step: Step) -> None:
+    def _multiply(self, step: BrainfuckStep) -> None:
         """$more is the value of the cell, $less minus that."""
         self._add("$more; $r $more")
         if any(factor < 0 for _, factor in step.adds):

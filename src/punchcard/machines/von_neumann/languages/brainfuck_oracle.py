@@ -8,7 +8,7 @@ from punchcard.errors import ProgramError
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BrainfuckOutcome:
     """What was written, the tape, and whether the program came to its end."""
 
     output: bytes
@@ -17,7 +17,7 @@ class Outcome:
 
 
 def run(text: str, *, input: bytes = b"", tape: int = 100, modulus: int = 256, end_of_input: int | None = 0,
-        max_steps: int = 100_000) -> Outcome:
+        max_steps: int = 100_000) -> BrainfuckOutcome:
     """Run a program; at the end of the input a cell becomes `end_of_input`, or stays as it is (None)."""
     program = [command for command in text if command in "+-<>.,[]"]
     partner: dict[int, int] = {}
@@ -48,4 +48,4 @@ def run(text: str, *, input: bytes = b"", tape: int = 100, modulus: int = 256, e
         elif (command == "[") == (cells[pointer] == 0):
             place = partner[place]
         place, steps = place + 1, steps + 1
-    return Outcome(bytes(written), tuple(cells), place >= len(program))
+    return BrainfuckOutcome(bytes(written), tuple(cells), place >= len(program))

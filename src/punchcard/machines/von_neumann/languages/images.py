@@ -38,7 +38,7 @@ def parse(text: str, source: str = "", *, word_bits: int | None = None, memory: 
     for token in _pieces(text):
         if token.text == ",":
             if comma or not words:
-                raise token.error(f"no word stands before this ',': {_FORM}", source)
+                raise token.error(f"there is no word before this ',': {_FORM}", source)
             comma = True
             continue
         comma = False

@@ -6,7 +6,7 @@
     . x:5 "text" 0        data; every cell can have a label
 
 Macros are ours: `@mov a b` uses one, `@def name parameters` to `@end` defines one. So are `=5`, the address of a cell that
-holds 5, and `$name`, a scratch cell. Both are made where they are used and stand behind the program, or at `@pool`.
+holds 5, and `$name`, a scratch cell. Both are made when they are used and are placed behind the program, or at `@pool`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from punchcard.machines.von_neumann.languages.images import check_word
 
 @dataclass(frozen=True)
 class LabelledWords:
-    """An assembled text: its words, and the address of every label that stands in it outside of macros."""
+    """An assembled text: its words, and the address of every label outside of macros."""
 
     words: tuple[int, ...]
     labels: Mapping[str, int]
@@ -85,7 +85,7 @@ def _refuse_written_constants(items: list[Expanded], source: str) -> None:
 
 
 def _with_pool(items: list[Expanded], constants: Sequence[Expression]) -> list[Label | Cell]:
-    """The items with the pool in its place: where `@pool` stands, else behind the last cell."""
+    """The items with the pool in its place: at `@pool`, else behind the last cell."""
     pool: dict[str, Cell] = {}
     for item in items:
         if isinstance(item, Cell):
@@ -101,7 +101,7 @@ def _with_pool(items: list[Expanded], constants: Sequence[Expression]) -> list[L
 
 
 def _fill(pool: dict[str, Cell], expression: Expression, constants: Sequence[Expression]) -> None:
-    """Add the cells that a sum needs, those within them first. Macros limit how deep constants stand in constants."""
+    """Add the cells that a sum needs, those within them first. Macros limit how deep constants are nested."""
     for term in expression:
         if term.kind in ("constant", "scratch") and _pool_name(term) not in pool:
             value = constants[term.number] if term.kind == "constant" else number(0, term.token)

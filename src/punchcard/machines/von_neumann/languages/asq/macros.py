@@ -34,7 +34,7 @@ Expanded: TypeAlias = Label | Cell | Pool
 
 @dataclass(frozen=True)
 class _Scope:
-    """What names mean in one use of a macro: parameters are operands, its own labels have a name that nobody can write."""
+    """What names mean in one use of a macro: parameters are operands, its own labels have names that no text can have."""
 
     parameters: Mapping[str, Expression] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Expander:
                 self._expanded.append(item)
 
     def _line(self, item: Cell | CellRun) -> int:
-        """Where a cell stands in the text: of one from a macro, where that is used."""
+        """The line of a cell; of one from a macro, the line of its use."""
         return self._within[0].token.line if self._within else item.token.line
 
     def _call(self, call: MacroCall, scope: _Scope) -> None:

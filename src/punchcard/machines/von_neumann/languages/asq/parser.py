@@ -120,12 +120,12 @@ class _Parser:
         while not _ends(line):
             self._labels(line)
             if _ends(line):
-                raise line.wrong("a label within an instruction stands before an operand")
+                raise line.wrong("a label within an instruction is before an operand")
             if len(cells) == OPERANDS:
                 raise line.wrong("an instruction has one to three operands; data begin with '.'")
             token = line.ahead
             if token.kind == "string" or line.at("["):
-                raise line.wrong("a string, or a number of cells in brackets, stands on a data line, which begins with '.'")
+                raise line.wrong("a string, or a number of cells in brackets, is for a data line, which begins with '.'")
             cells.append(Cell(self._operand(line), token, written=len(cells) == 1))
             self._add(cells[-1])
         if len(cells) == 1:
@@ -140,9 +140,9 @@ class _Parser:
             self._end_macro(token)
         elif token.text == "@pool":
             if self._macro is not None:
-                raise self._error(token, "@pool stands outside of macros")
+                raise self._error(token, "@pool cannot be in a macro")
             if any(isinstance(item, Pool) for item in self._text.items):
-                raise self._error(token, "@pool stands twice: constants and scratch cells have one place")
+                raise self._error(token, "a second @pool: constants and scratch cells have one place")
             self._add(Pool(token))
         else:
             operands = []
@@ -156,7 +156,7 @@ class _Parser:
             self._add(MacroCall(token, token.text[1:], tuple(operands)))
             return
         if not _ends(line):
-            raise line.wrong(f"{token.text} ends here; the next statement stands on a new line or after ';'")
+            raise line.wrong(f"{token.text} ends here; the next statement is on a new line or after ';'")
 
     def _begin_macro(self, line: Line, token: Token) -> None:
         if self._macro is not None:
@@ -170,7 +170,7 @@ class _Parser:
         while not _ends(line):
             parameter = line.take_name("a parameter")
             if parameter.text in parameters:
-                raise self._error(parameter, f"parameter {parameter.text!r} stands twice")
+                raise self._error(parameter, f"parameter {parameter.text!r} occurs twice")
             parameters[parameter.text] = None
         self._macro, self._body = (name, tuple(parameters)), []
 

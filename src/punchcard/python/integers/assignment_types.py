@@ -11,7 +11,7 @@ from punchcard.python.integers.values import CHARACTER, TEXT, AbstractValue, Nam
 from punchcard.python.intervals import Interval
 
 
-class Assignments:
+class AssignmentTypes:
     """What a loop goes over, and what its variables and others get."""
 
     def __init__(self, expressions: ExpressionTypes, calls: CallTypes) -> None:
