@@ -1,4 +1,4 @@
-"""The errors of FLEQ's functions over their whole range, beside what their blocks state: the table of docs/proof-fleq.md.
+"""The errors of FLEQ's functions over their whole range: the table of docs/proof-fleq.md.
 
     python -m benchmarks.fleq_enclosures
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from punchcard.machines.fleq.enclosures import enclosed
 from punchcard.machines.fleq.machine import FleqMachine
 
 MACHINES: tuple[tuple[dict[str, Any], tuple[str, ...]], ...] = (
@@ -21,12 +20,10 @@ def main() -> None:
     for options, functions in MACHINES:
         machine = FleqMachine(functions=functions, size=4, memory=4, instructions=4, **options)
         for name, block in machine.blocks.items():
-            found, stated = enclosed(block, machine.scale), machine.bound(name)
-            told = ", ".join(f"{option} {value}" for option, value in options.items())
-            if found is not None:
-                less = "" if found.error <= stated else ", less"
-                parts = " | ".join(f"{part:.3g}" for part in (found.truncation, found.rounding, found.error))
-                print(f"| {name} {told} | {found.over} | {parts} | {stated:.3g}{less} |")
+            found = block.enclosure(machine.scale)
+            about = " ".join([name, *(f"{option} {value}" for option, value in options.items())])
+            parts = " | ".join(f"{part:.3g}" for part in (found.truncation, found.rounding, found.error))
+            print(f"| {about} | {found.over} | {parts} |")
 
 
 if __name__ == "__main__":

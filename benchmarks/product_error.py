@@ -18,10 +18,10 @@ import numpy as np
 import torch
 
 from punchcard.machines.fleq.blocks.anchors import AnchoredProduct, anchor_scales
-from punchcard.machines.fleq.blocks.bench import Bench
 from punchcard.machines.fleq.blocks.block import AnchoredMatrixProduct, Block, MatrixProduct
 from punchcard.machines.fleq.blocks.product import best_c
 from punchcard.machines.fleq.blocks.transport import Share
+from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.functions import MUL
 from punchcard.machines.fleq.machine import FleqMachine
@@ -42,14 +42,14 @@ class ChosenAnchors(AnchoredProduct):
         super().__init__()
         self.reach_chosen, self.unit_chosen = reach, unit
 
-    def as_if(self, bench: Bench) -> Bench:
-        return replace(bench, reach=self.reach_chosen, unit=self.unit_chosen)
+    def as_if(self, work: Workspace) -> Workspace:
+        return replace(work, reach=self.reach_chosen, unit=self.unit_chosen)
 
-    def shares(self, bench: Bench) -> list[Share]:
-        return super().shares(self.as_if(bench))
+    def shares(self, work: Workspace) -> list[Share]:
+        return super().shares(self.as_if(work))
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return super().finish(self.as_if(bench), off)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        return super().finish(self.as_if(work), off)
 
 
 def reach_for(c: float, choose: Callable[[float], float]) -> float | None:

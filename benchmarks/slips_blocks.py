@@ -87,7 +87,7 @@ def pointer_field() -> Slip:
 def heads() -> Slip:
     """The table, the theorem and step 2 disagree."""
     block = Elementwise(ADD, lambda a, b, one: a + b)
-    design = PaperFleqDesign(1, 2, 2, [block])
+    design = PaperFleqDesign().with_blocks(1, 2, 2, [block])
     parts = design.layers(design.sizes, design.card, Precision())
     most = max(len(part.heads) for part in parts)
     return Slip("a machine has as many heads as its blocks together", "one block of one head", str(block.lemma.heads),
@@ -235,7 +235,7 @@ def one_head_copy() -> Slip:
 def layers_of_the_theorem() -> Slip:
     """The informal theorem says less than 13 layers; the table has 13, and so has a machine with a transpose."""
     blocks = [AnchoredMatrixProduct(MUL), Transposition(TRANSPOSE), Elementwise(ADD, lambda a, b, one: a + b)]
-    design = PaperFleqDesign(1, 2, 2, blocks)
+    design = PaperFleqDesign().with_blocks(1, 2, 2, blocks)
     made = design.layers(design.sizes, design.card, Precision())
     return Slip("the informal theorem: less than 13 layers", "mul, transpose and add, as for an inverse", "12 at most",
                 str(len(made)))

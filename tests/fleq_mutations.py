@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from punchcard.machines.fleq.designs.base import FleqContent
-from punchcard.machines.fleq.designs.three_layer import ThreeLayerDesign
+from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.proof.real_proving import RealProof
 from punchcard.proof.solver import Failed
@@ -87,7 +87,7 @@ def random_card(machine: FleqMachine, seed: int) -> np.ndarray:
     design.punch(sizes, machine.layout, FleqContent(memory, code), card)
     counter = int(random_.integers(sizes.instruction_column, sizes.columns))
     machine.layout.put_numbers(card, "scratchpad", {"program_counter": [counter] * sizes.scratchpad})
-    if isinstance(design, ThreeLayerDesign):
+    if isinstance(design, ThreeLayerFleqDesign):
         design.begin(card, code[: sizes.instruction_rows, counter - sizes.instruction_column])
     return card
 

@@ -40,7 +40,7 @@ def test_the_snippets_run(engine: str | None, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_scale_has_what_the_page_says() -> None:
-    row = next(line for line in OWN_BLOCK.splitlines() if "`bound(scale)`" in line)
+    row = next(line for line in OWN_BLOCK.splitlines() if "`enclosure(scale)`" in line)
     also = re.findall(r"`(\w+)`", row.split("`scale` also has")[1])
     assert len(also) == 4
     for name in also:

@@ -385,8 +385,8 @@ def test_a_run_that_nobody_watches_says_what_was_not_seen() -> None:
     with pytest.raises(ProgramError, match="inverse of 0: its block is built for"):
         machine.run(program, engine="lowered", max_steps=256)
     assert machine.run(program, engine="lowered", max_steps=257).notes == (
-        "nobody looked whether operands of inverse lie in 0.1 to 10, beyond which its results mean nothing: run it checked "
-        "to be sure",)
+        "operands of inverse were not checked against its domain [0.1, 10], outside which its results mean nothing: run "
+        "with --check",)
     assert not machine.run(plain, engine="lowered", max_steps=257).notes
 
 

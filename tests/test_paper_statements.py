@@ -266,7 +266,7 @@ def test_fleq_has_width_m_d_plus_log_n(design: str) -> None:
                 for i in range(pairs):
                     blocks.append(Elementwise(Function(f"add{i}", 2, same_shape, np.add), lambda a, b, one: a + b))
                     blocks.append(MatrixProduct(Function(f"mul{i}", 2, product_shape, lambda a, b: a.T @ b)))
-                made = FleqMachine.designs[design](d, memory, 4, blocks)
+                made = FleqMachine.designs[design].with_blocks(d, memory, 4, blocks)
                 assert made.sizes.instruction_rows >= d
                 features.append([made.sizes.pointer_bits, d, pairs, pairs * d, made.sizes.width_bits, 1.0])
                 found.append(made.card.width)

@@ -154,7 +154,7 @@ def test_the_loss_is_chosen_by_an_indicator(design: str) -> None:
     found = np.array([c.item() for c in results(machine, programs)]).reshape(4, 4)
     for got, (name, slope) in zip(found, LOSS_SLOPES.items(), strict=True):
         assert np.abs(got - slope(np.array(v)[:, :, 0])).max() <= machine.bound("loss_slope"), name
-    assert machine.bound("loss_slope") < 2e-7
+    assert machine.bound("loss_slope") < 2.1e-7
 
 
 def test_learning_with_a_loss_in_the_data() -> None:

@@ -51,7 +51,7 @@ def circuit(machine: Machine[Any, Any]) -> Circuit:
 
 
 def _spans(layout: Layout) -> list[tuple[str, RowBlock]]:
-    """The smallest named blocks: parts, where a block has some."""
+    """The smallest named blocks: parts, if a block has some."""
     return [(name, block) for block in layout.blocks
             for name in ([f"{block.name}.{part}" for part in block.parts] or [block.name])]
 

@@ -32,7 +32,7 @@ class Task(TypedDict, total=False):
     hidden         units of the hidden layers: a number, several, or none for a linear model
     epochs, rate   passes over the data (20), and the step size (0.1)
     loss           "squared", "huber", "logcosh" or "logistic" (labels 0 and 1), or a Loss
-    activation     "sigmoid", "tanh", "silu", "softplus" or "relu", or an Activation
+    activation     a name in ACTIVATIONS ("sigmoid" by default), or an Activation
     bias           True: a constant feature for the first layer, a bias vector for each other one
     batch          "point": the weights change after each point, in the data's order; "all": once an epoch, by the sum of
                    all gradients

@@ -104,12 +104,17 @@ class Machine(ABC, Generic[Program, State]):
 
     # Building
 
-    def build(self, sizes: Any, design: str, precision: AsPrecision | tuple[str, ...], options: Mapping[str, Any]) -> None:
-        """Layout and model. Of several number formats the first that is exact is taken."""
-        self.check_options(design, options)
-        self.sizes, self.options, self.design = sizes, dict(options), self.designs[design]
+    def build(
+        self, sizes: Any, design: str | Design[Any], precision: AsPrecision | tuple[str, ...], options: Mapping[str, Any]
+    ) -> None:
+        """Layout and model, by a design or its name. Of several number formats the first that is exact is taken."""
+        name = design if isinstance(design, str) else design.name
+        self.check_options(name, options)
+        self.design = self.designs[name] if isinstance(design, str) else design
+        self.sizes, self.options = sizes, dict(options)
         self.layout = self.design.layout(sizes)
-        require(self.memory_to_build(), f"building {self._sized()}")
+        what = f"building {self._sized()}"
+        require(self.memory_to_build(), what)
         for wanted in map(as_precision, precision if isinstance(precision, tuple) else (precision,)):
             self.precision = wanted
             key = weight_cache.key_of(self.design, sizes, wanted) if self.keeps_weights else None
@@ -118,14 +123,14 @@ class Machine(ABC, Generic[Program, State]):
                 self.weights, self.needed_bits = found
                 return
             layers = self.compile(sizes)
-            self.needed_bits = needed_bits(layers, self.layout)
+            self.needed_bits = needed_bits(layers, self.layout) if self.design.exact else 0
             if self.needed_bits <= wanted.significand:
                 self.weights = to_weights(layers, self.layout.width, wanted)
                 if key:
                     weight_cache.keep(key, self.weights, self.needed_bits)
                 return
         raise PrecisionError(
-            f"the {design!r} design with {', '.join(f'{name}={value}' for name, value in options.items())} needs sums of "
+            f"the {name!r} design with {', '.join(f'{name}={value}' for name, value in options.items())} needs sums of "
             f"{self.needed_bits} significand bits, {self.precision.name} has {self.precision.significand}: {self.advice()}")
 
     def check_options(self, design: str, options: Mapping[str, Any]) -> None:
@@ -243,9 +248,11 @@ class Machine(ABC, Generic[Program, State]):
     def read(self, card: Card) -> State:
         """The state on a card."""
         self.layout.check(card)
+        if isinstance(card, PackedCard):
+            return self.states([card])[0]
         if card.ndim != 2:
             raise PunchcardError(f"read takes one card, not a batch of shape {tuple(card.shape)}: use read_all")
-        return self.read_all([card] if isinstance(card, PackedCard) else card[None])[0]
+        return self.states(card[None])[0]
 
     def read_own(self, program: Program, card: Card) -> State:
         """What of the state on a card is the program's; a machine with much room reads no more than that."""
@@ -356,7 +363,7 @@ class Machine(ABC, Generic[Program, State]):
         """
         return None, ()
 
-    def unseen(self, program: Program, loops: int) -> tuple[str, ...]:
+    def unchecked(self, program: Program, loops: int) -> tuple[str, ...]:
         """What `guard` did not see in so many loops that it was not given one by one, in words."""
         return ()
 

@@ -19,12 +19,14 @@ class Design(ABC, Generic[Sizes]):
     warm_up   loops before the first instruction is executed
     idle      loops of a run that ended by a halting pattern in which nothing is executed
     paper     what the paper states of such a machine, for `info`
+    exact     whether all its numbers are integers, so that no sum may be rounded
     """
 
     name: ClassVar[str]
     warm_up: ClassVar[int] = 0
     idle: ClassVar[int] = 0
     paper: ClassVar[Mapping[str, str | int]] = {}
+    exact: ClassVar[bool] = True
 
     @abstractmethod
     def layout(self, sizes: Sizes) -> Layout:
@@ -61,6 +63,9 @@ class Design(ABC, Generic[Sizes]):
         return ()
 
 
-def by_name(*designs: Design[Any]) -> dict[str, Design[Any]]:
+AnyDesign = TypeVar("AnyDesign", bound=Design[Any])
+
+
+def by_name(*designs: AnyDesign) -> dict[str, AnyDesign]:
     """Designs as a machine names them, the usual one first."""
     return {design.name: design for design in designs}

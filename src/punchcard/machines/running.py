@@ -175,7 +175,7 @@ def run_program(
             controls=Controls(machine.halting, served, in_turn(*watches) if watches else None, asked, controls.progress))
     finally:
         out.flush()
-    unseen = machine.unseen(program, outcome.mark.loops - begin.loops) if guarded and guard is None else ()
+    unseen = machine.unchecked(program, outcome.mark.loops - begin.loops) if guarded and guard is None else ()
     outcome = replace(outcome, seconds=max(0.0, outcome.seconds - (timed.seconds - waited)),
                       notes=(*outcome.notes, *unseen))
     return machine.result(program, outcome, begin, host)

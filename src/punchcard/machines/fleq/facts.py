@@ -9,8 +9,8 @@ import numpy as np
 from punchcard.card.column import ColumnWords
 from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
 from punchcard.card.facts import AnyFact, Fact, Holds, Indicates
-from punchcard.machines.fleq.blocks.bench import ScratchColumn
 from punchcard.machines.fleq.blocks.block import Block
+from punchcard.machines.fleq.blocks.workspace import ScratchColumn
 from punchcard.machines.fleq.designs.base import WIDTHS, FleqSizes
 from punchcard.transformer.expression import Array
 from punchcard.words.word import Word, all_of, any_of

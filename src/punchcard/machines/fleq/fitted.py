@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 
 from punchcard.errors import ProgramError, did_you_mean
-from punchcard.machines.fleq.functions import KNOWN, SIGMOID, TANH, Array, Function, same_shape
+from punchcard.machines.fleq.functions import KNOWN, SIGMOID, TANH, Array, Function, Smooth, same_shape, square_root
 
 NUMBER = r"(?:m?\d+(?:d\d+)?(?:e[mp]?\d+)?)"
 NAMED = re.compile(rf"([a-z]+)_({NUMBER})_({NUMBER})")
@@ -25,25 +25,26 @@ NAMED = re.compile(rf"([a-z]+)_({NUMBER})_({NUMBER})")
 
 @dataclass(frozen=True)
 class Fitted:
-    """A function of one number: its reference, and the least operand of all.
+    """A function of one number: its reference in NumPy and on intervals, and the least operand of all.
 
     `both`: it holds for negative operands too, of which `low` and `high` limit the size.
     """
 
     reference: Callable[[Array], Array]
+    smooth: Smooth
     least: float = -math.inf
     both: bool = False
 
 
 FITTED: dict[str, Fitted] = {
-    "exp": Fitted(np.exp),
-    "log": Fitted(np.log, least=np.nextafter(0.0, 1.0)),
-    "sqrt": Fitted(np.sqrt, least=0.0),
-    "inverse": Fitted(np.reciprocal, least=np.nextafter(0.0, 1.0), both=True),
-    "sin": Fitted(np.sin),
-    "cos": Fitted(np.cos),
+    "exp": Fitted(np.exp, lambda x: x.exp()),
+    "log": Fitted(np.log, lambda x: x.log(), least=np.nextafter(0.0, 1.0)),
+    "sqrt": Fitted(np.sqrt, square_root, least=0.0),
+    "inverse": Fitted(np.reciprocal, lambda x: 1 / x, least=np.nextafter(0.0, 1.0), both=True),
+    "sin": Fitted(np.sin, lambda x: x.sin()),
+    "cos": Fitted(np.cos, lambda x: x.cos()),
 }
-UNLIMITED = {"tanh": TANH, "sigmoid": SIGMOID}
+UNLIMITED = {function.name: function for function in (TANH, SIGMOID)}
 """Functions that a softmax computes for any operand."""
 
 
@@ -63,7 +64,8 @@ def fitted_function(name: str, low: float, high: float) -> Function:
     if fitted_domain(full) != (name, low, high):
         raise ProgramError(f"{name} from {low!r} to {high!r}: the ends stand in its name: they have at most 6 digits")
     domain = (-high, high) if rule.both else (low, high)
-    return Function(full, 1, same_shape, rule.reference, domain=domain, least=low if rule.both else 0.0)
+    return Function(full, 1, same_shape, rule.reference, domain=domain, least=low if rule.both else 0.0,
+                    smooth=rule.smooth)
 
 
 def fitted_domain(name: str) -> tuple[str, float, float] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ class ShapeMismatch(ValueError):
 
 
 ShapeRule: TypeAlias = Callable[..., Shape]
+Smooth: TypeAlias = Callable[[Any], Any]
+"""A function on numbers of python-flint, which has no types."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Function:
     is the exact function on float64 arrays. `domain` limits the operand's entries, as (low, high), where the block is
     an approximation; `least` is how far they are from 0 at least. A `steep` function has an infinite slope where its
     domain begins: an operand below that is refused, however near it is. `refuse(a, b)` says what else is wrong with the
-    operands, or None.
+    operands, or None. `smooth` is the function of a number again, on intervals and Taylor series of python-flint: with it
+    the error of a fit is proven over the whole domain.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Function:
     least: float = 0.0
     steep: bool = False
     refuse: Callable[..., str | None] | None = None
+    smooth: Smooth | None = None
 
 
 def same_shape(a: Shape, b: Shape | None = None) -> Shape:
@@ -156,6 +160,13 @@ def hundredth(x: Array) -> Array:
     return np.asarray(x * 0.01)
 
 
+def square_root(x: Any) -> Any:
+    """The square root on numbers of python-flint. Of an interval that reaches below 0: that of its part from 0 on."""
+    if hasattr(x, "mid") and not x > 0:
+        return (x + abs(x)).sqrt() * type(x)(0.5, 0.5)
+    return x.sqrt()
+
+
 ADD = Function("add", 2, same_shape, np.add)
 SUB = Function("sub", 2, same_shape, np.subtract)
 MUL = Function("mul", 2, product_shape, lambda a, b: a.T @ b)
@@ -171,8 +182,8 @@ MINIMUM = Function("minimum", 2, same_shape, np.minimum)
 POSITIVE = Function("positive", 1, same_shape, lambda a: (a > 0.0).astype(np.float64))
 TANH = Function("tanh", 1, same_shape, np.tanh)
 PERCENTAGE = Function("percentage", 1, same_shape, hundredth)
-INVERSE = Function("inverse", 1, scalar_only, np.reciprocal, domain=(0.1, 10.0))
-SQRT = Function("sqrt", 1, scalar_only, np.sqrt, domain=(0.0, 16.0), steep=True)
+INVERSE = Function("inverse", 1, scalar_only, np.reciprocal, domain=(0.1, 10.0), smooth=lambda x: 1 / x)
+SQRT = Function("sqrt", 1, scalar_only, np.sqrt, domain=(0.0, 16.0), steep=True, smooth=square_root)
 LOSS_SLOPES: Mapping[str, Callable[[Array], Array]] = {
     "squared": lambda v: v[:, 0] - v[:, 1],
     "huber": lambda v: np.clip(v[:, 0] - v[:, 1], -1.0, 1.0),

@@ -139,12 +139,12 @@ def limited(program: FleqProgram) -> dict[str, tuple[float, float]]:
     return {function.name: function.domain for function in used if function.domain is not None}
 
 
-def unseen(program: FleqProgram, loops: int) -> tuple[str, ...]:
-    """What was not looked at in so many loops that nobody watched, in words."""
+def unchecked(program: FleqProgram, loops: int) -> tuple[str, ...]:
+    """What was not checked in so many loops without a watch, in words."""
     if loops <= FEW_LOOPS:
         return ()
-    return tuple(f"nobody looked whether operands of {name} lie in {low:g} to {high:g}, beyond which its results mean "
-                 "nothing: run it checked to be sure" for name, (low, high) in limited(program).items())
+    return tuple(f"operands of {name} were not checked against its domain [{low:g}, {high:g}], outside which its results "
+                 "mean nothing: run with --check" for name, (low, high) in limited(program).items())
 
 
 class Again(Protocol):
@@ -163,7 +163,7 @@ class PartGuard:
     as well. The reverse does not hold: what leaves no trace at the end of a part is not seen (a value that left the
     range and was overwritten, an operand read from outside the variables or beyond its function's domain, a wrong turn at a
     flag that is not an integer). A run that must be looked at after every loop is watched. A run of few loops, of a program
-    whose operands have domains, is made again under a `Guard` in any case; of a longer one `unseen` says what was not seen.
+    whose operands have domains, is made again under a `Guard` in any case; of a longer one `unchecked` says what was not.
     """
 
     def __init__(self, guard: Guard, begin: Mark, again: Again) -> None:

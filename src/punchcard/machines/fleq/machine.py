@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from punchcard.arguments import checked
-from punchcard.budget import require
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.formats import FormatName
 from punchcard.card.layout import Card, Cards
@@ -17,6 +16,7 @@ from punchcard.engines import Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
+from punchcard.machines.design import by_name
 from punchcard.machines.display_values import DisplayValue
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
@@ -24,10 +24,10 @@ from punchcard.machines.fleq.blocks.pointers import IncrPointer, ResetPointer
 from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqDesign, FleqSizes, check_room
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
-from punchcard.machines.fleq.designs.three_layer import ThreeLayerDesign
+from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
 from punchcard.machines.fleq.fast import DecodedFleq
 from punchcard.machines.fleq.functions import BUILT_IN, POINTER_FUNCTIONS
-from punchcard.machines.fleq.guard import Guard, PartGuard, unseen
+from punchcard.machines.fleq.guard import Guard, PartGuard, unchecked
 from punchcard.machines.fleq.isa import Array, Call, FleqProgram, FleqState, Instruction, PointerUpdate, Step
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.fleq.oracle import FleqInterpreter
@@ -41,7 +41,6 @@ from punchcard.machines.real_variables import RealVariable
 from punchcard.machines.result import Result
 from punchcard.machines.running import Mark, PeriodicAction
 from punchcard.machines.streams import Read, Write
-from punchcard.transformer.build import compile_layer, to_weights
 from punchcard.transformer.precision import as_precision
 
 LEAST_RANGE = 2.0**-20
@@ -67,8 +66,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     """
 
     kind: ClassVar[Kind] = FLEQ
-    designs: ClassVar[Mapping[str, type[CompactDesign | PaperFleqDesign]]] = {
-        design.name: design for design in (CompactDesign, ThreeLayerDesign, PaperFleqDesign)}
+    designs: ClassVar[Mapping[str, FleqDesign]] = by_name(CompactDesign(), ThreeLayerFleqDesign(), PaperFleqDesign())
     compared: ClassVar[Check | None] = "lockstep"
     design: FleqDesign
     sizes: FleqSizes
@@ -92,37 +90,31 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             raise PunchcardError("functions=[]: a FLEQ machine needs at least one function")
         if not 0 < range < math.inf:
             raise PunchcardError(f"range={range}: it must be a positive number")
-        self.precision = as_precision(precision)
-        if self.precision.significand < 24:
-            raise PrecisionError(f"{self.precision.name} has {self.precision.significand} significand bits: real numbers "
+        wanted = as_precision(precision)
+        if wanted.significand < 24:
+            raise PrecisionError(f"{wanted.name} has {wanted.significand} significand bits: real numbers "
                                  "need float32 or float64")
-        largest = 2.0 ** (self.precision.significand - 6)
+        largest = 2.0 ** (wanted.significand - 6)
         if not LEAST_RANGE <= range <= largest:
-            raise PrecisionError(f"range={range:g}: it must be {LEAST_RANGE:g} or more, and {self.precision.name} keeps "
+            raise PrecisionError(f"range={range:g}: it must be {LEAST_RANGE:g} or more, and {wanted.name} keeps "
                                  f"flags exact up to {largest:g}")
         self.range, self.heads, self.anchors, self._functions = float(range), heads, anchors, tuple(functions)
-        self.unit = self.precision.unit
+        self.unit = wanted.unit
         blocks = [self._block(f) for f in functions]
         names = [b.name for b in blocks]
         if duplicate := next((name for name in names if names.count(name) > 1), None):
             raise PunchcardError(f"function {duplicate!r} is plugged in twice")
         check_room(size)
-        make = self.designs[design]
-        sizes = make(size, memory, instructions, blocks).sizes
+        sizes = self.designs[design].with_blocks(size, memory, instructions, blocks).sizes
         fields = [sizes.field_rows(name) for name in POINTERS]
         # incr_pointer must know where an instruction's fields are
         blocks = [IncrPointer(fields) if isinstance(b, IncrPointer) else b for b in blocks]
-        self.design = make(size, memory, instructions, blocks, self.range)
-        self.sizes, self.layout = self.design.sizes, self.design.layout(self.design.sizes)
-        self.options = {"functions": list(names), "size": size, "memory": memory, "instructions": instructions,
-                        "range": self.range, "heads": heads, "anchors": anchors}
-        require(self.memory_to_build(), f"building {self._sized()}")
-        self.reader = FleqReader(self.design)
-        self.blocks = {b.name: b for b in self.design.blocks}
-        self.scale = Scale(size, self.range, self.unit)
-        parts = self.design.layers(self.sizes, self.layout, self.precision)
-        width = self.layout.width
-        self.weights = to_weights([compile_layer(part, width) for part in parts], width, self.precision)
+        self.blocks, self.scale = {b.name: b for b in blocks}, Scale(size, self.range, self.unit)
+        plugged = self.designs[design].with_blocks(size, memory, instructions, blocks, self.range)
+        self.reader = FleqReader(plugged)
+        self.build(plugged.sizes, plugged, wanted, {
+            "functions": names, "size": size, "memory": memory, "instructions": instructions, "range": self.range,
+            "heads": heads, "anchors": anchors})
 
     @classmethod
     def sizes_for(cls, program: FleqProgram) -> dict[str, Any]:
@@ -160,7 +152,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             return IncrPointer([])
         return built_in(function, self.heads, anchors=self.anchors, unit=self.unit, limit=self.range)
 
-    def watchman(self, program: FleqProgram, card: Card) -> Guard:
+    def guard_for(self, program: FleqProgram, card: Card) -> Guard:
         """Checks a run of a program loop by loop; results may overshoot the range by their own error."""
         return Guard(self.reader, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
                      rounding=4 * self.unit * self.range)
@@ -178,7 +170,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def check_mark(self, program: FleqProgram, mark: Mark) -> None:
         """The next instruction is one of the program's, and its pointers can be read."""
         super().check_mark(program, mark)
-        self.watchman(program, mark.raw_card)
+        self.guard_for(program, mark.raw_card)
 
     def guard(
         self, program: FleqProgram, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
@@ -190,15 +182,15 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         mends within a part goes unnoticed (see `PartGuard`).
         """
         if every_loop:
-            return self.watchman(program, begin.raw_card).watch, ()
+            return self.guard_for(program, begin.raw_card).watch, ()
 
         def made_again(mark: Mark, loops: int, *, guarded: bool) -> Mark:
-            return again(mark, loops, self.watchman(program, mark.raw_card).watch if guarded else None)
+            return again(mark, loops, self.guard_for(program, mark.raw_card).watch if guarded else None)
 
-        return None, [PeriodicAction(LOOK_EVERY, PartGuard(self.watchman(program, punched), begin, made_again).look)]
+        return None, [PeriodicAction(LOOK_EVERY, PartGuard(self.guard_for(program, punched), begin, made_again).look)]
 
-    def unseen(self, program: FleqProgram, loops: int) -> tuple[str, ...]:
-        return unseen(program, loops)
+    def unchecked(self, program: FleqProgram, loops: int) -> tuple[str, ...]:
+        return unchecked(program, loops)
 
     # Punching and reading
 

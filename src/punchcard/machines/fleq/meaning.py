@@ -14,12 +14,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from punchcard.machines.fleq.blocks.bench import ScratchColumn
 from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.blocks.workspace import ScratchColumn
 from punchcard.machines.fleq.designs.base import POINTERS, FleqDesign, flag_grid
 from punchcard.machines.fleq.designs.compact import CompactDesign
-from punchcard.machines.fleq.designs.three_layer import ThreeLayerDesign
-from punchcard.machines.fleq.enclosures import enclosed
+from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
 from punchcard.machines.fleq.facts import INSTRUCTION, cases
 from punchcard.machines.meaning import ColumnBefore, Entries, Entry, RealMeaning
 from punchcard.words.word import FALSE, TRUE, Word, any_of
@@ -217,12 +216,11 @@ class FleqMeaning:
 
 def told_error(block: Block, scale: Scale) -> str:
     """What is known of a block's error, in words."""
-    found, stated = enclosed(block, scale), block.bound(scale)
-    if found is None:
-        return f"not enclosed: the block states {stated:.3g}"
-    more = "" if found.error <= stated else ", which is less: it counts on roundings that do not all add up"
+    found = block.enclosure(scale)
+    if not found.proven:
+        return f"not proven: at most {found.error:.3g} over {found.over}, as far as it was measured"
     return (f"at most {found.error:.3g} over {found.over}: {found.truncation:.3g} of the formula and {found.rounding:.3g} "
-            f"of rounding; the block states {stated:.3g}{more}")
+            "of rounding")
 
 
 def _given(entries: Sequence[Entry], column: ColumnBefore) -> Sequence[Entry]:
@@ -264,7 +262,7 @@ def compact(design: CompactDesign, card: RealMeaning) -> None:
     words.step(words.given(design.columns), made=3, flag=4)
 
 
-def three_layer(design: ThreeLayerDesign, card: RealMeaning) -> None:
+def three_layer(design: ThreeLayerFleqDesign, card: RealMeaning) -> None:
     """The three layers of the design that fetches ahead: both instructions that may come next, and their registers."""
     words = FleqMeaning(design, card)
     counter, users = words.counter, list(design.users().values())

@@ -62,7 +62,7 @@ class StepErrors(Comparison):
     def __init__(self, machine: FleqMachine, program: FleqProgram, card: Card, audit: Audit) -> None:
         """`card` is where the run begins, `audit` what was found before."""
         self._machine, self._program, self.audit = machine, program, audit
-        self._guard = machine.watchman(program, card)
+        self._guard = machine.guard_for(program, card)
 
     def watch(self, loop: int, card: Card) -> None:
         self._guard.watch(loop, card)

@@ -1,4 +1,4 @@
-"""A debugger without a screen: where one stands in a run, breakpoints, watched values, and how to move.
+"""A debugger without a screen: a place in a run, breakpoints, watched values, and how to move.
 
     debugger = Debugger(Session(machine, program))
     debugger.step()                  one loop;  back(), half(), layer() and go(moment) as well
@@ -108,7 +108,7 @@ class Debugger:
         self.go(int(text) * 2 * self.layers)
 
     def seek(self, what: Aim, *, stop: Callable[[], bool] = lambda: False) -> bool:
-        """On to the next of something; False: there is none, and one stays where one is.
+        """On to the next of something; False if there is none, and then the place stays.
 
         A session looks at a part of a long run at a time; between two parts `stop` is asked.
         """
@@ -174,7 +174,7 @@ class Debugger:
     # Breakpoints and watched values
 
     def toggle(self, line: int) -> bool:
-        """Set or take away the breakpoint on a line of the source, from 1; False where no instruction stands there."""
+        """Set or take away the breakpoint on a line of the source, from 1; False if no instruction is there."""
         here = {i["number"] for i in self.about["program"]["instructions"] if i["line"] == line}
         if not here:
             return False
@@ -200,7 +200,7 @@ class Debugger:
     # What one sees
 
     def place(self) -> str:
-        """Where one stands, in words."""
+        """The place in the run, in words."""
         state = self.state
         ends = f" of {state['loops']:,}" if state["loops"] is not None else ""
         name = self.about["layers"][state["layer"]]["name"]

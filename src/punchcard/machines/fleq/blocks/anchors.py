@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn
 from punchcard.machines.fleq.blocks.product import Product
 from punchcard.machines.fleq.blocks.transport import Share
+from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
 from punchcard.transformer.expression import Expression, stack
 from punchcard.transformer.gate import gated
 
@@ -54,16 +54,16 @@ class AnchoredProduct(Product):
         is_anchor = Constant("anchor", 1, lambda c: [float(c.kind == "copy" and c.index == 1)])
         return (*super().constants(d), is_anchor)
 
-    def shares(self, bench: Bench) -> list[Share]:
-        scales = anchor_scales(bench.size, bench.reach, bench.unit)
-        query, key, value = (bench.rows(f"{self.name}_{part}") for part in ("query", "key", "value"))
+    def shares(self, work: Workspace) -> list[Share]:
+        scales = anchor_scales(work.size, work.reach, work.unit)
+        query, key, value = (work.rows(f"{self.name}_{part}") for part in ("query", "key", "value"))
         return [Share(
-            stack(scales.c * query, scales.anchor * bench.rows(f"active.{self.name}")), stack(key, bench.rows("anchor")),
-            scales.factor / scales.c * value, bench.rows(f"{self.name}_product"),
+            stack(scales.c * query, scales.anchor * work.rows(f"active.{self.name}")), stack(key, work.rows("anchor")),
+            scales.factor / scales.c * value, work.rows(f"{self.name}_product"),
         )]
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
+    def finish(self, work: Workspace, off: Expression) -> Expression:
         """(D w_j - 1) / c in the output columns, within the result's height."""
-        scales = anchor_scales(bench.size, bench.reach, bench.unit)
-        product = bench.rows(f"{self.name}_product") - 1 / scales.c * bench.rows(f"active.{self.name}")
-        return gated(product, off + bench.over, bench.gate)
+        scales = anchor_scales(work.size, work.reach, work.unit)
+        product = work.rows(f"{self.name}_product") - 1 / scales.c * work.rows(f"active.{self.name}")
+        return gated(product, off + work.over, work.gate)

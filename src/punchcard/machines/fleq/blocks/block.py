@@ -16,7 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from punchcard.machines.fleq.blocks.anchors import AnchoredProduct, anchor_scales
-from punchcard.machines.fleq.blocks.bench import Bench
+from punchcard.machines.fleq.blocks.curves import REFERENCE_UNIT, within
+from punchcard.machines.fleq.blocks.enclosure import Enclosure, round_up
 from punchcard.machines.fleq.blocks.fit import SigmoidTerms
 from punchcard.machines.fleq.blocks.lemmas import (
     AnchoredProductLemma,
@@ -36,17 +37,16 @@ from punchcard.machines.fleq.blocks.product import (
     Product,
     Scaled,
     best_c,
-    truncation,
     worst_rounding,
 )
+from punchcard.machines.fleq.blocks.series import remainder, tail
 from punchcard.machines.fleq.blocks.sigmoids import Terms
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
+from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.functions import Function
 from punchcard.transformer.expression import Expression
 from punchcard.transformer.gate import gated
 
-REFERENCE_UNIT = 2.0**-53
-"""The unit roundoff of float64, in which references are computed."""
 Formula = Callable[[Expression, Expression, Expression], Expression]
 
 
@@ -65,6 +65,11 @@ class Scale:
     def reach(self) -> float:
         """The largest entry of a product that the constants are chosen for."""
         return product_reach(self.size, self.range)
+
+    @property
+    def averaging(self) -> float:
+        """Rounding of a mean of d columns: none where d is a power of two."""
+        return 0.0 if self.size & (self.size - 1) == 0 else 4 * self.unit * self.range
 
     @property
     def dot_product(self) -> float:
@@ -95,12 +100,16 @@ class Block(ABC):
         return self.function.name
 
     @abstractmethod
-    def finish(self, bench: Bench, off: Expression) -> Expression | None:
+    def finish(self, work: Workspace, off: Expression) -> Expression | None:
         """What is added to the first rows of the result after the soft layer; 0 where `off` is not 0. None: nothing."""
 
     @abstractmethod
+    def enclosure(self, scale: Scale) -> Enclosure:
+        """The error of an entry of the result, over all operands within the range and products within `scale.reach`."""
+
     def bound(self, scale: Scale) -> float:
-        """The largest error of an entry of the result, for operands within the range and products within `scale.reach`."""
+        """The largest error of an entry of the result."""
+        return self.enclosure(scale).error
 
 
 class Elementwise(Block):
@@ -114,19 +123,18 @@ class Elementwise(Block):
         self.function = function
         self.formula = formula
         self.transport = Beside()
-        self.lemma = ElementwiseLemma(lambda bench, a, b: gated(
-            formula(a[: bench.size], b[: bench.size], bench.one), bench.over, bench.gate), function.arity)
+        self.lemma = ElementwiseLemma(lambda work, a, b: gated(
+            formula(a[: work.size], b[: work.size], work.one), work.over, work.gate), function.arity)
         self._error = error
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        d = bench.size
-        a, b = bench.left[:d], bench.operand[:d]
-        return gated(self.formula(a, b, bench.one), off + bench.over, bench.gate)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        d = work.size
+        a, b = work.left[:d], work.operand[:d]
+        return gated(self.formula(a, b, work.one), off + work.over, work.gate)
 
-    def bound(self, scale: Scale) -> float:
-        if self._error == 0.0:
-            return 0.0 if scale.unit <= REFERENCE_UNIT else scale.range * scale.unit
-        return self._error * scale.range * scale.unit
+    def enclosure(self, scale: Scale) -> Enclosure:
+        units = self._error or float(scale.unit > REFERENCE_UNIT)
+        return Enclosure(0.0, units * scale.range * scale.unit, within(scale.range))
 
 
 class MatrixProduct(Block):
@@ -144,15 +152,21 @@ class MatrixProduct(Block):
         self.transport: Product = self._transport(heads, reach)
         self.lemma: MirrorProductLemma = self._lemma(heads, reach)
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return self.transport.finish(bench, off)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        return self.transport.finish(work, off)
 
-    def bound(self, scale: Scale) -> float:
-        """For products within the reach. A product of two scalars is rounded once; for others see `Scale.dot_product`."""
-        reach = self.reach or scale.reach
-        c = best_c(reach, self.heads, scale.unit)
-        soft = truncation(reach, c, self.heads) + worst_rounding(reach, c, self.heads, scale.unit, scale.size)
-        return soft + (2 * scale.unit * reach if self.reach and scale.size == 1 else scale.dot_product)
+    def enclosure(self, scale: Scale) -> Enclosure:
+        """Keys A and -A: see `series` for the powers that are left; products within the reach.
+
+        A product of two scalars is rounded once; for others see `Scale.dot_product`.
+        """
+        reach, heads = self.reach or scale.reach, self.heads
+        c = best_c(reach, heads, scale.unit)
+        x = c * reach
+        truncation = reach * (remainder(heads) * x ** (2 * heads) + tail(heads, x))
+        rounding = worst_rounding(reach, c, heads, scale.unit, scale.size)
+        rounding += 2 * scale.unit * reach if self.reach and scale.size == 1 else scale.dot_product
+        return Enclosure(round_up(truncation), round_up(rounding), f"products within [-{reach:g}, {reach:g}]")
 
 
 class EntrywiseProduct(MatrixProduct):
@@ -184,11 +198,19 @@ class AnchoredMatrixProduct(Block):
         self.transport: AnchoredProduct = AnchoredProduct()
         self.lemma = AnchoredProductLemma()
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return self.transport.finish(bench, off)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        return self.transport.finish(work, off)
 
-    def bound(self, scale: Scale) -> float:
-        return anchor_scales(scale.size, scale.reach, scale.unit).bound(scale.reach, scale.unit) + scale.dot_product
+    def enclosure(self, scale: Scale) -> Enclosure:
+        """(D w - 1) / c = (e^x / (1 + v / (E + 1)) - 1) / c with |x| <= c reach, E = e^C, and v = mean of e^x - 1."""
+        u, reach, d = scale.unit, scale.reach, scale.size
+        at = anchor_scales(d, reach, u)
+        x = at.c * reach
+        mean = math.expm1(x) / (math.exp(at.anchor) + 1)
+        truncation = (x * x / 2 * math.exp(x) + math.exp(x) * mean / (1 - mean)) / at.c
+        # The score c z - C is rounded to C units; then exp, division and product, and the sum of 2 d weights.
+        rounding = (at.anchor + 5 + 2 * d) * u / at.c * math.exp(2 * x) + scale.dot_product
+        return Enclosure(round_up(truncation), round_up(rounding), f"products within [-{reach:g}, {reach:g}]")
 
 
 class Transposition(Block):
@@ -199,11 +221,11 @@ class Transposition(Block):
         self.transport = Turn()
         self.lemma = TransposeLemma()
 
-    def finish(self, bench: Bench, off: Expression) -> None:
+    def finish(self, work: Workspace, off: Expression) -> None:
         return None
 
-    def bound(self, scale: Scale) -> float:
-        return 0.0 if scale.size & (scale.size - 1) == 0 else 4 * scale.unit * scale.range
+    def enclosure(self, scale: Scale) -> Enclosure:
+        return Enclosure(0.0, scale.averaging, within(scale.range))
 
 
 class FittedFunction(Block):
@@ -212,13 +234,12 @@ class FittedFunction(Block):
     def __init__(self, function: Function, fit: SigmoidTerms, *, head_each: bool = False) -> None:
         self.function = function
         self.fit = fit
-        self._rounding = fit.rounding()
         self.transport: Terms = Terms(function.name, fit)
         self.lemma = HeadsLemma(fit) if head_each else TermsLemma(fit)
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return self.transport.finish(bench, off)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        return self.transport.finish(work, off)
 
-    def bound(self, scale: Scale) -> float:
-        """The fit's own error, and rounding at the worst point of its range."""
-        return self.fit.truncation + scale.unit * self._rounding
+    def enclosure(self, scale: Scale) -> Enclosure:
+        """The fit's own, proven where the function is known on intervals."""
+        return self.fit.enclosure(self.function.smooth, scale.unit)

@@ -64,32 +64,33 @@ def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 
     `heads` is for the soft products, `anchors` for the paper's own matrix product, `unit` is the roundoff of the number
     format, for which sums of sigmoids are fitted, `limit` the range of values.
     """
-    makers: Mapping[str, Callable[[], Block]] = {
-        "add": lambda: Elementwise(ADD, lambda a, b, one: a + b, error=0.0),
-        "sub": lambda: Elementwise(SUB, lambda a, b, one: a - b, error=0.0),
-        "percentage": lambda: Elementwise(PERCENTAGE, lambda a, b, one: 0.01 * a, error=1.0),
-        "mul": lambda: AnchoredMatrixProduct(MUL) if anchors else MatrixProduct(MUL, heads),
-        "hadamard": lambda: EntrywiseProduct(HADAMARD, heads),
-        "entrywise": lambda: LaneProduct(ENTRYWISE, heads),
-        "scale": lambda: ScaledProduct(SCALE, heads),
-        "relu": lambda: Elementwise(RELU, lambda a, b, one: relu(a), error=0.0),
-        "abs": lambda: Elementwise(ABS, lambda a, b, one: relu(a) + relu(-a), error=0.0),
-        "maximum": lambda: Elementwise(MAXIMUM, lambda a, b, one: b + relu(a - b), error=3.0),
-        "minimum": lambda: Elementwise(MINIMUM, lambda a, b, one: b - relu(b - a), error=3.0),
-        "transpose": lambda: Transposition(TRANSPOSE),
-        "sigmoid": lambda: EntriesFunction(SIGMOID, Sigmoid()),
-        "tanh": lambda: EntriesFunction(TANH, Tanh()),
-        "positive": lambda: EntriesFunction(POSITIVE, Positive(limit)),
-        "inverse": lambda: FittedFunction(INVERSE, _fitted(INVERSE, TERMS, 2 * unit)),
-        "loss_slope": lambda: ChosenFunction(LOSS_SLOPE, _loss_slopes(2 * unit)),
-        "sqrt": lambda: FittedFunction(SQRT, _fitted(SQRT, ROOT_TERMS, 2 * unit)),
+    makers: Mapping[Function, Callable[[Function], Block]] = {
+        ADD: lambda f: Elementwise(f, lambda a, b, one: a + b, error=0.0),
+        SUB: lambda f: Elementwise(f, lambda a, b, one: a - b, error=0.0),
+        PERCENTAGE: lambda f: Elementwise(f, lambda a, b, one: 0.01 * a, error=1.0),
+        MUL: lambda f: AnchoredMatrixProduct(f) if anchors else MatrixProduct(f, heads),
+        HADAMARD: lambda f: EntrywiseProduct(f, heads),
+        ENTRYWISE: lambda f: LaneProduct(f, heads),
+        SCALE: lambda f: ScaledProduct(f, heads),
+        RELU: lambda f: Elementwise(f, lambda a, b, one: relu(a), error=0.0),
+        ABS: lambda f: Elementwise(f, lambda a, b, one: relu(a) + relu(-a), error=0.0),
+        MAXIMUM: lambda f: Elementwise(f, lambda a, b, one: b + relu(a - b), error=3.0),
+        MINIMUM: lambda f: Elementwise(f, lambda a, b, one: b - relu(b - a), error=3.0),
+        TRANSPOSE: Transposition,
+        SIGMOID: lambda f: EntriesFunction(f, Sigmoid()),
+        TANH: lambda f: EntriesFunction(f, Tanh()),
+        POSITIVE: lambda f: EntriesFunction(f, Positive(limit)),
+        INVERSE: lambda f: FittedFunction(f, _fitted(f, TERMS, 2 * unit)),
+        LOSS_SLOPE: lambda f: ChosenFunction(f, _loss_slopes(2 * unit)),
+        SQRT: lambda f: FittedFunction(f, _fitted(f, ROOT_TERMS, 2 * unit)),
     }
+    names = {function.name: function for function in makers}
     if fitted_domain(name) is not None:
         return fitted_block(name, unit)
-    if name not in makers:
-        raise ProgramError(f"unknown function {name!r}{did_you_mean(name, makers)}: there are {', '.join(makers)}, "
+    if name not in names:
+        raise ProgramError(f"unknown function {name!r}{did_you_mean(name, names)}: there are {', '.join(names)}, "
                            "incr_pointer, reset_pointer; plug in a block of your own for another")
-    return makers[name]()
+    return makers[names[name]](names[name])
 
 
 def fitted_block(name: str, unit: float = 2.0**-53) -> Block:
@@ -100,8 +101,8 @@ def fitted_block(name: str, unit: float = 2.0**-53) -> Block:
     base, low, high = domain
     if base == "exp":
         return EntriesFunction(fitted_function(*domain), Exponential(name, high, unit))
-    table = _table(base, low, high, 2 * unit)
-    curve = OddTable(name, table, unit) if FITTED[base].both else Tabulated(name, table)
+    table, smooth = _table(base, low, high, 2 * unit), FITTED[base].smooth
+    curve = OddTable(name, table, smooth, unit) if FITTED[base].both else Tabulated(name, table, smooth)
     return EntriesFunction(fitted_function(*domain), curve)
 
 
@@ -112,18 +113,18 @@ def _table(base: str, low: float, high: float, rounding: float) -> Table:
 
 @cache
 def _loss_slopes(rounding: float) -> tuple[VectorSum, ...]:
-    """The derivatives of the losses: sums of functions of o - y, of o and of y. tanh and sigmoid are one term each."""
+    """The derivatives of the losses: sums of functions of o - y, of o and of y. Two of them are single sigmoids."""
     low, high = LOSS_SLOPE.domain or (-1.0, 1.0)
     wide = 2 * max(-low, high)
     error, output, label = (1.0, -1.0), (1.0, 0.0), (0.0, 1.0)
     one = np.ones(1)
-    tanh = SigmoidSum(2 * one, 0 * one, 2 * one, -1.0, -wide, wide, error=0.0)
+    odd_sigmoid = SigmoidSum(2 * one, 0 * one, 2 * one, -1.0, -wide, wide, error=0.0)
     logistic = SigmoidSum(one, 0 * one, one, 0.0, low, high, error=0.0)
     found = {
         "squared": [(error, fit(lambda x: x, -wide, wide, FEW_TERMS, rounding=rounding))],
         "huber": [(error, fit_with_kinks(lambda x: np.clip(x, -1.0, 1.0), -wide, wide, (-1.0, 1.0), 2 * TERMS,
                                          rounding=rounding))],
-        "logcosh": [(error, tanh)],
+        "logcosh": [(error, odd_sigmoid)],
         "logistic": [(output, logistic), (label, fit(lambda x: -x, low, high, FEW_TERMS, rounding=rounding))],
     }
     return tuple(ridges(found[name], low, high) for name in LOSS_SLOPES)

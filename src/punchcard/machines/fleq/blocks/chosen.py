@@ -18,12 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from punchcard.errors import FitError
-from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but
 from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.blocks.enclosure import Enclosure
 from punchcard.machines.fleq.blocks.fit import SigmoidTerms
-from punchcard.machines.fleq.blocks.lemmas import MATCH_GAP, Lemma, LemmaBench, power_of_two
+from punchcard.machines.fleq.blocks.lemmas import MATCH_GAP, Lemma, LemmaWorkspace, power_of_two
 from punchcard.machines.fleq.blocks.sigmoids import fitting, score_gate
 from punchcard.machines.fleq.blocks.transport import Share, Transport, outputs
+from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace, all_but
 from punchcard.machines.fleq.functions import Array, Function
 from punchcard.transformer.build import Part, assign, attend
 from punchcard.transformer.expression import Expression, Rows, relu, stack
@@ -111,26 +112,26 @@ class ChosenTerms(Transport):
     def units(self, d: int) -> int:
         return 2 * self.sums.choices * self.sums.terms
 
-    def prepare(self, bench: Bench) -> Part:
+    def prepare(self, work: Workspace) -> Part:
         """N scores in every term column, and the indicator in output column 0."""
-        off, x = bench.off(self.name), bench.operand
-        closed, gate = off + bench.rows(self._mask), score_gate(bench.gate, bench.big)
-        scores = (gated(s, closed, gate).total() for s in self.sums.scores(x[: self.sums.entries], bench.one))
-        choice = gated(x[: self.sums.choices], off + bench.rows("not_first_output"), bench.gate)
-        return assign(self._row(bench, "score"), stack(*scores)) + assign(self._row(bench, "choice"), choice)
+        off, x = work.off(self.name), work.operand
+        closed, gate = off + work.rows(self._mask), score_gate(work.gate, work.big)
+        scores = (gated(s, closed, gate).total() for s in self.sums.scores(x[: self.sums.entries], work.one))
+        choice = gated(x[: self.sums.choices], off + work.rows("not_first_output"), work.gate)
+        return assign(self._row(work, "score"), stack(*scores)) + assign(self._row(work, "choice"), choice)
 
-    def shares(self, bench: Bench) -> list[Share]:
+    def shares(self, work: Workspace) -> list[Share]:
         """The cell 1 is kept out: beside the indicator only the cell 0 has a share."""
-        score, choice, weight = (self._row(bench, row) for row in ("score", "choice", "weight"))
-        return [Share(stack(score, -bench.big * bench.rows(f"active.{self.name}")), stack(choice, bench.rows("unit")),
+        score, choice, weight = (self._row(work, row) for row in ("score", "choice", "weight"))
+        return [Share(stack(score, -work.big * work.rows(f"active.{self.name}")), stack(choice, work.rows("unit")),
                       choice, weight)]
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
+    def finish(self, work: Workspace, off: Expression) -> Expression:
         """m sum_j c_jk e_j sigmoid(...) in term column k; the m columns are averaged when they are written."""
-        return mixed(self.sums, self._row(bench, "weight"), off + bench.rows(self._mask), bench.gate)
+        return mixed(self.sums, self._row(work, "weight"), off + work.rows(self._mask), work.gate)
 
-    def _row(self, bench: Bench, row: str) -> Rows:
-        return bench.rows(f"{self.name}_{row}")
+    def _row(self, work: Workspace, row: str) -> Rows:
+        return work.rows(f"{self.name}_{row}")
 
 
 def mixed(sums: Several, weight: Rows, closed: Expression, gate: float) -> Expression:
@@ -159,23 +160,23 @@ class ChosenTermsLemma(Lemma):
         return {"copy": self.sums.entries, "asking": 1, "share": 1,
                 **dict.fromkeys(("score", "choice", "weight"), self.sums.choices)}
 
-    def layers(self, bench: LemmaBench) -> list[Part]:
-        m, off, one, x = self.terms, bench.off, bench.one, bench.own("x")
+    def layers(self, work: LemmaWorkspace) -> list[Part]:
+        m, off, one, x = self.terms, work.off, work.one, work.own("x")
         copy, score, asking, choice, weight, share = (
-            bench.own(n) for n in ("copy", "score", "asking", "choice", "weight", "share"))
-        term, shut, first = bench.rows("term")[:m], bench.rows("not_term")[:m], bench.rows("b_lane")[0]
-        gate = score_gate(bench.gate, bench.big)
+            work.own(n) for n in ("copy", "score", "asking", "choice", "weight", "share"))
+        term, shut, first = work.rows("term")[:m], work.rows("not_term")[:m], work.rows("b_lane")[0]
+        gate = score_gate(work.gate, work.big)
         scores = (gated(s, off + shut, gate).total() for s in self.sums.scores(copy, one))
-        not_live = bench.rows("outside") - bench.rows("sink") + one - first
+        not_live = work.rows("outside") - work.rows("sink") + one - first
         return [
-            attend(query=term.total(), key=bench.rows("a_lane")[0], value=x[: self.sums.entries], into=copy, gap=MATCH_GAP)
+            attend(query=term.total(), key=work.rows("a_lane")[0], value=x[: self.sums.entries], into=copy, gap=MATCH_GAP)
             + assign(score, stack(*scores))
-            + assign(choice, kept_choice(bench, self.sums))
+            + assign(choice, kept_choice(work, self.sums))
             + assign(asking, relu(term.total() - off)),
-            attend(query=stack(score, -bench.big * asking), key=stack(choice, not_live), value=choice, into=weight,
+            attend(query=stack(score, -work.big * asking), key=stack(choice, not_live), value=choice, into=weight,
                    gap=1.0, temperature=1.0)
-            + assign(share, mixed(self.sums, weight, off + shut, bench.gate)),
-            attend(query=bench.rows("c_lane")[0], key=term.total(), value=share, into=bench.own("result")[:1],
+            + assign(share, mixed(self.sums, weight, off + shut, work.gate)),
+            attend(query=work.rows("c_lane")[0], key=term.total(), value=share, into=work.own("result")[:1],
                    gap=MATCH_GAP, winners=power_of_two(m)),
         ]
 
@@ -196,26 +197,26 @@ class ChosenHeadsLemma(Lemma):
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"copy": self.sums.entries, "ask": 1, "choice": self.sums.choices, "sum": 1}
 
-    def layers(self, bench: LemmaBench) -> list[Part]:
-        asks, sums = bench.rows("b_lane")[0], self.sums
-        copy, ask, choice, total = (bench.own(n) for n in ("copy", "ask", "choice", "sum"))
+    def layers(self, work: LemmaWorkspace) -> list[Part]:
+        asks, sums = work.rows("b_lane")[0], self.sums
+        copy, ask, choice, total = (work.own(n) for n in ("copy", "ask", "choice", "sum"))
         soft = Part()
         for k in range(sums.terms):
             key = stack(choice.through(sums.directions[:, k].T), choice.total(sums.biases[:, k]), asks)
-            soft += attend(query=stack(copy, ask, math.log(bench.columns - 1) * ask), key=key,
+            soft += attend(query=stack(copy, ask, math.log(work.columns - 1) * ask), key=key,
                            value=choice.total(sums.coefficients[:, k]), into=total, gap=1.0, temperature=1.0)
         return [
-            attend(query=asks, key=bench.rows("a_lane")[0], value=bench.own("x")[: sums.entries], into=copy, gap=MATCH_GAP)
-            + assign(ask, relu(asks - bench.off))
-            + assign(choice, kept_choice(bench, sums)),
+            attend(query=asks, key=work.rows("a_lane")[0], value=work.own("x")[: sums.entries], into=copy, gap=MATCH_GAP)
+            + assign(ask, relu(asks - work.off))
+            + assign(choice, kept_choice(work, sums)),
             soft,
-            attend(query=bench.rows("c_lane")[0], key=asks, value=total, into=bench.own("result")[:1], gap=MATCH_GAP),
+            attend(query=work.rows("c_lane")[0], key=asks, value=total, into=work.own("result")[:1], gap=MATCH_GAP),
         ]
 
 
-def kept_choice(bench: LemmaBench, sums: Several) -> Expression:
+def kept_choice(work: LemmaWorkspace, sums: Several) -> Expression:
     """The indicator, in column d alone: in part b the other columns are 0, in part a stands x."""
-    return gated(bench.own("x")[: sums.choices], bench.off + bench.rows("not_b"), bench.gate)
+    return gated(work.own("x")[: sums.choices], work.off + work.rows("not_b"), work.gate)
 
 
 class ChosenFunction(Block):
@@ -230,11 +231,10 @@ class ChosenFunction(Block):
         self.function, self.fits, self.sums = function, tuple(fits), several(fits)
         self.transport: ChosenTerms = ChosenTerms(function.name, self.sums)
         self.lemma = ChosenHeadsLemma(self.sums) if head_each else ChosenTermsLemma(self.sums)
-        self._rounding = [fit.rounding() for fit in fits]
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return self.transport.finish(bench, off)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        return self.transport.finish(work, off)
 
-    def bound(self, scale: Scale) -> float:
+    def enclosure(self, scale: Scale) -> Enclosure:
         """Of the worst choice: what the fit is off by, and its rounding, twice for the product with the indicator."""
-        return max(fit.truncation + 2 * scale.unit * units for fit, units in zip(self.fits, self._rounding, strict=True))
+        return max((fit.enclosure(None, 2 * scale.unit) for fit in self.fits), key=lambda found: found.error)

@@ -22,13 +22,13 @@ from types import MappingProxyType
 
 import numpy as np
 
-from punchcard.machines.fleq.blocks.fit import BETWEEN
+from punchcard.machines.fleq.blocks.enclosure import Enclosure, round_up
 from punchcard.machines.fleq.blocks.table import Table
-from punchcard.machines.fleq.functions import Array
+from punchcard.machines.fleq.functions import Array, Smooth
 from punchcard.transformer.expression import Expression, Rows, relu, stack
 
-FIT_MARGIN = 1.25
-"""A fit's error is the largest on a grid; between two of its points a smooth function's may be a little larger."""
+REFERENCE_UNIT = 2.0**-53
+"""The unit roundoff of float64, in which references are computed."""
 DEAD_ZONE = 2.0**-60
 """Where `positive` has no meaning: between 0 and this part of the range."""
 
@@ -42,6 +42,11 @@ class Keys:
 
     unit: Rows
     table: Callable[[str], Rows]
+
+
+def within(limit: float) -> str:
+    """The range of operands, in words."""
+    return f"[-{limit:g}, {limit:g}]"
 
 
 class Curve(ABC):
@@ -73,8 +78,8 @@ class Curve(ABC):
         return 0.0
 
     @abstractmethod
-    def bound(self, limit: float, unit: float) -> float:
-        """The largest error, for operands within the domain and the range."""
+    def enclosure(self, limit: float, unit: float) -> Enclosure:
+        """The error over all operands within the domain and the range."""
 
 
 class Sigmoid(Curve):
@@ -83,8 +88,9 @@ class Sigmoid(Curve):
     def query(self, x: Expression, asking: Expression) -> Expression:
         return x
 
-    def bound(self, limit: float, unit: float) -> float:
-        return 8 * unit
+    def enclosure(self, limit: float, unit: float) -> Enclosure:
+        """exp, sum, division, and the two of the reference; the score itself is exact."""
+        return Enclosure(0.0, 6 * unit + 2 * REFERENCE_UNIT, within(limit))
 
 
 class Tanh(Curve):
@@ -98,8 +104,8 @@ class Tanh(Curve):
     def finish(self, mean: Expression, one: Expression) -> Expression:
         return 2 * mean - one
 
-    def bound(self, limit: float, unit: float) -> float:
-        return 16 * unit
+    def enclosure(self, limit: float, unit: float) -> Enclosure:
+        return Enclosure(0.0, 2 * (6 * unit + 2 * REFERENCE_UNIT), within(limit))
 
 
 class Exponential(Curve):
@@ -115,10 +121,11 @@ class Exponential(Curve):
     def value(self, keys: Keys) -> Expression:
         return math.exp(self.shift) * keys.unit
 
-    def bound(self, limit: float, unit: float) -> float:
-        """The score is off by a few units of its size; so is the result, relatively."""
-        size = 2 * max(limit, abs(self.high)) + self.shift
-        return math.exp(self.high) * unit * (4 * size + 8)
+    def enclosure(self, limit: float, unit: float) -> Enclosure:
+        """e^t sigmoid(x - t) = e^x / (1 + e^(x - t)): below e^x by the part e^(high - t) at most."""
+        high = math.exp(self.high)
+        return Enclosure(round_up(high * math.exp(self.high - self.shift)), round_up(high * unit * (limit + self.shift + 9)),
+                         f"[-{limit:g}, {self.high:g}]")
 
 
 class Positive(Curve):
@@ -138,15 +145,15 @@ class Positive(Curve):
     def finish(self, mean: Expression, one: Expression) -> Expression:
         return relu(2 * mean - one)
 
-    def bound(self, limit: float, unit: float) -> float:
-        return 0.0
+    def enclosure(self, limit: float, unit: float) -> Enclosure:
+        return Enclosure(0.0, 0.0, f"{within(limit)}, but for its dead zone")
 
 
 class Tabulated(Curve):
     """A table: a column asks with x and 1, the table's columns answer with slope and offset, and give their value."""
 
-    def __init__(self, name: str, table: Table) -> None:
-        self.name, self.table = name, table
+    def __init__(self, name: str, table: Table, smooth: Smooth) -> None:
+        self.name, self.table, self.smooth = name, table, smooth
         self.terms = len(table.values)
         self.constants = {"slope": table.slopes, "offset": table.offsets, "value": table.values}
 
@@ -162,9 +169,8 @@ class Tabulated(Curve):
     def best_score(self, limit: float) -> float:
         return float(np.max(self.table.offsets - np.abs(self.table.slopes) * limit))
 
-    def bound(self, limit: float, unit: float) -> float:
-        points = np.linspace(self.table.low, self.table.high, 2001)
-        return FIT_MARGIN * self.table.error + BETWEEN * unit * self.table.worst_rounding(points)
+    def enclosure(self, limit: float, unit: float) -> Enclosure:
+        return self.table.enclosure(self.smooth, unit)
 
 
 class OddTable(Tabulated):
@@ -176,8 +182,8 @@ class OddTable(Tabulated):
 
     sides = 2
 
-    def __init__(self, name: str, table: Table, unit: float) -> None:
-        super().__init__(name, table)
+    def __init__(self, name: str, table: Table, smooth: Smooth, unit: float) -> None:
+        super().__init__(name, table, smooth)
         self.terms *= 2
         # at the least operand, the best offset of the wrong side is below the best score, 0 or more, by what rounds away
         fall = (float(table.offsets.max()) + 2 * math.ceil(-math.log(unit))) / table.low

@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.curves import Curve, Keys
-from punchcard.machines.fleq.blocks.lemmas import MATCH_GAP, Lemma, LemmaBench, hand_over, power_of_two
+from punchcard.machines.fleq.blocks.enclosure import Enclosure
+from punchcard.machines.fleq.blocks.lemmas import MATCH_GAP, Lemma, LemmaWorkspace, hand_over, power_of_two
 from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, not_copy, outputs
+from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
 from punchcard.machines.fleq.functions import Array, Function
 from punchcard.transformer.build import Part, assign, attend
 from punchcard.transformer.expression import Expression, relu, stack
@@ -55,23 +56,23 @@ class Entries(Transport):
     def units(self, d: int) -> int:
         return 2 * d
 
-    def prepare(self, bench: Bench) -> Part:
-        closed = bench.off(self.name) + bench.rows("not_copy")
-        entry = (gated(part, closed, bench.gate).total() for part in parts(bench.operand[: bench.size], self.curve.sides))
-        return assign(bench.rows(f"{self.name}_x"), stack(*entry))
+    def prepare(self, work: Workspace) -> Part:
+        closed = work.off(self.name) + work.rows("not_copy")
+        entry = (gated(part, closed, work.gate).total() for part in parts(work.operand[: work.size], self.curve.sides))
+        return assign(work.rows(f"{self.name}_x"), stack(*entry))
 
-    def shares(self, bench: Bench) -> list[Share]:
-        keys = Keys(bench.rows("unit"), lambda row: bench.rows(f"{self.name}_{row}"))
-        query = self.curve.query(bench.rows(f"{self.name}_x"), bench.rows(f"active.{self.name}"))
-        value = bench.size * self.curve.value(keys)
-        return [Share(query, self.curve.key(keys), value, bench.rows(f"{self.name}_mean"))]
+    def shares(self, work: Workspace) -> list[Share]:
+        keys = Keys(work.rows("unit"), lambda row: work.rows(f"{self.name}_{row}"))
+        query = self.curve.query(work.rows(f"{self.name}_x"), work.rows(f"active.{self.name}"))
+        value = work.size * self.curve.value(keys)
+        return [Share(query, self.curve.key(keys), value, work.rows(f"{self.name}_mean"))]
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
+    def finish(self, work: Workspace, off: Expression) -> Expression:
         """Entry g of the result, d times, in column (g, i)."""
-        d, closed = bench.size, off + bench.over + bench.rows("not_copy")
+        d, closed = work.size, off + work.over + work.rows("not_copy")
         # The head has multiplied by d, not this formula: a factor that is not a power of two could not be seen to cancel
         # when the row is cleared.
-        return gated(self.curve.finish(bench.rows(f"{self.name}_mean"), d * bench.one).repeat(d), closed, bench.gate)
+        return gated(self.curve.finish(work.rows(f"{self.name}_mean"), d * work.one).repeat(d), closed, work.gate)
 
 
 def parts(x: Expression, sides: int) -> tuple[Expression, ...]:
@@ -100,23 +101,23 @@ class EntriesLemma(Lemma):
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"copy": d, "entry": self.curve.sides, "asking": 1, "mean": 1, "spread": d}
 
-    def layers(self, bench: LemmaBench) -> list[Part]:
-        d, off, gate, shut = bench.size, bench.off, bench.gate, bench.rows("not_grid_group")
-        copy, entry, asking, mean, spread = (bench.own(n) for n in ("copy", "entry", "asking", "mean", "spread"))
-        keys = Keys(bench.rows("unit"), bench.own)
-        not_live: Expression = bench.rows("not_constant")
+    def layers(self, work: LemmaWorkspace) -> list[Part]:
+        d, off, gate, shut = work.size, work.off, work.gate, work.rows("not_grid_group")
+        copy, entry, asking, mean, spread = (work.own(n) for n in ("copy", "entry", "asking", "mean", "spread"))
+        keys = Keys(work.rows("unit"), work.own)
+        not_live: Expression = work.rows("not_constant")
         if self.curve.terms:
-            not_live = bench.rows("outside") + bench.one - bench.own("live")
-        grid = bench.rows("grid_lane").total()
+            not_live = work.rows("outside") + work.one - work.own("live")
+        grid = work.rows("grid_lane").total()
         entries = (gated(part, off + shut, gate).total() for part in parts(copy, self.curve.sides))
-        made = gated(self.curve.finish(mean, bench.one).repeat(d), off + shut + bench.over, gate)
+        made = gated(self.curve.finish(mean, work.one).repeat(d), off + shut + work.over, gate)
         return [
-            hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], copy)
+            hand_over(work, "grid_lane", "a_lane", work.own("x")[:d], copy)
             + assign(entry, stack(*entries)) + assign(asking, relu(grid - off)),
-            attend(query=stack(self.curve.query(entry, asking), -bench.big * asking), into=mean,
+            attend(query=stack(self.curve.query(entry, asking), -work.big * asking), into=mean,
                    key=stack(self.curve.key(keys), not_live), value=self.curve.value(keys), gap=1.0, temperature=1.0)
             + assign(spread, made),
-            attend(query=bench.rows("c_lane"), key=bench.rows("grid_lane"), value=d * spread, into=bench.own("result")[:d],
+            attend(query=work.rows("c_lane"), key=work.rows("grid_lane"), value=d * spread, into=work.own("result")[:d],
                    gap=MATCH_GAP, winners=power_of_two(d)),
         ]
 
@@ -129,10 +130,9 @@ class EntriesFunction(Block):
         self.transport: Entries = Entries(curve)
         self.lemma = EntriesLemma(curve)
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return self.transport.finish(bench, off)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        return self.transport.finish(work, off)
 
-    def bound(self, scale: Scale) -> float:
-        """The curve's, and that of averaging d columns where d is not a power of two."""
-        averaging = 0.0 if scale.size & (scale.size - 1) == 0 else 4 * scale.unit * scale.range
-        return self.curve.bound(scale.range, scale.unit) + averaging
+    def enclosure(self, scale: Scale) -> Enclosure:
+        """The curve's, and that of averaging d columns."""
+        return self.curve.enclosure(scale.range, scale.unit).plus(scale.averaging)

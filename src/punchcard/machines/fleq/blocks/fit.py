@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice, product
 from typing import NamedTuple, Protocol
 
@@ -20,7 +21,18 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from punchcard.errors import FitError, did_you_mean
-from punchcard.machines.fleq.functions import sigmoid
+from punchcard.machines.fleq.blocks.enclosure import (
+    SATURATED,
+    Enclosure,
+    Number,
+    Piece,
+    enclose,
+    flint,
+    most,
+    round_up,
+    sigmoid_of,
+)
+from punchcard.machines.fleq.functions import Smooth, sigmoid
 
 Array = npt.NDArray[np.float64]
 Layout = tuple[Array, Array]
@@ -43,8 +55,6 @@ CUTOFFS = (1e-15, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 
 FIT_MARGIN = 1.25
 """A fit's error is the largest on a grid; between two of its points a smooth function's may be a little larger."""
-BETWEEN = 1.1
-"""The same for roundings, which are looked at on a finer grid."""
 
 
 class SigmoidTerms(Protocol):
@@ -69,6 +79,10 @@ class SigmoidTerms(Protocol):
 
     def rounding(self) -> float:
         """Its largest rounding error in units of roundoff, to first order."""
+        ...
+
+    def enclosure(self, smooth: Smooth | None, unit: float) -> Enclosure:
+        """Its error as the function that it stands for, whose form on intervals is `smooth`, if there is one."""
         ...
 
 
@@ -110,21 +124,72 @@ class SigmoidSum:
         return FIT_MARGIN * self.error
 
     def rounding(self) -> float:
-        """At the worst point of the range, in units of roundoff.
+        return _rounding(self)
 
-        The score w x + b is off by two units of |w x| + |b|, which the sigmoid passes on by its slope s (1 - s). The
-        sigmoid and its products are off by seven units of c s at most, and a sum of m terms, in any order, by one for each.
-        """
-        x = np.linspace(self.low, self.high, 2001)[:, None]
-        s = sigmoid(x * self.weights + self.biases)
-        score = np.abs(x * self.weights) + np.abs(self.biases)
-        units = (2 * s * (1 - s) * score + (7 + self.terms) * s) @ np.abs(self.coefficients)
-        return BETWEEN * (float(np.max(units)) + (2 + self.terms) * abs(self.constant))
+    def enclosure(self, smooth: Smooth | None, unit: float) -> Enclosure:
+        """Its error over the whole range; of a function that is not known on intervals, as far as it was measured."""
+        return _enclosure(self, smooth, unit)
 
     @property
     def magnitude(self) -> float:
         """sum |c_k|: times the rounding of one sigmoid, this is the rounding error of the sum."""
         return float(np.abs(self.coefficients).sum())
+
+
+@cache
+def _rounding(total: SigmoidSum) -> float:
+    return round_up(most(_units(total), total.low, total.high))
+
+
+def _units(total: SigmoidSum) -> Piece:
+    """The rounding error at a point, in units of roundoff.
+
+    The score w x + b is off by two units of |w x| + |b|, which the sigmoid passes on by its slope s (1 - s). The
+    sigmoid and its products are off by seven units of c s at most, and a sum of m terms, in any order, by one for each.
+    """
+    terms, arb = _numbers(total), flint().arb
+
+    def units(x: Number) -> Number:
+        found = arb(abs(total.constant)) * (2 + len(terms))
+        for w, b, c in terms:
+            s = sigmoid_of(w * x + b)
+            found = found + abs(c) * (s * (1 - s) * 2 * (abs(w * x) + abs(b)) + (7 + len(terms)) * s)
+        return found
+
+    return lambda a, b: (units, 0.0)
+
+
+@cache
+def _enclosure(total: SigmoidSum, smooth: Smooth | None, unit: float) -> Enclosure:
+    if smooth is None:
+        return Enclosure(total.truncation, unit * total.rounding(), f"[{total.low:g}, {total.high:g}]", proven=False)
+    known, terms, arb = smooth, _numbers(total), flint().arb
+
+    def on_piece(a: float, b: float) -> tuple[Smooth, float]:
+        """Sigmoids that are 0 or 1 on the whole piece are constants there, but for e^-80."""
+        ends = np.array([[a], [b]]) * total.weights + total.biases
+        off = 1e-12 * (np.abs(total.weights) * max(abs(a), abs(b)) + np.abs(total.biases))
+        high, low = ends.min(axis=0) - off > SATURATED, ends.max(axis=0) + off < -SATURATED
+        constant = sum((terms[k][2] for k in np.flatnonzero(high)), arb(total.constant))
+        live = [terms[k] for k in np.flatnonzero(~(high | low))]
+        slack = float(np.abs(total.coefficients[high | low]).sum()) * math.exp(1 - SATURATED)
+
+        def difference(x: Number) -> Number:
+            found = constant - known(x)
+            for w, b, c in live:
+                found = found + c * sigmoid_of(w * x + b)
+            return found
+
+        return difference, slack
+
+    key = total.weights, total.biases, total.coefficients, np.array([total.constant])
+    return enclose(on_piece, _units(total), total.low, total.high, unit, key)
+
+
+def _numbers(total: SigmoidSum) -> list[tuple[Number, Number, Number]]:
+    """The terms as exact numbers."""
+    return [(flint().arb(float(w)), flint().arb(float(b)), flint().arb(float(c)))
+            for w, b, c in zip(total.weights, total.biases, total.coefficients, strict=True)]
 
 
 def fit(

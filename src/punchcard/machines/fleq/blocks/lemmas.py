@@ -29,7 +29,7 @@ MATCH_GAP = 1.0
 
 
 @dataclass(frozen=True)
-class LemmaBench:
+class LemmaWorkspace:
     """What a lemma sees: sizes, scales and rows by name.
 
     one        1 in every column of the scratchpad
@@ -83,13 +83,13 @@ class Lemma(ABC):
         return 3 * d
 
     @abstractmethod
-    def layers(self, bench: LemmaBench) -> list[Part]:
+    def layers(self, work: LemmaWorkspace) -> list[Part]:
         """The layers, first to last; there are `depth` of them."""
 
 
-def hand_over(bench: LemmaBench, asks: str, key: str, value: Expression, into: Rows, winners: int = 1) -> Part:
+def hand_over(work: LemmaWorkspace, asks: str, key: str, value: Expression, into: Rows, winners: int = 1) -> Part:
     """Columns whose one-hot rows `asks` match the one-hot rows `key` of others take `value` from them."""
-    return attend(query=bench.rows(asks), key=bench.rows(key), value=value, into=into, gap=MATCH_GAP, winners=winners)
+    return attend(query=work.rows(asks), key=work.rows(key), value=value, into=into, gap=MATCH_GAP, winners=winners)
 
 
 class ElementwiseLemma(Lemma):
@@ -98,22 +98,22 @@ class ElementwiseLemma(Lemma):
     Column 2 d + i takes column i, then column d + i of the second operand, then applies the formula.
     """
 
-    def __init__(self, formula: Callable[[LemmaBench, Expression, Expression], Expression], operands: int = 2) -> None:
+    def __init__(self, formula: Callable[[LemmaWorkspace, Expression, Expression], Expression], operands: int = 2) -> None:
         self.formula, self.operands = formula, operands
         self.depth = 1 + operands
 
     def rows(self, d: int, height: int) -> dict[str, int]:
         return dict.fromkeys(("first", "second")[: self.operands], height)
 
-    def layers(self, bench: LemmaBench) -> list[Part]:
-        x, first = bench.own("x"), bench.own("first")
-        second = bench.own("second") if self.operands == 2 else 0 * first
-        result = gated(self.formula(bench, first, second), bench.off, bench.gate)
-        rest = bench.own("result")[result.size :]
-        taken = [hand_over(bench, "c_lane", "a_lane", x, first)]
+    def layers(self, work: LemmaWorkspace) -> list[Part]:
+        x, first = work.own("x"), work.own("first")
+        second = work.own("second") if self.operands == 2 else 0 * first
+        result = gated(self.formula(work, first, second), work.off, work.gate)
+        rest = work.own("result")[result.size :]
+        taken = [hand_over(work, "c_lane", "a_lane", x, first)]
         if self.operands == 2:
-            taken.append(hand_over(bench, "c_lane", "b_lane", x, bench.own("second")))
-        return [*taken, assign(bench.own("result"), stack(result, 0 * rest) if rest.size else result)]
+            taken.append(hand_over(work, "c_lane", "b_lane", x, work.own("second")))
+        return [*taken, assign(work.own("result"), stack(result, 0 * rest) if rest.size else result)]
 
 
 class AnchoredProductLemma(Lemma):
@@ -129,21 +129,21 @@ class AnchoredProductLemma(Lemma):
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"product": d, "moved": d}
 
-    def layers(self, bench: LemmaBench) -> list[Part]:
+    def layers(self, work: LemmaWorkspace) -> list[Part]:
         # The block's rows x are 0 while it is off, but its constants are not: they would move values of other columns into
         # its own rows. Those are cleared at the end of the loop and never leave it, since `result` is gated.
-        x, in_b = bench.own("x")[: bench.size], bench.rows("in_b")
-        scales = anchor_scales(bench.size, bench.reach, bench.unit)
+        x, in_b = work.own("x")[: work.size], work.rows("in_b")
+        scales = anchor_scales(work.size, work.reach, work.unit)
         soft = attend(
-            query=stack(scales.c * x, scales.anchor * in_b, -bench.big * in_b),
-            key=stack(x, bench.rows("in_c"), bench.rows("not_ac")),
-            value=scales.factor / scales.c * bench.rows("a_lane"), into=bench.own("product"), gap=1.0, temperature=1.0,
+            query=stack(scales.c * x, scales.anchor * in_b, -work.big * in_b),
+            key=stack(x, work.rows("in_c"), work.rows("not_ac")),
+            value=scales.factor / scales.c * work.rows("a_lane"), into=work.own("product"), gap=1.0, temperature=1.0,
         )
-        product, moved = bench.own("product"), bench.own("moved")
+        product, moved = work.own("product"), work.own("moved")
         return [
             soft + assign(product, product - 1 / scales.c * in_b),
-            hand_over(bench, "c_lane", "b_lane", product, moved)
-            + assign(bench.own("result"), gated(moved, bench.off + bench.over, bench.gate)),
+            hand_over(work, "c_lane", "b_lane", product, moved)
+            + assign(work.own("result"), gated(moved, work.off + work.over, work.gate)),
         ]
 
 
@@ -164,19 +164,19 @@ class TransposeLemma(Lemma):
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"copy": d, "entry": 1, "swapped": 1, "spread": d, "turned": d}
 
-    def layers(self, bench: LemmaBench) -> list[Part]:
-        d, off, shut = bench.size, bench.off, bench.rows("not_grid_group")
-        copy, entry, swapped, spread, turned = (bench.own(n) for n in ("copy", "entry", "swapped", "spread", "turned"))
-        kept = gated(copy, off + shut, bench.gate).total()
-        placed = gated(swapped.repeat(d), off + shut, bench.gate)
-        lane, group = bench.rows("grid_lane"), bench.rows("grid_group")
+    def layers(self, work: LemmaWorkspace) -> list[Part]:
+        d, off, shut = work.size, work.off, work.rows("not_grid_group")
+        copy, entry, swapped, spread, turned = (work.own(n) for n in ("copy", "entry", "swapped", "spread", "turned"))
+        kept = gated(copy, off + shut, work.gate).total()
+        placed = gated(swapped.repeat(d), off + shut, work.gate)
+        lane, group = work.rows("grid_lane"), work.rows("grid_group")
         return [
-            hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], copy) + assign(entry, kept),
+            hand_over(work, "grid_lane", "a_lane", work.own("x")[:d], copy) + assign(entry, kept),
             attend(query=stack(group, lane), key=stack(lane, group), value=entry, into=swapped, gap=MATCH_GAP)
             + assign(spread, placed),
             attend(query=lane, key=lane, value=d * spread, into=turned, gap=MATCH_GAP, winners=power_of_two(d)),
-            attend(query=bench.rows("c_lane"), key=bench.rows("first_group_lane"), value=turned,
-                   into=bench.own("result")[:d], gap=MATCH_GAP),
+            attend(query=work.rows("c_lane"), key=work.rows("first_group_lane"), value=turned,
+                   into=work.own("result")[:d], gap=MATCH_GAP),
         ]
 
 
@@ -200,35 +200,35 @@ class MirrorProductLemma(Lemma):
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"copy": d, "key": d, "query": d, "asking": 1, "axis": d, "product": d}
 
-    def layers(self, bench: LemmaBench) -> list[Part]:
-        d = bench.size
-        c = best_c(self.reach or bench.reach, self.heads, bench.unit)
+    def layers(self, work: LemmaWorkspace) -> list[Part]:
+        d = work.size
+        c = best_c(self.reach or work.reach, self.heads, work.unit)
         copy, key, query, asking, axis, product = (
-            bench.own(n) for n in ("copy", "key", "query", "asking", "axis", "product"))
-        off, gate = bench.off, bench.gate
+            work.own(n) for n in ("copy", "key", "query", "asking", "axis", "product"))
+        off, gate = work.off, work.gate
         not_plus, not_minus = ("not_a_lane", "not_b_lane") if self.diagonal else ("not_a", "not_b")
-        plus, minus = bench.rows(not_plus), bench.rows(not_minus)
-        held, shut = (copy[0].repeat(d), off + bench.over) if self.scalar else (copy, off)
+        plus, minus = work.rows(not_plus), work.rows(not_minus)
+        held, shut = (copy[0].repeat(d), off + work.over) if self.scalar else (copy, off)
         prepare = (
-            self._bring(bench, copy)
+            self._bring(work, copy)
             + assign(key, gated(held, shut + plus, gate) - gated(held, shut + minus, gate))
             # columns outside the scratchpad have taken averages, and must not ask with them
-            + assign(query, gated(copy, off + bench.rows("not_c") + bench.rows("outside"), gate))
-            + assign(asking, relu(bench.rows("in_c") - off))
-            + assign(axis, gated(bench.rows("a_lane") - bench.rows("b_lane"), off, gate))
+            + assign(query, gated(copy, off + work.rows("not_c") + work.rows("outside"), gate))
+            + assign(asking, relu(work.rows("in_c") - off))
+            + assign(axis, gated(work.rows("a_lane") - work.rows("b_lane"), off, gate))
         )
         soft = Part()
         for h, w in enumerate(EXTRAPOLATION[self.heads]):
             soft += attend(
-                query=stack((h + 1) * c * query, -bench.big * asking), key=stack(key, bench.rows("not_ab")),
+                query=stack((h + 1) * c * query, -work.big * asking), key=stack(key, work.rows("not_ab")),
                 value=w * d / ((h + 1) * c) * axis, into=product, gap=1.0, temperature=1.0,
             )
-        return [prepare, soft + assign(bench.own("result"), gated(product, off + bench.over, gate))]
+        return [prepare, soft + assign(work.own("result"), gated(product, off + work.over, gate))]
 
-    def _bring(self, bench: LemmaBench, copy: Rows) -> Part:
+    def _bring(self, work: LemmaWorkspace, copy: Rows) -> Part:
         """Columns i and d + i both take column i of a, column 2 d + i takes column i of b."""
-        a, b, c = (bench.rows(f"{x}_lane") for x in "abc")
-        return attend(query=stack(a + b, c), key=stack(a, b), value=bench.own("x")[: bench.size], into=copy, gap=MATCH_GAP)
+        a, b, c = (work.rows(f"{x}_lane") for x in "abc")
+        return attend(query=stack(a + b, c), key=stack(a, b), value=work.own("x")[: work.size], into=copy, gap=MATCH_GAP)
 
 
 class DiagonalProductLemma(MirrorProductLemma):
@@ -236,9 +236,9 @@ class DiagonalProductLemma(MirrorProductLemma):
 
     diagonal = True
 
-    def _bring(self, bench: LemmaBench, copy: Rows) -> Part:
-        a, b, c = (bench.rows(f"{x}_lane") for x in "abc")
-        return attend(query=stack((a + b).total(), c), key=stack(a[0], b), value=bench.own("x")[: bench.size], into=copy,
+    def _bring(self, work: LemmaWorkspace, copy: Rows) -> Part:
+        a, b, c = (work.rows(f"{x}_lane") for x in "abc")
+        return attend(query=stack((a + b).total(), c), key=stack(a[0], b), value=work.own("x")[: work.size], into=copy,
                       gap=MATCH_GAP)
 
 
@@ -253,8 +253,8 @@ class LaneProductLemma(MirrorProductLemma):
     """The entrywise product of matrices: 3 layers, d^2 columns (g, i).
 
     1. Column (g, i) takes column i of a and of b, and keeps the entries x = a_(g i) and y = b_(g i). 2. It finds itself
-    with score c x y and the column of zeros with score 0: the weights differ by tanh(c x y / 2), which is odd in c as the
-    mirrored keys are. 3. Column 2 d + i takes the sum of the columns (0, i), ..., (d - 1, i).
+    with score c x y and the column of zeros with score 0: the weights differ by an odd function of c, as with mirrored
+    keys. 3. Column 2 d + i takes the sum of the columns (0, i), ..., (d - 1, i).
     """
 
     depth = 3
@@ -266,26 +266,26 @@ class LaneProductLemma(MirrorProductLemma):
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"left": d, "right": d, "entry": 1, "other": 1, "product": 1, "spread": d}
 
-    def layers(self, bench: LemmaBench) -> list[Part]:
-        d, off, gate, shut = bench.size, bench.off, bench.gate, bench.rows("not_grid_group")
+    def layers(self, work: LemmaWorkspace) -> list[Part]:
+        d, off, gate, shut = work.size, work.off, work.gate, work.rows("not_grid_group")
         left, right, entry, other, product, spread = (
-            bench.own(n) for n in ("left", "right", "entry", "other", "product", "spread"))
-        lane, group, one, sink = (bench.rows(n) for n in ("grid_lane", "grid_group", "scratch", "sink"))
-        c = best_c(self.reach or bench.reach, self.heads, bench.unit)
-        own = stack(one.repeat(d) - lane, one.repeat(d) - group, bench.rows("outside") - sink)
-        kept = off + shut + bench.rows("outside")  # the column of zeros has taken averages, as all that ask for nothing
+            work.own(n) for n in ("left", "right", "entry", "other", "product", "spread"))
+        lane, group, one, sink = (work.rows(n) for n in ("grid_lane", "grid_group", "scratch", "sink"))
+        c = best_c(self.reach or work.reach, self.heads, work.unit)
+        own = stack(one.repeat(d) - lane, one.repeat(d) - group, work.rows("outside") - sink)
+        kept = off + shut + work.rows("outside")  # the column of zeros has taken averages, as all that ask for nothing
         soft = Part()
         for h, w in enumerate(EXTRAPOLATION[self.heads]):
             soft += attend(
-                query=stack((h + 1) * c * entry, -bench.big * stack(lane, group, lane.total())), key=stack(other, own),
+                query=stack((h + 1) * c * entry, -work.big * stack(lane, group, lane.total())), key=stack(other, own),
                 value=2 * w / ((h + 1) * c) * (one - sink), into=product, gap=1.0, temperature=1.0,
             )
         return [
-            hand_over(bench, "grid_lane", "a_lane", bench.own("x")[:d], left)
-            + hand_over(bench, "grid_lane", "b_lane", bench.own("x")[:d], right)
+            hand_over(work, "grid_lane", "a_lane", work.own("x")[:d], left)
+            + hand_over(work, "grid_lane", "b_lane", work.own("x")[:d], right)
             + assign(entry, gated(left, kept, gate).total()) + assign(other, gated(right, kept, gate).total()),
-            soft + assign(spread, gated(product.repeat(d), off + shut + bench.over, gate)),
-            attend(query=bench.rows("c_lane"), key=bench.rows("grid_lane"), value=d * spread, into=bench.own("result")[:d],
+            soft + assign(spread, gated(product.repeat(d), off + shut + work.over, gate)),
+            attend(query=work.rows("c_lane"), key=work.rows("grid_lane"), value=d * spread, into=work.own("result")[:d],
                    gap=MATCH_GAP, winners=power_of_two(d)),
         ]
 
@@ -311,22 +311,22 @@ class TermsLemma(Lemma):
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"copy": self.entries, "score": 1, "asking": 1, "weight": 1, "share": 1}
 
-    def layers(self, bench: LemmaBench) -> list[Part]:
-        m, off, one = self.terms, bench.off, bench.one
-        copy, score, asking, weight, share = (bench.own(n) for n in ("copy", "score", "asking", "weight", "share"))
-        term, shut, unit = bench.rows("term")[:m], bench.rows("not_term")[:m], bench.rows("unit")
+    def layers(self, work: LemmaWorkspace) -> list[Part]:
+        m, off, one = self.terms, work.off, work.one
+        copy, score, asking, weight, share = (work.own(n) for n in ("copy", "score", "asking", "weight", "share"))
+        term, shut, unit = work.rows("term")[:m], work.rows("not_term")[:m], work.rows("unit")
         forms = scores(self.fit, copy, one)
-        terms = gated(weight.repeat(m), off + shut, bench.gate).total(m * self.fit.coefficients)
-        everywhere = gated(self.fit.constant * one, off, bench.gate)
+        terms = gated(weight.repeat(m), off + shut, work.gate).total(m * self.fit.coefficients)
+        everywhere = gated(self.fit.constant * one, off, work.gate)
         return [
-            attend(query=term.total(), key=bench.rows("a_lane")[0], value=bench.own("x")[: self.entries], into=copy,
+            attend(query=term.total(), key=work.rows("a_lane")[0], value=work.own("x")[: self.entries], into=copy,
                    gap=MATCH_GAP)
-            + assign(score, gated(forms, off + shut, score_gate(bench.gate, bench.big)).total())
+            + assign(score, gated(forms, off + shut, score_gate(work.gate, work.big)).total())
             + assign(asking, relu(term.total() - off)),
-            attend(query=stack(score, -bench.big * asking), key=stack(unit, bench.rows("not_constant")), value=unit,
+            attend(query=stack(score, -work.big * asking), key=stack(unit, work.rows("not_constant")), value=unit,
                    into=weight, gap=1.0, temperature=1.0)
             + assign(share, terms + everywhere),
-            attend(query=bench.rows("c_lane")[0], key=term.total(), value=share, into=bench.own("result")[:1],
+            attend(query=work.rows("c_lane")[0], key=term.total(), value=share, into=work.own("result")[:1],
                    gap=MATCH_GAP, winners=power_of_two(m)),
         ]
 
@@ -350,19 +350,19 @@ class HeadsLemma(Lemma):
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"copy": self.entries, "ask": 1, "sum": 1}
 
-    def layers(self, bench: LemmaBench) -> list[Part]:
-        off, unit = bench.off, bench.rows("unit")
-        copy, ask, total = (bench.own(n) for n in ("copy", "ask", "sum"))
+    def layers(self, work: LemmaWorkspace) -> list[Part]:
+        off, unit = work.off, work.rows("unit")
+        copy, ask, total = (work.own(n) for n in ("copy", "ask", "sum"))
         soft = Part()
         for a, b, coefficient in zip(self.fit.directions, self.fit.biases, self.fit.coefficients, strict=True):
-            score = copy.total(a) + (float(b) + math.log(bench.columns - 1)) * ask
+            score = copy.total(a) + (float(b) + math.log(work.columns - 1)) * ask
             soft += attend(query=score, key=unit, value=float(coefficient) * unit, into=total, gap=1.0, temperature=1.0)
-        asks = bench.rows("b_lane")[0]
+        asks = work.rows("b_lane")[0]
         return [
-            attend(query=asks, key=bench.rows("a_lane")[0], value=bench.own("x")[: self.entries], into=copy, gap=MATCH_GAP)
+            attend(query=asks, key=work.rows("a_lane")[0], value=work.own("x")[: self.entries], into=copy, gap=MATCH_GAP)
             + assign(ask, relu(asks - off)),
             soft + assign(total, total + self.fit.constant * ask),
-            attend(query=bench.rows("c_lane")[0], key=asks, value=total, into=bench.own("result")[:1], gap=MATCH_GAP),
+            attend(query=work.rows("c_lane")[0], key=asks, value=total, into=work.own("result")[:1], gap=MATCH_GAP),
         ]
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from punchcard.machines.fleq.blocks.bench import Bench
 from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.blocks.enclosure import Enclosure
 from punchcard.machines.fleq.blocks.lemmas import ElementwiseLemma
 from punchcard.machines.fleq.blocks.transport import Beside
+from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.functions import Function, Shape
 from punchcard.primitives.bits import successor_bits
 from punchcard.transformer.expression import Expression, relu, stack
@@ -30,18 +31,18 @@ class ResetPointer(Block):
     def __init__(self) -> None:
         self.function = Function("reset_pointer", 2, _one_column, lambda a, b: a)
         self.transport = Beside()
-        self.lemma = ElementwiseLemma(lambda bench, a, b: self.formula(a, b, bench.one))
+        self.lemma = ElementwiseLemma(lambda work, a, b: self.formula(a, b, work.one))
 
     def formula(self, a: Expression, b: Expression, one: Expression) -> Expression:
         """Rows beyond the instruction's own stay 0: x = 0 gives 2 * 0.5 - 1 = 0."""
         x = a + 2 * b
         return 2 * relu(x + 0.5 * one) - 2 * relu(x - 0.5 * one) - one
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return gated(self.formula(bench.left, bench.operand, bench.one), off, bench.gate)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        return gated(self.formula(work.left, work.operand, work.one), off, work.gate)
 
-    def bound(self, scale: Scale) -> float:
-        return 0.0
+    def enclosure(self, scale: Scale) -> Enclosure:
+        return Enclosure(0.0, 0.0, "all bits")
 
 
 class IncrPointer(Block):
@@ -52,7 +53,7 @@ class IncrPointer(Block):
     def __init__(self, fields: Sequence[slice]) -> None:
         self.function = Function("incr_pointer", 2, _one_column, lambda a, b: a)
         self.transport = Beside()
-        self.lemma = ElementwiseLemma(lambda bench, a, b: self.formula(a, b, bench.one))
+        self.lemma = ElementwiseLemma(lambda work, a, b: self.formula(a, b, work.one))
         self.fields = fields
 
     def formula(self, a: Expression, b: Expression, one: Expression) -> Expression:
@@ -69,8 +70,8 @@ class IncrPointer(Block):
         rest = a[end:]
         return a + stack(*changes, *([0 * rest] if rest.size else []))
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
-        return gated(self.formula(bench.left, bench.operand, bench.one), off, bench.gate)
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        return gated(self.formula(work.left, work.operand, work.one), off, work.gate)
 
-    def bound(self, scale: Scale) -> float:
-        return 0.0
+    def enclosure(self, scale: Scale) -> Enclosure:
+        return Enclosure(0.0, 0.0, "all bits")

@@ -16,8 +16,8 @@ import math
 from dataclasses import replace
 from typing import ClassVar
 
-from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but
 from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, output_lanes, outputs
+from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace, all_but
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import Expression, relu, stack
 from punchcard.transformer.gate import gated
@@ -116,30 +116,30 @@ class Product(Transport):
     def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
         return tuple((f"{self.name}_{part}", d) for part in ("key", "query", "value", "product"))
 
-    def prepare(self, bench: Bench) -> Part:
-        return self.keys(bench, bench.operand[: bench.size], bench.deep)
+    def prepare(self, work: Workspace) -> Part:
+        return self.keys(work, work.operand[: work.size], work.deep)
 
-    def keys(self, bench: Bench, key: Expression, beyond: Expression) -> Part:
+    def keys(self, work: Workspace, key: Expression, beyond: Expression) -> Part:
         """`key` in the live columns with either sign, 0 in the rows `beyond` the height; b's column asks."""
-        off, x = bench.off(self.name), bench.operand[: bench.size]
+        off, x = work.off(self.name), work.operand[: work.size]
         shut = off + beyond
-        plus, minus = bench.rows(f"{self.name}_not_plus"), bench.rows(f"{self.name}_not_minus")
-        key = gated(key, shut + plus, bench.gate) - gated(key, shut + minus, bench.gate)
-        return (assign(bench.rows(f"{self.name}_key"), key)
-                + assign(bench.rows(f"{self.name}_query"), gated(x, off + bench.rows("not_output"), bench.gate))
-                + assign(bench.rows(f"{self.name}_value"), gated(bench.rows(f"{self.name}_axis"), off, bench.gate)))
+        plus, minus = work.rows(f"{self.name}_not_plus"), work.rows(f"{self.name}_not_minus")
+        key = gated(key, shut + plus, work.gate) - gated(key, shut + minus, work.gate)
+        return (assign(work.rows(f"{self.name}_key"), key)
+                + assign(work.rows(f"{self.name}_query"), gated(x, off + work.rows("not_output"), work.gate))
+                + assign(work.rows(f"{self.name}_value"), gated(work.rows(f"{self.name}_axis"), off, work.gate)))
 
-    def shares(self, bench: Bench) -> list[Share]:
-        d, c = bench.size, best_c(self.reach or bench.reach, self.heads, bench.unit)
-        query, key, value = (bench.rows(f"{self.name}_{part}") for part in ("query", "key", "value"))
+    def shares(self, work: Workspace) -> list[Share]:
+        d, c = work.size, best_c(self.reach or work.reach, self.heads, work.unit)
+        query, key, value = (work.rows(f"{self.name}_{part}") for part in ("query", "key", "value"))
         return [
-            Share((h + 1) * c * query, key, w * d / ((h + 1) * c) * value, bench.rows(f"{self.name}_product"))
+            Share((h + 1) * c * query, key, w * d / ((h + 1) * c) * value, work.rows(f"{self.name}_product"))
             for h, w in enumerate(EXTRAPOLATION[self.heads])
         ]
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
+    def finish(self, work: Workspace, off: Expression) -> Expression:
         """The product within the result's height: beyond it, the weights of + and - cancel but for rounding."""
-        return gated(bench.rows(f"{self.name}_product"), off + bench.over, bench.gate)
+        return gated(work.rows(f"{self.name}_product"), off + work.over, work.gate)
 
 
 class DiagonalProduct(Product):
@@ -183,14 +183,14 @@ class Lanes(DiagonalProduct):
     def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
         return (*super().scratch_rows(d), (f"{self.name}_lane", d))
 
-    def prepare(self, bench: Bench) -> Part:
-        return super().prepare(bench) + assign(bench.rows(f"{self.name}_lane"),
-                                               relu(bench.rows("output_lane") - bench.off(self.name)))
+    def prepare(self, work: Workspace) -> Part:
+        return super().prepare(work) + assign(work.rows(f"{self.name}_lane"),
+                                               relu(work.rows("output_lane") - work.off(self.name)))
 
-    def shares(self, bench: Bench) -> list[Share]:
+    def shares(self, work: Workspace) -> list[Share]:
         # Other lanes are kept out by -B. A B for the own one would stand beside the small scores and round them.
-        lane, key = -bench.big * bench.rows(f"{self.name}_lane"), bench.rows("not_key_lane")
-        return [replace(share, query=stack(share.query, lane), key=stack(share.key, key)) for share in super().shares(bench)]
+        lane, key = -work.big * work.rows(f"{self.name}_lane"), work.rows("not_key_lane")
+        return [replace(share, query=stack(share.query, lane), key=stack(share.key, key)) for share in super().shares(work)]
 
 
 class Scaled(DiagonalProduct):
@@ -198,5 +198,5 @@ class Scaled(DiagonalProduct):
 
     kind = "scaled"
 
-    def prepare(self, bench: Bench) -> Part:
-        return self.keys(bench, bench.operand[0].repeat(bench.size), bench.over)
+    def prepare(self, work: Workspace) -> Part:
+        return self.keys(work, work.operand[0].repeat(work.size), work.over)

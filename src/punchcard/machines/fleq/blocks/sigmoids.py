@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from punchcard.errors import SizeError
-from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but
 from punchcard.machines.fleq.blocks.fit import SigmoidTerms, largest_score
 from punchcard.machines.fleq.blocks.transport import Share, Transport, outputs
+from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace, all_but
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import Expression, relu
 from punchcard.transformer.gate import gated
@@ -68,19 +68,19 @@ class Terms(Transport):
     def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
         return ((f"{self.name}_score", 1), (f"{self.name}_weight", 1))
 
-    def prepare(self, bench: Bench) -> Part:
+    def prepare(self, work: Workspace) -> Part:
         """The score x . a_k + b_k in term column k."""
-        forms = scores(self.fit, bench.operand[: self.entries], bench.one)
-        closed = bench.off(self.name) + bench.rows(self._mask)
-        return assign(bench.rows(f"{self.name}_score"), gated(forms, closed, score_gate(bench.gate, bench.big)).total())
+        forms = scores(self.fit, work.operand[: self.entries], work.one)
+        closed = work.off(self.name) + work.rows(self._mask)
+        return assign(work.rows(f"{self.name}_score"), gated(forms, closed, score_gate(work.gate, work.big)).total())
 
-    def shares(self, bench: Bench) -> list[Share]:
-        unit = bench.rows("unit")
-        return [Share(bench.rows(f"{self.name}_score"), unit, unit, bench.rows(f"{self.name}_weight"))]
+    def shares(self, work: Workspace) -> list[Share]:
+        unit = work.rows("unit")
+        return [Share(work.rows(f"{self.name}_score"), unit, unit, work.rows(f"{self.name}_weight"))]
 
-    def finish(self, bench: Bench, off: Expression) -> Expression:
+    def finish(self, work: Workspace, off: Expression) -> Expression:
         """m c_k sigmoid(x . a_k + b_k) + constant in term column k; the m columns are averaged when they are written."""
-        closed = off + bench.rows(self._mask)
-        weight = bench.rows(f"{self.name}_weight").repeat(self.terms)
-        terms = relu(weight - bench.gate * closed).total(self.terms * self.fit.coefficients)
-        return terms + self.fit.constant * relu(bench.one.repeat(self.terms) - bench.gate * closed).total()
+        closed = off + work.rows(self._mask)
+        weight = work.rows(f"{self.name}_weight").repeat(self.terms)
+        terms = relu(weight - work.gate * closed).total(self.terms * self.fit.coefficients)
+        return terms + self.fit.constant * relu(work.one.repeat(self.terms) - work.gate * closed).total()

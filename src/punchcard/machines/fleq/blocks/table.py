@@ -13,13 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from punchcard.errors import FitError
+from punchcard.machines.fleq.blocks.enclosure import SATURATED, Enclosure, Number, enclose, flint
 from punchcard.machines.fleq.blocks.fit import CUTOFFS, ROUNDING, Array, checked
+from punchcard.machines.fleq.functions import Smooth
 
 SIZES = (48, 64, 96, 128, 192, 256)
 """How many values are tried, until the table is near enough."""
@@ -64,13 +67,53 @@ class Table:
         moved = np.sum(p * np.abs(self.values - mean[:, None]) * score, axis=1)
         return float(np.max(4 * moved + 8 * p @ np.abs(self.values)))
 
-    def worst_rounding(self, x: Array) -> float:
-        """The same at its worst: a score is off by two units, a weight by four, and the sum, in any order, by all terms."""
-        p = self.weights(x)
-        mean = p @ self.values
-        score = np.abs(x[:, None] * self.slopes) + np.abs(self.offsets)
-        moved = np.sum(p * np.abs(self.values - mean[:, None]) * (2 * score + 4), axis=1)
-        return float(np.max(moved + (len(self.values) + 3) * p @ np.abs(self.values)))
+    def enclosure(self, smooth: Smooth, unit: float) -> Enclosure:
+        """Its error as a function over the whole domain."""
+        return _enclosure(self, smooth, unit)
+
+
+@cache
+def _enclosure(table: Table, smooth: Smooth, unit: float) -> Enclosure:
+    arb = flint().arb
+    columns = (table.slopes, table.offsets, table.values)
+    keys = [(arb(float(w)), arb(float(b)), arb(float(v))) for w, b, v in zip(*columns, strict=True)]
+    largest, count = float(np.abs(table.values).max()), len(keys)
+    steepest = np.abs(table.slopes) * max(abs(table.low), abs(table.high)) + np.abs(table.offsets)
+
+    def live(a: float, b: float) -> tuple[list[tuple[Number, Number, Number]], Number]:
+        """The keys that have weight on a piece, and a constant that all scores lose: it cancels, and keeps powers small."""
+        ends = np.array([[a], [b]]) * table.slopes + table.offsets
+        best = int(np.argmax(ends.mean(axis=0)))
+        behind = (ends - ends[:, best : best + 1]).max(axis=0) + 1e-12 * (steepest + steepest[best])
+        return [keys[k] for k in np.flatnonzero(behind > -SATURATED)], arb(float(ends[:, best].mean()))
+
+    def difference(a: float, b: float) -> tuple[Smooth, float]:
+        near, top = live(a, b)
+
+        def function(x: Number) -> Number:
+            e = [(w * x + b - top).exp() for w, b, _ in near]
+            taken = [p * v for p, (_, _, v) in zip(e, near, strict=True)]
+            return sum(taken[1:], taken[0]) / sum(e[1:], e[0]) - smooth(x)
+
+        return function, 4 * count * largest * math.exp(-SATURATED)
+
+    def units(a: float, b: float) -> tuple[Smooth, float]:
+        """At its worst: a score is off by two units, a weight by four, and the sum, in any order, by all terms."""
+        near, top = live(a, b)
+
+        def function(x: Number) -> Number:
+            e = [(w * x + b - top).exp() for w, b, _ in near]
+            whole = sum(e[1:], e[0])
+            mean = sum((p * v for p, (_, _, v) in zip(e, near, strict=True)), arb(0)) / whole
+            total = arb(0)
+            for p, (w, b, v) in zip(e, near, strict=True):
+                moved = abs(v - mean) * (2 * (abs(w * x) + abs(b)) + 4)
+                total = total + p / whole * (moved + (count + 3) * abs(v))
+            return total
+
+        return function, 8 * count * largest * (float(steepest.max()) + count) * math.exp(-SATURATED)
+
+    return enclose(difference, units, table.low, table.high, unit, columns)
 
 
 def tabulate(

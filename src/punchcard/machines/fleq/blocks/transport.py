@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn, all_but, one_hot
+from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace, all_but, one_hot
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import Expression, Rows, relu, stack
 from punchcard.transformer.gate import gated
@@ -70,11 +70,11 @@ class Transport(ABC):
         return 0.0
 
     @abstractmethod
-    def prepare(self, bench: Bench) -> Part:
+    def prepare(self, work: Workspace) -> Part:
         """Formulas right after the operands were read."""
 
     @abstractmethod
-    def shares(self, bench: Bench) -> list[Share]:
+    def shares(self, work: Workspace) -> list[Share]:
         """Its share of the first head, and of further heads where it has any."""
 
 
@@ -111,11 +111,11 @@ class Beside(Transport):
     def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
         return (("beside_query", d),)
 
-    def prepare(self, bench: Bench) -> Part:
-        return assign(bench.rows("beside_query"), relu(bench.rows("output_lane") - bench.off(self.name)))
+    def prepare(self, work: Workspace) -> Part:
+        return assign(work.rows("beside_query"), relu(work.rows("output_lane") - work.off(self.name)))
 
-    def shares(self, bench: Bench) -> list[Share]:
-        return [Share(bench.big * bench.rows("beside_query"), bench.rows("first_lane"), bench.operand, bench.left)]
+    def shares(self, work: Workspace) -> list[Share]:
+        return [Share(work.big * work.rows("beside_query"), work.rows("first_lane"), work.operand, work.left)]
 
 
 class Turn(Transport):
@@ -143,20 +143,20 @@ class Turn(Transport):
     def units(self, d: int) -> int:
         return 2 * d * d
 
-    def prepare(self, bench: Bench) -> Part:
-        d, off = bench.size, bench.off(self.name)
+    def prepare(self, work: Workspace) -> Part:
+        d, off = work.size, work.off(self.name)
         entries = []
         for j in range(d):
-            here = off + bench.rows("not_lane")[j]
-            parts = [gated(bench.operand[g], here + bench.rows("not_copy")[g], bench.gate) for g in range(d)]
+            here = off + work.rows("not_lane")[j]
+            parts = [gated(work.operand[g], here + work.rows("not_copy")[g], work.gate) for g in range(d)]
             entries.append(sum(parts[1:], start=parts[0]))
-        return (assign(bench.rows("turned"), stack(*entries))
-                + assign(bench.rows("turn_query"), relu(bench.rows("output_lane") - off)))
+        return (assign(work.rows("turned"), stack(*entries))
+                + assign(work.rows("turn_query"), relu(work.rows("output_lane") - off)))
 
-    def shares(self, bench: Bench) -> list[Share]:
-        d = bench.size
-        return [Share(bench.big * bench.rows("turn_query"), bench.rows("copy_number"), d * bench.rows("turned"),
-                      bench.result[:d])]
+    def shares(self, work: Workspace) -> list[Share]:
+        d = work.size
+        return [Share(work.big * work.rows("turn_query"), work.rows("copy_number"), d * work.rows("turned"),
+                      work.result[:d])]
 
 
 def copy_numbers(d: int) -> Constant:

@@ -20,8 +20,9 @@ from threadpoolctl import threadpool_limits
 
 from punchcard.arguments import checked
 from punchcard.errors import FitError
+from punchcard.machines.fleq.blocks.enclosure import Enclosure
 from punchcard.machines.fleq.blocks.fit import CUTOFFS, ROUNDING, Array, SigmoidSum
-from punchcard.machines.fleq.functions import sigmoid
+from punchcard.machines.fleq.functions import Smooth, sigmoid
 
 VECTOR_MARGIN = 2.0
 """Random points of a cube miss the worst one by more than a grid of a line does."""
@@ -84,6 +85,11 @@ class VectorSum:
         terms = len(self.coefficients)
         units = float((slope * score + (7 + terms) * most) @ np.abs(self.coefficients))
         return units + (2 + terms) * abs(self.constant)
+
+    def enclosure(self, smooth: Smooth | None, unit: float) -> Enclosure:
+        """As far as it was measured: no function of vectors is known on intervals."""
+        over = f"[{self.low:g}, {self.high:g}]^{self.entries}"
+        return Enclosure(self.truncation, unit * self.rounding(), over, proven=False)
 
 
 @checked

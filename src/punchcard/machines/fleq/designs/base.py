@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -187,6 +188,9 @@ class FleqDesign(Design[FleqSizes]):
     """
 
     idle: ClassVar[int] = 1  # the loop that reads a halt
+    exact: ClassVar[bool] = False
+    blocks: tuple[Block, ...]
+    range: float
     sizes: FleqSizes
     card: Layout
     height: int
@@ -195,9 +199,24 @@ class FleqDesign(Design[FleqSizes]):
     flag_bound: float
     flag_shift: float
 
-    def __init__(self, blocks: Sequence[Block], range: float) -> None:
-        """A design is made for a set of blocks and a range; its sizes follow from them."""
-        self.blocks, self.range = tuple(blocks), range
+    def with_blocks(
+        self, size: int, memory: int, instructions: int, blocks: Sequence[Block], range: float = 16.0
+    ) -> Self:
+        """The design for a set of blocks and a range. How many columns and rows it has follows from them."""
+        design = copy(self)
+        design.blocks, design.range = tuple(blocks), range
+        design.arrange(size, memory, instructions)
+        design.height = design.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
+        design.card = design._limited(design._layout())
+        return design
+
+    @abstractmethod
+    def arrange(self, size: int, memory: int, instructions: int) -> None:
+        """Set `sizes`: the columns that the blocks need."""
+
+    @abstractmethod
+    def _layout(self) -> Layout:
+        """The rows and regions of the card."""
 
     @abstractmethod
     def formulas(self, scales: Scales) -> list[Part]:
@@ -210,11 +229,11 @@ class FleqDesign(Design[FleqSizes]):
     def meaning(self, card: RealMeaning) -> None:
         """What a loop does, for a proof: see `machines.fleq.meaning`."""
 
-    def departures(self, card: Card, after: Card) -> Any:
-        """Where a card after a loop is not what the step makes of the card before: see `machines.fleq.departures`."""
-        from punchcard.machines.fleq.departures import departures
+    def step_mismatches(self, card: Card, after: Card) -> Any:
+        """Where a card after a loop is not what the step makes of the card before: see `machines.fleq.step_mismatch`."""
+        from punchcard.machines.fleq.step_mismatch import step_mismatches
 
-        return departures(self, card, after)
+        return step_mismatches(self, card, after)
 
     def layout(self, sizes: FleqSizes) -> Layout:
         return self.card

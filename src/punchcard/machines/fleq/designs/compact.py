@@ -18,9 +18,9 @@ import numpy as np
 
 from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.errors import SizeError
-from punchcard.machines.fleq.blocks.bench import Bench, Constant, ScratchColumn
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.transport import Share, Transport
+from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
 from punchcard.machines.fleq.facts import card_facts
 from punchcard.machines.meaning import RealMeaning
@@ -37,18 +37,16 @@ class CompactDesign(FleqDesign):
 
     name: ClassVar[str] = "compact"
 
-    def __init__(self, size: int, memory: int, instructions: int, blocks: Sequence[Block], range: float = 16.0) -> None:
-        super().__init__(blocks, range)
-        self.transports = _transports(blocks)
+    def arrange(self, size: int, memory: int, instructions: int) -> None:
+        self.transports = _transports(self.blocks)
         columns: dict[ScratchColumn, None] = {}
         for transport in self.transports:
             columns.update(dict.fromkeys(transport.columns(size)))
         self.columns = tuple(columns)
         alike = groupby(self.columns, key=lambda c: (c.kind, c.kind == "copy" and c.index))
         runs = [sum(1 for _ in run) for _, run in alike]
-        self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), len(self.columns), tuple(runs))
-        self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
-        self.card = self._limited(self._layout())
+        self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in self.blocks), len(self.columns),
+                               tuple(runs))
 
     def _constants(self) -> list[Constant]:
         """Rows that never change, in the scratchpad: lane, side, and what the transports ask for."""
@@ -105,10 +103,10 @@ class CompactDesign(FleqDesign):
         return layout.width * ((8 + heads) * layout.width + 2 * sum(t.units(sizes.size) for t in self.transports))
 
     def formulas(self, scales: Scales) -> list[Part]:
-        bench = Bench(self.card, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
-        return [self._fetch(bench), self._read(bench), self._function(bench), self._write(bench, scales)]
+        work = Workspace(self.card, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
+        return [self._fetch(work), self._read(work), self._function(work), self._write(work, scales)]
 
-    def _fetch(self, bench: Bench) -> Part:
+    def _fetch(self, work: Workspace) -> Part:
         """Read the instruction and work out what it asks for; merge what was written before."""
         one, pc, halted, not_a, not_b = self.rows("scratch", "program_counter", "halted", "not_a", "not_b")
         users = self.users()
@@ -120,7 +118,7 @@ class CompactDesign(FleqDesign):
             + assign(self.row("read_idle"), self._nothing_to_read())
             + assign(self.row("write_idle"), self.beyond("c_width"))
             + self.heights()
-            + self.off_rows({name: bench.off(name) for name in users}, users)
+            + self.off_rows({name: work.off(name) for name in users}, users)
             + assign(halted, self.field("halt"))
             + assign(pc, increment_bits(pc, one))
         )
@@ -135,61 +133,61 @@ class CompactDesign(FleqDesign):
         idle = [gated(self.beyond(f"{x}_width", of), self.row(f"not_{x}"), 4.0 * (self.sizes.size + 1)) for x in "ab"]
         return idle[0] + idle[1]
 
-    def _read(self, bench: Bench) -> Part:
+    def _read(self, work: Workspace) -> Part:
         """Read the operands; prepare them for the transports."""
-        return self._operands(bench, self.row("data")) + self._prepare(bench)
+        return self._operands(work, self.row("data")) + self._prepare(work)
 
-    def _operands(self, bench: Bench, content: Expression) -> Part:
+    def _operands(self, work: Workspace, content: Expression) -> Part:
         """Every column reads its column of its operand, or finds the column of zeros."""
         position, outside, sink, pointer, idle = self.rows("position", "outside", "sink", "read_pointer", "read_idle")
         far = 4.0 * self.sizes.pointer_bits
         return attend(query=stack(pointer, outside + idle), key=stack(position, far * sink), value=content[: self.height],
-                      into=bench.operand, gap=ADDRESS_GAP)
+                      into=work.operand, gap=ADDRESS_GAP)
 
-    def _prepare(self, bench: Bench) -> Part:
+    def _prepare(self, work: Workspace) -> Part:
         part = Part()
         for t in self.transports:
-            part += t.prepare(bench)
-            part += assign(self.row(f"active.{t.name}"), gated(self.row(f"asks_{t.name}"), bench.off(t.name), bench.gate))
+            part += t.prepare(work)
+            part += assign(self.row(f"active.{t.name}"), gated(self.row(f"asks_{t.name}"), work.off(t.name), work.gate))
         return part
 
-    def _function(self, bench: Bench) -> Part:
+    def _function(self, work: Workspace) -> Part:
         """The transports' heads, and the blocks' formulas."""
         part = Part()
-        shares = {t.name: t.shares(bench) for t in self.transports}
+        shares = {t.name: t.shares(work) for t in self.transports}
         for head in range(max(len(s) for s in shares.values())):
-            part += self._head(bench, [(t, shares[t.name][head]) for t in self.transports if head < len(shares[t.name])])
-        writes: Expression = 0 * bench.one
+            part += self._head(work, [(t, shares[t.name][head]) for t in self.transports if head < len(shares[t.name])])
+        writes: Expression = 0 * work.one
         for t in self.transports:
-            closed = bench.off(t.name) + self.row("write_idle")
-            writes = writes + gated(self.row(f"gives_{t.name}"), closed, bench.gate)
-        return part + assign(bench.result, self._results(bench, self.blocks)) + assign(self.row("writes"), writes)
+            closed = work.off(t.name) + self.row("write_idle")
+            writes = writes + gated(self.row(f"gives_{t.name}"), closed, work.gate)
+        return part + assign(work.result, self._results(work, self.blocks)) + assign(self.row("writes"), writes)
 
-    def _results(self, bench: Bench, blocks: Sequence[Block]) -> Expression:
+    def _results(self, work: Workspace, blocks: Sequence[Block]) -> Expression:
         """What the transports have brought into `result`, and what these blocks make: only the called one's is not 0."""
-        total: Expression = bench.result
+        total: Expression = work.result
         for block in blocks:
-            value = block.finish(bench, bench.off(block.name))
+            value = block.finish(work, work.off(block.name))
             if value is not None:
-                rest = bench.result[value.size :]
+                rest = work.result[value.size :]
                 total = total + (stack(value, 0 * rest) if rest.size else value)
         return total
 
-    def _head(self, bench: Bench, shares: list[tuple[Transport, Share]]) -> Part:
+    def _head(self, work: Workspace, shares: list[tuple[Transport, Share]]) -> Part:
         """One head for several transports: their keys and queries below each other, their values added up.
 
         A column that asks for nothing here finds the sink. Columns that are not live are kept out of soft matches.
         """
         outside, sink = self.rows("outside", "sink")
         active = [self.row(f"active.{t.name}") for t, _ in shares]
-        queries: list[Expression] = [bench.big * (outside + bench.one - stack(*active).total())]
+        queries: list[Expression] = [work.big * (outside + work.one - stack(*active).total())]
         keys: list[Expression] = [sink]
         value = np.zeros((self.card.width, self.card.width))
         for (t, share), asks in zip(shares, active, strict=True):
             queries.append(share.query)
             keys.append(share.key)
             if t.soft:
-                queries.append(-bench.big * asks)
+                queries.append(-work.big * asks)
                 keys.append(self.row(f"shut_{t.name}"))
             value[share.into.numbers] += share.value.linear
         everything = rows(self.card, *(block.name for block in self.card.blocks))
@@ -198,9 +196,9 @@ class CompactDesign(FleqDesign):
         moved = Expression(value[written], np.zeros(len(written)), np.zeros((len(written), 0)), value[:0], np.zeros(0))
         return attend(query=stack(*queries), key=stack(*keys), value=moved, into=into, gap=1.0, temperature=1.0)
 
-    def _write(self, bench: Bench, scales: Scales) -> Part:
+    def _write(self, work: Workspace, scales: Scales) -> Part:
         """Store the result, read the flag, branch, and leave the scratchpad clean."""
-        one, pc, flag, p = bench.one, self.row("program_counter"), self.row("flag"), self.field("p")
+        one, pc, flag, p = work.one, self.row("program_counter"), self.row("flag"), self.field("p")
         # flag <= 0 chooses p: pc + 2 [leq and p] - 2 [leq and pc]
         value = flag - scales.flag_shift * one
         leq_p, leq_pc = (step_and(-value, bits, one, scales.flag_bound) for bits in (p, pc))

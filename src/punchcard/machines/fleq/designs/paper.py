@@ -15,15 +15,14 @@ they are open; a column of the result is erased and then added, since an averagi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from punchcard.card.layout import Card, Layout, RowBlock, holding
-from punchcard.machines.fleq.blocks.bench import one_hot
 from punchcard.machines.fleq.blocks.block import Block
-from punchcard.machines.fleq.blocks.lemmas import LemmaBench
+from punchcard.machines.fleq.blocks.lemmas import LemmaWorkspace
+from punchcard.machines.fleq.blocks.workspace import one_hot
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
 from punchcard.machines.fleq.facts import card_facts
 from punchcard.machines.meaning import RealMeaning
@@ -42,13 +41,10 @@ class PaperFleqDesign(FleqDesign):
 
     name: ClassVar[str] = "paper"
 
-    def __init__(self, size: int, memory: int, instructions: int, blocks: Sequence[Block], range: float = 16.0) -> None:
-        super().__init__(blocks, range)
-        columns = max(b.lemma.columns(size) for b in blocks)
-        self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in blocks), columns)
-        self.height = self.sizes.data_rows if any(b.reads_instructions for b in blocks) else size
-        self.terms = max(b.lemma.terms for b in blocks)
-        self.card = self._limited(self._layout())
+    def arrange(self, size: int, memory: int, instructions: int) -> None:
+        columns = max(b.lemma.columns(size) for b in self.blocks)
+        self.sizes = FleqSizes(size, memory, instructions, tuple(b.name for b in self.blocks), columns)
+        self.terms = max(b.lemma.terms for b in self.blocks)
 
     def _constants(self, q: int) -> dict[str, list[float]]:
         """Rows that never change: for each name, the values in column q of the scratchpad."""
@@ -130,8 +126,8 @@ class PaperFleqDesign(FleqDesign):
             *self._step_7(scales.flag_shift),
         ]
 
-    def _bench(self, block: Block, scales: Scales) -> LemmaBench:
-        return LemmaBench(self.row, block.name, self.sizes.size, scales.gate, scales.big, scales.reach,
+    def _bench(self, block: Block, scales: Scales) -> LemmaWorkspace:
+        return LemmaWorkspace(self.row, block.name, self.sizes.size, scales.gate, scales.big, scales.reach,
                           scales.unit, off=self.row(f"off.{block.name}"), deep=self.row("deep"), over=self.row("over"),
                           columns=self.sizes.columns)
 

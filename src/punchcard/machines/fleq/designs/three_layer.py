@@ -45,7 +45,7 @@ import numpy.typing as npt
 
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Card, Layout, RowBlock, holding
-from punchcard.machines.fleq.blocks.bench import Bench
+from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqSizes, Scales
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.facts import card_facts, register_facts
@@ -63,7 +63,7 @@ REWRITES = "rewrites"
 """The row of `off` that is 0 when a pointer function is called."""
 
 
-class ThreeLayerDesign(CompactDesign):
+class ThreeLayerFleqDesign(CompactDesign):
     """Three layers; one head in the first and the last, two or three more than the soft product's in the second."""
 
     name: ClassVar[str] = "three-layer"
@@ -126,19 +126,19 @@ class ThreeLayerDesign(CompactDesign):
         return super().weights(sizes, layout) + 4 * layout.width**2
 
     def formulas(self, scales: Scales) -> list[Part]:
-        bench = Bench(self.card, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
-        return [self._first(bench), self._second(bench, scales), self._third(scales)]
+        work = Workspace(self.card, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
+        return [self._first(work), self._second(work, scales), self._third(scales)]
 
-    def _first(self, bench: Bench) -> Part:
+    def _first(self, work: Workspace) -> Part:
         """Read the operands, prepare them; where to write, and what follows; merge what was written before."""
         data, incoming, one, pc, halted = self.rows("data", "incoming", "scratch", "program_counter", "halted")
         last = self.sizes.columns - 1
         stays = encode_unsigned(last, pc.size)[:, 0] - encode_unsigned((last + 1) % (1 << pc.size), pc.size)[:, 0]
         at_end = step(number(pc, one) - last * one, one)
         part = (
-            self._operands(bench, data + incoming)
+            self._operands(work, data + incoming)
             + self.merge()
-            + self._prepare(bench)
+            + self._prepare(work)
             + assign(self.row("write_pointer"), self.pointer({"c": None}))
             + assign(self.row("following"), increment_bits(pc, one) + stack(*(float(bit) * at_end for bit in stays)))
             + assign(halted, self.field("halt"))
@@ -154,9 +154,9 @@ class ThreeLayerDesign(CompactDesign):
                 part += assign(self.row(f"meets.{name}"), met)
         return part
 
-    def _second(self, bench: Bench, scales: Scales) -> Part:
+    def _second(self, work: Workspace, scales: Scales) -> Part:
         """The function; beside it, both instructions that may come next, and what follows from them."""
-        part = self._function(bench)
+        part = self._function(work)
         part += self._fetch_from(self.row("following"), "current") + self._fetch_from(self.row("kept.p"), "jump")
         part += assign(self.row("read_pointer"), self._read_pointer("current"))
         part += assign(self.row("jump_pointer"), self._read_pointer("jump"))
@@ -167,7 +167,7 @@ class ThreeLayerDesign(CompactDesign):
             part += assign(self.row(f"{prefix}over"), self.below("c_height", of))
             off, users = self.row(f"{prefix}off"), self.users()
             part += self.off_rows({name: off[i : i + 1] for i, name in enumerate(users)}, users, of)
-        return part + (self._foresee(bench, scales) if self.pointer_functions else Part())
+        return part + (self._foresee(work, scales) if self.pointer_functions else Part())
 
     def _fetch_from(self, pointer: Rows, into: str, shift: float = 0.0) -> Part:
         """Every scratchpad column reads an instruction, or a flag; all others find the column of zeros."""
@@ -180,7 +180,7 @@ class ThreeLayerDesign(CompactDesign):
     def _read_pointer(self, of: str) -> Expression:
         return self.pointer({"a": self.row("not_a"), "b": self.row("not_b")}, of)
 
-    def _foresee(self, bench: Bench, scales: Scales) -> Part:
+    def _foresee(self, work: Workspace, scales: Scales) -> Part:
         """Whether the instruction that comes next is being changed, and what the scratchpad asks for then."""
         one, read, next_met, jump_met = self.rows("scratch", "flag_before", "meets.next", "meets.jump")
         before = read - scales.flag_shift * one
@@ -202,7 +202,7 @@ class ThreeLayerDesign(CompactDesign):
             # the flag as far as it is known: 1 where an instruction that is met goes on, else 0
             + assign(self.row("flag"), goes_on(next_met) + goes_on(jump_met) - goes_on(next_met + jump_met - one))
             + assign(self.row("plain"), self.row(f"off.{REWRITES}"))
-            + assign(self.row("flag_result"), self._results(bench, others)[0])
+            + assign(self.row("flag_result"), self._results(work, others)[0])
         )
 
     def _third(self, scales: Scales) -> Part:

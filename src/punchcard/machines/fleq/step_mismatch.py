@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from punchcard.machines.fleq.designs.base import FleqDesign
 
 Known = npt.NDArray[np.bool_]
-Departure = tuple[str, str, str, str]
+Mismatch = tuple[str, str, str, str]
 """Rows, the column, what should stand there, what does."""
 
 
-def departures(design: FleqDesign, card: Card, after: Card) -> Iterator[Departure]:
+def step_mismatches(design: FleqDesign, card: Card, after: Card) -> Iterator[Mismatch]:
     """What a loop made of a card that one step does not; results are compared up to the error that their block states."""
     layout, sizes = design.card, design.sizes
     at = int(design.counter(card))

@@ -1,4 +1,4 @@
-"""The bench: the scratchpad's columns in which the function blocks of the compact FLEQ machine work, and their rows.
+"""The workspace of function blocks in the compact FLEQ machine: columns of the scratchpad, and rows by name.
 
 The scratchpad has several columns, each of which reads one column of one operand. A block says which columns it needs:
 
@@ -7,7 +7,7 @@ The scratchpad has several columns, each of which reads one column of one operan
     term    (k)      column 0 of operand a, once for each term k of a sum
     plus, minus (g)  column 0 of operand a, once for each entry g and sign
 
-Blocks reach their rows by name through a `Bench`.
+Blocks reach their rows by name through a `Workspace`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Bench:
+class Workspace:
     """What a block sees: sizes, scales and rows by name.
 
     size      d, the most columns and rows of an operand
