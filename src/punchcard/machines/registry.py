@@ -172,7 +172,7 @@ def built_in() -> Registry:
 
 
 def installed(*machines: type[Machine[Any, Any]] | Kind) -> Registry:
-    """The registry of all machines: of this package, of installed packages, and these, which replace others of their names."""
+    """All machines: those of this package, of installed packages, and these, which replace others of their names."""
     own = built_in().including(*machines)  # refuses what is not a machine
     given = {m.name if isinstance(m, Kind) else m.kind.name for m in machines}
     found = [_brought(point) for point in entry_points(group=ENTRY_POINTS) if point.name not in given]

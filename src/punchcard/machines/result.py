@@ -34,8 +34,8 @@ class Result(CardHolder, Generic[State]):
     """The end of a run: the last card, and what the program computed.
 
     memory            final values by name; `state` is the whole state, `card` the last card as a tensor
-    reason            why it ended: "halted"; "fault", with `fault`; "steps", at the limit; "interrupted"; "stopped", by a port
-                      or at the first difference from the interpreter
+    reason            why it ended: "halted"; "fault", with `fault`; "steps", at the limit; "interrupted"; "stopped", by a
+                      port or at the first difference from the interpreter
     steps, loops      instructions executed, and loops made; `begun` are the loops before a run was resumed
     engine            the engine that made the loops; `notes` say why a faster one was not used, and what was not checked
     seconds           time of the loops, without waiting for input; `compile_seconds`, time of compiling the weights
